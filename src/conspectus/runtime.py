@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from conspectus.indexing.pipeline import Progress
     from conspectus.indexing.read import Read
     from conspectus.models.llm.adapters import ChatFunction, EmbedFunction
-    from conspectus.models.llm.session import Session
+    from conspectus.models.llm.model import Session
 
 T = TypeVar("T")
 P = ParamSpec("P")

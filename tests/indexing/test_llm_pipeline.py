@@ -58,10 +58,18 @@ def test_every_table_has_rows(sound: Built):
         Behaviour(errors=0.05, cuts=0.05, too_many=0.05, retry_after=0.05),
         Behaviour(errors=0.05, malformed=0.05, garbage=0.03, drops=0.03, seed=3),
         Behaviour(hangs=0.02, hang_seconds=30, cuts=0.05, seed=5),
+        Behaviour(errors=0.05, cuts=0.05, malformed=0.05, seed=2),
         Behaviour(refuses=("json_schema",), latencies=(0.0, 0.01, 0.03)),
         Behaviour(refuses=("json_schema", "json_object"), thinking=True),
     ],
-    ids=["500s, cuts and 429s", "garbage and drops", "hangs", "no schema", "no JSON mode, with thinking"],
+    ids=[
+        "500s, cuts and 429s",
+        "garbage and drops",
+        "hangs",
+        "malformed",
+        "no schema",
+        "no JSON mode, with thinking",
+    ],
 )
 def test_faults_do_not_show_in_the_index(sound: Built, behaviour: Behaviour, tmp_path: Path):
     faulty, server = built(tmp_path, behaviour, extract__claims=True, llm__timeout=2.0)
@@ -69,14 +77,6 @@ def test_faults_do_not_show_in_the_index(sound: Built, behaviour: Behaviour, tmp
     assert server.counts["requests"] > sum(usage.calls for usage in sound.index.usage.values()) or not (
         behaviour.errors or behaviour.cuts
     )
-
-
-@pytest.mark.parametrize(
-    "behaviour", [Behaviour(), Behaviour(errors=0.05, cuts=0.05, malformed=0.05, seed=2)], ids=["sound", "faulty"]
-)
-def test_the_format_of_replies_does_not_show_in_the_index(sound: Built, behaviour: Behaviour, tmp_path: Path):
-    made, _ = built(tmp_path, behaviour, extract__claims=True, llm__reply_format="tuples")
-    assert tables(made.index) == tables(sound.index)
 
 
 def test_a_model_whose_vocabulary_is_known_is_asked_once_whether_entities_were_missed(tmp_path: Path):

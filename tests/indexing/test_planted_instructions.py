@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import simulated_replies
 from llm_corpus import documents, settings
 from simulated_server import Behaviour, SimulatedServer
@@ -42,10 +41,9 @@ def asked_with(server: SimulatedServer, said: str) -> Iterator[tuple[str, str]]:
         yield from ((m["role"], m["content"]) for m in body["messages"] if said in m["content"])
 
 
-@pytest.mark.parametrize("form", ["json", "tuples"])
-def test_what_is_planted_is_only_ever_sent_inside_the_fence(form: str, tmp_path: Path):
+def test_what_is_planted_is_only_ever_sent_inside_the_fence(tmp_path: Path):
     with SimulatedServer(Behaviour(keep_bodies=True)) as server:
-        index = built(server, tmp_path, extract__claims=True, llm__reply_format=form)
+        index = built(server, tmp_path, extract__claims=True)
         for method in ("global", "local", "source-summary"):
             conspectus.ask("What did Ada Byrne do?", index, method=method, settings=settings(server.url))
     seen = list(asked_with(server, MARK))

@@ -14,7 +14,7 @@ from conspectus.errors import NotSupported
 from conspectus.index import Index
 from conspectus.models.base import performs
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.llm.session import open_session
+from conspectus.models.llm.model import open_session
 from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Chunk
 from conspectus.settings import ModelSettings, Settings

@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from conspectus.models.llm.budget import price_source
     from conspectus.models.llm.cache import FILE_NAME as CACHE_FILE
     from conspectus.models.llm.cache import ResponseCache
+    from conspectus.models.llm.model import NEEDED
     from conspectus.models.llm.providers import redact
-    from conspectus.models.llm.session import NEEDED
     from conspectus.retrieval import METHODS, RANKINGS
     from conspectus.retrieval.citations import cite
     from conspectus.retrieval.global_ import level_of
@@ -92,7 +92,7 @@ _FOR_THE_COMMAND_LINE = {
     "conspectus.models.llm.budget": "price_source",
     "conspectus.models.llm.cache": "CACHE_FILE=FILE_NAME ResponseCache",
     "conspectus.models.llm.providers": "redact",
-    "conspectus.models.llm.session": "NEEDED",
+    "conspectus.models.llm.model": "NEEDED",
     "conspectus.retrieval": "METHODS RANKINGS",
     "conspectus.retrieval.citations": "cite",
     "conspectus.retrieval.global_": "level_of",

@@ -45,7 +45,7 @@ from conspectus.text.language import question_language
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from conspectus.models.llm.session import Session
+    from conspectus.models.llm.model import Session
 
 IndexLike = AnyIndex | View | Sequence[AnyIndex]
 """What a question is asked of: an index, what `build` returned, or a folder; or several, which are asked as one."""

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from conspectus.indexing.estimate import Estimate
     from conspectus.indexing.pipeline import Check, GraphBuild, Progress
     from conspectus.indexing.read import Read
-    from conspectus.models.llm.session import Session
+    from conspectus.models.llm.model import Session
     from conspectus.rows import Answer, Hit
     from conspectus.text.lexicon import Lexicon
 

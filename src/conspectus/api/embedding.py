@@ -43,7 +43,7 @@ from conspectus.storage import store
 if TYPE_CHECKING:
     from conspectus.indexing.pipeline import Progress
     from conspectus.models.llm.adapters import EmbedFunction
-    from conspectus.models.llm.session import Checked
+    from conspectus.models.llm.model import Checked
 
 BLOCKS = "embedding"
 """The folder in that of an index where vectors are while they are made."""

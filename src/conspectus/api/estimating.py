@@ -29,8 +29,8 @@ from conspectus.indexing.update import Changes, Update
 from conspectus.models.embedders import is_served, prefixes_of
 from conspectus.models.llm.budget import Budget
 from conspectus.models.llm.cache import FILE_NAME, ResponseCache
+from conspectus.models.llm.model import open_session
 from conspectus.models.llm.sender import batches, embedding_key
-from conspectus.models.llm.session import open_session
 from conspectus.models.llm.wire import vocabulary
 from conspectus.rows import Chunk, Document, EncodingWarning, Failure, Skipped
 from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, public, read_sources, resolved, run_of, run_sync
@@ -186,7 +186,7 @@ def _of_texts(
     if (folder / FILE_NAME).exists():
         replies = ResponseCache(folder / FILE_NAME)
         try:
-            new = {key: text for key, text in new.items() if not replies.has(key)}
+            new = {key: text for key, text in new.items() if replies.get_bytes(key, used=False) is None}
         finally:
             replies.close()
     count = float(sum(tokens.count(text, vocabulary(name)) for text in new.values()))

@@ -40,8 +40,7 @@ from conspectus.indexing.pipeline import Progress
 from conspectus.messages import is_empty_answer
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.llm.model import ChatModel
-from conspectus.models.llm.session import Session
+from conspectus.models.llm.model import ChatModel, Session
 from conspectus.retrieval.model_wrappers import WithAnswerOptions
 from conspectus.rows import Answer, Chunk, Report, Usage
 from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, Options, Run, opened, path_of, public, run_of

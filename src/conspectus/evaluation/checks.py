@@ -21,7 +21,7 @@ from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.llm.session import Session
+from conspectus.models.llm.model import Session
 from conspectus.runtime import Options, Run, path_of, run_of
 
 if TYPE_CHECKING:

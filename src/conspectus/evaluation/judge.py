@@ -22,7 +22,7 @@ from conspectus.evaluation.verdicts import EQUAL, Comparison, Judged, compare, w
 from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model, Tick, no_tick
-from conspectus.models.llm.session import Session
+from conspectus.models.llm.model import Session
 from conspectus.runtime import Options, path_of, public, run_of
 from conspectus.settings import Settings
 from conspectus.text.language import AUTO, language_of

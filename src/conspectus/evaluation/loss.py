@@ -33,8 +33,7 @@ from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.models.extractive.statements import all_terms, key_terms, split
-from conspectus.models.llm.model import ChatModel
-from conspectus.models.llm.session import Session, open_session
+from conspectus.models.llm.model import ChatModel, Session, open_session
 from conspectus.readers import list_generated
 from conspectus.references import strip
 from conspectus.rows import Chunk, Claim, Entity, Relationship
@@ -184,7 +183,7 @@ class _CacheOnly(MeteredSender):
     """A sender that serves cached replies and asks nothing."""
 
     async def send(self, request: Request) -> Completion:
-        if not self.has(request):
+        if self.peek(request) is None:
             raise NotSupported("its reply is not cached")
         return await super().send(request)
 

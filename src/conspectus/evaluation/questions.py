@@ -20,7 +20,7 @@ from conspectus.evaluation.jsonl_table import Question, answers_in
 from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model, Tick, no_tick
-from conspectus.models.llm.session import Session
+from conspectus.models.llm.model import Session
 from conspectus.readers import list_generated
 from conspectus.rows import Usage, content_id
 from conspectus.runtime import Given, path_of, resolved

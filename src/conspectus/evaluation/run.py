@@ -19,7 +19,7 @@ from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model, Tick, no_tick
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.cache import FILE_NAME
-from conspectus.models.llm.session import Session, open_session
+from conspectus.models.llm.model import Session, open_session
 from conspectus.models.llm.wire import prompt_tokens
 from conspectus.rows import Usage
 from conspectus.runtime import run_sync, session_for
@@ -119,7 +119,7 @@ class StandIn:
         asked: Any = task
         without_answers = replace(asked, answers=()) if isinstance(asked, tasks.ReduceAnswer) else asked
         request = self.session.model.request(without_answers)
-        if not self.session.sender.has(request):
+        if self.session.sender.peek(request) is None:
             counted = self.prompts.setdefault(type(task).__name__, _Prompts())
             counted.calls += 1
             counted.tokens += prompt_tokens(request)

@@ -23,7 +23,7 @@ from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.models.llm.budget import Budget
 from conspectus.models.llm.model import ChatModel
 from conspectus.models.llm.sender import CachingSender
-from conspectus.models.llm.wire import Completion, Feature, Request, Status, prompt_tokens
+from conspectus.models.llm.wire import Completion, Feature, Request, prompt_tokens
 from conspectus.rows import Chunk, Span, Usage
 from conspectus.settings import Settings
 from conspectus.tasks import ExtractClaims, Extraction, ExtractTriples, FoundClaim
@@ -244,12 +244,9 @@ class _CacheOnly:
     async def stream(self, request: Request) -> AsyncIterator[str]:
         yield (await self.send(request)).text
 
-    async def mark(self, request: Request, status: Status) -> None: ...
+    async def reject(self, request: Request) -> None: ...
 
     async def keep(self, request: Request, reply: Completion) -> None: ...
-
-    def has(self, request: Request) -> bool:
-        return self._sender.has(request)
 
     def accepts(self, model: str, feature: Feature) -> bool | None:
         return self._sender.accepts(model, feature)

@@ -22,7 +22,7 @@ from conspectus.settings import Settings
 from conspectus.tasks import AnswerFromContext, NextThought, Task
 
 if TYPE_CHECKING:
-    from conspectus.models.llm.session import Session
+    from conspectus.models.llm.model import Session
 
 R = TypeVar("R")
 READING = (AnswerFromContext, NextThought)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import BudgetReached, ModelError, UsageError
-from conspectus.models.llm.budget import Attempt, Budget, Call, Trace
+from conspectus.models.llm.budget import Budget, Call, Trace
 from conspectus.models.llm.wire import Completion
 from conspectus.rows import Usage
 from conspectus.settings import Price
@@ -17,21 +17,21 @@ from conspectus.settings import Price
 PRICES = {"m": Price(input=2.0, output=8.0)}
 
 
-async def reserve(budget: Budget, prompt: int, most: int, task: str = "T") -> Attempt:
-    attempt = budget.estimate(Call("key", "m", task, prompt, most))
-    await budget.reserve(attempt)
-    return attempt
+async def reserve(budget: Budget, prompt: int, most: int, task: str = "T") -> Call:
+    reserved = Call("key", "m", task, prompt, most)
+    await budget.reserve(reserved)
+    return reserved
 
 
-def settle(budget: Budget, attempt: Attempt, prompt: int, reply: int) -> None:
-    attempt.used = (prompt, reply)
-    budget.settle(attempt)
+def settle(budget: Budget, reserved: Call, prompt: int, reply: int) -> None:
+    reserved.used = (prompt, reply)
+    budget.settle(reserved)
 
 
 async def call(budget: Budget, prompt: int, reply: int, *, most: int | None = None, task: str = "T") -> None:
-    attempt = await reserve(budget, prompt, most if most is not None else reply, task)
+    reserved = await reserve(budget, prompt, most if most is not None else reply, task)
     await asyncio.sleep(0)
-    settle(budget, attempt, prompt, reply)
+    settle(budget, reserved, prompt, reply)
 
 
 def test_usage_is_kept_by_task():
@@ -72,11 +72,11 @@ def test_a_budget_is_never_passed_however_calls_overlap(calls: list[tuple[int, i
 def test_a_call_waits_for_those_under_way_before_it_is_refused():
     async def run() -> None:
         budget = Budget(budget_tokens=1100)
-        attempt = await reserve(budget, 10, 900)
+        reserved = await reserve(budget, 10, 900)
         waiting = asyncio.create_task(reserve(budget, 10, 900))
         await asyncio.sleep(0)
         assert not waiting.done()
-        settle(budget, attempt, 10, 20)  # it took far less than it might have
+        settle(budget, reserved, 10, 20)  # it took far less than it might have
         await asyncio.wait_for(waiting, 1)
 
     asyncio.run(run())
@@ -85,8 +85,8 @@ def test_a_call_waits_for_those_under_way_before_it_is_refused():
 def test_a_model_whose_tokens_are_more_than_were_counted_is_held_to_what_it_takes():
     async def run() -> None:
         budget = Budget(budget_tokens=1000)
-        attempt = await reserve(budget, 100, 0)
-        settle(budget, attempt, 300, 0)  # it counts three times as many
+        reserved = await reserve(budget, 100, 0)
+        settle(budget, reserved, 300, 0)  # it counts three times as many
         with pytest.raises(BudgetReached, match=r"1,000 tokens.* 300 "):
             await reserve(budget, 240, 0)
 
@@ -96,10 +96,10 @@ def test_a_model_whose_tokens_are_more_than_were_counted_is_held_to_what_it_take
 def test_calls_that_wait_are_held_to_what_the_replies_before_them_took():
     async def run() -> Budget:
         budget = Budget(budget_tokens=1000)
-        attempt = await reserve(budget, 100, 700)
+        reserved = await reserve(budget, 100, 700)
         waiting = asyncio.gather(*(reserve(budget, 200, 100) for _ in range(3)), return_exceptions=True)
         await asyncio.sleep(0)
-        settle(budget, attempt, 300, 50)  # it counts three times as many as we
+        settle(budget, reserved, 300, 50)  # it counts three times as many as we
         for result in await waiting:
             assert isinstance(result, BudgetReached)
         return budget

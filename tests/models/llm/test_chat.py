@@ -13,7 +13,7 @@ import pytest
 from conspectus.errors import BadKey, BadReply, ModelError, NotAccepted, ServerFailed, SettingsError
 from conspectus.models.llm.model import ChatModel, bias_to
 from conspectus.models.llm.replies import dump
-from conspectus.models.llm.wire import Completion, Feature, Request, Status
+from conspectus.models.llm.wire import Completion, Feature, Request
 from conspectus.rows import Chunk, Entity, Report
 from conspectus.settings import ModelSettings, Settings
 from conspectus.tasks import (
@@ -43,7 +43,7 @@ class FakeSender:
     def __init__(self, *said: Said | Callable[[Request], Said], refuses: Sequence[str] = ()) -> None:
         self.said = list(said)
         self.requests: list[Request] = []
-        self.marked: list[tuple[Request, Status]] = []
+        self.rejected: list[str] = []
         self.kept: list[tuple[Request, Completion]] = []
         self.known: dict[str, bool] = {}
         self.refuses = refuses
@@ -72,14 +72,11 @@ class FakeSender:
     async def embed(self, texts: Sequence[str], model: str, task: str = "Embed") -> Any:
         raise AssertionError("nothing is embedded here")
 
-    async def mark(self, request: Request, status: Status) -> None:
-        self.marked.append((request, status))
+    async def reject(self, request: Request) -> None:
+        self.rejected.append(request.key)
 
     async def keep(self, request: Request, reply: Completion) -> None:
         self.kept.append((request, reply))
-
-    def has(self, request: Request) -> bool:
-        return False
 
     def accepts(self, model: str, feature: Feature) -> bool | None:
         return self.known.get(feature)
@@ -117,7 +114,7 @@ async def test_a_good_reply_is_asked_for_once() -> None:
     assert request.schema
     assert request.schema_name == "ExtractGraph"
     assert request.temperature == 0
-    assert sender.marked == []
+    assert sender.rejected == []
 
 
 async def test_a_reply_that_can_be_mended_is_not_asked_for_again() -> None:
@@ -139,7 +136,7 @@ async def test_an_unreadable_reply_is_asked_for_by_the_same_request_then_with_th
     assert third.messages[:2] == first.messages
     assert third.messages[2].content == "Still none."
     assert "there is no JSON in it" in third.messages[3].content
-    assert [(request.key, status) for request, status in sender.marked] == [(first.key, "unparsable")] * 2
+    assert sender.rejected == [first.key] * 2
 
 
 async def test_three_unreadable_replies_are_a_failure_that_names_the_chunk_and_the_reason() -> None:
@@ -149,7 +146,7 @@ async def test_three_unreadable_replies_are_a_failure_that_names_the_chunk_and_t
         await a_model(sender).perform(EXTRACT)
 
     assert len(sender.requests) == 3
-    assert len(sender.marked) == 3
+    assert len(sender.rejected) == 3
 
 
 async def test_a_reply_that_was_cut_off_is_asked_for_once_more_with_more_room() -> None:

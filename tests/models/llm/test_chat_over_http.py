@@ -77,9 +77,3 @@ async def test_faults_do_not_show_in_the_replies(behaviour: Behaviour, sound: li
 async def test_references_reach_the_reader_in_the_numbers_of_the_index(sound: list[Any]) -> None:
     assert "[Data: Entities (70)]" in sound[3].findings[0].explanation
     assert "[Data: Entities (70)]" in sound[4]
-
-
-async def test_both_formats_find_the_same(sound: list[Any], tmp_path: Path) -> None:
-    (tmp_path / "tuples").mkdir()
-
-    assert await everything(tmp_path / "tuples", Behaviour(), reply_format="tuples") == sound

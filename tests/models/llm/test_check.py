@@ -8,7 +8,7 @@ import pytest
 from simulated_server import Behaviour, SimulatedServer
 
 from conspectus import api
-from conspectus.models.llm.session import Checked
+from conspectus.models.llm.model import Checked
 
 
 def checked(behaviour: Behaviour, monkeypatch: pytest.MonkeyPatch, **more: Any) -> dict[str, Checked]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from simulated_server import Behaviour, SimulatedServer
 
 from conspectus.errors import CacheFailed
+from conspectus.models.llm import cache
 from conspectus.models.llm.cache import FILE_NAME, CachedReply, ResponseCache
 from conspectus.models.llm.sender import CachingSender
 from conspectus.models.llm.wire import Completion, Message, Request
@@ -45,14 +47,7 @@ def test_where_there_is_no_room_for_replies_nothing_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / FILE_NAME
-    connect = sqlite3.connect
-
-    def small(*arguments: object, **more: object) -> sqlite3.Connection:
-        connection: sqlite3.Connection = connect(*arguments, **more)  # pyright: ignore[reportCallIssue, reportArgumentType]
-        connection.execute("PRAGMA max_page_count = 40")
-        return connection
-
-    monkeypatch.setattr(sqlite3, "connect", small)
+    monkeypatch.setattr(cache, "disk_usage", lambda _: SimpleNamespace(free=1000))
     with SimulatedServer(Behaviour()) as server:
         replies = send(server, path, 3)
         assert server.counts["requests"] == 0
@@ -61,22 +56,22 @@ def test_where_there_is_no_room_for_replies_nothing_is_asked(
 
 def test_an_error_at_which_sqlite_rolls_back_itself_is_the_one_that_is_told(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
-    cache = ResponseCache(path)
+    replies = ResponseCache(path)
     with sqlite3.connect(path) as connection:
         connection.execute(
             "CREATE TRIGGER full BEFORE INSERT ON replies BEGIN SELECT RAISE(ROLLBACK, 'database or disk is full'); END"
         )
     connection.close()
     with pytest.raises(CacheFailed, match="database or disk is full"):
-        asyncio.run(cache.add([CachedReply("key", "simulated", "ExtractGraph", "ok", "a reply")]))
-    cache.close()
+        asyncio.run(replies.add([CachedReply("key", "simulated", "ExtractGraph", "ok", "a reply")]))
+    replies.close()
 
 
 def test_the_first_reply_that_cannot_be_stored_stops_the_run(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
-    cache = ResponseCache(path)
-    asyncio.run(cache.add([CachedReply("key", "simulated", "ExtractGraph", "ok", "a reply")]))
-    cache.close()
+    replies = ResponseCache(path)
+    asyncio.run(replies.add([CachedReply("key", "simulated", "ExtractGraph", "ok", "a reply")]))
+    replies.close()
     with sqlite3.connect(path) as connection:
         connection.execute(
             "CREATE TRIGGER full BEFORE INSERT ON replies WHEN (SELECT count(*) FROM replies) >= 10 "

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import CallFailed, RateLimited, Refused, ServerDown, ServerFailed
-from conspectus.models.llm.limits import LONGEST_PAUSE, Backoff, Bucket, RateLimiter
+from conspectus.models.llm.budget import LONGEST_PAUSE, Backoff, Bucket, RateLimiter
 
 
 class Clock:

@@ -44,13 +44,10 @@ def test_only_good_replies_are_served_and_of_those_the_first(replies: ResponseCa
     assert (kept.text, kept.prompt_tokens, kept.cached) == ("first", 10, True)
 
 
-def test_a_mark_takes_a_reply_out_of_service_and_puts_it_back(replies: ResponseCache):
+def test_a_reply_that_cannot_be_read_is_served_no_more(replies: ResponseCache):
     add(replies, attempt("a", reply="bad"))
-    asyncio.run(replies.mark("a", "unparsable"))
+    asyncio.run(replies.reject("a"))
     assert replies.get("a") is None
-
-    asyncio.run(replies.mark("a", "ok"))
-    assert replies.get("a") is not None
 
 
 def test_what_was_awaited_is_there_for_another_process_at_once(replies: ResponseCache):

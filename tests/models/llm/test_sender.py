@@ -140,10 +140,10 @@ def test_a_single_token_that_was_all_that_was_wanted_is_not_cut_off(tmp_path: Pa
         assert send(server, ask(max_tokens=1), tmp_path).cached
 
 
-def test_a_reply_marked_unparsable_is_asked_for_again(tmp_path: Path):
+def test_a_reply_that_is_rejected_is_asked_for_again(tmp_path: Path):
     async def mark_and_ask(sender: CachingSender) -> Completion:
         await sender.send(ask())
-        await sender.mark(ask(), "unparsable")
+        await sender.reject(ask())
         return await sender.send(ask())
 
     with SimulatedServer(Behaviour()) as server:

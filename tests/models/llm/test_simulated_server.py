@@ -49,14 +49,6 @@ def test_relationships_are_of_listed_entities():
     assert {entity["type"] for entity in found["entities"]} <= {"person", "place"}
 
 
-def test_tuples_are_given_where_the_prompt_shows_them():
-    system = {**SYSTEM, "content": SYSTEM["content"] + "<|COMPLETE|> after the last"}
-    reply = simulated_replies.reply_to([system, USER])
-    assert reply.startswith('("entity"<|>"')
-    assert reply.endswith("<|COMPLETE|>")
-    assert reply.count("##") == reply.count('("') - 1
-
-
 def test_names_are_found_in_chinese():
     user = {"role": "user", "content": "<data>\n周秀兰在永和米行。周秀兰是永和米行的人。\n</data>"}
     names = {entity["name"] for entity in graph([SYSTEM, user])["entities"]}

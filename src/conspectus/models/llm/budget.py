@@ -1,20 +1,23 @@
-"""What a run spends: calls, tokens and money per task, the budget it must not pass, prices, the trace of calls."""
+"""What limits a run: its budget of tokens and money (with prices and a trace), the rate limiter, and the backoff."""
 
 from __future__ import annotations
 
 import asyncio
+import heapq
 import json
+import random
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from conspectus.errors import BudgetReached, UsageError
-from conspectus.models.llm.providers import is_local
-from conspectus.models.llm.wire import CAPPED, Completion, Request, Status
+from conspectus.errors import BudgetReached, CallFailed, ModelError, RateLimited, ServerDown, UsageError
+from conspectus.models.llm.providers import LONGEST_RETRY_AFTER, is_local
+from conspectus.models.llm.wire import Completion, Status
 from conspectus.rows import Usage
 from conspectus.settings import Price, Settings
 from conspectus.tasks.base import task_label
@@ -30,9 +33,9 @@ UNSURE = 1.5
 """What a prompt may be longer than it is counted, until the first reply of its model tells."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
-    """What budget, rate limiter and cache need to know of a request of any kind.
+    """A request of any kind as budget, rate limiter and cache see it, and what is known of its latest attempt.
 
     `max_tokens` is the stated maximum of the reply; 0 for what has no text, None where none is stated. `prompt` is the
     text for the trace, where that has texts.
@@ -45,56 +48,25 @@ class Call:
     max_tokens: int | None
     priority: float = 0.0
     prompt: str = ""
-
-
-@dataclass(slots=True)
-class Attempt:
-    """One attempt at a call: what it may take at the most, set aside until it is known what it took."""
-
-    call: Call
-    tokens: int = 0
-    cost: float = 0.0
-    cap: int | None = None
+    tokens: int = field(default=0, init=False)
+    """What the attempt may take at the most, set aside until it is known what it took."""
+    cost: float = field(default=0.0, init=False)
+    """The same in US dollars."""
+    cap: int | None = field(default=None, init=False)
     """The most that its reply may have because no more is set aside; None where there is no budget, or where the
     request states a maximum of its own."""
-    entered: float = 0.0
-    started: float = 0.0
-    again: bool = True
+    entered: float = field(default=0.0, init=False)
+    started: float = field(default=0.0, init=False)
+    again: bool = field(default=True, init=False)
     """Whether the call may be made again after a failure; not for a stream of which a part is shown."""
-    used: tuple[int, int] | None = None
+    used: tuple[int, int] | None = field(default=None, init=False)
     """Tokens of the prompt and of the reply, once there is one."""
-    capped: bool = False
+    capped: bool = field(default=False, init=False)
     """Whether the cap cut the reply off."""
 
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self.started
-
-    def request(self, request: Request) -> Request:
-        """Return a request as it is sent: what it is cached under stays that of the request without the cap."""
-        return replace(request, max_tokens=self.cap) if self.cap else request
-
-    def reply(self, reply: Completion) -> Completion:
-        """Take the tokens and the time of a reply, and return it, marked as CAPPED where the cap cut it off."""
-        self.used = reply.prompt_tokens, reply.completion_tokens
-        self.capped = self.cap is not None and reply.cut_off and reply.completion_tokens >= self.cap
-        return replace(reply, finish_reason=CAPPED if self.capped else reply.finish_reason, seconds=self.seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class _Limit:
-    """A budget of "this run" or "the index", in US dollars or tokens, and what is used of it."""
-
-    name: str
-    used: float
-    limit: float
-    in_tokens: bool
-
-    def amount(self, number: float) -> str:
-        return f"{number:,.0f} tokens" if self.in_tokens else f"{number:.4f} USD"
-
-    def state(self) -> str:
-        return f"of {self.amount(self.limit)}, {self.amount(self.used)} are spent"
 
 
 class Trace:
@@ -150,10 +122,10 @@ class Budget:
     base_url: str = ""
     index_budget: float | None = None
     index_budget_tokens: int | None = None
-    _earlier: Usage = field(default=Usage(), init=False)
-    """What earlier runs on the index took, as far as its response cache records it."""
     notices: dict[str, str] = field(default_factory=dict[str, str], init=False)
     """For each model that a budget of money does not limit, a line that says so."""
+    _earlier: Usage = field(default=Usage(), init=False)
+    """What earlier runs on the index took, as far as its response cache records it."""
     _lost: Usage = field(default=Usage(), init=False)
     _tasks: dict[str, Usage] = field(default_factory=dict[str, Usage], init=False)
     _longest: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int], init=False)
@@ -167,8 +139,6 @@ class Budget:
         """Whether there is a budget, so that requests have to be counted before they are sent."""
         limits = (self.budget, self.budget_tokens, self.index_budget, self.index_budget_tokens)
         return any(limit is not None for limit in limits)
-
-    # Prices
 
     def price(self, model: str) -> Price | None:
         """Return the price of a model, if it is known."""
@@ -207,7 +177,7 @@ class Budget:
 
     def count_cached(self, task: str) -> None:
         """Count a reply that took no call."""
-        self._add(task, Usage(cached_calls=1))
+        self._tasks[task] = self._tasks.get(task, Usage()) + Usage(cached_calls=1)
 
     def add_earlier_runs(self, spent: Iterable[Spent]) -> None:
         """Count what the response cache of an index records against the budget of the index."""
@@ -218,114 +188,98 @@ class Budget:
         """Set aside at least so much for replies of a task that state no maximum."""
         self._longest[model, task] = max(completion_tokens, self._longest.get((model, task), 0))
 
-    def _add(self, task: str, usage: Usage) -> None:
-        self._tasks[task] = self._tasks.get(task, Usage()) + usage
-
     def _usage_of(self, model: str, prompt_tokens: int, completion_tokens: int) -> Usage:
         cost = self.cost(model, prompt_tokens, completion_tokens)
         return Usage(1, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
 
     # One call
 
-    def estimate(self, call: Call) -> Attempt:
-        """Return an attempt at a call with what it may take at the most.
+    def assess(self, call: Call) -> None:
+        """Set what a call may take at the most.
 
         A count of tokens that was too low for this model before is raised accordingly. Where the call states no maximum
         of its reply, the longest of the task so far stands in for it, twice that where a budget cut it off, and under a
         budget caps it.
         """
-        self.check(call.model)
-        attempt = Attempt(call)
-        self._assess(attempt)
-        return attempt
-
-    def _assess(self, attempt: Attempt) -> None:
-        call = attempt.call
         prompt = int(call.prompt_tokens * self._excess.get(call.model, UNSURE)) + 1
         least = LEAST_ROOM if self.limited else USUAL_COMPLETION
         usual = max(least, self._longest.get((call.model, call.task), 0))
         reply = usual if call.max_tokens is None else call.max_tokens
-        attempt.tokens, attempt.cost = prompt + reply, self.cost(call.model, prompt, reply)
-        attempt.cap = reply if self.limited and call.max_tokens is None else None
+        call.tokens, call.cost = prompt + reply, self.cost(call.model, prompt, reply)
+        call.cap = reply if self.limited and call.max_tokens is None else None
 
-    async def reserve(self, attempt: Attempt) -> None:
-        """Set aside what an attempt may take; where only calls under way stand in the way of it, wait for them.
+    async def reserve(self, call: Call) -> None:
+        """Set aside what a call may take; where only calls under way stand in the way of it, wait for them.
 
-        What it may take is assessed anew, by the replies that came since it was estimated.
+        What it may take is assessed anew, by the replies that came meanwhile.
 
         Raises:
             BudgetReached: the call would pass the budget.
         """
-        self._assess(attempt)
-        while self.limited and (limit := self._passed_by(attempt)):
+        self.assess(call)
+        while self.limited:
+            tokens, cost = self._reserved_tokens + call.tokens, max(0.0, self._reserved_cost) + call.cost
+            label = f" ({task_label(call.task)})" if call.task else ""
+            reached = self._passed(tokens, cost, f"is reached: {{}} and the next call{label} may take {{}}")
+            if reached is None:
+                break
             if self._reserved_tokens <= 0:
-                raise _reached(limit, attempt)
+                raise reached
             self._settled.clear()
             await self._settled.wait()
-            self._assess(attempt)
-        self._reserved_tokens += attempt.tokens
-        self._reserved_cost += attempt.cost
+            self.assess(call)
+        self._reserved_tokens += call.tokens
+        self._reserved_cost += call.cost
 
-    def settle(self, attempt: Attempt, *, lost: bool = False) -> None:
+    def settle(self, call: Call, *, lost: bool = False) -> None:
         """Replace what was set aside by what was used; by all of it for a `lost` call, which may be charged."""
-        call = attempt.call
-        self._reserved_tokens -= attempt.tokens
-        self._reserved_cost -= attempt.cost
+        self._reserved_tokens -= call.tokens
+        self._reserved_cost -= call.cost
         self._settled.set()
-        if attempt.used is None:
+        if call.used is None:
             if lost:
-                self._lost += Usage(1, prompt_tokens=attempt.tokens, cost=attempt.cost)
+                self._lost += Usage(1, prompt_tokens=call.tokens, cost=call.cost)
             return
-        self._add(call.task, self._usage_of(call.model, *attempt.used))
-        prompt_tokens, completion_tokens = attempt.used
-        self.expect(call.model, call.task, completion_tokens * (2 if attempt.capped else 1))
+        prompt_tokens, completion_tokens = call.used
+        usage = self._usage_of(call.model, prompt_tokens, completion_tokens)
+        self._tasks[call.task] = self._tasks.get(call.task, Usage()) + usage
+        self.expect(call.model, call.task, completion_tokens * (2 if call.capped else 1))
         if call.prompt_tokens:
             ratio = prompt_tokens / call.prompt_tokens
             self._excess[call.model] = max(self._excess.get(call.model, 1.0), ratio)
-
-    # The limits
 
     def check_room(self, tokens: float, cost: float, instead: str = "as it is as far as that reaches") -> None:
         """Raise BudgetReached where work that takes at least so much would pass the budget, before it is begun.
 
         `instead` is how else the same command goes on than with a higher budget.
         """
-        if limit := self._passed(tokens, cost):
-            raise BudgetReached(
-                f"the budget of {limit.name} does not reach: {limit.state()} and the rest will take"
-                f" {limit.amount(tokens if limit.in_tokens else cost)} at the least; replies are cached: the same"
-                f" command goes on with a higher budget, or {instead}"
-            )
+        what = "does not reach: {} and the rest will take {} at the least"
+        if reached := self._passed(tokens, cost, what, f" with a higher budget, or {instead}"):
+            raise reached
 
-    def _passed_by(self, attempt: Attempt) -> _Limit | None:
-        """Return the budget that a call would pass beside those under way."""
-        return self._passed(self._reserved_tokens + attempt.tokens, max(0.0, self._reserved_cost) + attempt.cost)
-
-    def _passed(self, tokens: float, cost: float) -> _Limit | None:
-        """Return the first budget that so much more would pass, None where it fits them all."""
+    def _passed(self, tokens: float, cost: float, what: str, again: str = "") -> BudgetReached | None:
+        """Return the error for the first budget that so much more would pass, None where it fits them all."""
         own = self.total() + self._lost
-        limits = (
+        budgets = (
             ("this run", own + self.before, self.budget, self.budget_tokens),
             ("the index", own + self._earlier, self.index_budget, self.index_budget_tokens),
         )
-        for name, used, most_cost, most_tokens in limits:
-            if most_cost is not None and used.cost + cost > most_cost:
-                return _Limit(name, used.cost, most_cost, in_tokens=False)
-            if most_tokens is not None and used.tokens + tokens > most_tokens:
-                return _Limit(name, used.tokens, most_tokens, in_tokens=True)
+        for name, used, most_cost, most_tokens in budgets:
+            for limit, spent, needed, form in (
+                (most_cost, used.cost, cost, "{:.4f} USD"),
+                (most_tokens, used.tokens, tokens, "{:,.0f} tokens"),
+            ):
+                if limit is not None and spent + needed > limit:
+                    state = f"of {form.format(limit)}, {form.format(spent)} are spent"
+                    if not again and name == "the index":
+                        again = " with a higher budget"
+                    elif not again and needed > limit:
+                        again = " with more than that one call takes"
+                    return BudgetReached(
+                        f"the budget of {name} {what.format(state, form.format(needed))};"
+                        f" replies are cached: the same command goes on{again}"
+                    )
         return None
-
-
-def _reached(limit: _Limit, attempt: Attempt) -> BudgetReached:
-    needed = attempt.tokens if limit.in_tokens else attempt.cost
-    more = " with more than that one call takes" if needed > limit.limit else ""
-    if limit.name == "the index":
-        more = " with a higher budget"
-    call = f"the next call ({task_label(attempt.call.task)})" if attempt.call.task else "the next call"
-    return BudgetReached(
-        f"the budget of {limit.name} is reached: {limit.state()} and {call} may take {limit.amount(needed)};"
-        f" replies are cached: the same command goes on{more}"
-    )
 
 
 def open_budget(settings: Settings, before: Usage | None = None, *, embedding: bool = False) -> Budget:
@@ -348,13 +302,9 @@ def open_budget(settings: Settings, before: Usage | None = None, *, embedding: b
 FREE = Price(input=0.0)
 OWN_MACHINES = ("ollama/", "vllm/")
 """Models of one's own machines, which cost nothing unless the settings give them a price."""
-PROVIDERS = {
-    "anthropic": "anthropic",
-    "azure": "azure",
+PROVIDERS = {name: name for name in ("anthropic", "azure", "openai", "openrouter")} | {
     "bedrock": "aws",
     "gemini": "google",
-    "openai": "openai",
-    "openrouter": "openrouter",
 }
 """The names of the presets in genai-prices."""
 TYPICAL_CALL = 1000
@@ -369,11 +319,8 @@ def price_of(model: str, prices: Mapping[str, Price], base_url: str = "") -> Pri
     give it a price. The rest are looked up in genai-prices, by the name or, for another address, by name and address;
     its data is part of the package, so that nothing is fetched.
     """
-    if model in prices:
-        return prices[model]
-    if is_local(base_url) or model.startswith(OWN_MACHINES):
-        return FREE
-    return _published(model, base_url)
+    own = prices.get(model)
+    return own or (FREE if is_free(model, prices, base_url) else _published(model, base_url))
 
 
 def is_free(model: str, prices: Mapping[str, Price], base_url: str = "") -> bool:
@@ -384,12 +331,7 @@ def is_free(model: str, prices: Mapping[str, Price], base_url: str = "") -> bool
 
 def price_source() -> str:
     """Return where prices come from that the settings do not give, as `genai-prices 0.2.3`."""
-    return f"genai-prices {_published_prices().__version__}"
-
-
-@cache
-def _published_prices() -> Any:
-    return import_module("genai_prices")  # takes 0.4 seconds, which only a price is worth
+    return f"genai-prices {import_module('genai_prices').__version__}"
 
 
 @cache
@@ -398,7 +340,7 @@ def _published(model: str, base_url: str) -> Price | None:
     provider = PROVIDERS.get(prefix) if name else None
     if provider is None and not base_url:
         return None
-    prices = _published_prices()
+    prices: Any = import_module("genai_prices")  # takes 0.4 seconds, which only a price is worth
     usage = prices.Usage(input_tokens=TYPICAL_CALL, output_tokens=TYPICAL_CALL)
     server = {"provider_api_url": base_url} if base_url else {"provider_id": provider}
     try:
@@ -407,3 +349,155 @@ def _published(model: str, base_url: str) -> Price | None:
         return None
     million = 1_000_000 / TYPICAL_CALL
     return Price(input=float(price.input_price) * million, output=float(price.output_price) * million)
+
+
+# How fast calls go out
+
+BURST = 0.1
+"""The part of a minute's allowance that may go at once; the rest flows, so that no minute has more."""
+LONGEST_PAUSE = 60.0
+"""Seconds: the limits of servers are for a minute, so that none has to be waited for longer."""
+
+
+class Bucket:
+    """A token bucket that lets through at most `per_minute` in any minute, however it starts.
+
+    More than it ever holds passes when it is full, and is paid back before anything else passes.
+    """
+
+    def __init__(self, per_minute: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._size = max(1.0, per_minute * BURST)
+        self._rate = per_minute * (1 - BURST) / 60
+        self._level = self._size
+        self._clock = clock
+        self._at = clock()
+
+    def wait(self, amount: float) -> float:
+        """Return the seconds until an amount can be taken."""
+        now = self._clock()
+        self._level = min(self._size, self._level + (now - self._at) * self._rate)
+        self._at = now
+        return max(0.0, (min(amount, self._size) - self._level) / self._rate)
+
+    def take(self, amount: float) -> None:
+        """Take an amount; giving a negative one puts back what was not used."""
+        self._level -= amount
+
+
+class RateLimiter:
+    """Lets calls through, those of the highest priority first, as fast as the limits and the server allow.
+
+    The number of calls under way halves when the server says that there are too many, at most once for all
+    that were sent together, and grows back by one for as many good replies as it lets through at once.
+    """
+
+    def __init__(
+        self,
+        concurrency: int,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._most = self.width = float(concurrency)
+        self._requests = Bucket(requests_per_minute, clock) if requests_per_minute else None
+        self.tokens = Bucket(tokens_per_minute, clock) if tokens_per_minute else None
+        self._clock = clock
+        self._waiting: list[tuple[float, int, int, asyncio.Future[None]]] = []
+        self._serial = count()
+        self._under_way = 0
+        self._closed_until = self._narrowed_at = float("-inf")
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def enter(self, priority: float = 0.0, tokens: int = 0) -> float:
+        """Wait for one's turn and return the moment it came, for `narrow`; `leave` has to follow."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (-priority, next(self._serial), tokens, turn))
+        self._admit()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.leave()
+            raise
+        return self._clock()
+
+    def leave(self, unused_tokens: int = 0) -> None:
+        """Make room for the next call, and give back what of its tokens was not used after all."""
+        self._under_way -= 1
+        self.take(-unused_tokens)
+        self._admit()
+
+    def take(self, tokens: int) -> None:
+        """Take more tokens for a call under way, which turned out to need them."""
+        if self.tokens:
+            self.tokens.take(tokens)
+
+    def narrow(self, entered: float, pause: float | None) -> None:
+        """Let fewer through, after the pause that the server asked for; `entered` is of the refused call."""
+        now = self._clock()
+        if entered >= self._narrowed_at:
+            self.width, self._narrowed_at = max(1.0, self.width / 2), now
+        self._closed_until = max(self._closed_until, now + (pause or 0.0))
+
+    def widen(self) -> None:
+        """Let more through again, after a good reply."""
+        if self.width < self._most:
+            self.width = min(self._most, self.width + 1 / self.width)
+            self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting and self._under_way < int(self.width):
+            _, _, tokens, turn = self._waiting[0]
+            seconds = self._closed_until - self._clock()
+            if self._requests:
+                seconds = max(seconds, self._requests.wait(1))
+            if self.tokens:
+                seconds = max(seconds, self.tokens.wait(tokens))
+            if seconds > 0 and not turn.cancelled():
+                if self._timer:
+                    self._timer.cancel()
+                self._timer = asyncio.get_running_loop().call_later(seconds + 0.001, self._admit)
+                return
+            heapq.heappop(self._waiting)
+            if not turn.cancelled():
+                if self._requests:
+                    self._requests.take(1)
+                self.take(tokens)
+                self._under_way += 1
+                turn.set_result(None)
+
+
+class Backoff:
+    """How long a call is tried: pauses that double, with jitter from its key, so that runs are alike."""
+
+    def __init__(self, key: str, attempts: int, first_pause: float) -> None:
+        self._random = random.Random(key)
+        self._left = self.attempts = attempts
+        self._left_limited = 5 * attempts
+        self._pause = first_pause
+
+    @property
+    def attempt(self) -> int:
+        """The number of the next attempt, from 1; those that a rate limit held up do not count."""
+        return self.attempts - self._left + 1
+
+    def pause(self, error: ModelError, *, answered: bool) -> float | None:
+        """Return the seconds to wait before asking again; None where that is no use, or has been done enough.
+
+        `answered` tells whether the server ever did: one that never has is not waited for.
+        """
+        retry_after = None
+        if isinstance(error, CallFailed) and error.passing:
+            retry_after = error.retry_after
+        elif not (isinstance(error, ServerDown) and answered):
+            return None
+        if isinstance(error, RateLimited):  # waiting its turn is no failure of the call
+            self._left_limited -= 1
+        else:
+            self._left -= 1
+        if min(self._left, self._left_limited) <= 0 or (retry_after or 0.0) > LONGEST_RETRY_AFTER:
+            return None
+        jittered = self._pause * self._random.uniform(0.5, 1.5)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        # All calls wait for Retry-After; the jitter on top keeps them from coming back at once.
+        return jittered if retry_after is None else retry_after + min(jittered, 0.25)

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any
 
 from conspectus.errors import CacheFailed, IndexDamaged
@@ -24,10 +25,9 @@ from conspectus.models.llm.wire import CAPPED, Completion, Feature, Status
 
 FILE_NAME = "replies.sqlite"
 BUSY_SECONDS = 60.0  # that another process may hold the file
-RESERVED = 1 << 20
+NEEDED_BYTES = 1 << 20
 """Bytes that must be free before the first call: the replies to the calls that are under way at once (25 by default,
-some 10 kB each), four times over.
-"""
+some 10 kB each), four times over."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
@@ -51,9 +51,9 @@ _GET = (
     "SELECT id, reply, finish_reason, prompt_tokens, completion_tokens FROM replies"
     " WHERE key = ? AND status = 'ok' ORDER BY id LIMIT 1"
 )
-_MARK = (
-    "UPDATE replies SET status = ? WHERE id ="
-    " (SELECT id FROM replies WHERE key = ? AND status {} ORDER BY id {} LIMIT 1)"
+_REJECT = (
+    "UPDATE replies SET status = 'unparsable' WHERE id ="
+    " (SELECT id FROM replies WHERE key = ? AND status = 'ok' ORDER BY id LIMIT 1)"
 )
 
 
@@ -114,7 +114,7 @@ class ResponseCache:
         self._pending: list[_Write] = []
         self._flushing: asyncio.Task[None] | None = None
         self._hits: Counter[int] = Counter()
-        self._reserved = False
+        self._checked = False
         path.parent.mkdir(parents=True, exist_ok=True)
         self._new = not path.exists()
         try:
@@ -144,24 +144,17 @@ class ResponseCache:
                     raise
                 time.sleep(0.02)
 
-    def get(self, key: str) -> Completion | None:
-        """Return the completion that is served for a key, if there is one."""
-        return _completion(self._first(key))
+    def get(self, key: str, *, used: bool = True) -> Completion | None:
+        """Return the completion that is served for a key, if there is one; unless `used` it is not counted as used."""
+        row = self._first(key, used)
+        return row and Completion(str(row[1]), row[2], row[3], row[4], cached=True)
 
-    def peek(self, key: str) -> Completion | None:
-        """Return the same without counting it as used."""
-        return _completion(self._first(key, used=False))
-
-    def has(self, key: str) -> bool:
-        """Return whether there is something to be served for a key, without counting it as used."""
-        return self._first(key, used=False) is not None
-
-    def get_bytes(self, key: str) -> bytes | None:
+    def get_bytes(self, key: str, *, used: bool = True) -> bytes | None:
         """Return the vector that is served for a key, if there is one."""
-        row = self._first(key)
+        row = self._first(key, used)
         return row and bytes(row[1])
 
-    def _first(self, key: str, *, used: bool = True) -> Any:
+    def _first(self, key: str, used: bool) -> Any:
         row = self._reader.execute(_GET, (key,)).fetchone()
         if row and used:
             self._hits[row[0]] += 1
@@ -174,10 +167,9 @@ class ResponseCache:
             await write
         _this_process.update(attempt.status for attempt in attempts)
 
-    async def mark(self, key: str, status: Status) -> None:
-        """Change the status of a key's reply: of the one that is served, or, to make it `ok`, of the last."""
-        which = ("!= 'failed'", "DESC") if status == "ok" else ("= 'ok'", "ASC")
-        await self._write(_MARK.format(*which), (status, key))
+    async def reject(self, key: str) -> None:
+        """Serve the reply of a key no more: it cannot be read."""
+        await self._write(_REJECT, (key,))
 
     async def learn(self, server: str, model: str, feature: Feature, accepted: bool) -> None:
         """Keep whether a server takes a feature of a model."""
@@ -230,32 +222,20 @@ class ResponseCache:
                     done.set_exception(failure)
 
     def check_writable(self) -> None:
-        """Raise CacheFailed where replies could not be stored: before the first one is paid for, and after a failure.
-
-        Room for the next replies is taken and given back to the file, once.
-        """
+        """Raise CacheFailed where replies cannot be stored: before the first one is paid for, and after a failure."""
         if self.failure is not None:
             raise self.failure
-        if self._reserved:
+        if self._checked:
             return
         try:
-            connection = self._connect()
-            try:
-                (free,), (page,) = (
-                    connection.execute(f"PRAGMA {n}").fetchone() for n in ("freelist_count", "page_size")
-                )
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute("DROP TABLE IF EXISTS reserved")  # of a process that was killed here
-                connection.execute("CREATE TABLE reserved (room BLOB)")
-                connection.execute("INSERT INTO reserved VALUES (zeroblob(?))", (max(1, RESERVED - free * page),))
-                connection.execute("COMMIT")
-                connection.execute("DROP TABLE IF EXISTS reserved")
-            finally:
-                connection.close()
-        except sqlite3.OperationalError as error:
+            self._reader.execute("BEGIN IMMEDIATE")
+            self._reader.execute("ROLLBACK")
+            if (free := disk_usage(self.path.parent).free) < NEEDED_BYTES:
+                raise OSError(f"{free:,} bytes are free")
+        except (sqlite3.OperationalError, OSError) as error:
             self.failure = self._unwritable(error)
             raise self.failure from None
-        self._reserved = True
+        self._checked = True
 
     def _unwritable(self, error: Exception) -> CacheFailed:
         return CacheFailed(
@@ -377,7 +357,3 @@ def begun_in(folder: Path) -> dict[str, Any] | None:
 def cached_by_this_process() -> int:
     """Return how many usable replies this process has cached, in whichever folder."""
     return _this_process["ok"]
-
-
-def _completion(row: Any) -> Completion | None:
-    return row and Completion(str(row[1]), row[2], row[3], row[4], cached=True)

@@ -4,25 +4,40 @@ A reply that cannot be read without guessing is asked for again by the same requ
 tells what was wrong with it; one that was cut off for want of room is asked for once more, with twice the
 room, and one that was cut off with room left by the same request again. What then still fails is a
 ModelError that names the task. What was left out of replies that could be read stands in `notices`.
+
+A `Session` is such a model for one run; `check` tries out what its server supports.
 """
 
 from __future__ import annotations
 
 import asyncio
 import difflib
+import json
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from conspectus import references
-from conspectus.errors import BadReply, ModelError, NotAccepted, SettingsError, Unusable
+from conspectus.errors import (
+    BadReply,
+    CallFailed,
+    ConspectusError,
+    ModelError,
+    NotAccepted,
+    SettingsError,
+    Unusable,
+)
+from conspectus.models import llm
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.llm.prompts import Prompts
 from conspectus.models.llm.replies import Parsed, parse, schema_of
-from conspectus.models.llm.wire import Completion, Request, ResponseFormat, Sender
-from conspectus.rows import Finding
+from conspectus.models.llm.wire import Completion, Feature, Message, Request, ResponseFormat, Sender, vocabulary
+from conspectus.rows import Finding, Usage
 from conspectus.settings import Settings
 from conspectus.tasks import (
     AnyMissed,
@@ -40,6 +55,9 @@ from conspectus.tasks import (
 from conspectus.tasks.base import TASKS, Context
 from conspectus.tokens import at_most, count, encoding
 
+if TYPE_CHECKING:
+    from conspectus.models.llm.sender import CachingSender
+
 R = TypeVar("R")
 SAMPLING = 0.7
 """Temperature of replies that are sampled to be compared (Graph RAG: self-consistency)."""
@@ -47,11 +65,15 @@ ROOM = 4096
 """Tokens that a reply has room for at the least where no maximum is set."""
 CUTS, EARLY_CUTS, UNREAD = 2, 5, 3
 """Replies to one request after which it counts as failed: cut off, cut off with room left, and unreadable."""
+STRENGTH = 100
+"""The bias that leaves no other tokens (GraphRAG appendix A.2)."""
+SHOWN = 3
+"""Notices of one kind that are told in full."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something of a reply that was not used, or was mended: which task, about what, and what it was."""
+    """Something of a reply that was not used, or was repaired: which task, about what, and what it was."""
 
     task: str
     about: str
@@ -137,7 +159,10 @@ class ChatModel:
         name = type(task).__name__
         model = self._llm.tasks.get(name, self.name)
         schema = schema_of(task)
-        takes = self._format(model) if schema else "text"
+        takes: ResponseFormat = "text"
+        if schema:
+            for feature in ("json_object", "json_schema"):
+                takes = feature if self._sender.accepts(model, feature) is not False else takes
         request = Request(
             messages=self._prompts.render(task),
             model=model,
@@ -158,13 +183,6 @@ class ChatModel:
             if bias := bias_to(model, words):
                 return replace(request, logit_bias=bias, max_tokens=1)
         return request
-
-    def _format(self, model: str) -> ResponseFormat:
-        formats: tuple[Literal["json_schema"], Literal["json_object"]] = ("json_schema", "json_object")
-        for feature in formats:
-            if self._sender.accepts(model, feature) is not False:
-                return feature
-        return "text"
 
     async def _reply(self, task: Task[R]) -> Parsed[R]:
         """Ask until a reply can be read, as the head of this module says."""
@@ -194,7 +212,7 @@ class ChatModel:
                 unread += 1
                 wrong = str(error)
                 rejected = completion.text, wrong
-                await self._sender.mark(request, "unparsable")
+                await self._sender.reject(request)
         raise BadReply(f"{request.model} gave no usable reply to {about(task)}: {wrong}")
 
     async def _send(self, request: Request) -> tuple[Request, Completion]:
@@ -211,8 +229,9 @@ class ChatModel:
     async def _shortened(self, task: DescribeElement) -> DescribeElement:
         """Return the task with its first descriptions made into one, as often as it takes for all to fit."""
         while len(task.descriptions) > 2 and not at_most("\n".join(task.descriptions), self._describe_tokens):
-            first = _fitting(task.descriptions, self._describe_tokens)
-            if first == len(task.descriptions):
+            totals = accumulate(count(text) + 1 for text in task.descriptions)
+            first = next((max(n, 2) for n, total in enumerate(totals) if total > self._describe_tokens), None)
+            if first is None:
                 break
             made: Parsed[Description] = await self._reply(replace(task, descriptions=task.descriptions[:first]))
             task = replace(task, descriptions=(made.reply.text, *task.descriptions[first:]))
@@ -321,16 +340,6 @@ def _without(request: Request, feature: str, max_tokens: int | None) -> Request:
     return request
 
 
-def _fitting(texts: Sequence[str], limit: int) -> int:
-    """Return how many of the first texts fit in a limit of tokens, at least two."""
-    total = 0
-    for n, text in enumerate(texts):
-        total += count(text) + 1
-        if total > limit:
-            return max(n, 2)
-    return len(texts)
-
-
 def about(task: Task[Any]) -> str:
     """Return what a task is about, in words that lead to it: `ExtractGraph of chunk 7 (id…)`."""
     turn = task
@@ -347,25 +356,158 @@ def about(task: Task[Any]) -> str:
     return name
 
 
-STRENGTH = 100
-_VOCABULARIES = {
-    "o200k_base": re.compile(r"gpt-4o|gpt-4\.1|chatgpt-4o|gpt-4\.5"),
-    "cl100k_base": re.compile(r"gpt-4(?![\w.])|gpt-4-|gpt-3\.5|gpt-35"),
-}
+_BIASED = re.compile(r"(chat)?gpt-4o|gpt-4\.[15]|gpt-4(?![\w.])|gpt-4-|gpt-3\.5|gpt-35")
 """Models that take a bias at all; reasoning models do not, whatever their vocabulary."""
 
 
 def bias_to(model: str, words: Iterable[str]) -> Mapping[int, int] | None:
     """Return the bias that leaves only the words, also capitalised, as one-token replies; None if unknown."""
     base = model.rpartition("/")[2]
-    vocabulary = next((name for name, known in _VOCABULARIES.items() if known.match(base)), None)
-    if vocabulary is None:
+    if not _BIASED.match(base):
         return None
-    tokens = [encoding(vocabulary).encode(form) for word in words for form in {word: 0, word.capitalize(): 0}]
-    if any(len(token) != 1 for token in tokens):
-        return None
-    return {token[0]: STRENGTH for token in tokens}
+    of_model = encoding(vocabulary(base))
+    tokens = [of_model.encode(form) for word in words for form in {word: 0, word.capitalize(): 0}]
+    return {token[0]: STRENGTH for token in tokens} if all(len(token) == 1 for token in tokens) else None
 
 
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
+
+
+# Sessions
+
+
+@dataclass(frozen=True)
+class Session:
+    """A language model for one run; what it took and what its replies lacked is known at the end."""
+
+    model: ChatModel
+    sender: CachingSender
+
+    @property
+    def usage(self) -> dict[str, Usage]:
+        """What each task took so far."""
+        return self.sender.budget.usage()
+
+    @property
+    def total(self) -> Usage:
+        """What all tasks took so far."""
+        return self.sender.budget.total()
+
+    @property
+    def budget_notices(self) -> tuple[str, ...]:
+        """Which models the budget of money does not limit."""
+        return tuple(self.sender.budget.notices.values())
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the budget does not limit, and what of the replies was left out or mended: the first of each task."""
+        lines: list[str] = []
+        seen: Counter[str] = Counter()
+        for notice in self.model.notices:
+            seen[notice.task] += 1
+            if seen[notice.task] <= SHOWN:
+                lines.append(f"{notice.about}: {notice.text}")
+        more = (f"{n - SHOWN} more notices on {task}" for task, n in sorted(seen.items()) if n > SHOWN)
+        return (*self.budget_notices, *lines, *more)
+
+
+@asynccontextmanager
+async def open_session(
+    settings: Settings, folder: Path | None, *, to_ask: bool = True
+) -> AsyncGenerator[Session]:
+    """Open the model of the settings; its replies are kept in a folder (nowhere, for None).
+
+    Without `to_ask` nothing is asked, so that no key is needed.
+
+    Raises UsageError where the name of a model leads nowhere or a budget cannot be kept, BadKey where a key
+    is missing, SettingsError where a prompt of the user's is wrong: all before anything is read or asked.
+    """
+    budget = llm.open_budget(settings)
+    async with llm.open_sender(settings.llm, folder, budget) as sender:
+        for name in (settings.model, *settings.llm.tasks.values()) if to_ask else ():
+            budget.check(name)
+            sender.clients.of(name)
+        yield Session(ChatModel(sender, settings), sender)
+
+
+# Checking a server
+
+NEEDED = ("chat", "embeddings")
+"""Requests without which nothing can be done; there is another way for the others."""
+MOST_TOKENS = 1500
+"""Tokens of a reply at the most, with what is thought before it: a small model may not know where to stop."""
+WORD = (Message("user", 'Reply with the JSON object {"word": "yes"} and nothing else.'),)
+YES_OR_NO = (Message("user", "Is the sky green? Answer with one word, yes or no."),)
+SCHEMA = {
+    "type": "object",
+    "properties": {"word": {"type": "string"}},
+    "required": ["word"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One kind of request: `ok` is None where it is not known; `detail` is what was seen, or what to fix."""
+
+    model: str
+    kind: str
+    ok: bool | None
+    detail: str
+
+
+async def check(session: Session, settings: Settings, embedder: str = "") -> list[Checked]:
+    """Check every model that the settings name, and the embedder if one is named; nothing is kept.
+
+    Where a model cannot be used at all, the rest is not asked of it.
+    """
+    results: list[Checked] = []
+    for model in dict.fromkeys((settings.model, *settings.llm.tasks.values())):
+        most = min(settings.llm.max_tokens or MOST_TOKENS, MOST_TOKENS)
+        plain = Request(WORD, model, max_tokens=most, temperature=settings.llm.temperature)
+        requests = {
+            "chat": plain,
+            "json_schema": replace(plain, response_format="json_schema", schema=SCHEMA, schema_name="Check"),
+            "json_object": replace(plain, response_format="json_object"),
+            "logit_bias": Request(YES_OR_NO, model, max_tokens=1, logit_bias=bias_to(model, ("yes", "no"))),
+            "streaming": plain,
+        }
+        for kind, request in requests.items():
+            results.append(await _check(session.sender, model, kind, request))
+            if kind == "chat" and not results[-1].ok:
+                break
+    if embedder:
+        results.append(await _check(session.sender, embedder, "embeddings", None))
+    return results
+
+
+async def _check(sender: CachingSender, model: str, kind: str, request: Request | None) -> Checked:
+    """Make a request and return what was seen, or the error that says what to fix."""
+    if kind == "logit_bias" and request and not request.logit_bias:
+        return Checked(model, kind, None, "not used: the vocabulary of this model is not known")
+    in_json = kind in ("json_schema", "json_object")
+    if in_json and sender.accepts(model, cast("Feature", kind)) is False:
+        return Checked(model, kind, False, "this kind of server does not take it")
+    try:
+        client = sender.clients.of(model)
+        if request is None:
+            vectors, _ = await client.embed(["one", "two"])
+            return Checked(model, kind, True, f"vectors of {len(vectors[0])} numbers")
+        if kind == "streaming":
+            pieces = [piece async for piece in client.stream(request)]
+            return Checked(model, kind, True, f"{len(pieces) - 1} pieces")
+        reply = await client.ask(request)
+    except ConspectusError as error:  # a name that leads nowhere, an extra that is missing
+        passes = isinstance(error, CallFailed) and error.passing  # it tells nothing of what the server takes
+        return Checked(model, kind, None if passes and kind not in NEEDED else False, str(error))
+    if in_json:
+        try:
+            json.loads(reply.text)
+            return Checked(model, kind, True, "the reply is JSON")
+        except ValueError:
+            wrong = f"the server takes it, but the reply is no JSON ({reply.text[:40]!r})"
+            return Checked(model, kind, False, wrong)
+    endless = ", where it was cut off: it may not know where to stop (llm.max_tokens)"
+    cut = endless if reply.cut_off_for(request) else ""
+    return Checked(model, kind, True, f"{reply.prompt_tokens} tokens in, {reply.completion_tokens} out{cut}")

@@ -10,8 +10,9 @@ import struct
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 
@@ -29,11 +30,9 @@ from conspectus.errors import (
     Unusable,
 )
 from conspectus.models.base import Tick, no_tick, together
-from conspectus.models.llm.budget import Attempt, Budget, Call
+from conspectus.models.llm.budget import Backoff, Budget, Call, RateLimiter
 from conspectus.models.llm.cache import FILE_NAME, CachedReply, ResponseCache
 from conspectus.models.llm.client import Clients
-from conspectus.models.llm.limits import Backoff, RateLimiter
-from conspectus.models.llm.providers import server_name
 from conspectus.models.llm.wire import (
     CAPPED,
     Completion,
@@ -62,6 +61,8 @@ SHORTEST = 40
 """Characters of a text that is not cut in two: a server that will not read it reads nothing."""
 _SCORE = struct.Struct("<d")
 log = logging.getLogger("conspectus")
+Batch = Sequence[tuple[str, str]]
+"""Texts of one request, each with the key that its result is cached under."""
 
 
 class CachingSender:
@@ -84,7 +85,7 @@ class CachingSender:
         )
         self.replies = replies
         self.clients = Clients(settings, replies, environ, embedder)
-        self._settings = settings
+        self._attempts = settings.attempts
         self._limiter = RateLimiter(
             settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute
         )
@@ -102,9 +103,6 @@ class CachingSender:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
         """Close the connections, the cache and the trace."""
         await self.clients.aclose()
         if self.replies is not None:
@@ -131,13 +129,16 @@ class CachingSender:
             await asyncio.wait([same])
         done = self._under_way[request.key] = asyncio.get_running_loop().create_future()
         try:
-            client, call = self.clients.of(request.model), self._call(request)
-            backoff = self._backoff(call)
+            client, call, backoff = (
+                self.clients.of(request.model),
+                self._call(request),
+                self._backoff(request.key),
+            )
             while True:
-                async with self._attempt(call, backoff) as attempt:
-                    reply = await client.ask(attempt.request(request))
-                    reply = await self._store(attempt, reply, request)
-                    if not attempt.capped:
+                async with self._attempt(call, backoff):
+                    reply = await client.ask(_capped(request, call))
+                    reply = await self._store(call, reply, request)
+                    if not call.capped:
                         return reply
         finally:
             del self._under_way[request.key]
@@ -151,40 +152,40 @@ class CachingSender:
         if cached := self._cached(request):
             yield cached.text
             return
-        client, call = self.clients.of(request.model), self._call(request)
-        backoff = self._backoff(call)
+        client, call, backoff = self.clients.of(request.model), self._call(request), self._backoff(request.key)
         reply: Completion | None = None
         while reply is None:
-            async with self._attempt(call, backoff) as attempt:
-                async for piece in client.stream(attempt.request(request)):
+            async with self._attempt(call, backoff):
+                async for piece in client.stream(_capped(request, call)):
                     if isinstance(piece, Completion):
-                        reply = await self._store(attempt, piece, request)
+                        reply = await self._store(call, piece, request)
                     else:
-                        attempt.again = False
+                        call.again = False
                         yield piece
                 if reply is None:
                     raise ServerFailed("the stream ended with no reply")
-                if attempt.capped and attempt.again:  # all of it was thinking
+                if call.capped and call.again:  # all of it was thinking
                     reply = None
-        if wrong := _unfinished(request, reply):
-            raise BadReply(f"{request.model} {wrong}")
+        if reply.cut_off_for(request):
+            advice = "raise llm.max_tokens" if request.max_tokens else "ask again"
+            capped = ", the room that the budget left it" if call.capped else ""
+            cut = f"cut its reply off after {reply.completion_tokens} tokens{capped}"
+            raise BadReply(f"{request.model} {cut}: {advice}")
+        if not reply.text.strip():
+            raise BadReply(f"{request.model} sent an empty reply: ask again")
 
-    async def mark(self, request: Request, status: Status) -> None:
-        """Change the status of what was last cached for a request: what is `unparsable` is not served again."""
+    async def reject(self, request: Request) -> None:
+        """Serve what is cached for a request no more: it cannot be read."""
         if self.replies is not None:
-            await self.replies.mark(request.key, status)
+            await self.replies.reject(request.key)
 
     async def keep(self, request: Request, reply: Completion) -> None:
         """Serve a reply that was got by asking in another way for a request from now on."""
         await self._add(CachedReply(request.key, request.model, request.task, "ok", reply.text, "kept"))
 
-    def has(self, request: Request) -> bool:
-        """Return whether the reply to a request is cached."""
-        return self.replies is not None and self.replies.has(request.key)
-
     def peek(self, request: Request) -> Completion | None:
         """Return the reply to a request that is cached, without counting it as used."""
-        return self.replies.peek(request.key) if self.replies is not None else None
+        return self.replies.get(request.key, used=False) if self.replies is not None else None
 
     def accepts(self, model: str, feature: Feature) -> bool | None:
         """Return whether a model's server takes a feature, None if that is not known."""
@@ -195,20 +196,22 @@ class CachingSender:
         if cached is not None:
             self.budget.count_cached(request.task)
             if self.budget.trace:
-                self._record(
-                    self._call(request), "ok", (cached.prompt_tokens, cached.completion_tokens), 0.0, cached
-                )
+                used = (cached.prompt_tokens, cached.completion_tokens)
+                self.budget.trace.write(self._call(request), "ok", used, 0.0, cached)
         return cached
 
-    async def _store(self, attempt: Attempt, reply: Completion, request: Request) -> Completion:
-        call, reply = attempt.call, attempt.reply(reply)
-        used = (reply.prompt_tokens, reply.completion_tokens)
+    async def _store(self, call: Call, reply: Completion, request: Request) -> Completion:
+        """Store what came of a call and return it, marked as CAPPED where the cap cut it off."""
+        call.used = used = reply.prompt_tokens, reply.completion_tokens
+        call.capped = call.cap is not None and reply.cut_off and reply.completion_tokens >= call.cap
+        reply = replace(reply, finish_reason=CAPPED if call.capped else reply.finish_reason, seconds=call.seconds)
         status: Status = "cut off" if reply.cut_off_for(request) else "ok" if reply.text.strip() else "unparsable"
         row = CachedReply(
             call.key, call.model, call.task, status, reply.text, reply.finish_reason, *used, reply.seconds
         )
         await self._add(row)
-        self._record(call, status, used, reply.seconds, reply)
+        if self.budget.trace:
+            self.budget.trace.write(call, status, used, reply.seconds, reply)
         return reply
 
     # Vectors and scores
@@ -227,18 +230,17 @@ class CachingSender:
             vectors, used = await client.embed(texts)
             return [np.asarray(vector, np.float32).tobytes() for vector in vectors], used
 
-        async def embed(batch: Sequence[tuple[str, str]]) -> None:
+        async def embed(batch: Batch) -> None:
             """Embed texts; those that are too long are asked for apart, and then in parts."""
             try:
                 cached.update(await self._ask_batch(batch, model, task, ask))
             except ContextTooLong:
-                if len(batch) == 1:
-                    key, text = batch[0]
-                    cached[key] = await self._embed_in_parts(key, text, model, task)
-                else:
+                if len(batch) > 1:
                     middle = len(batch) // 2
                     await together([embed(batch[:middle]), embed(batch[middle:])])
                     return
+                key, text = batch[0]
+                cached[key] = await self._embed_in_parts(key, text, model, task)
             for _ in batch:
                 tick()
 
@@ -260,10 +262,10 @@ class CachingSender:
             scores, used = await client.rerank(question, texts)
             return [_SCORE.pack(score) for score in scores], used
 
-        async def rerank(batch: Sequence[tuple[str, str]]) -> None:
+        async def rerank(batch: Batch) -> None:
             try:
                 cached.update(await self._ask_batch(batch, model, "Rerank", ask, question))
-            except ModelError as error:  # the flags that its message names are those of language models
+            except ModelError as error:  # the arguments that its message names are those of language models
                 error.args = (
                     re.sub(r"\b(base_url|model)=('[^']*'|\.\.\.)", r"settings={'rerank.by': \2}", str(error)),
                 )
@@ -275,9 +277,7 @@ class CachingSender:
         await together(rerank(missing[start : start + BATCH_PASSAGES]) for start in starts)
         return [_SCORE.unpack(cached[key])[0] for key in keys]
 
-    def _missing(
-        self, texts: Mapping[str, str], cached: dict[str, bytes], task: str, tick: Tick
-    ) -> list[tuple[str, str]]:
+    def _missing(self, texts: Mapping[str, str], cached: dict[str, bytes], task: str, tick: Tick) -> Batch:
         """Put what is cached of texts into `cached`; return the keys and texts of the others."""
         missing: list[tuple[str, str]] = []
         for key, text in texts.items():
@@ -291,7 +291,7 @@ class CachingSender:
 
     async def _ask_batch(
         self,
-        batch: Sequence[tuple[str, str]],
+        batch: Batch,
         model: str,
         task: str,
         ask: Callable[[Sequence[str]], Awaitable[tuple[list[bytes], int]]],
@@ -301,21 +301,20 @@ class CachingSender:
         keys, texts = [key for key, _ in batch], [text for _, text in batch]
         counted = (*texts, question) if self._counts_tokens else ()
         call = Call(digest(keys), model, task, sum(tokens.count(text, vocabulary(model)) for text in counted), 0)
-        backoff = self._backoff(call)
+        backoff = self._backoff(call.key)
         while True:
-            async with self._attempt(call, backoff) as attempt:
+            async with self._attempt(call, backoff):
                 data, used = await ask(texts)
-                attempt.used, seconds = (used, 0), attempt.seconds
-                await self._add(
-                    *(
-                        # It is one call, and so counts once.
-                        CachedReply(key, model, task, "ok", value, "kept" if n else "", share, 0, seconds)
-                        for n, (key, value, share) in enumerate(
-                            zip(keys, data, _shares(used, len(batch)), strict=True)
-                        )
-                    )
-                )
-                self._record(call, "ok", (used, 0), seconds)
+                call.used, seconds = (used, 0), call.seconds
+                rows: list[CachedReply] = []
+                for n, (key, value) in enumerate(zip(keys, data, strict=True)):
+                    share = used // len(batch) + (n < used % len(batch))
+                    # It is one call, and so counts once.
+                    reason = "kept" if n else ""
+                    rows.append(CachedReply(key, model, task, "ok", value, reason, share, 0, seconds))
+                await self._add(*rows)
+                if self.budget.trace:
+                    self.budget.trace.write(call, "ok", (used, 0), seconds)
                 return dict(zip(keys, data, strict=True))
 
     async def _embed_in_parts(self, key: str, text: str, model: str, task: str) -> bytes:
@@ -335,7 +334,7 @@ class CachingSender:
 
     @property
     def _counts_tokens(self) -> bool:
-        return self.budget.limited or self._limiter.counts_tokens
+        return self.budget.limited or self._limiter.tokens is not None
 
     def _call(self, request: Request) -> Call:
         count = prompt_tokens(request) if self._counts_tokens else 0
@@ -343,11 +342,11 @@ class CachingSender:
         prompt = "\n\n".join(f"[{m.role}] {m.content}" for m in request.messages) if traced else ""
         return Call(request.key, request.model, request.task, count, request.max_tokens, request.priority, prompt)
 
-    def _backoff(self, call: Call) -> Backoff:
-        return Backoff(call.key, self._settings.attempts, FIRST_BACKOFF)
+    def _backoff(self, key: str) -> Backoff:
+        return Backoff(key, self._attempts, FIRST_BACKOFF)
 
     @asynccontextmanager
-    async def _attempt(self, call: Call, backoff: Backoff) -> AsyncGenerator[Attempt]:
+    async def _attempt(self, call: Call, backoff: Backoff) -> AsyncGenerator[None]:
         """Let a call through when its turn comes; what is done inside stores its reply and says what it used.
 
         After a failure that may pass it waits, and the call is to be made again; others are raised.
@@ -356,62 +355,60 @@ class CachingSender:
             BudgetReached: the call would pass the budget.
             Unusable: a call before it showed that nothing more can be asked.
         """
-        attempt = await self._enter(call)
+        await self._enter(call)
         failure: ModelError | None = None
         try:
             # It is let out once its reply is durable: a kill costs at most what is under way.
             if self.replies is not None:
                 self.replies.check_writable()
-            yield attempt
+            yield
         except ModelError as error:
             failure = error
         finally:
-            self._leave(attempt, failure)
+            lost = failure is None or (isinstance(failure, CallFailed) and failure.charged)
+            self.budget.settle(call, lost=lost)
+            if call.used is None:
+                self._limiter.leave(0 if lost else call.tokens)
+            else:
+                self._limiter.leave(call.tokens - sum(call.used))
+                self._limiter.widen()
+                self.clients.answered.add(address := self.clients.endpoint(call.model).base_url)
+                self._unanswered.pop(address, None)
         if failure is None:
             await asyncio.sleep(0)  # the call that takes its place goes out before this reply is read
         else:
-            await self._failed(attempt, failure, backoff)
+            await self._failed(call, failure, backoff)
 
-    async def _enter(self, call: Call) -> Attempt:
-        attempt = self.budget.estimate(call)
-        attempt.entered = await self._limiter.enter(call.priority, taken := attempt.tokens)
+    async def _enter(self, call: Call) -> None:
+        call.used, call.capped = None, False
+        self.budget.check(call.model)
+        self.budget.assess(call)
+        call.entered = await self._limiter.enter(call.priority, taken := call.tokens)
         try:
             if self._stopped:
                 raise self._stopped
-            await self.budget.reserve(attempt)
+            await self.budget.reserve(call)
         except BaseException as error:
             if isinstance(error, Unusable):
                 self._stopped = error
             self._limiter.leave(taken)
             raise
-        self._limiter.take(attempt.tokens - taken)
-        attempt.started = time.perf_counter()
-        return attempt
+        self._limiter.take(call.tokens - taken)
+        call.started = time.perf_counter()
 
-    def _leave(self, attempt: Attempt, failure: ModelError | None) -> None:
-        """Make room for the next call, and book what this one took."""
-        lost = failure is None or (isinstance(failure, CallFailed) and failure.charged)
-        self.budget.settle(attempt, lost=lost)
-        if attempt.used is None:
-            self._limiter.leave(0 if lost else attempt.tokens)
-        else:
-            self._limiter.leave(attempt.tokens - sum(attempt.used))
-            self._limiter.widen()
-            self.clients.answered.add(address := self.clients.endpoint(attempt.call.model).base_url)
-            self._unanswered.pop(address, None)
-
-    async def _failed(self, attempt: Attempt, error: ModelError, backoff: Backoff) -> None:
+    async def _failed(self, call: Call, error: ModelError, backoff: Backoff) -> None:
         """Store a failed attempt and wait before the next one; raise the error where there is to be none."""
-        call, seconds = attempt.call, attempt.seconds
-        kind = type(error).__name__
+        seconds, kind = call.seconds, type(error).__name__
         await self._add(CachedReply(call.key, call.model, call.task, "failed", str(error), kind, 0, 0, seconds))
-        self._record(call, "failed", (0, 0), seconds, error)
+        if self.budget.trace:
+            self.budget.trace.write(call, "failed", (0, 0), seconds, error)
         if isinstance(error, (RateLimited, TimedOut)):
-            self._limiter.narrow(attempt.entered, error.retry_after)
+            self._limiter.narrow(call.entered, error.retry_after)
         if isinstance(error, NotAccepted):
             await self.clients.learn(call.model, cast("Feature", error.feature), False)
-        answered = self.clients.endpoint(call.model).base_url in self.clients.answered
-        pause = backoff.pause(error, answered=answered) if attempt.again else None
+        at = self.clients.endpoint(call.model)
+        answered = at.base_url in self.clients.answered
+        pause = backoff.pause(error, answered=answered) if call.again else None
         if pause is None:
             if not answered and call.max_tokens != 0 and not isinstance(error, NotAccepted):
                 self._failures += 1  # not those for vectors, whose texts can be cut where they are too long
@@ -420,39 +417,23 @@ class CachingSender:
             elif self._failures == HOPELESS:
                 self._stopped = Unusable(f"{call.model} failed on all of the first {HOPELESS} calls: {error}")
             raise self._stopped or error
-        self._announce(call.model, error, backoff.attempt)
+        # That one call of many fails once says nothing of the server, unless nobody answers there. What it says is said
+        # once for each further attempt, whichever call makes it.
+        n = backoff.attempt
+        silent = isinstance(error, ServerDown) or (n > 2 and isinstance(error, (TimedOut, ServerFailed)))
+        if silent and n > self._unanswered.get(at.base_url, 0):
+            self._unanswered[at.base_url] = n
+            log.warning("No answer from %s, trying again (%d of %d).", at.server, n, backoff.attempts)
         await asyncio.sleep(pause)
-
-    def _announce(self, model: str, error: ModelError, attempt: int) -> None:
-        """Log that a server does not answer, once for each further attempt, whichever call makes it.
-
-        That one call of many fails once says nothing of the server, unless nobody answers there.
-        """
-        silent = isinstance(error, ServerDown) or (attempt > 2 and isinstance(error, (TimedOut, ServerFailed)))
-        at = self.clients.endpoint(model)
-        if silent and attempt > self._unanswered.get(at.base_url, 0):
-            self._unanswered[at.base_url] = attempt
-            most = self._settings.attempts
-            log.warning("No answer from %s, trying again (%d of %d).", server_name(at), attempt, most)
 
     async def _add(self, *replies: CachedReply) -> None:
         if self.replies is not None:
             await self.replies.add(replies)
 
-    def _record(
-        self, call: Call, status: Status, used: tuple[int, int], seconds: float, outcome: Any = None
-    ) -> None:
-        if self.budget.trace is not None:
-            self.budget.trace.write(call, status, used, seconds, outcome)
 
-
-def _unfinished(request: Request, reply: Completion) -> str:
-    """Return why a reply that was streamed is not whole, and what to do; an empty text where it is."""
-    if reply.cut_off_for(request):
-        advice = "raise llm.max_tokens" if request.max_tokens else "ask again"
-        capped = ", the room that the budget left it" if reply.finish_reason == CAPPED else ""
-        return f"cut its reply off after {reply.completion_tokens} tokens{capped}: {advice}"
-    return "" if reply.text.strip() else "sent an empty reply: ask again"
+def _capped(request: Request, call: Call) -> Request:
+    """Return a request as it is sent: what it is cached under stays that of the request without the cap."""
+    return replace(request, max_tokens=call.cap) if call.cap else request
 
 
 def open_sender(
@@ -480,8 +461,3 @@ def batches(items: Iterable[tuple[str, str]]) -> list[list[tuple[str, str]]]:
         made[-1].append((key, text))
         size += len(text)
     return made
-
-
-def _shares(total: int, parts: int) -> list[int]:
-    """Return whole shares of a total that differ by one at the most."""
-    return [total // parts + (n < total % parts) for n in range(parts)]

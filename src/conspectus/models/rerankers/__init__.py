@@ -30,8 +30,8 @@ from conspectus.rows import Usage
 from conspectus.tasks import RatePassages
 
 if TYPE_CHECKING:
+    from conspectus.models.llm.model import Session
     from conspectus.models.llm.sender import CachingSender
-    from conspectus.models.llm.session import Session
     from conspectus.settings import Settings
 
 NONE, LOCAL, MODEL = "none", "local", "model"
