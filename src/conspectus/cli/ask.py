@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,72 +14,41 @@ import typer
 
 import conspectus
 from conspectus import api
-from conspectus.cli import show
+from conspectus.cli import options, show
 from conspectus.cli.app import METHODS_LISTED, RANKINGS_LISTED, one_line
-from conspectus.cli.options import (
-    FOLDERS,
-    OUTPUT,
-    SERVER,
-    WITH_FAILURES,
-    AsJson,
-    Given,
-    IndexFolders,
-    Where,
-    argument,
-    option,
-    starting,
-    takes,
-)
+from conspectus.cli.options import OUTPUT, AsJson, argument, option, starting
 from conspectus.errors import CallFailed, Unusable, UsageError
+from conspectus.lazy import lazy_module
 
 if TYPE_CHECKING:
     from conspectus import Conversation, QuestionContext
-    from conspectus.api import Context, View
-    from conspectus.rows import Answer, Hit
+    from conspectus.api import View
+    from conspectus.evaluation import questions as question_lists
+    from conspectus.rows import Answer
+else:
+    question_lists = lazy_module("conspectus.evaluation.questions")
 
-Method = Annotated[
-    str,
-    option(
-        f"Search method. auto: chosen by the question; {METHODS_LISTED}.",
-        metavar="NAME",
-        autocompletion=starting(lambda: ["auto", *api.METHODS]),
-    ),
-]
-RankingMethod = Annotated[
-    str,
-    option(
-        f"Retrieval method. {RANKINGS_LISTED}.", metavar="NAME", autocompletion=starting(lambda: api.RANKINGS)
-    ),
-]
-Level = Annotated[
-    str | None,
-    option(
-        "Community level whose reports are read by --method global: 0 is the root, larger is more "
-        "detailed; auto selects reports top-down by relevance.",
-        metavar="N|auto",
-    ),
-]
-ConversationFile = Annotated[
-    Path | None,
-    option("Save the conversation to this file, and continue it next time.", "--conversation", metavar="FILE"),
-]
-ContextOnly = Annotated[
-    bool,
-    option(
-        "Print the context that the answer would be written from, and do not answer.",
-        "--context-only",
-        panel=OUTPUT,
-    ),
-]
-QuestionsFile = Annotated[
-    Path | None,
-    option(
-        "Ask every question of a file: one per line, a .csv with a column question or question_text, or a"
-        " .json list; - is standard input. With --json, prints one line per answer.",
-        metavar="FILE",
-    ),
-]
-asking = takes("--response", "--model", *SERVER, "--embedder", "--rerank")
+_METHOD = f"Search method. auto: chosen by the question; {METHODS_LISTED}."
+_RANKING = f"Retrieval method. {RANKINGS_LISTED}."
+_LEVEL = (
+    "Community level whose reports are read by --method global: 0 is the root, larger is more detailed; auto selects "
+    "reports top-down by relevance."
+)
+_CONVERSATION = "Save the conversation to this file, and continue it next time."
+_CONTEXT = "Print the context that the answer would be written from, and do not answer."
+_QUESTIONS = (
+    "Ask every question of a file: one per line, a .csv with a column question or question_text, or a .json list; - is"
+    " standard input. With --json, prints one line per answer."
+)
+_methods = starting(lambda: ["auto", *api.METHODS])
+_rankings = starting(lambda: api.RANKINGS)
+Method = Annotated[str, option(_METHOD, metavar="NAME", autocompletion=_methods)]
+RankingMethod = Annotated[str, option(_RANKING, metavar="NAME", autocompletion=_rankings)]
+Level = Annotated[str | None, option(_LEVEL, metavar="N|auto")]
+ConversationFile = Annotated[Path | None, option(_CONVERSATION, "--conversation", metavar="FILE")]
+ContextOnly = Annotated[bool, option(_CONTEXT, "--context-only", panel=OUTPUT)]
+QuestionsFile = Annotated[Path | None, option(_QUESTIONS, metavar="FILE")]
+asking = options.takes("--response", "--model", *options.SERVER, "--embedder", "--rerank")
 """The settings that `ask` and `chat` take."""
 NOTHING = "Nothing in this corpus speaks to that question."
 
@@ -101,38 +70,20 @@ class Asking:
     """What questions of one command are asked of and by, and how answers are printed."""
 
     view: View
-    options: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     """Method, level and settings, as the functions of the API take them."""
-    streams: bool
-    """Whether answers are shown while they are written."""
     json: bool
-    lines: bool = False
+    lines: bool
     """Whether JSON is printed on one line, as several answers may follow each other."""
-
-    @classmethod
-    def of(
-        cls, given: Given, folder: list[Path], where: list[str] | None, method: str, level: str | None, json: bool
-    ) -> Asking:
-        """Open what is asked, with the settings of all sources."""
-        view = api.viewed(folder, where or ())
-        if level is not None and level != "auto" and not level.isdecimal():
-            raise UsageError(f"--level takes a number from 0, the root, or auto, and not {level!r}")
-        number = level if level is None or level == "auto" else int(level)
-        settings = given.with_index(view.built)
-        streams = settings.settings.model != "extractive" and not json
-        return cls(view, {"method": method, "level": number, "settings": settings}, streams, json)
-
-    def conversation(self, file: Path | None) -> Conversation:
-        """Return a conversation, saved to a file where one is named."""
-        return conspectus.Conversation(self.view, file=file, **self.options)
 
     def ask(self, question: str, conversation: Conversation | None = None, *, brief: bool = False) -> Answer:
         """Answer a question, print the answer, and return it; `brief` leaves out its sources and how it was made."""
-        with show.streaming(self.streams) as stream:
+        model = self.arguments["settings"].settings.model
+        with show.streaming(model != "extractive" and not self.json) as stream:
             if conversation:
                 answer = conversation.ask(question, on_text=stream)
             else:
-                answer = api.ask(question, self.view, on_text=stream, **self.options)
+                answer = api.ask(question, self.view, on_text=stream, **self.arguments)
         if self.json:
             row = asdict(answer)
             show.as_json({"question": row.pop("question"), "answer": row.pop("text"), **row}, lines=self.lines)
@@ -142,12 +93,46 @@ class Asking:
 
     def show_context(self, question: str) -> None:
         """Print what the answer to a question would be written from."""
-        context = api.context(question, self.view, **self.options)
+        context = api.context(question, self.view, **self.arguments)
         if self.json:
+            windows = [
+                {name: [row.id for row in rows] for name, rows in window.tables()} | {"text": window.text}
+                for window in context.windows
+            ]
             row = {f.name: getattr(context, f.name) for f in fields(context)}
-            show.as_json(row | {"windows": [_window(w) for w in context.windows]}, lines=self.lines)
-        else:
-            _print_context(context)
+            show.as_json(row | {"windows": windows}, lines=self.lines)
+            return
+        if not context.windows:
+            show.note(NOTHING)
+        for number, window in enumerate(context.windows, 1):
+            if len(context.windows) > 1:
+                show.out(show.bold(f"===== Window {number} of {len(context.windows)} =====") + "\n")
+            show.out(window.text)
+        show.note(f"{how(context)} ({show.counted(context.context_tokens, 'token')})")
+
+    def failed(self, question: str, error: Exception, head: str = "") -> None:
+        """Print why a question was not answered, after `head`."""
+        show.note(f"error: {head}{one_line(error)}")
+        if self.json:
+            show.as_json({"question": question, "error": str(error)}, lines=True)
+
+
+def asking_of(
+    given: options.Given,
+    folder: list[Path],
+    where: list[str] | None,
+    method: str,
+    level: str | None,
+    json: bool,
+    lines: bool,
+) -> Asking:
+    """Open what is asked, with the settings of all sources."""
+    view = api.viewed(folder, where or ())
+    if level is not None and level != "auto" and not level.isdecimal():
+        raise UsageError(f"--level takes a number from 0, the root, or auto, and not {level!r}")
+    number = level if level is None or level == "auto" else int(level)
+    arguments = {"method": method, "level": number, "settings": given.with_index(view.built)}
+    return Asking(view, arguments, json, lines)
 
 
 # Ask
@@ -158,8 +143,8 @@ def ask(
     words: Annotated[
         list[str] | None, argument("QUESTION", "The question. Use - to read it from standard input.")
     ] = None,
-    folder: IndexFolders = FOLDERS,
-    where: Where = None,
+    folder: options.IndexFolders = options.FOLDERS,
+    where: options.Where = None,
     method: Method = "auto",
     level: Level = None,
     json: AsJson = False,
@@ -167,7 +152,7 @@ def ask(
     questions: QuestionsFile = None,
     conversation: ConversationFile = None,
     *,
-    given: Given,
+    given: options.Given,
 ) -> None:
     """Answer a question, with citations.
 
@@ -183,16 +168,28 @@ def ask(
         raise UsageError("a conversation goes with neither --questions nor --context-only")
     if (question is None) == (questions is None):
         raise UsageError('ask one question (conspectus ask "...") or those of a file (--questions FILE)')
-    listed = _read_questions(questions) if questions else []
-    asking = replace(Asking.of(given, folder, where, method, level, json), lines=questions is not None)
-    if question is not None:
-        question = sys.stdin.read().strip() if question == "-" else question
-        if context_only:
-            asking.show_context(question)
-        else:
-            asking.ask(question, asking.conversation(conversation) if conversation else None)
-    elif _ask_all(listed, asking, context_only=context_only):
-        raise typer.Exit(WITH_FAILURES)
+    listed = question_lists.read_list(questions) if questions else []
+    asking = asking_of(given, folder, where, method, level, json, lines=questions is not None)
+    failed = 0
+    for number, row in enumerate(listed):
+        if not json:
+            show.out(("\n" if number else "") + show.bold(f"# {row.text}") + "\n")
+        try:
+            (asking.show_context if context_only else asking.ask)(row.text)
+        except CallFailed as error:
+            failed += 1
+            asking.failed(row.text, error, f"{row.text}: ")
+    if failed:
+        raise typer.Exit(options.WITH_FAILURES)
+    if question is None:
+        return
+    question = sys.stdin.read().strip() if question == "-" else question
+    if context_only:
+        asking.show_context(question)
+    elif conversation:
+        asking.ask(question, conspectus.Conversation(asking.view, file=conversation, **asking.arguments))
+    else:
+        asking.ask(question)
 
 
 def joined(words: Sequence[str]) -> str:
@@ -205,31 +202,6 @@ def joined(words: Sequence[str]) -> str:
         stray = ", ".join(repr(word) for word in words if word != quoted)
         raise UsageError(f"ask one question: {stray} stands beside {quoted!r}; put the whole question in quotes")
     return " ".join(words)
-
-
-def _read_questions(file: Path) -> list[str]:
-    from conspectus.evaluation.questions import read_list
-
-    return [question.text for question in read_list(file)]
-
-
-def _ask_all(questions: Sequence[str], asking: Asking, *, context_only: bool) -> int:
-    """Ask each question, or show its context, and return how many failed; what makes all of them fail is raised."""
-    failed = 0
-    for number, question in enumerate(questions):
-        if not asking.json:
-            show.out(("\n" if number else "") + show.bold(f"# {question}") + "\n")
-        try:
-            if context_only:
-                asking.show_context(question)
-            else:
-                asking.ask(question)
-        except CallFailed as error:
-            failed += 1
-            show.note(f"error: {question}: {error}")
-            if asking.json:
-                show.as_json({"question": question, "error": str(error)}, lines=True)
-    return failed
 
 
 def _print_answer(answer: Answer, *, streamed: bool, brief: bool) -> None:
@@ -268,34 +240,19 @@ def how(made: Answer | QuestionContext, *, why: bool = True) -> str:
     return made.method + at + (f": {made.why}" if why and made.why else "")
 
 
-def _print_context(context: QuestionContext) -> None:
-    if not context.windows:
-        show.note(NOTHING)
-    for number, window in enumerate(context.windows, 1):
-        if len(context.windows) > 1:
-            show.out(show.bold(f"===== Window {number} of {len(context.windows)} =====") + "\n")
-        show.out(window.text)
-    show.note(f"{how(context)} ({show.counted(context.context_tokens, 'token')})")
-
-
-def _window(evidence: Context) -> dict[str, Any]:
-    """Return the ids of a window's rows by table, in their order, and its text."""
-    return {name: [row.id for row in rows] for name, rows in evidence.tables()} | {"text": evidence.text}
-
-
 # Chat
 
 
 @asking
 def chat(
-    folder: IndexFolders = FOLDERS,
-    where: Where = None,
+    folder: options.IndexFolders = options.FOLDERS,
+    where: options.Where = None,
     method: Method = "auto",
     level: Level = None,
     json: AsJson = False,
     conversation: ConversationFile = None,
     *,
-    given: Given,
+    given: options.Given,
 ) -> None:
     """Start a conversation: ask follow-up questions.
 
@@ -305,11 +262,12 @@ def chat(
     Example: conspectus chat
     Example: conspectus chat --conversation notes.jsonl
     """
-    asking = replace(Asking.of(given, folder, where, method, level, json), lines=True)
-    talk = Talk(asking, asking.conversation(conversation), typed=sys.stdin.isatty() and not json)
+    asking = asking_of(given, folder, where, method, level, json, lines=True)
+    opened = conspectus.Conversation(asking.view, file=conversation, **asking.arguments)
+    talk = Talk(asking, opened, typed=sys.stdin.isatty() and not json)
     talk.run()
     if talk.failed and not talk.typed:
-        raise typer.Exit(WITH_FAILURES)
+        raise typer.Exit(options.WITH_FAILURES)
 
 
 @dataclass
@@ -350,9 +308,7 @@ class Talk:
             raise
         except (CallFailed, UsageError) as error:
             self.failed += 1
-            show.note(f"error: {one_line(error)}")
-            if self.asking.json:
-                show.as_json({"question": question, "error": str(error)}, lines=True)
+            self.asking.failed(question, error)
         except KeyboardInterrupt:
             if not self.typed:
                 raise
@@ -385,10 +341,9 @@ def command_of(line: str) -> str:
     if line.startswith("/"):
         return line[1:].split(" ", 1)[0].lower()
     word, _, rest = line.rstrip(" .!;()").lower().partition(" ")
-    known = {"quit": ("now",), "exit": ("now",), "sources": map(str, range(100)), "method": api.METHODS}
-    if rest and rest not in known.get(word, ()):
-        return ""
-    return word if word in COMMAND_WORDS else ""
+    arguments = {"quit": ("now",), "exit": ("now",), "sources": map(str, range(100)), "method": api.METHODS}
+    is_command = word in COMMAND_WORDS and (not rest or rest in arguments.get(word, ()))
+    return word if is_command else ""
 
 
 def _print_footer(question: str, answer: Answer, previous: Answer | None) -> None:
@@ -405,50 +360,44 @@ def _print_footer(question: str, answer: Answer, previous: Answer | None) -> Non
 
 
 def _lines(typed: bool) -> Iterator[str]:
-    """Yield what is asked, without empty lines; at a prompt, Ctrl-C begins a new line."""
-    if typed:
-        with suppress(ImportError):
-            import_module("readline")  # it gives the prompt its history
+    """Yield what is asked, without empty lines; at a prompt, Ctrl-C begins a new line.
+
+    The prompt never goes to where answers are piped.
+    """
+    if not typed:
+        yield from (line.strip() for line in sys.stdin if line.strip())
+        return
+    with suppress(ImportError):
+        import_module("readline")  # it gives the prompt its history
     while True:
         try:
-            line = _line(typed)
-        except EOFError:
-            if typed:
-                show.note("")
-            return
-        except KeyboardInterrupt:
-            if not typed:
-                raise
+            if sys.stdout.isatty():
+                line = input(PROMPT)
+            else:
+                typer.echo(PROMPT, nl=False, err=True)
+                line = sys.stdin.readline() or "/exit"
+        except (EOFError, KeyboardInterrupt) as error:
             show.note("")
+            if isinstance(error, EOFError):
+                return
             continue
         if line.strip():
             yield line.strip()
 
 
-def _line(typed: bool) -> str:
-    """Read a line; the prompt never goes to where answers are piped."""
-    if typed and sys.stdout.isatty():
-        return input(PROMPT)
-    if typed:
-        typer.echo(PROMPT, nl=False, err=True)
-    if not (line := sys.stdin.readline()):
-        raise EOFError
-    return line
-
-
 # Search
 
 
-@takes("--rerank", "--model")
+@options.takes("--rerank", "--model")
 def search(
     words: Annotated[list[str], argument("QUESTION", "The question or the words to search for.")],
-    folder: IndexFolders = FOLDERS,
-    where: Where = None,
+    folder: options.IndexFolders = options.FOLDERS,
+    where: options.Where = None,
     method: RankingMethod = "bm25",
     k: Annotated[int | None, option("Number of chunks to return (default: 5).", "-k", metavar="N", min=1)] = None,
     json: AsJson = False,
     *,
-    given: Given,
+    given: options.Given,
 ) -> None:
     """Search the chunks: list the best matches for a question.
 
@@ -464,14 +413,10 @@ def search(
         return
     for notice in view.remarks:
         show.note(notice)
-    if hits:
-        language = api.language_of([question], view.index.languages)
-        show.out("\n\n".join(_hit(number, hit, language) for number, hit in enumerate(hits, 1)))
-    else:
+    if not hits:
         show.note(NOTHING)
-
-
-def _hit(number: int, hit: Hit, language: str) -> str:
-    head = f"{number:>2}. {show.bold(hit.title)}  ({hit.score:.2f})"
-    where = api.wording(language).where(hit.document, hit.place, hit.start, hit.end)
-    return f"{head}\n    {show.line(where)}\n    {show.snippet(hit.text, 300)}"
+    wording = api.wording(api.language_of([question], view.index.languages))
+    for number, hit in enumerate(hits, 1):
+        show.out(("\n" if number > 1 else "") + f"{number:>2}. {show.bold(hit.title)}  ({hit.score:.2f})")
+        show.out(f"    {show.line(wording.where(hit.document, hit.place, hit.start, hit.end))}")
+        show.out(f"    {show.snippet(hit.text, 300)}")
