@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
 import sys
 from collections.abc import Callable
@@ -168,9 +169,21 @@ def test_no_count_is_shown_of_more_than_there_is(monkeypatch: pytest.MonkeyPatch
     assert "reports 2 (" in terminal.getvalue()
 
 
+def test_a_warning_stands_above_the_bars(monkeypatch: pytest.MonkeyPatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Bars(quiet=False) as bars:
+        bars.stage("extract", 40)()
+        assert bars._bars
+        bars._bars.refresh()
+        logging.getLogger("conspectus").warning("No answer from a server.")
+    assert re.search(r"(?:^|\n|\x1b\[\d?[A-Z])No answer from a server\.", terminal.getvalue())
+
+
 def test_a_quiet_run_prints_no_lines(capsys: pytest.CaptureFixture[str]):
     with Bars(quiet=True, wait=lambda _: pytest.fail("nobody waits")) as bars:
         bars.stage("extract", 40)()
+        logging.getLogger("conspectus").warning("No answer from a server.")
     assert capsys.readouterr().err == ""
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from threading import Event, Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import typer
 
@@ -72,9 +72,13 @@ def note(text: str) -> None:
 class Warnings(logging.Handler):
     """Prints what the library warns of as notes; without a handler Python itself would print tracebacks, too."""
 
+    bars: ClassVar[Bars | None] = None
+    """What shows progress meanwhile: lines go above its bars."""
+
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno == logging.WARNING:
-            note(record.getMessage())
+            say = self.bars.note if self.bars else note
+            say(record.getMessage())
 
 
 def with_options(text: str) -> str:
@@ -404,6 +408,7 @@ class Bars:
         self._total = self._done = 0
 
     def __enter__(self) -> Bars:
+        Warnings.bars = self
         if self.shown:
             self._bars = _bars()
             self._bars.start()
@@ -414,6 +419,7 @@ class Bars:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        Warnings.bars = None
         self._ended.set()
         self._close()
         if self._bars:
