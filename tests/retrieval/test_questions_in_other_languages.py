@@ -113,3 +113,22 @@ def test_who_is_in_no_document_is_told_by_name(question: str, index: Index) -> N
 
 def test_a_subject_that_no_document_has_is_not_answered_with_the_whole_corpus(index: Index) -> None:
     assert not conspectus.ask("Was ist Photosynthese?", index).citations
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Dagny Voß trat im Herbst als Kassenwartin zurück.", "Was geschah mit Dagny Voß?"),
+        ("Dagny Voss a quitté la caisse du port en automne.", "Qu'est-il arrivé à Dagny Voss ?"),
+        ("Dagny Voss dejó la caja del puerto en otoño.", "¿Qué le pasó a Dagny Voss?"),
+        ("Dagny Voss ha lasciato la cassa del porto in autunno.", "Che cosa è successo a Dagny Voss?"),
+        ("Dagny Voss odeszła jesienią ze stanowiska skarbnika.", "Co się stało z Dagny Voss?"),
+        ("Дагни Восс осенью ушла с должности казначея порта.", "Что случилось с Дагни Восс?"),
+    ],
+)
+def test_what_happened_to_somebody_is_answered_by_what_names_them(
+    text: str, question: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    index = conspectus.build(str(tmp_path), tmp_path / "index").index
+    assert text in conspectus.ask(question, index).text

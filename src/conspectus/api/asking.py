@@ -15,6 +15,7 @@ from conspectus.errors import UsageError
 from conspectus.filters.view import View, select_view
 from conspectus.index import Index
 from conspectus.index_models import FUNCTION
+from conspectus.messages import is_empty_answer
 from conspectus.models.base import Model
 from conspectus.models.llm.adapters import is_registered
 from conspectus.retrieval import METHODS, RANKINGS, auto
@@ -260,6 +261,16 @@ class Request:
         view.check(answering.needs)
         return cls(question, view, answering, why, settings, run, began)
 
+    @property
+    def of_reports(self) -> bool:
+        """Whether the question alone chose a method that reads reports, which may have nothing on it."""
+        return bool(self.why) and self.method.name in ("global", "rollup") and self.settings.global_.level is None
+
+    def of_passages(self) -> Request:
+        """Return the request with a method that reads passages instead of reports."""
+        method = named(METHODS, auto.without_reports(self.view.index))
+        return replace(self, method=method, why=f"{self.why}, and no report says anything on it")
+
     @asynccontextmanager
     async def session(self) -> AsyncGenerator[tuple[Session | None, Model]]:
         """Open the model that answers: the one that was given, of the settings, or the extractive one of the index."""
@@ -291,7 +302,11 @@ async def answer_question(request: Request, on_text: Callable[[str], None] | Non
     """Answer a request, and add to the answer what its reader should know of the index."""
     question, index, reads = request.question, request.view.index, request.method.reads
     async with request.session() as (session, model):
-        result = await request.answer(StreamingModel(model, index, on_text) if on_text else model, session)
+        model = StreamingModel(model, index, on_text) if on_text else model
+        result = await request.answer(model, session)
+        if request.of_reports and is_empty_answer(result.text):
+            request = request.of_passages()
+            result = await request.answer(model, session)
         spending = session.budget_notices if session else ()
     absent = unknown_name_notice(question, index) if reads else ()
     facts = added_fact_notices(result.citations)

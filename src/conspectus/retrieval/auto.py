@@ -10,10 +10,19 @@ from conspectus.retrieval.local import entities_in
 from conspectus.rows import Entity
 from conspectus.text.question import question_pattern, read_question
 
-Choice = Literal["global", "rollup", "local", "walk", "bm25", "tog"]
+Choice = Literal["global", "rollup", "source-summary", "local", "walk", "bm25", "tog"]
 """The methods that it chooses among."""
 COMMON = 0.25
 """What a larger share of the chunks mentions does not tell one question from another."""
+
+
+FEW_CHUNKS = 20
+"""Chunks that fit a window of an answer (12,000 tokens, by default chunks of 600), so that one call reads them all."""
+
+
+def without_reports(index: Index) -> Choice:
+    """Return the method for a question about the whole that no report answers."""
+    return "source-summary" if len(index.chunks) <= FEW_CHUNKS else "bm25"
 
 
 def choose(question: str, index: Index) -> tuple[Choice, str]:
@@ -26,8 +35,9 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
         return "tog", "the index is a graph without text"
     read = read_question(question, *index.languages)
     of_all: Choice | None = "global" if index.reports else "rollup" if index.communities else None
-    if of_all and read.about_whole:
-        return of_all, "it asks about the corpus as a whole"
+    if read.about_whole:
+        why = "it asks about the corpus as a whole"
+        return (of_all, why) if of_all else (without_reports(index), f"{why}, and there are no reports")
     subjects = entities_in(question, index)
     everywhere = COMMON * len(index.chunks)
     proper = [e for e in subjects if e.type != "concept"]

@@ -160,10 +160,11 @@ def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
     match = next(filter(None, matches), None)
     if match is None:
         return None
-    text = index.document_of[span.document_id].text
+    document = index.document_of[span.document_id]
+    text = document.text
     start = max(text.rfind("\n\n", span.start, match.start()), span.start)
     end = text.find("\n\n", match.end(), span.end)
-    for a, b in sentences(text, start, end if end >= 0 else span.end):
+    for a, b in sentences(text, start, end if end >= 0 else span.end, document.language):
         if a <= match.start() and match.end() <= b:
             return Span(span.document_id, a, b)
     return None

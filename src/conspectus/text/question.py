@@ -35,6 +35,19 @@ def question_stopwords(language: str) -> frozenset[str]:
     return frozenset(stem(word, language) for word in _PATTERNS.get(language, {}).get("stopwords", "").split())
 
 
+@cache
+def _forms_of_verbs(language: str) -> dict[str, frozenset[str]]:
+    verbs = [frozenset(stem(form, language) for form in verb.split()) for verb in _PATTERNS[language]["verbs"]]
+    return {form: verb - {form} for verb in verbs for form in verb}
+
+
+def other_forms(term: str, language: str) -> Collection[str]:
+    """Return the stems of other forms of a verb whose stem is given, as led for lead."""
+    if language in ("de", "nl"):  # leitet, geleitet
+        return (term.removeprefix("ge") if term.startswith("ge") else f"ge{term}",)
+    return _forms_of_verbs(language).get(term, ()) if language == ENGLISH else ()
+
+
 @dataclass(frozen=True)
 class Question:
     """A question, its words that carry content (stems, each once), and what its form says that it asks for."""

@@ -155,3 +155,38 @@ def test_a_question_only_to_be_told_of_something_asks_nothing_else_of_it():
     assert asks_for_definition(read_question("Who is Mara Tolan?"), tolan, searcher)
     assert not asks_for_definition(read_question("When did Mara Tolan rebuild the weir?"), tolan, searcher)
     assert not asks_for_definition(read_question("Which boats were lost?"), set(), searcher)
+
+
+def test_what_happened_to_somebody_is_what_names_them():
+    left = "Mara Tolan left for Orrin in the winter of 1813."
+
+    assert left in read("What happened to Mara Tolan?", "Mara Tolan", index=an_index_of(left))
+
+
+def test_the_passive_answers_who_does_something():
+    index = an_index_of("The Quenda Weir Trust is led by Mara Tolan.")
+    searcher = Searcher(index)
+
+    found = rank_sentences(searcher.read("Who leads the Quenda Weir Trust?"), index.chunks, (), searcher)
+    assert searcher.passages.text(found[0].sentence) == "The Quenda Weir Trust is led by Mara Tolan."
+    assert not rank_sentences(searcher.read("Who juggled the Quenda Weir Trust?"), index.chunks, (), searcher)
+
+
+def test_a_vice_chairman_comes_after_the_chairman():
+    vice, chairman = (
+        "His vice-chairman, Mara Tolan, left.",
+        "Ruben Vale had been chairman of it for nineteen years.",
+    )
+
+    assert read("Who was the chairman?", index=an_index_of(vice, chairman))[0] == chairman
+    assert read("Who was the vice-chairman?", index=an_index_of(vice, chairman))[0] == vice
+
+
+def test_a_sentence_of_another_date_comes_last():
+    other, asked = (
+        "The minutes of 27 February were read and signed.",
+        "On the evening of 2 February 1812 the weir broke.",
+    )
+
+    assert read("What broke on 2 February?", index=an_index_of(other, asked))[0] == asked
+    assert read("What was read in February?", index=an_index_of(other, asked))[0] == other

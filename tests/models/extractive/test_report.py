@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from making import a_report, an_edge, an_entity
 
@@ -66,7 +68,7 @@ def test_the_rating_grows_with_how_often_the_relationships_are_stated():
     once = report(Context(EVIDENCE.reports, EVIDENCE.entities, EVIDENCE.relationships[1:]))
 
     assert 0 <= once.rating < report().rating <= 10
-    assert "2 relationships of 4 entities, stated 6 times" in report().rating_explanation
+    assert re.findall(r"\d+", report().rating_explanation) == ["2", "4", "6"]
 
 
 def test_a_parent_is_rated_above_its_parts_and_names_their_topics():

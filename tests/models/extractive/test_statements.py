@@ -55,3 +55,9 @@ def test_what_nobody_is_known_to_say_of_themselves_and_what_runs_on_is_about_not
 
 def test_what_somebody_says_of_themselves_is_about_something():
     assert "weir" in reading('Mara Tolan: "I saw the weir at Quenda."')[1]
+
+
+def test_a_sentence_is_cut_by_the_rules_of_its_language():
+    text = "Der Sturm vom 2. Februar beschädigte elf Boote. Niemand wurde verletzt."
+
+    assert split(text, "de") == ("Der Sturm vom 2. Februar beschädigte elf Boote.", "Niemand wurde verletzt.")

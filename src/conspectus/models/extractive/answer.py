@@ -44,6 +44,8 @@ MAX_SECTIONS = 6  # unexplained
 MAX_OVERVIEW_SECTIONS = 10  # unexplained
 MAX_OVERVIEW_QUOTES = 2  # unexplained
 """The same for a question about the whole corpus: more themes, fewer quotations of each."""
+SOMEWHAT_HELPFUL = 50
+"""The helpfulness, 1 to 100, of an overview of texts: nothing tells which of them matter."""
 MAX_SHARED_TERMS = 0.45  # unexplained
 """Share of the smaller one's terms that two quotations in an answer may have in common."""
 MAX_SHARED_TERMS_OF_FACT = 0.7  # unexplained
@@ -63,6 +65,8 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     if question.about_whole and task.context.reports:
         return _overview(task.context.reports, searcher)
     found = searcher.find(question)
+    if question.about_whole and not found:
+        return _overview_of_sources(task.context.sources, searcher)
     if task.context.sources:
         return _from_sources(found, task.context.sources, searcher)
     deepest = max((report.level for report in task.context.reports), default=0)
@@ -173,13 +177,25 @@ def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
     sections: list[str] = []
     for report in reports:
         cited = write([Reference("Reports", report.number)])
-        lines = [f"- {split(strip(f.explanation))[0]} {cited}" for f in report.findings[:MAX_QUOTES]]
+        language = language_of([report.summary], searcher.index.languages)
+        lines = [f"- {split(strip(f.explanation), language)[0]} {cited}" for f in report.findings[:MAX_QUOTES]]
         sections.append(f"### {report.title} {cited}\n\n" + "\n".join(lines))
     return PartialAnswer(
         "\n\n".join(sections),
         round(10 * max((r.rating for r in given), default=0)),
         section_scores=tuple(scores[r.number] for r in reports),
     )
+
+
+def _overview_of_sources(sources: Sequence[Chunk], searcher: Searcher) -> PartialAnswer:
+    """Answer a question about the whole where there are no reports: by the sentences of each text that read best."""
+    sections: list[str] = []
+    for chunk in sources[:MAX_OVERVIEW_SECTIONS]:
+        best = sorted(searcher.passages.within(chunk), key=lambda s: -searcher.passages.quality(s))
+        lines = [quote(RankedSentence(s, 1.0, 1.0), searcher) for s in sorted(best[:MAX_OVERVIEW_QUOTES])]
+        if lines:
+            sections.append(f"### {searcher.index.document_of[chunk.document_id].title}\n\n" + "\n".join(lines))
+    return PartialAnswer("\n\n".join(sections), SOMEWHAT_HELPFUL if sections else 0)
 
 
 @performs(ReduceAnswer)

@@ -15,7 +15,7 @@ import numpy as np
 
 from conspectus.models.extractive.search import BESIDE, RankedSentence, Searcher
 from conspectus.rows import Chunk
-from conspectus.text.mentions import date_spans
+from conspectus.text.mentions import date_spans, find_dates
 from conspectus.text.question import Question
 from conspectus.text.sentences import ASKS, CLOSING
 from conspectus.text.types import CURRENCIES
@@ -45,6 +45,12 @@ COMPLETE = 0.999
 """The share of what is named from which on all of it is, in floats."""
 NOT_OPPOSED_FACTOR = 0.5  # unexplained
 """What is left of what a sentence says that does not say "against" where the question does."""
+OTHER_OFFICE_FACTOR = 0.5  # unexplained
+"""What is left of a sentence that has the words asked for in compounds alone: a vice-chairman is not the chairman."""
+OTHER_DATE_FACTOR = 0.3  # unexplained
+"""What is left of the worth of a sentence whose dates are others than the one that a question names."""
+_COMPOUND = re.compile(r"\w+(?:-\w+)+")
+_PART_OF_DATE = re.compile(r"\d+|[^\W\d_]+")
 _OPPOSITION = re.compile(r"\b(?:against|not|never|without|n['’]t)\b|反对|不|没", re.IGNORECASE)
 _SAYS_WHAT = re.compile(
     r"(?:['’]s)?[\"”’»)]*(?:\s*\(|,\s+(?!said|says|and|or|but|in|on|at|for|to|with|as|by)[a-z]|"
@@ -90,14 +96,28 @@ def rank_sentences(
         rank_answers(question, rest, about, rows, searcher) if rest else rank_definitions(subject, rows, searcher)
     )
     floor = UNREADABLE_FACTOR if rest else UNREADABLE_DEFINITION_FACTOR
+    dates = list(_dates(question.text, question.language))
     found: list[RankedSentence] = []
     for i, fit, share in fits:
         score = SUBJECT_WEIGHT * float(about[i]) + fit + CHUNK_RANK_WEIGHT / (1 + place[rows[i]])
         worth = floor + (1 - floor) * searcher.passages.quality(rows[i])
         if searcher.passages.text(rows[i]).rstrip(CLOSING).endswith(ASKS):
             worth *= QUESTION_FACTOR
+        if dates and _is_of_other_dates(dates, rows[i], searcher):
+            worth *= OTHER_DATE_FACTOR
         found.append(RankedSentence(rows[i], score * worth, share))
     return sorted(found, key=lambda f: (-f.score, f.sentence))
+
+
+def _dates(text: str, language: str) -> Iterator[frozenset[str]]:
+    """Yield the dates of a text, each as its numbers and names."""
+    return (frozenset(_PART_OF_DATE.findall(fold(date))) for date in find_dates(text, language))
+
+
+def _is_of_other_dates(dates: Sequence[frozenset[str]], sentence: int, searcher: Searcher) -> bool:
+    """Tell whether a sentence gives dates, and none that may be one of these: 2 February is one of February 2020."""
+    own = list(_dates(searcher.passages.text(sentence), searcher.passages.language(sentence)))
+    return bool(own) and not any(date <= other or other <= date for date in dates for other in own)
 
 
 def asks_for_definition(question: Question, named: Collection[int], searcher: Searcher) -> bool:
@@ -116,16 +136,28 @@ def rank_answers(
     asked = frozenset(search_terms(question.text, searcher.index))
     named = bool(about.any())
     opposed = bool(_OPPOSITION.search(question.text))
+    is_person = question.wants == "person" and not _COMPOUND.search(question.text)
     for i, sentence in enumerate(rows):
         if around[i] >= MIN_REST_SHARE or (about[i] >= MIN_SUBJECT_SHARE and not mostly_unknown):
+            text = searcher.passages.text(sentence)
             offers = candidates(question, sentence, asked, searcher) if question.wants else ()
             fit = REST_WEIGHT * float(around[i]) + ANSWER_WEIGHT * max(
                 (weight for _, weight in offers), default=0.0
             )
-            if opposed and not _OPPOSITION.search(searcher.passages.text(sentence)):
+            if is_person and _is_compound(text, rest, searcher):
+                fit *= OTHER_OFFICE_FACTOR
+            if opposed and not _OPPOSITION.search(text):
                 fit *= NOT_OPPOSED_FACTOR
             here = OTHER_SUBJECT_FACTOR + (1 - OTHER_SUBJECT_FACTOR) * float(about[i]) if named else 1.0
             yield i, fit * here, float(own[i])
+
+
+def _is_compound(text: str, rest: Mapping[str, float], searcher: Searcher) -> bool:
+    """Tell whether a sentence has the words that are wanted in compounds with a hyphen alone."""
+    if not _COMPOUND.search(text):
+        return False
+    apart = search_terms(_COMPOUND.sub(" ", text), searcher.index)
+    return not rest.keys().isdisjoint(search_terms(text, searcher.index)) and rest.keys().isdisjoint(apart)
 
 
 def rank_definitions(
@@ -147,7 +179,8 @@ def split_question(
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return the words of what a question names, and the others that say what it asks, with their weights.
 
-    Words that say too little to ask for anything, as what happened, count where there are no others.
+    Words that say too little to ask for anything, as what happened, count where nothing is named, or where a date, a
+    number, a person or a place is asked for.
     """
     every = frozenset(question.terms)
     said = {name_key(t) for name in question.names for t in search_terms(name, searcher.index)}
@@ -169,9 +202,9 @@ def split_question(
     joined = {
         t for run in question.runs if len(run) > 1 for word in run for t in search_terms(word, searcher.index)
     }
-    rest = [
-        t for t in beside if t not in _VAGUE or t in joined
-    ] or beside  # a line says little, a bottling line much
+    rest = [t for t in beside if t not in _VAGUE or t in joined]  # a line says little, a bottling line much
+    if not rest and (question.wants or not subject):
+        rest = beside
     if not subject and not rest:
         rest = searcher.words(question.terms)
     return {t: searcher.weight(t) for t in sorted(subject)}, {t: searcher.weight(t) for t in rest}

@@ -15,7 +15,7 @@ from conspectus.algorithms.ranking import Postings, idf
 from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Chunk, Span
-from conspectus.text.question import Question, read_question
+from conspectus.text.question import Question, other_forms, read_question
 from conspectus.text.words import PAIRED, UNSPACED, entity_keys, name_key, search_terms, terms
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
@@ -91,10 +91,12 @@ class Searcher:
     def read(self, question: str) -> Question:
         """Read a question in the languages of the index; of stems in others than its own those that the corpus has.
 
+        A verb that the corpus has in another form alone stands in that.
         A question in a language that no document is in shares only names with them: of its other words those that the
         corpus lacks are left out, since no sentence can be expected to have them.
         """
         read = read_question(question, *self.index.languages)
+        read = replace(read, terms=self._in_use(read.terms, read), focus=self._in_use(read.focus, read))
         foreign = read.language not in self.index.languages
         if len(self.index.languages) < 2 and not foreign:
             return read
@@ -111,6 +113,10 @@ class Searcher:
             return read
         runs = (tuple(word for word in run if known(search_terms(word, self.index))) for run in read.runs)
         return replace(read, terms=known(read.terms), focus=focus, runs=tuple(run for run in runs if run))
+
+    def _in_use(self, stems: Sequence[str], read: Question) -> tuple[str, ...]:
+        forms = ((stem, *other_forms(stem, read.language)) for stem in stems)
+        return tuple(next(filter(self.frequency, verb), verb[0]) for verb in forms)
 
     def _terms(self, sentence: int) -> list[str]:
         return terms(self.passages.text(sentence), self.passages.language(sentence))

@@ -44,7 +44,7 @@ def statements(evidence: Context, worth: Mapping[str, float], language: str = EN
     """
     gathered: dict[str, list[Reference]] = {}
     weights: dict[str, float] = {}
-    for text, reference, weight in _quoted(evidence):
+    for text, reference, weight in _quoted(evidence, language):
         gathered.setdefault(text, []).append(reference)
         weights[text] = max(weights.get(text, 0.0), weight)
     found: list[Statement] = []
@@ -55,25 +55,25 @@ def statements(evidence: Context, worth: Mapping[str, float], language: str = EN
     return found
 
 
-def _quoted(evidence: Context) -> Iterator[tuple[str, Reference, float]]:
+def _quoted(evidence: Context, language: str) -> Iterator[tuple[str, Reference, float]]:
     for i, report in enumerate(evidence.reports, 1):
         for place, finding in enumerate(report.findings):
-            for text in split(strip(finding.explanation)):
+            for text in split(strip(finding.explanation), language):
                 yield text, Reference("Reports", i), 1.3 - 0.05 * place
     for table, rows in (("Relationships", evidence.relationships), ("Entities", evidence.entities)):
         for i, row in enumerate(rows, 1):
-            for text in split(row.description):
+            for text in split(row.description, language):
                 yield text, Reference(table, i), 1.0
     for i, claim in enumerate(evidence.claims, 1):
         yield claim.description, Reference("Claims", i), 1.0
 
 
 @lru_cache(maxsize=1 << 17)
-def split(description: str) -> tuple[str, ...]:
+def split(description: str, language: str = ENGLISH) -> tuple[str, ...]:
     """Cut a description into its statements: a quotation with its speaker stands on a line of its own."""
     found: list[str] = []
     for line in description.splitlines():
-        found += [line] if _SPEAKER.match(line) else [line[a:b] for a, b in sentences(line)]
+        found += [line] if _SPEAKER.match(line) else [line[a:b] for a, b in sentences(line, language=language)]
     return tuple(found)
 
 
