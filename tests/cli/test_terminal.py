@@ -328,6 +328,20 @@ def test_a_streamed_answer_is_set_as_it_would_be_whole_wherever_its_pieces_are_c
         assert "[1]" in text
 
 
+def test_a_paragraph_is_shown_line_by_line(narrow: Wide):
+    stream = terminal.Stream(narrow)
+    stream("The closure of the quay was agreed by the **whole council, ")
+    assert not narrow.getvalue()
+
+    stream("without** a vote, on the first of May ")
+    assert (
+        STYLE.sub("", narrow.getvalue())
+        == "The closure of the quay was agreed by\nthe whole council, without a vote, on\n"
+    )
+    stream("1921.\n\nThe")
+    assert STYLE.sub("", narrow.getvalue()).endswith("vote, on\nthe first of May 1921.\n")
+
+
 def test_a_paragraph_is_shown_when_it_ends_and_code_when_it_is_whole(narrow: Wide):
     stream = terminal.Stream(narrow)
     stream("The closure was agreed.\n\nThe terns")

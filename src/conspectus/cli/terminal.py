@@ -159,7 +159,8 @@ def markdown(text: str, stream: TextIO, width: int) -> list[str]:
 class Stream:
     """Shows the pieces of an answer as they come.
 
-    On a terminal each paragraph, list or table is set as Markdown when it is whole; elsewhere pieces stay as they are.
+    On a terminal they are set as Markdown, line by line, tables and code when they are whole; elsewhere pieces stay as
+    they are.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -169,6 +170,8 @@ class Stream:
         self._width = columns(self._stream)
         self._text = ""
         self._gap = False
+        self._shown = 0
+        """Lines of the block that is being written which are on the terminal."""
 
     def __call__(self, piece: str) -> None:
         self.any = True
@@ -183,6 +186,12 @@ class Stream:
             self._show(self._text[start : blank.start()])
             start = blank.end()
         self._text = self._text[start:]
+        words = self._text.rpartition(" ")[0]
+        marks_closed = all(words.count(mark) % 2 == 0 for mark in ("**", *"*_`~")) and words.count(
+            "["
+        ) == words.count("]")
+        if " " in piece and marks_closed and not _UNSETTLED.search(words):
+            self._show(words, whole=False)
 
     def finish(self) -> None:
         """Show what is left, and end the line."""
@@ -193,14 +202,21 @@ class Stream:
             self._text = ""
         self._stream.flush()
 
-    def _show(self, block: str) -> None:
+    def _show(self, block: str, *, whole: bool = True) -> None:
+        """Show the lines of a block that are not yet; the last one of a block that goes on may still change."""
         lines = markdown(block, self._stream, self._width or PROSE)
-        if lines:
-            self._stream.write("".join(f"{line}\n" for line in (["", *lines] if self._gap else lines)))
+        new = lines[self._shown : None if whole else -1]
+        if new:
+            self._stream.write(
+                "".join(f"{line}\n" for line in (["", *new] if self._gap and not self._shown else new))
+            )
             self._stream.flush()
-            self._gap = True
+        self._gap = self._gap or bool(lines and whole)
+        self._shown = 0 if whole else self._shown + len(new)
 
 
 _BLANK = re.compile(r"\n[ \t]*\n(?=\S)")
 """Where a block of Markdown ends: an empty line, behind which another block begins that is no part of a list."""
+_UNSETTLED = re.compile(r"^ *(?:\||```|~~~)", re.MULTILINE)
+"""Markdown whose first lines depend on its last ones."""
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
