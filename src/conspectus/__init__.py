@@ -3,7 +3,7 @@
 import conspectus
 
 built = conspectus.build("my_documents")
-print(conspectus.ask("What are the main themes?", built.index).text)
+print(conspectus.ask("What are the main themes?", built).text)
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, cast
 
@@ -30,7 +31,7 @@ from conspectus.errors import (
     Unusable,
 )
 from conspectus.models.base import Tick, no_tick, together
-from conspectus.models.llm.budget import Backoff, Budget, Call, RateLimiter
+from conspectus.models.llm.budget import LONGEST_PAUSE, Backoff, Budget, Call, RateLimiter
 from conspectus.models.llm.cache import FILE_NAME, CachedReply, ResponseCache
 from conspectus.models.llm.client import Clients
 from conspectus.models.llm.wire import (
@@ -92,8 +93,8 @@ class CachingSender:
         self._under_way: dict[str, asyncio.Future[None]] = {}
         self._stopped: Unusable | None = None
         self._failures = 0
-        self._unanswered: dict[str, int] = {}
-        """The highest attempt that was announced of calls to an address which does not answer."""
+        self._announced: dict[str, tuple[int, float]] = {}
+        """The last attempt that was announced of calls to an address which does not answer, and when."""
         if replies is not None and self.budget.limited:
             self.budget.add_earlier_runs(replies.spent())
             for longest in replies.longest():
@@ -372,8 +373,7 @@ class CachingSender:
             else:
                 self._limiter.leave(call.tokens - sum(call.used))
                 self._limiter.widen()
-                self.clients.answered.add(address := self.clients.endpoint(call.model).base_url)
-                self._unanswered.pop(address, None)
+                self.clients.answered.add(self.clients.endpoint(call.model).base_url)
         if failure is None:
             await asyncio.sleep(0)  # the call that takes its place goes out before this reply is read
         else:
@@ -421,8 +421,9 @@ class CachingSender:
         # once for each further attempt, whichever call makes it.
         n = backoff.attempt
         silent = isinstance(error, ServerDown) or (n > 2 and isinstance(error, (TimedOut, ServerFailed)))
-        if silent and n > self._unanswered.get(at.base_url, 0):
-            self._unanswered[at.base_url] = n
+        last, when = self._announced.get(at.base_url, (0, -inf))
+        if silent and (n > last or time.monotonic() - when > LONGEST_PAUSE):
+            self._announced[at.base_url] = n, time.monotonic()
             log.warning("No answer from %s, trying again (%d of %d).", at.server, n, backoff.attempts)
         await asyncio.sleep(pause)
 
