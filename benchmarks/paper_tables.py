@@ -26,7 +26,7 @@ from retrieval import SETS
 
 from conspectus import api, evaluation
 from conspectus.errors import IndexMissing
-from conspectus.evaluation.retrieval import Measured
+from conspectus.evaluation.statistics import Measured
 from conspectus.index import Index
 from conspectus.interchange.graphrag import read_graphrag
 from conspectus.storage import store
@@ -159,8 +159,8 @@ def tables_3_and_4(data: Path, work: Path) -> Table:
             "answers are written by a model and taken apart into simple claims by a model; ours are quotations, and a "
             "claim is a sentence of them as it stands, where it names something or gives a number. So fewer claims say "
             "nothing of comprehensiveness, and nearly as many clusters as claims are what quotations are like. "
-            f"{answered.questions} questions; SS needs vectors. `conspectus eval claims --model` counts as the paper "
-            "does.",
+            f"{answered.value.questions} questions; SS needs vectors. `conspectus eval claims --model` counts as the "
+            "paper does.",
         ),
     )
 

@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from conspectus.api import import_openie
-from conspectus.evaluation.retrieval import Measured, evaluate_retrieval
+from conspectus.evaluation.retrieval import evaluate_retrieval
+from conspectus.evaluation.statistics import Measured
 
 SHARED = Path(__file__).parents[1] / "../shared"
 SETS = ("2wiki", "musique", "hotpotqa")

@@ -85,7 +85,6 @@ REMAINING: dict[str, set[str]] = {
         "api",
         "configuration",
         "evaluation",
-        "indexing",
         "interchange",
     },
 }

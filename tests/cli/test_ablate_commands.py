@@ -40,11 +40,12 @@ def test_a_dry_run_tells_what_each_variant_asks_and_asks_nothing(told: Told, pap
         assert server.counts["requests"] == 0
         assert not Path("ablation").exists()
         told(*options)
-        assert told(*options, "--dry-run")["left"] == 0
+        assert told(*options, "--dry-run")["remaining"] == 0
         asked = server.counts["ExtractGraph"]
 
-    assert (seen["variants"], seen["left"], list(seen["estimates"])) == (2, 2, ["100", "200"])
-    tasks = [task for one in seen["estimates"].values() for task in one["tasks"]]
+    tasks = seen["estimate"]["tasks"]
+    assert (seen["total"], seen["remaining"]) == (2, 2)
+    assert {task["model"] for task in tasks} == {"100: simulated", "200: simulated"}
     assert sum(task["calls"][0] for task in tasks if task["task"] == "ExtractGraph") == asked
 
 

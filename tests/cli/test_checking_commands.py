@@ -16,10 +16,9 @@ from llm_corpus import documents
 from simulated_server import Behaviour, SimulatedServer
 from typer.testing import Result
 
-from conspectus.evaluation.claims import claims_in
-from conspectus.evaluation.grounding import grounding_in
-from conspectus.evaluation.jsonl_table import CitedText, ConditionAnswer, Question, answers_in
-from conspectus.evaluation.questions import write_list
+from conspectus.evaluation.claims import ClaimCheck
+from conspectus.evaluation.comparison import CitedText, ConditionAnswer, Question, answers_in, write_list
+from conspectus.evaluation.grounding import GroundingCheck
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]
@@ -57,12 +56,12 @@ def test_known_replies_give_known_claims_and_clusters(folder: Path, told: Told) 
     }
     assert means == {"C0": [4, 4, 4, 3, 3], "SS": [2, 2, 2, 2, 2]}
     assert found["unique"] == 3 + QUESTIONS
-    assert found["found_by"] == ["simulated"]
+    assert found["checked_by"] == ["simulated"]
     (claims,) = [one for one in found["differences"] if one["measure"] == "claims"]
     assert (claims["first"], claims["second"], claims["mean"]) == ("C0", "SS", 2)
     assert claims["z"] == pytest.approx(-2.4495)
     assert claims["p_holm"] == pytest.approx(0.0143059, abs=1e-6)
-    assert len(claims_in(folder).rows) == 2 * QUESTIONS
+    assert len(ClaimCheck.rows_in(folder).rows) == 2 * QUESTIONS
 
 
 def test_known_replies_give_known_grounding(folder: Path, told: Told) -> None:
@@ -82,7 +81,7 @@ def test_an_estimate_asks_nothing_and_says_what_is_left(folder: Path, told: Told
     with SimulatedServer(Behaviour()) as server:
         for command, task in (("claims", "SelectFactual"), ("grounding", "Entails")):
             seen = told("eval", command, folder, *using(server), "--dry-run")
-            assert (seen["total"], seen["left"]) == (2 * QUESTIONS, 2 * QUESTIONS)
+            assert (seen["total"], seen["remaining"]) == (2 * QUESTIONS, 2 * QUESTIONS)
             assert seen["estimate"]["tasks"][0]["task"] == task
         assert "clear sentences" in run("eval", "claims", folder, *using(server), "--dry-run").stdout
         assert server.counts["requests"] == 0
@@ -91,7 +90,7 @@ def test_an_estimate_asks_nothing_and_says_what_is_left(folder: Path, told: Told
 
         run("eval", "claims", folder, *using(server))
         seen = told("eval", "claims", folder, *using(server), "--dry-run")
-        assert (seen["left"], seen["estimate"]["tasks"]) == (0, [])
+        assert (seen["remaining"], seen["estimate"]["tasks"]) == (0, [])
 
 
 def test_the_estimate_of_what_is_known_is_what_is_asked(folder: Path, told: Told) -> None:
@@ -116,7 +115,7 @@ def test_failures_are_counted_and_asked_again_by_the_same_command(folder: Path, 
         result = run("eval", "claims", folder, *using(server), "--set", "llm.attempts=1", code=3)
         assert "Failed 2; the same command tries again:" in result.stderr
         run("eval", "grounding", folder, *using(server), "--set", "llm.attempts=1")  # uncited: nobody is asked
-    assert {row.question for row in claims_in(folder).rows.values() if row.error} == {"q3"}
+    assert {row.question for row in ClaimCheck.rows_in(folder).rows.values() if row.error} == {"q3"}
 
     with SimulatedServer(Behaviour()) as server:
         found = told("eval", "claims", folder, *using(server))
@@ -137,7 +136,7 @@ def test_without_a_model_words_decide_what_is_supported(folder: Path, run: Run) 
     result = run("eval", "grounding", folder)
 
     assert "floors" in result.stderr
-    assert all(s.supported == bool(s.markers) for s in grounding_in(folder).rows["SS", "q0"].sentences)
+    assert all(s.supported == bool(s.markers) for s in GroundingCheck.rows_in(folder).rows["SS", "q0"].sentences)
 
 
 def test_a_folder_without_answers_is_told(tmp_path: Path, run: Run) -> None:
@@ -169,7 +168,7 @@ def test_facts_are_followed_through_an_index_that_a_model_built(tmp_path: Path, 
     assert "Stage" in result.stdout
     found = json.loads(Path("lost/loss.json").read_text())
     assert found["facts"] == again["facts"]
-    assert again["found_by"] == "simulated"
+    assert again["checked_by"] == "simulated"
     assert [one["stage"] for one in found["stages"]][:2] == ["extraction", "descriptions"]
     assert found["stages"][0]["survive"]["mean"] > 0.8
     assert len(found["facts"]) == 3 * 14

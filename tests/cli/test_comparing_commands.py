@@ -41,7 +41,7 @@ def test_questions_are_made_from_a_description_and_paid_for_once(run: Run, told:
     with SimulatedServer(Behaviour(keep_bodies=True)) as server:
         shown = run("eval", "questions", "--description", "about.txt", "--out", "c", *using(server)).stdout
         first = dict(server.counts)
-        made = told("eval", "questions", "--description", ABOUT, "--out", "c", *using(server))
+        made = told("eval", "questions", "--description", ABOUT, "--out", "c", *using(server))["questions"]
         assert server.counts["requests"] == first["requests"] == len(server.bodies)
         assert (first["Personas"], first["UserTasks"]) == (1, 5)
         assert first["GlobalQuestions"] > 25  # what came twice was asked for again
@@ -59,9 +59,9 @@ def test_a_dry_run_says_how_many_calls_there_will_be(told: Told, run: Run, serve
     before = server.counts["requests"]
     sizes = ("--users", 2, "--tasks", 3, "--questions", 4)
 
-    estimate = told("eval", "questions", "--description", ABOUT, *sizes, "--dry-run", *using(server))
+    seen = told("eval", "questions", "--description", ABOUT, *sizes, "--dry-run", *using(server))
 
-    assert [(task["task"], task["calls"]) for task in estimate["tasks"]] == [
+    assert [(task["task"], task["calls"]) for task in seen["estimate"]["tasks"]] == [
         ("Personas", [1, 1]),
         ("UserTasks", [2, 2]),
         ("GlobalQuestions", [6, 6]),
@@ -75,7 +75,7 @@ def test_a_dry_run_says_how_many_calls_there_will_be(told: Told, run: Run, serve
 
 def test_questions_of_ones_own_need_no_model(run: Run, told: Told, asked: Path):
     assert "needs" not in run("eval", "questions", "--from", asked).stdout
-    assert [question["text"] for question in told("eval", "questions", "--from", asked)] == ASKED
+    assert [question["text"] for question in told("eval", "questions", "--from", asked)["questions"]] == ASKED
 
     said = run("eval", "questions", "--description", ABOUT, code=2).stderr
     assert "written by a language model: name one with --model, or bring your own with --from" in said
@@ -142,7 +142,7 @@ def test_a_dry_run_tells_the_calls_of_each_condition_and_asks_nothing(
         assert server.counts["requests"] <= sum(calls.values())
 
     assert calls == {"C0": 6, "TS": 6, "bm25": 3}
-    assert (seen["total"], seen["left"]) == (9, 9)
+    assert (seen["total"], seen["remaining"]) == (9, 9)
     windows = next(task for task in rows_of["TS"] if task["task"] == "MapAnswer")
     asked_tokens = sum(row["prompt_tokens"] for row in rows(Path("comparison")) if row["condition"] == "TS")
     assert windows["prompt_tokens"][0] == windows["prompt_tokens"][1] <= asked_tokens

@@ -69,4 +69,4 @@ def test_an_index_remembers_the_model_for_eval_commands(
     cut = ("--set", "chunk.tokens=100,200", "--set", "chunk.overlap=20")
     seen = told("eval", "ablate", "--index", papers, *cut, "--dry-run")
     assert server.counts["requests"] == asked
-    assert [task["model"] for task in seen["estimates"]["100"]["tasks"]][:1] == ["simulated"]
+    assert [task["model"] for task in seen["estimate"]["tasks"]][:1] == ["100: simulated"]

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from simulated_server import Behaviour, SimulatedServer
 
-from conspectus.evaluation.jsonl_table import ConditionAnswer, Question, answers_in
-from conspectus.evaluation.questions import write_list
+from conspectus.evaluation.comparison import ConditionAnswer, Question, answers_in, write_list
 
 QUESTIONS = 12
 WORDS = {"C0": [9] * 12, "TS": [12] * 10 + [6] * 2, "SS": [3] * 12}
@@ -101,7 +100,7 @@ def test_the_cost_is_said_before_it_is_spent(folder: Path, run: Callable[..., An
     assert task["cost"][0] > 0
     assert "Comprehensiveness" in result.stdout
     assert result.stderr == ""
-    assert (plan["left"], plan["total"]) == (0, 144)
+    assert (plan["remaining"], plan["total"]) == (0, 144)
 
 
 def test_a_budget_that_is_too_small_stops_it_before_the_first_judgement(

@@ -20,7 +20,14 @@ from hypothesis import strategies as st
 
 from conspectus import evaluation
 from conspectus.errors import UsageError
-from conspectus.evaluation.jsonl_table import ConditionAnswer, Judgement, Question, answers_in, judgements_in
+from conspectus.evaluation.comparison import (
+    ConditionAnswer,
+    Judgement,
+    Question,
+    answers_in,
+    judgements_in,
+    write_list,
+)
 from conspectus.evaluation.pairs import plan, save_criteria
 from conspectus.evaluation.people import (
     Rating,
@@ -33,7 +40,6 @@ from conspectus.evaluation.people import (
     share,
     table,
 )
-from conspectus.evaluation.questions import write_list
 from conspectus.evaluation.statistics import kappa
 from conspectus.tasks import Criterion
 
@@ -61,7 +67,7 @@ def folder(tmp_path: Path) -> Path:
         ConditionAnswer(r.condition, r.question, "Same.") if (r.question == "q5" and r.condition != "C0") else r
         for r in rows
     ]
-    answers_in(target).add_all(rows)
+    answers_in(target).add(*rows)
     return target
 
 
@@ -145,7 +151,7 @@ def test_a_sample_of_questions_is_that_of_the_judge(folder: Path):
 
 def test_nothing_to_rate_is_told(tmp_path: Path):
     write_list([Question("q", "What?")], tmp_path)
-    answers_in(tmp_path).add_all([ConditionAnswer(name, "q", "Same.") for name in CONDITIONS])
+    answers_in(tmp_path).add(*[ConditionAnswer(name, "q", "Same.") for name in CONDITIONS])
 
     with pytest.raises(UsageError, match="both answers are the same text"):
         blinded(tmp_path)
@@ -153,7 +159,7 @@ def test_nothing_to_rate_is_told(tmp_path: Path):
 
 def test_cells_that_a_spreadsheet_would_take_for_formulas_are_harmless(tmp_path: Path):
     write_list([Question("q", "What?")], tmp_path)
-    answers_in(tmp_path).add_all([ConditionAnswer("A", "q", "=1+1"), ConditionAnswer("B", "q", "- a list")])
+    answers_in(tmp_path).add(*[ConditionAnswer("A", "q", "=1+1"), ConditionAnswer("B", "q", "- a list")])
 
     row = next(csv.DictReader(io.StringIO(table(blinded(tmp_path)))))
 
@@ -175,7 +181,7 @@ def judge(folder: Path, winner: Any, criteria: Any = None, replicates: int = 3) 
         rows.append(
             one.judged(winner(*shown, one.criterion.name, one.question.id, one.replicate), "Said.", by="judge")
         )
-    judgements_in(folder).add_all(rows)
+    judgements_in(folder).add(*rows)
 
 
 def better(pair: tuple[str, str], *_: str) -> str:

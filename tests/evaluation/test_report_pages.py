@@ -20,19 +20,19 @@ from making import an_index
 from conspectus import evaluation
 from conspectus.errors import UsageError
 from conspectus.evaluation import charts
-from conspectus.evaluation.claims import AnswerClaims, claims_in, claims_now
-from conspectus.evaluation.grounding import grounding_now
-from conspectus.evaluation.jsonl_table import (
+from conspectus.evaluation.claims import AnswerClaims, ClaimCheck
+from conspectus.evaluation.comparison import (
     CitedText,
     ConditionAnswer,
     Question,
     answers_in,
     judgements_in,
+    write_list,
 )
+from conspectus.evaluation.grounding import GroundingCheck
 from conspectus.evaluation.judge import judged_in
 from conspectus.evaluation.pairs import plan, save_criteria
 from conspectus.evaluation.people import Rating, ratings_in, read
-from conspectus.evaluation.questions import write_list
 from conspectus.evaluation.report import contents_of
 from conspectus.tasks import Criterion
 
@@ -61,7 +61,7 @@ def bare(tmp_path: Path) -> Path:
     """A comparison of which there are only answers."""
     folder = tmp_path / "study"
     write_list(QUESTIONS, folder)
-    answers_in(folder).add_all([an_answer(c, q.id) for q in QUESTIONS for c in CONDITIONS])
+    answers_in(folder).add(*[an_answer(c, q.id) for q in QUESTIONS for c in CONDITIONS])
     return folder
 
 
@@ -76,8 +76,8 @@ def folder(bare: Path) -> Path:
             return 0
         return 1 if first == "C0" else 2
 
-    judgements_in(bare).add_all(
-        [
+    judgements_in(bare).add(
+        *[
             one.judged(
                 winner(one.first.condition, one.second.condition, one.criterion.name),
                 "Answer 1 is as it is, Answer 2 is not <b>so</b>.",
@@ -183,8 +183,8 @@ def test_all_sections_of_a_full_comparison_have_their_figures(folder: Path):
 def test_what_holds_no_more_is_left_out(folder: Path):
     answers_in(folder).add(replace(an_answer("C0", "q0"), text="Something else."))
 
-    assert ("C0", "q0") not in claims_now(folder)
-    assert ("C0", "q0") not in grounding_now(folder)
+    assert ("C0", "q0") not in ClaimCheck.current(folder)
+    assert ("C0", "q0") not in GroundingCheck.current(folder)
     judged = judged_in(folder)
     assert judged
     assert not any(one.question == "q0" and "C0" in (one.first, one.second) for one in judged.judgements)
@@ -195,7 +195,7 @@ def test_what_holds_no_more_is_left_out(folder: Path):
 
 def test_of_several_judges_it_is_one_and_the_others_are_named(folder: Path):
     planned = plan(folder, QUESTIONS, CRITERIA[:1], pairs=["TS:SS"], replicates=1)
-    judgements_in(folder).add_all([one.judged(1, "Well.", by="another") for one in planned.comparisons])
+    judgements_in(folder).add(*[one.judged(1, "Well.", by="another") for one in planned.comparisons])
 
     most, chosen = judged_in(folder), judged_in(folder, "another")
 
@@ -207,7 +207,7 @@ def test_of_several_judges_it_is_one_and_the_others_are_named(folder: Path):
 
 
 def test_claims_that_failed_are_told(folder: Path):
-    claims_in(folder).add(AnswerClaims("TS", "q1", error="cut off"))
+    ClaimCheck.rows_in(folder).add(AnswerClaims("TS", "q1", error="cut off"))
 
     assert "Failed: 1 of TS." in written(folder)[1]
 
@@ -242,7 +242,7 @@ def test_loss_is_shown_where_it_was_measured(folder: Path):
         for n in range(4)
     ]
     told = {
-        "found_by": "extractive",
+        "checked_by": "extractive",
         "chunks": 2,
         "facts": facts,
         "stages": [stage],
@@ -326,7 +326,7 @@ def inside(dom: str) -> str:
 
 def test_what_was_asked_and_answered_is_marked_with_its_language(tmp_path: Path):
     write_list([Question("q", "这批文档的主要主题是什么？")], tmp_path)
-    answers_in(tmp_path).add_all([ConditionAnswer(name, "q", "主题是水坝。") for name in ("C0", "TS")])
+    answers_in(tmp_path).add(*[ConditionAnswer(name, "q", "主题是水坝。") for name in ("C0", "TS")])
     page = written(tmp_path)[0]
 
     assert '<html lang="en">' in page

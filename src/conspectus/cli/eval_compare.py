@@ -1,53 +1,55 @@
-"""`conspectus eval`: a comparison of conditions (questions, answers, judge, statistics, people, report)."""
+"""`conspectus eval`: a comparison of conditions (questions, answers, judge, statistics, checks, people, report)."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from conspectus import evaluation, open_index
 from conspectus.cli import show
 from conspectus.cli.eval_options import (
     COMPARISON,
+    MODELS,
+    SHOW,
     Conditions,
     Criteria,
-    DryRun,
     Flags,
     Folder,
     Pairs,
     Sample,
     ShownJudge,
-    carried_out,
+    carry_out,
     step,
     table,
-    with_progress,
 )
 from conspectus.cli.options import (
     DONE,
     FOLDER,
+    SERVER,
     WITH_FAILURES,
     AsJson,
     IndexFolder,
-    LogFile,
     Quiet,
-    Yes,
     argument,
     option,
     parts,
-    with_calls,
-    with_settings,
 )
 from conspectus.errors import UsageError
+from conspectus.lazy import lazy_module
 
 if TYPE_CHECKING:
-    from conspectus.cli.show import Bars
+    from conspectus.evaluation import charts, judge, people, tables
     from conspectus.evaluation.answers import Answered
+    from conspectus.evaluation.claims import ClaimCounts
+    from conspectus.evaluation.judge import Comparison
     from conspectus.evaluation.questions import QuestionList
-    from conspectus.evaluation.run import Preview, Result
-    from conspectus.evaluation.verdicts import Comparison
-    from conspectus.settings import Settings
+else:
+    charts, judge, people, tables = (
+        lazy_module(f"conspectus.evaluation.{name}") for name in ("charts", "judge", "people", "tables")
+    )
 
 EXAMPLES = 3
 """Questions that are shown of those that were made."""
@@ -58,10 +60,10 @@ NOTE = (
 )
 BIASED = 10
 """Percentage points from 50 at which a preference for the answer shown first is worth a warning."""
-people = typer.Typer(help="Have people judge blinded pairs of answers.", no_args_is_help=True)
+people_app = typer.Typer(help="Have people judge blinded pairs of answers.", no_args_is_help=True)
 
 
-@step()
+@step(*MODELS)
 def questions(
     description: Annotated[
         str | None, option("Description of the corpus, or a file with it.", metavar="TEXT|FILE")
@@ -84,22 +86,24 @@ def questions(
 
     Example: conspectus eval questions --description "Minutes of a harbour board" --model ollama/qwen3
     """
-    from conspectus import evaluation
+
+    def display(listed: QuestionList) -> None:
+        show.out(f"{show.counted(len(listed.questions), 'question')} in {out / 'questions.json'} and .csv:")
+        for question in listed.questions[:: max(1, len(listed.questions) // EXAMPLES)][:EXAMPLES]:
+            show.out(f"  {show.snippet(question.text)}")
 
     if (description is None) == (from_ is None):
         raise UsageError("describe the corpus (--description TEXT or a file), or bring questions (--from FILE)")
     if from_ is not None:
-        _show_questions(evaluation.list_questions(from_, out), out, flags)
+        listed = evaluation.list_questions(from_, out)
+        show.as_json(listed.as_json()) if flags.json else display(listed)
+        show.listed("Notes:", [] if flags.quiet else listed.notices)
         return
-    text = _text(description or "")
-    counts = evaluation.QuestionCounts(users, tasks, questions)
-    if flags.dry_run:
-        cost = evaluation.preview_questions(text, counts=counts, settings=flags.settings)
-        show.as_json(cost) if flags.json else show.table(show.costs(cost))
-        return
-    with with_progress(out, quiet=flags.quiet or flags.json) as bars:
-        listed = evaluation.generate_questions(text, out, counts=counts, settings=flags.settings, progress=bars)
-    _show_questions(listed, out, flags)
+    text, counts = _text(description or ""), evaluation.QuestionCounts(users, tasks, questions)
+    function = evaluation.generate_questions
+    carry_out(
+        function, text, out, flags=flags, noun="list of questions", folder=out, display=display, counts=counts
+    )
 
 
 def _text(description: str) -> str:
@@ -111,20 +115,7 @@ def _text(description: str) -> str:
         return description
 
 
-def _show_questions(listed: QuestionList, folder: Path, flags: Flags) -> None:
-    if flags.json:
-        show.as_json([asdict(question) for question in listed.questions])
-    else:
-        show.out(f"{show.counted(len(listed.questions), 'question')} in {folder / 'questions.json'} and .csv:")
-        for question in listed.questions[:: max(1, len(listed.questions) // EXAMPLES)][:EXAMPLES]:
-            show.out(f"  {show.snippet(question.text)}")
-    if not flags.quiet:
-        show.listed("Of the questions:", listed.notices)
-        show.spent(listed.usage)
-    raise typer.Exit(WITH_FAILURES if listed.failed else DONE)
-
-
-@step("--embedder", index="folder")
+@step(*MODELS, "--embedder", "--window", "--response", index="folder")
 def answers(
     source: Annotated[
         Path, argument("QUESTIONS", "Folder of a comparison, or a list of questions as for --from.")
@@ -139,12 +130,6 @@ def answers(
     samples: Annotated[
         int, option("Extra answers per question, for self-consistency (with a model).", metavar="N", min=0)
     ] = 0,
-    window: Annotated[
-        int | None, option("Context window of all conditions in tokens.", metavar="N", min=500)
-    ] = None,
-    response: Annotated[
-        str | None, option("Length and format of every answer (with a model).", metavar="TEXT")
-    ] = None,
     *,
     flags: Flags,
 ) -> None:
@@ -156,57 +141,33 @@ def answers(
 
     Example: conspectus eval answers questions.txt --conditions C0,C2,TS
     """
-    from conspectus import evaluation, open_index
-    from conspectus.evaluation.ablation import with_values
 
-    values = {"answer.context_tokens": window, "answer.response": response}
-    settings = with_values(flags.settings, {key: value for key, value in values.items() if value is not None})
-    in_comparison = source.is_dir() or source.name == "questions.json"
-    target = out or ((source if source.is_dir() else source.parent) if in_comparison else COMPARISON)
-    options: dict[str, Any] = {"conditions": parts(conditions), "sample": sample, "samples": samples}
-    options |= {"settings": settings}
-    index = open_index(folder)
-
-    def preview() -> Preview:
-        return evaluation.preview_answers(source, index, target, **options)
-
-    def work(bars: Bars) -> Answered:
-        return evaluation.answer_questions(source, index, target, **options, progress=bars)
-
-    done = carried_out(preview, work, "answer", target, replace(flags, settings=settings))
-    _show_answers(done, flags)
-
-
-def _show_answers(done: Answered, flags: Flags) -> None:
-    from conspectus.evaluation import tables
-
-    if flags.json:
-        show.as_json(asdict(done) | {"folder": str(done.folder)})
-    else:
+    def display(done: Answered) -> None:
         table(tables.units([asdict(row) for row in done.table2]), caption=False)
         show.out()
         table(tables.answers(done.conditions), caption=False)
         show.out(f"\n{show.counted(done.questions, 'question')}; answers are in {done.folder / 'answers.jsonl'}.")
-    if not flags.quiet:
-        show.listed("Notes:", done.notices)
-        show.spent(done.usage)
-    raise typer.Exit(WITH_FAILURES if any(one.failed for one in done.conditions) else DONE)
+
+    in_comparison = source.is_dir() or source.name == "questions.json"
+    target = out or ((source if source.is_dir() else source.parent) if in_comparison else COMPARISON)
+    carry_out(
+        evaluation.answer_questions, source, open_index(folder), target,
+        flags=flags, noun="answer", folder=target, display=display,
+        conditions=parts(conditions), sample=sample, samples=samples,
+    )  # fmt: skip
 
 
-def table2(folder: IndexFolder = FOLDER, json: AsJson = False, log: LogFile = None) -> None:
+def table2(folder: IndexFolder = FOLDER, json: AsJson = False) -> None:
     """Show how much text each level reads (GraphRAG Table 2).
 
     Example: conspectus eval table2
     """
-    from conspectus import evaluation
-    from conspectus.evaluation import tables
-
     rows = [asdict(row) for row in evaluation.units_read(folder)]
     show.as_json(rows) if json else table(tables.units(rows), caption=False)
 
 
-@with_calls
-def judge(
+@step(*SERVER)
+def judge_(
     folder: Folder,
     judge_model: Annotated[
         str | None, option("Language model that judges; better not the one that answered.", metavar="NAME")
@@ -215,12 +176,8 @@ def judge(
     pairs: Pairs = "",
     replicates: Annotated[int, option("Number of judgements per comparison.", metavar="N", min=1)] = 5,
     sample: Sample = None,
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    json: AsJson = False,
-    quiet: Quiet = False,
     *,
-    settings: Settings,
+    flags: Flags,
 ) -> None:
     """Judge answers head to head with a language model.
 
@@ -230,34 +187,15 @@ def judge(
 
     Example: conspectus eval judge comparison --judge-model openai/gpt-4.1
     """
-    from conspectus import evaluation
-    from conspectus.evaluation.judge import judge_settings
-
-    flags = Flags(judge_settings(settings, judge_model), dry_run, yes, json, quiet)
-    options: dict[str, Any] = {"criteria": parts(criteria), "pairs": parts(pairs), "replicates": replicates}
-    options |= {"sample": sample, "settings": flags.settings}
-
-    def preview() -> Preview:
-        return evaluation.preview_judging(folder, **options)
-
-    def work(bars: Bars) -> Result[Comparison]:
-        return evaluation.judge_answers(folder, **options, progress=bars)
-
-    done = carried_out(preview, work, "judgement", folder, flags)
-    _show_judgements(done.value, folder, json=json, quiet=quiet)
-    if not quiet:
-        show.spent(done.usage)
-        show.listed("Of the model's replies:", done.notices)
-    raise typer.Exit(WITH_FAILURES if done.value.failed else DONE)
+    carry_out(
+        evaluation.judge_answers, folder,
+        flags=replace(flags, settings=judge.judge_settings(flags.settings, judge_model)),
+        noun="judgement", folder=folder, display=lambda comparison: _show_judgements(comparison, folder, flags.quiet),
+        criteria=parts(criteria), pairs=parts(pairs), replicates=replicates, sample=sample,
+    )  # fmt: skip
 
 
-def stats(
-    folder: Folder,
-    judge_model: ShownJudge = None,
-    json: AsJson = False,
-    quiet: Quiet = False,
-    log: LogFile = None,
-) -> None:
+def stats(folder: Folder, judge_model: ShownJudge = None, json: AsJson = False, quiet: Quiet = False) -> None:
     """Show win rates and tests of saved judgements.
 
     Wilcoxon signed-rank tests over questions, corrected by Holm. Judgements of answers that changed since do not count.
@@ -265,28 +203,27 @@ def stats(
 
     Example: conspectus eval stats comparison
     """
-    from conspectus import evaluation
-
     comparison = evaluation.judge_statistics(folder, judge_model=judge_model)
-    _show_judgements(comparison, folder, json=json, quiet=quiet)
+    show.as_json(comparison.as_json()) if json else _show_judgements(comparison, folder, quiet)
     raise typer.Exit(WITH_FAILURES if comparison.failed else DONE)
 
 
-def _show_judgements(comparison: Comparison, folder: Path, *, json: bool, quiet: bool) -> None:
-    from conspectus.evaluation import charts, tables
-
-    if json:
-        show.as_json(comparison.as_json())
-    else:
-        for criterion in comparison.win_rates:
-            table(tables.win_rates(comparison, criterion), tables.capital(criterion))
-            show.out()
-            table(tables.tests(comparison.of(criterion)))
-        show.out(f"\n{NOTE} {comparison.normality} {comparison.position_bias}")
+def _show_judgements(comparison: Comparison, folder: Path, quiet: bool) -> None:
+    for criterion in comparison.win_rates:
+        table(tables.win_rates(comparison, criterion), tables.capital(criterion))
+        show.out()
+        table(tables.tests(comparison.of(criterion)))
+    show.out(f"\n{NOTE} {comparison.normality} {comparison.position_bias}")
     if quiet:
         return
     show.listed("Left out:", comparison.omitted)
-    show.note(_judgements(comparison))
+    counts = {
+        f"by {', '.join(comparison.judges) or 'hand'}": comparison.judgements,
+        "ties of equal answers": comparison.equal,
+        "not made yet, or of answers that have changed (eval judge makes them)": comparison.missing,
+        "failed, which the same command asks again": comparison.failed,
+    }
+    show.note(f"Judgements: {'; '.join(f'{n:,} {text}' for text, n in counts.items() if n)}.")
     first_wins = comparison.position.first_wins
     if first_wins is not None and abs(first_wins - 50) >= BIASED:
         show.note("The judge prefers a position, which pulls all win rates towards 50: try another judge.")
@@ -295,18 +232,46 @@ def _show_judgements(comparison: Comparison, folder: Path, *, json: bool, quiet:
         show.note("Pictures of the win rates need matplotlib: pip install 'conspectus[eval]'")
 
 
-def _judgements(comparison: Comparison) -> str:
-    by = ", ".join(comparison.judges) or "hand"
-    counts = {
-        f"by {by}": comparison.judgements,
-        "ties of equal answers": comparison.equal,
-        "not made yet, or of answers that have changed (eval judge makes them)": comparison.missing,
-        "failed, which the same command asks again": comparison.failed,
-    }
-    return f"Judgements: {'; '.join(f'{n:,} {text}' for text, n in counts.items() if n)}."
+@step(*MODELS)
+def claims(folder: Folder, conditions: Conditions = "", sample: Sample = None, *, flags: Flags) -> None:
+    """Count factual claims and their clusters per condition.
+
+    A language model selects sentences with verifiable content, makes them self-contained and splits them into claims;
+    each claim counts once. Saved in DIR/claims.jsonl; run it again to continue. If there are judgements, reports how
+    often both agree.
+
+    Example: conspectus eval claims comparison --model openai/gpt-4.1-mini
+    """
+
+    def display(counts: ClaimCounts) -> None:
+        table(tables.claim_averages(counts))
+        if counts.differences:
+            table(tables.claim_differences(counts.differences), "Differences")
+        if counts.agreement:
+            table(tables.claim_agreement(counts.agreement), "Agreement with the majority of the judgements")
+
+    carry_out(
+        evaluation.extract_claims, folder, flags=flags, noun="answer", folder=folder, display=display,
+        conditions=parts(conditions), sample=sample,
+    )  # fmt: skip
 
 
-@with_settings
+@step(*MODELS)
+def grounding(folder: Folder, conditions: Conditions = "", sample: Sample = None, *, flags: Flags) -> None:
+    """Measure how many sentences follow from what they cite.
+
+    With extra answers per question (eval answers --samples N), also measures self-consistency: invented statements
+    differ from sample to sample. Saved in DIR/grounding.jsonl.
+
+    Example: conspectus eval grounding comparison
+    """
+    carry_out(
+        evaluation.check_grounding, folder, flags=flags, noun="answer", folder=folder,
+        display=lambda shares: table(tables.grounding(shares)), conditions=parts(conditions), sample=sample,
+    )  # fmt: skip
+
+
+@step(switches=SHOW)
 def report(
     folder: Annotated[Path, argument("DIR", "Folder of a comparison.")],
     out: Annotated[
@@ -314,10 +279,8 @@ def report(
     ] = None,
     title: Annotated[str, option("Title of the report.", metavar="TEXT")] = "",
     judge_model: ShownJudge = None,
-    json: AsJson = False,
-    quiet: Quiet = False,
     *,
-    settings: Settings,
+    flags: Flags,
 ) -> None:
     """Write all results of a comparison as one HTML page.
 
@@ -326,23 +289,20 @@ def report(
 
     Example: conspectus eval report comparison
     """
-    from conspectus import evaluation
-
-    made = evaluation.write_report(folder, out, title=title, judge_model=judge_model, settings=settings)
-    if json:
+    made = evaluation.write_report(folder, out, title=title, judge_model=judge_model, settings=flags.settings)
+    if flags.json:
         show.as_json({"page": str(made.page), "markdown": str(made.markdown), "missing": made.missing})
         return
     show.out(f"{made.page} ({show.size(made.page.stat().st_size)}) and {made.markdown}")
-    if not quiet:
-        show.listed("Not there, and said so in the report:", made.missing)
+    show.listed("Not there, and said so in the report:", [] if flags.quiet else made.missing)
 
 
-@people.callback()
-def _people() -> None:
+@people_app.callback()
+def people_() -> None:
     """Have people judge blinded pairs, and see how far they agree with the judge and with each other."""
 
 
-@people.command("export")
+@people_app.command("export")
 def export(
     folder: Folder,
     out: Annotated[Path, option("Page and table for raters: FILE.html and FILE.csv.", metavar="FILE")],
@@ -353,7 +313,6 @@ def export(
     title: Annotated[str, option("Title of the page.", metavar="TEXT")] = "Which answer is better?",
     json: AsJson = False,
     quiet: Quiet = False,
-    log: LogFile = None,
 ) -> None:
     """Write blinded pairs of answers for people to rate.
 
@@ -362,8 +321,6 @@ def export(
 
     Example: conspectus eval people export comparison --out pairs --sample 20
     """
-    from conspectus import evaluation
-
     blinded = evaluation.blinded(folder, parts(criteria), parts(pairs), sample, seed)
     files = evaluation.export_pairs(folder, out, blinded, title=title)
     key = blinded.key
@@ -380,14 +337,13 @@ def export(
         show.listed("Left out:", blinded.omitted)
 
 
-@people.command("import")
+@people_app.command("import")
 def import_(
     folder: Folder,
     files: Annotated[list[Path], argument("RATINGS.csv...", "Tables sent back by raters.")],
     rater: Annotated[str | None, option("Name of the rater, if no table states it.", metavar="NAME")] = None,
     json: AsJson = False,
     quiet: Quiet = False,
-    log: LogFile = None,
 ) -> None:
     """Read ratings that people sent back, and show agreement.
 
@@ -395,34 +351,26 @@ def import_(
 
     Example: conspectus eval people import comparison ratings-anna.csv
     """
-    from conspectus import evaluation
-
     ratings = evaluation.import_ratings(folder, files, rater=rater)
     if not quiet:
         show.note(f"Read ratings: {', '.join(f'{n:,} by {name}' for name, n in ratings.items())}.")
-    agreement(folder, None, json=json, quiet=quiet)
+    _show_agreement(folder, None, json=json, quiet=quiet)
 
 
-@people.command("agreement")
-def agreement(
-    folder: Folder,
-    judge_model: ShownJudge = None,
-    json: AsJson = False,
-    quiet: Quiet = False,
-    log: LogFile = None,
-) -> None:
+@people_app.command("agreement")
+def agreement(folder: Folder, judge_model: ShownJudge = None, json: AsJson = False, quiet: Quiet = False) -> None:
     """Show how well raters and the judge agree (kappa).
 
     Example: conspectus eval people agreement comparison
     """
-    from conspectus import evaluation
-    from conspectus.evaluation import people as ratings
-    from conspectus.evaluation import tables
+    _show_agreement(folder, judge_model, json=json, quiet=quiet)
 
+
+def _show_agreement(folder: Path, judge_model: str | None, *, json: bool, quiet: bool) -> None:
     rows = evaluation.rater_agreement(folder, judge_model=judge_model)
     if json:
         show.as_json([asdict(row) for row in rows])
         return
     table(tables.agreements(rows))
     if not quiet:
-        show.note(f"\n{ratings.KAPPA_NOTE}")
+        show.note(f"\n{people.KAPPA_NOTE}")

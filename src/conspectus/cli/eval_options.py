@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -26,88 +26,70 @@ from conspectus.cli.options import (
     Given,
     Quiet,
     Yes,
+    argument,
     confirmed,
+    option,
     parts,
     takes,
 )
 
 if TYPE_CHECKING:
     from conspectus.cli.show import Bars
-    from conspectus.evaluation.run import Preview, Result
+    from conspectus.evaluation.run import Result, StepFunction
     from conspectus.evaluation.tables import Table
-    from conspectus.indexing.estimate import Estimate
     from conspectus.settings import Settings
 
-T = TypeVar("T")
 COMPARISON = Path("comparison")
 
 
 def condition_names(incomplete: str) -> list[str]:
     """Return what a list of conditions may go on with; for completion by the shell."""
-    from conspectus.evaluation.conditions import PAPER
-
     before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in (*PAPER, *api.METHODS) if name.startswith(last)]
+    names = ("C0", "C1", "C2", "C3", "TS", "SS", *api.METHODS)
+    return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
 
-Folder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="Folder of a comparison, with questions.json and answers.jsonl.")
-]
+Folder = Annotated[Path, argument("DIR", "Folder of a comparison, with questions.json and answers.jsonl.")]
 Conditions = Annotated[
     str,
-    typer.Option(
+    option(
+        "Conditions, separated by commas: C0, C1, ... (reports of a level), TS (map-reduce over source texts), SS "
+        "(vector search) or any method (default: all that there are).",
         metavar="NAMES",
         autocompletion=condition_names,
-        help="Conditions, separated by commas: C0, C1, ... (reports of a level), TS (map-reduce over source texts), SS "
-        "(vector search) or any method (default: all that there are).",
         show_default=False,
     ),
 ]
 Questions = Annotated[
-    Path | None,
-    typer.Option("--questions", metavar="FILE|DIR", help="List of questions, or the folder of a comparison."),
+    Path | None, option("List of questions, or the folder of a comparison.", "--questions", metavar="FILE|DIR")
 ]
 Criteria = Annotated[
     str,
-    typer.Option(
-        metavar="NAMES",
-        help="Criteria, separated by commas: comprehensiveness, diversity, empowerment, directness (default: all four),"
+    option(
+        "Criteria, separated by commas: comprehensiveness, diversity, empowerment, directness (default: all four),"
         ' and .toml or .json files of your own, e.g. candour = "Does the answer say what it cannot tell?"',
+        metavar="NAMES",
         show_default=False,
     ),
 ]
 Pairs = Annotated[
     str,
-    typer.Option(
-        metavar="A:B,..",
-        help="Pairs of conditions to compare, e.g. C0:TS,C2:SS (default: all).",
-        show_default=False,
+    option(
+        "Pairs of conditions to compare, e.g. C0:TS,C2:SS (default: all).", metavar="A:B,..", show_default=False
     ),
 ]
 Sample = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=1, help="Take a random sample of N questions. A later run may take more."),
+    int | None, option("Take a random sample of N questions. A later run may take more.", metavar="N", min=1)
 ]
-DryRun = Annotated[
-    bool,
-    typer.Option("--dry-run", rich_help_panel=COST, help="Show the estimated calls and cost, and ask nothing."),
-]
+DryRun = Annotated[bool, option("Show the estimated calls and cost, and ask nothing.", "--dry-run", panel=COST)]
 ShownJudge = Annotated[
     str | None,
-    typer.Option(
-        "--judge-model",
-        metavar="NAME",
-        rich_help_panel=MODEL,
-        help="Judge whose judgements are shown, if there are several.",
-    ),
+    option("Judge whose judgements are shown, if there are several.", metavar="NAME", panel=MODEL),
 ]
-
-
-# The options of a step
-
-
 STEP = {"dry_run": DryRun, "yes": Yes, "json": AsJson, "quiet": Quiet}
 """The switches of a step that asks a model."""
+SHOW = ("json", "quiet")
+"""Those of a command that asks none."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +108,7 @@ class Flags:
 def step(
     *names: str, switches: Sequence[str] = tuple(STEP), index: str = "", vary: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command its parameter `flags` from switches of STEP, the options of models, and others of `FLAGS`.
+    """Give a command its parameter `flags` from switches of STEP, and options of `FLAGS`.
 
     `index` is its parameter with the folder (or folders) of an index, whose models are used unless others are named.
     """
@@ -142,7 +124,9 @@ def step(
             chosen = {name: arguments.pop(name) for name in switches}
             varied = {key: parts(value) for key, value in given.flags.items() if vary and "," in str(value)}
             fixed = {key: value for key, value in given.flags.items() if key not in varied}
-            built = _built(arguments.get(index))
+            folder: Any = arguments.get(index, [])
+            folders: list[Path] = [*folder] if isinstance(folder, list) else [folder]
+            built = [settings for folder in folders for settings in api.settings_in(folder)]
             quiet = bool(chosen.get("quiet") or chosen.get("json"))
             settings = Given(fixed, given.config).with_index(built, quiet=quiet or not built).settings
             command(**arguments, flags=Flags(settings, varied=varied, **chosen))
@@ -150,53 +134,65 @@ def step(
         own.append(Parameter("given", Parameter.KEYWORD_ONLY, annotation=Given))
         run.__signature__ = inspect.Signature(own)  # pyright: ignore[reportAttributeAccessIssue]
         run.__annotations__ = {p.name: p.annotation for p in own}
-        return takes("--model", *SERVER, *names)(run)
+        return takes(*names)(run)
 
     return decorate
 
 
-def _built(index: Path | list[Path] | None) -> list[Mapping[str, Any]]:
-    """Return the settings that the indexes in folders were built by."""
-    folders = index if isinstance(index, list) else [index] if index else []
-    return [settings for folder in folders for settings in api.settings_in(folder)]
+MODELS = ("--model", *SERVER)
+"""Options of FLAGS for a step that asks a model."""
 
 
 # How a step runs
 
 
-def carried_out(
-    preview: Callable[[], Preview], work: Callable[[Bars], T], noun: str, folder: Path, flags: Flags
-) -> T:
-    """Show what a step would take and ask whether to go on, then do it; a dry run ends after the first."""
+def carry_out(
+    function: StepFunction[..., Any],
+    *arguments: Any,
+    flags: Flags,
+    noun: str,
+    folder: Path,
+    display: Callable[[Any], None],
+    **options: Any,
+) -> None:
+    """Show what a step would take and ask whether to go on, run it, show the result, and end with its exit code.
+
+    A dry run ends after the first. `folder` is where the results are, `noun` what the pieces of work are called.
+    """
+    options["settings"] = flags.settings
     if flags.dry_run or flags.settings.model != "extractive":
-        seen = preview()
-        done = seen.total - seen.left
-        size = show.counted(seen.total, noun) + (f"; {done:,} are done, {seen.left:,} are left" if done else "")
+        preview = function.preview(*arguments, **options)
+        estimate = preview.estimate if preview.estimate and preview.estimate.tasks else None
+        write = show.out if flags.dry_run else show.note
         if flags.dry_run and flags.json:
-            show.as_json(asdict(seen))
-        elif flags.dry_run or (seen.estimate and seen.estimate.tasks and not flags.quiet):
-            write = show.out if flags.dry_run else show.note
-            write(f"{size}.")
-            if seen.estimate:
-                show.table(show.costs(seen.estimate), write)
+            show.as_json(preview)
+        elif flags.dry_run or (estimate and not flags.quiet):
+            done = preview.total - preview.remaining
+            size = f"; {done:,} are done, {preview.remaining:,} are left" if done else ""
+            write(f"{show.counted(preview.total, noun)}{size}.")
+            if preview.estimate:
+                show.table(show.costs(preview.estimate), write)
         if flags.dry_run:
             raise typer.Exit
-        if seen.estimate and seen.estimate.tasks and not flags.quiet:
+        if estimate and not flags.quiet:
             confirmed(yes=flags.yes)
     with with_progress(folder, quiet=flags.quiet or flags.json) as bars:
-        return work(bars)
+        result = function(*arguments, progress=bars, **options)
+    ended(result, display, flags)
 
 
-def ended(done: Result[Any], errors: Mapping[str, int], rules: Sequence[str], flags: Flags) -> None:
-    """Say by which rules it was done, what failed and what it took; end with the exit code of that."""
+def ended(result: Result[Any], display: Callable[[Any], None], flags: Flags) -> None:
+    """Show the result of a step, what failed and what it took; end with the exit code of that."""
+    if flags.json:
+        show.as_json(result.value.as_json())
+    else:
+        display(result.value)
     if not flags.quiet:
-        if rules:
-            show.note("\n" + "\n".join(rules))
-        failed = [f"{n:,} x {error}" for error, n in errors.items()]
-        show.listed(f"Failed {sum(errors.values()):,}; the same command tries again:", failed)
-        show.listed("Of the model's replies:", done.notices)
-        show.spent(done.usage)
-    raise typer.Exit(WITH_FAILURES if errors else DONE)
+        failed = [f"{n:,} x {error}" for error, n in result.errors.items()]
+        show.listed(f"Failed {sum(result.errors.values()):,}; the same command tries again:", failed)
+        show.listed("Notes:", result.notices)
+        show.spent(result.usage)
+    raise typer.Exit(WITH_FAILURES if result.errors else DONE)
 
 
 @contextmanager
@@ -217,13 +213,3 @@ def table(shown: Table, title: str = "", *, caption: bool = True) -> None:
     show.table(shown.plain(), texts=shown.texts)
     if caption and shown.caption:
         show.out(f"\n{shown.caption}")
-
-
-def estimates_table(head: str, estimates: Mapping[str, Estimate]) -> Iterator[Sequence[str]]:
-    """Yield what each of several runs would take, and all together."""
-    from conspectus.evaluation.run import total
-
-    yield [head, "Calls", "Tokens asked", "Tokens written", "Cost (USD)"]
-    for name, one in (*estimates.items(), ("All", total(estimates.values()))):
-        cost = show.ranging(one.cost, 4) if one.cost else "unknown"
-        yield [name, *map(show.ranging, (one.calls, one.prompt_tokens, one.completion_tokens)), cost]

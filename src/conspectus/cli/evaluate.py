@@ -1,4 +1,4 @@
-"""`conspectus eval`: how well methods retrieve, and answer."""
+"""`conspectus eval`: how well methods retrieve and answer, what an index loses, and the effect of settings."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from conspectus import evaluation
-from conspectus.cli import eval_check, eval_compare, show
-from conspectus.cli.eval_options import Flags, step
+from conspectus import evaluation, open_index
+from conspectus.cli import eval_compare, show
+from conspectus.cli.eval_options import (
+    MODELS,
+    Conditions,
+    Flags,
+    Questions,
+    Sample,
+    carry_out,
+    condition_names,
+    step,
+    table,
+)
 from conspectus.cli.options import (
     FOLDER,
     FOLDERS,
@@ -18,13 +28,21 @@ from conspectus.cli.options import (
     IndexFolder,
     IndexFolders,
     Where,
+    argument,
+    option,
     parts,
 )
 from conspectus.errors import UsageError
+from conspectus.lazy import lazy_module
 from conspectus.rows import Usage
 
 if TYPE_CHECKING:
-    from conspectus.evaluation.retrieval import Measured
+    from conspectus.evaluation import charts, tables
+    from conspectus.evaluation.ablation import Ablation
+    from conspectus.evaluation.loss import Loss
+    from conspectus.evaluation.statistics import Measured
+else:
+    charts, tables = (lazy_module(f"conspectus.evaluation.{name}") for name in ("charts", "tables"))
 
 app = typer.Typer(help="Evaluate retrieval and answers.", no_args_is_help=True)
 
@@ -39,25 +57,19 @@ def evaluate() -> None:
 
 
 @app.command("retrieval")
-@step("--embedder", "--rerank", switches=["json"])
+@step(*MODELS, "--embedder", "--rerank", switches=["json"])
 def retrieval(
     folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FOLDER", help="Dataset in BEIR format: corpus.jsonl, queries.jsonl and qrels/test.tsv."
-        ),
+        Path, argument("FOLDER", "Dataset in BEIR format: corpus.jsonl, queries.jsonl and qrels/test.tsv.")
     ],
     methods: Annotated[
-        str, typer.Option(metavar="NAMES", help="Retrieval methods to compare, separated by commas.")
+        str, option("Retrieval methods to compare, separated by commas.", metavar="NAMES")
     ] = "bm25,walk",
-    k: Annotated[
-        str, typer.Option("-k", metavar="NUMBERS", help="Further values of k for recall at k, e.g. 3,20.")
-    ] = "",
+    k: Annotated[str, option("Further values of k for recall at k, e.g. 3,20.", "-k", metavar="NUMBERS")] = "",
     index: Annotated[
-        Path | None,
-        typer.Option("--index", metavar="DIR", help="Folder of the index (default: FOLDER/.conspectus)."),
+        Path | None, option("Folder of the index (default: FOLDER/.conspectus).", "--index", metavar="DIR")
     ] = None,
-    titles: Annotated[bool, typer.Option(help="Show the titles of passages to the methods.")] = True,
+    titles: Annotated[bool, option("Show the titles of passages to the methods.")] = True,
     *,
     flags: Flags,
 ) -> None:
@@ -98,30 +110,26 @@ def _show_ranked(results: list[Measured]) -> None:
 
 
 AnswerMethods = Annotated[
-    str, typer.Option("--methods", metavar="NAMES", help="Answer methods to compare, separated by commas.")
+    str, option("Answer methods to compare, separated by commas.", "--methods", metavar="NAMES")
 ]
 SavedAnswers = Annotated[
     Path | None,
-    typer.Option(
-        "--answers",
-        metavar="FILE",
-        rich_help_panel=OUTPUT,
-        help="Save answers to this file, and skip the questions that it already answers.",
+    option(
+        "Save answers to this file, and skip the questions that it already answers.", "--answers",
+        metavar="FILE", panel=OUTPUT,
     ),
-]
-AtMost = Annotated[
-    int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only the first N questions.")
-]
+]  # fmt: skip
+AtMost = Annotated[int | None, option("Ask only the first N questions.", "--limit", metavar="N", min=1)]
 
 
 @app.command("qa")
-@step("--rerank", switches=["json"], index="folder")
+@step(*MODELS, "--rerank", switches=["json"], index="folder")
 def qa(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Questions with gold answers: a BEIR folder, or a file with `question` and `answer`, as of HotpotQA.",
+        argument(
+            "FILE",
+            "Questions with gold answers: a BEIR folder, or a file with `question` and `answer`, as of HotpotQA.",
         ),
     ],
     folder: IndexFolders = FOLDERS,
@@ -143,11 +151,9 @@ def qa(
 
 
 @app.command("kgqa")
-@step(switches=["json"], index="folder")
+@step(*MODELS, switches=["json"], index="folder")
 def kgqa(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Questions over a knowledge graph, with gold answers.")
-    ],
+    file: Annotated[Path, argument("FILE", "Questions over a knowledge graph, with gold answers.")],
     folder: IndexFolder = FOLDER,
     methods: AnswerMethods = "tog",
     answers: SavedAnswers = None,
@@ -166,26 +172,121 @@ def _answer(file: Path, folder: Path | list[Path], methods: str, flags: Flags, *
     """Answer and print the measures; end with the exit code of that."""
     results = evaluation.evaluate_answers(file, folder, parts(methods), settings=flags.settings, **options)
     if flags.json:
-        show.as_json({s.method: s.as_row() | ({"failures": s.failures} if s.failures else {}) for s in results})
+        show.as_json({one.method: one.as_row() | {"failures": one.failures} for one in results})
     else:
-        measures = list(dict.fromkeys(name for scored in results for name in scored.means))
+        measures = list(dict.fromkeys(name for one in results for name in one.values))
         rows = [["", *measures, "questions", "failed", "ms"]]
-        for scored in results:
-            means = [f"{100 * scored.means[name]:.1f}" if name in scored.means else "" for name in measures]
-            rows.append(
-                [scored.method, *means, f"{scored.questions}", f"{scored.failed}", f"{scored.milliseconds:.1f}"]
-            )
+        for one in results:
+            means = [f"{100 * one.means[name]:.1f}" if name in one.values else "" for name in measures]
+            row = one.as_row()
+            rows.append([one.method, *means, f"{row['queries']}", f"{row['failed']}", f"{row['ms']:.1f}"])
         show.table(rows)
-        failures = [f"{s.method}, question {id_}: {why}" for s in results for id_, why in s.failures.items()]
+        failures = [
+            f"{one.method}, question {id_}: {why}" for one in results for id_, why in one.failures.items()
+        ]
         show.listed(f"Failed {len(failures):,}; the same command asks them again:", failures)
-        show.spent(sum((scored.usage for scored in results), Usage()))
-    if any(scored.failed for scored in results):
+        show.spent(sum((one.usage for one in results), Usage()))
+    if any(one.failures for one in results):
         raise typer.Exit(WITH_FAILURES)
 
 
+@app.command("loss")
+@step(*MODELS, index="folder")
+def loss(
+    folder: IndexFolder = FOLDER,
+    chunks: Annotated[
+        int, option("Number of randomly chosen chunks to take facts from.", metavar="N", min=1)
+    ] = 50,
+    conditions: Annotated[
+        str,
+        option(
+            "Conditions that are asked about the entities of each chunk, e.g. local,C0. Empty for none.",
+            metavar="NAMES",
+            autocompletion=condition_names,
+        ),
+    ] = "local",
+    out: Annotated[
+        Path | None, option("Also write every fact to DIR/loss.json.", metavar="DIR", panel=OUTPUT)
+    ] = None,
+    seed: Annotated[int, option("Random seed of the sample.", metavar="N", min=0)] = 0,
+    *,
+    flags: Flags,
+) -> None:
+    """Trace facts through the index: where are they lost?
+
+    For facts of sampled chunks, counts how many follow from the extraction, the descriptions, the reports of each
+    level, and from the answer to a question about them. Run it again to continue.
+
+    Example: conspectus eval loss --chunks 20
+    """
+
+    def display(loss: Loss) -> None:
+        show.out(f"{show.counted(len(loss.facts), 'fact')} of {show.counted(loss.chunks, 'chunk')}:\n")
+        table(tables.loss(loss.as_json()["stages"]))
+        for stage in loss.stages:
+            if examples := loss.lost(stage.stage):
+                show.out(f"\n{show.bold(f'Lost at {stage.stage}')}, for example:")
+                for fact in examples:
+                    show.out(f"  {show.snippet(fact.text, 240)} ({fact.document}, chunk {fact.chunk})")
+        if out:
+            show.out(f"\nEvery fact is in {out / 'loss.json'}.")
+
+    carry_out(
+        evaluation.measure_loss, open_index(folder), flags=flags, noun="chunk", folder=folder, display=display,
+        chunks=chunks, conditions=parts(conditions), seed=seed, out=out,
+    )  # fmt: skip
+
+
+@app.command("ablate")
+@step(*MODELS, index="folder", vary=True)
+def ablate(
+    preset: Annotated[
+        str,
+        argument(
+            "PRESET",
+            "Preset: figure3 (chunk sizes, gleanings), window (context windows) or communities (Leiden, Louvain).",
+        ),
+    ] = "",
+    folder: IndexFolder = FOLDER,
+    sources: Annotated[
+        list[Path] | None,
+        option("Files and folders to index (default: those of the index).", "--source", metavar="PATH"),
+    ] = None,
+    questions: Questions = None,
+    conditions: Conditions = "",
+    sample: Sample = None,
+    seeds: Annotated[int, option("Random seeds of `communities`.", metavar="N", min=1)] = 10,
+    out: Annotated[Path, option("Folder of the ablation.", metavar="DIR", panel=OUTPUT)] = Path("ablation"),
+    *,
+    flags: Flags,
+) -> None:
+    """Vary settings and measure the effect.
+
+    --set KEY=V1,V2 varies any setting, and may be repeated; a single value is set for all. A setting of indexing is
+    varied by indexing again, any other by answering --questions again. Writes a table (JSON, CSV) and charts (extra
+    eval) to DIR; run it again to continue. With questions, DIR can be given to eval judge, claims and report.
+
+    Example: conspectus eval ablate --set chunk.tokens=600,1200 --index idx
+    """
+
+    def display(done: Ablation) -> None:
+        show.out(f"{show.bold(done.title)}\n")
+        table(tables.ablation(done.rows))
+        if not flags.quiet:
+            show.note(f"Written to {done.folder}: {', '.join(done.files)}")
+            if not charts.can_draw():
+                show.note("Charts need matplotlib: pip install 'conspectus[eval]'")
+
+    carry_out(
+        evaluation.ablate, folder, out, flags=flags, noun="variant", folder=out, display=display,
+        preset=preset, varied=flags.varied, sources=sources or (), questions=questions or (),
+        conditions=parts(conditions), sample=sample, seeds=seeds,
+    )  # fmt: skip
+
+
 for command in (
-    *(eval_compare.questions, eval_compare.answers, eval_compare.table2, eval_compare.judge, eval_compare.stats),
-    *(eval_check.claims, eval_check.grounding, eval_check.loss, eval_check.ablate, eval_compare.report),
+    *(eval_compare.questions, eval_compare.answers, eval_compare.table2, eval_compare.judge_),
+    *(eval_compare.stats, eval_compare.claims, eval_compare.grounding, eval_compare.report),
 ):
-    app.command(command.__name__)(command)
-app.add_typer(eval_compare.people, name="people")
+    app.command(command.__name__.strip("_"))(command)
+app.add_typer(eval_compare.people_app, name="people")

@@ -208,6 +208,7 @@ FLAGS: Mapping[str, Flag] = {
         "Length and format of the answer, e.g. 'short answer'; with a language model anything, e.g. "
         "'a list of 5 points'.",
     ),
+    "--window": Flag("answer.context_tokens", "N", OWN, "Context window of all conditions in tokens."),
     "--trace": Flag("llm.trace", "FILE", OTHER),
 }  # fmt: skip
 show.OPTION_OF.update({flag.key: name for name, flag in FLAGS.items()})

@@ -1,6 +1,8 @@
 """Evaluation: questions, answers of conditions, judges, claims, grounding, statistics, retrieval and short answers.
 
-A comparison (GraphRAG §4) is a folder; see `jsonl_table` for its files and docs/evaluation.md for the steps.
+A comparison (GraphRAG §4) is a folder; see `comparison` for its files and docs/evaluation.md for the steps. What asks a
+model has a `preview`, which takes the same arguments: `judge_answers.preview("study")` asks nothing and says what
+`judge_answers("study")` would ask and cost.
 """
 
 from __future__ import annotations
@@ -10,42 +12,36 @@ from typing import TYPE_CHECKING
 from conspectus.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from conspectus.evaluation.ablation import ablate, compare_communities, preview_ablation
-    from conspectus.evaluation.answers import AnswerOptions, answer_questions, preview_answers, units_read
-    from conspectus.evaluation.claims import extract_claims, preview_claims
-    from conspectus.evaluation.grounding import check_grounding, preview_grounding
-    from conspectus.evaluation.judge import JudgeOptions, judge_answers, judge_statistics, preview_judging
-    from conspectus.evaluation.loss import measure_loss, preview_loss
+    from conspectus.evaluation.ablation import ablate
+    from conspectus.evaluation.answers import answer_questions, units_read
+    from conspectus.evaluation.claims import extract_claims
+    from conspectus.evaluation.grounding import check_grounding
+    from conspectus.evaluation.judge import judge_answers, judge_statistics
+    from conspectus.evaluation.loss import measure_loss
     from conspectus.evaluation.people import blinded, export_pairs, import_ratings, rater_agreement
     from conspectus.evaluation.qa import evaluate_answers
-    from conspectus.evaluation.questions import (
-        QuestionCounts,
-        generate_questions,
-        list_questions,
-        preview_questions,
-    )
+    from conspectus.evaluation.questions import QuestionCounts, generate_questions, list_questions
     from conspectus.evaluation.report import write_report
     from conspectus.evaluation.retrieval import evaluate_retrieval
 
 __all__ = [
-    "AnswerOptions", "JudgeOptions", "QuestionCounts", "ablate", "answer_questions", "blinded", "check_grounding",
-    "compare_communities", "evaluate_answers", "evaluate_retrieval", "export_pairs", "extract_claims",
-    "generate_questions", "import_ratings", "judge_answers", "judge_statistics", "list_questions", "measure_loss",
-    "preview_ablation", "preview_answers", "preview_claims", "preview_grounding", "preview_judging", "preview_loss",
-    "preview_questions", "rater_agreement", "units_read", "write_report",
+    "QuestionCounts", "ablate", "answer_questions", "blinded", "check_grounding",
+    "evaluate_answers", "evaluate_retrieval", "export_pairs", "extract_claims", "generate_questions",
+    "import_ratings", "judge_answers", "judge_statistics", "list_questions", "measure_loss", "rater_agreement",
+    "units_read", "write_report",
 ]  # fmt: skip
 
 __getattr__ = lazy_names(
     __name__,
     {
-        "ablation": "ablate compare_communities preview_ablation",
-        "answers": "AnswerOptions answer_questions preview_answers units_read",
-        "claims": "extract_claims preview_claims",
-        "grounding": "check_grounding preview_grounding",
-        "judge": "JudgeOptions judge_answers judge_statistics preview_judging",
-        "loss": "measure_loss preview_loss",
+        "ablation": "ablate",
+        "answers": "answer_questions units_read",
+        "claims": "extract_claims",
+        "grounding": "check_grounding",
+        "judge": "judge_answers judge_statistics",
+        "loss": "measure_loss",
         "people": "blinded export_pairs import_ratings rater_agreement",
-        "questions": "QuestionCounts generate_questions list_questions preview_questions",
+        "questions": "QuestionCounts generate_questions list_questions",
         "qa": "evaluate_answers",
         "retrieval": "evaluate_retrieval",
         "report": "write_report",

@@ -2,45 +2,63 @@
 
 Where a setting of indexing varies, the corpus is indexed once for each value, into one folder, so that they share its
 response cache; with questions, each variant answers them too. The folder is then a comparison whose conditions are
-`C2@8k`, `C2@16k`, …, so that judges, claims and the report work on it.
+`C2@8k`, `C2@16k`, …, so that judges, claims and the report work on it. Communities are compared apart: Leiden and
+Louvain on the graph of an index.
 """
+
+# networkx is an extra, and not there where types are checked:
+# pyright: reportMissingImports=false, reportMissingModuleSource=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
 import csv
-import json
+import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from itertools import product
 from pathlib import Path
+from statistics import mean, median
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pydantic import ValidationError
 
 from conspectus import Index, __version__, build
 from conspectus import estimate as estimate_build
+from conspectus.algorithms.leiden import Graph, Ints, Partition, adjacency, connected, leiden, modularity
 from conspectus.errors import UsageError
-from conspectus.evaluation import charts, communities, run
-from conspectus.evaluation.answers import AnswerOptions, AnswerPlan, make_answers, plan_answers, possible, summary
-from conspectus.evaluation.answers import estimate as estimate_answers
-from conspectus.evaluation.conditions import Work, digest, model_options, snapshot_of
-from conspectus.evaluation.jsonl_table import ConditionAnswer, JsonlTable, answers_in
-from conspectus.evaluation.questions import Source, questions_of
-from conspectus.indexing.estimate import Estimate
+from conspectus.evaluation import charts
+from conspectus.evaluation.answers import AnswerOptions, AnswerStep, summary
+from conspectus.evaluation.comparison import (
+    ConditionAnswer,
+    JsonlTable,
+    Source,
+    answers_in,
+    questions_of,
+    write_json,
+    write_text,
+)
+from conspectus.evaluation.conditions import digest, model_options, possible, snapshot_of
+from conspectus.evaluation.run import NO_USAGE, Preview, Result, Runs, StepFunction
+from conspectus.evaluation.statistics import Figures
+from conspectus.indexing.estimate import Estimate, TaskEstimate
 from conspectus.indexing.pipeline import Progress
-from conspectus.readers import list_generated
+from conspectus.lazy import lazy_module
 from conspectus.rows import Usage
-from conspectus.runtime import DEFAULT_FOLDER, Options, opened, path_of, public, run_of, settings_in
+from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, Options, opened, path_of, run_of, settings_in
 from conspectus.settings import Settings
 
 if TYPE_CHECKING:
+    import networkx
     from typing_extensions import Unpack
+else:
+    networkx = lazy_module("networkx")
 
 NAME = "ablation"
 COMMUNITIES = "communities"
-"""The preset that compares Leiden with Louvain, see `compare_communities`."""
+"""The preset that compares Leiden with Louvain, see `CommunityStep`."""
 INDEXING = {"read", "chunk", "extract", "resolve", "describe", "communities", "reports", "model", "language"}
 """Tables and keys of settings by which an index changes."""
 Values = Mapping[str, Any]
@@ -64,12 +82,13 @@ PRESETS: Mapping[str, tuple[str, Mapping[str, Sequence[Any]], Values]] = {
 class AblationOptions(Options, total=False):
     """What varies, and what is measured.
 
-    preset: `figure3` or `window`.
+    preset: `figure3`, `window` or `communities` (Leiden and Louvain on the graph of the index; asks no model).
     varied: values by dotted key of settings; they replace those of the preset.
     sources: what is indexed for each value of a setting of indexing; left out, the documents of the index.
     questions: a file, the folder of a comparison, or questions, which each variant answers.
     conditions: what answers them; left out, the deepest of the paper's levels, TS and local.
     sample: a number of questions that are drawn by a seed.
+    seeds: of `communities`, 10 if left out.
     progress: is told what is done.
     """
 
@@ -79,6 +98,7 @@ class AblationOptions(Options, total=False):
     questions: Source
     conditions: Sequence[str]
     sample: int | None
+    seeds: int
     progress: Progress | None
 
 
@@ -99,7 +119,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Ablation:
+class Ablation(Figures):
     """One table: the first columns are what varied, the others what was measured."""
 
     name: str
@@ -110,13 +130,13 @@ class Ablation:
     errors: Mapping[str, int] = field(default_factory=dict[str, int])
     """What failed, and how often."""
     files: tuple[str, ...] = ()
-    usage: Usage = run.NO_USAGE
 
 
-class _Experiment:
-    """The variants of an ablation, with what each needs."""
+class AblationStep:
+    """The variants of an ablation, with what each needs; they are measured one after the other."""
 
-    def __init__(self, index: Index | str | Path, folder: Path, options: AblationOptions) -> None:
+    def __init__(self, index: AnyIndex, folder: Path, options: AblationOptions) -> None:
+        """Raise UsageError where nothing varies, or a setting cannot be so."""
         built = [index.settings] if isinstance(index, Index) else settings_in(path_of(index))
         given = run_of(options, built).settings
         preset = options.get("preset", "")
@@ -145,28 +165,22 @@ class _Experiment:
         """The index whose documents or answers are varied, opened where it is needed."""
         return opened(self._index)
 
-    def variants(self) -> Iterator[tuple[Variant, Settings]]:
-        """Yield each combination of values with its settings."""
+    def variants(self, *, remaining: bool = False) -> Iterator[tuple[Variant, Settings]]:
+        """Yield each combination of values with its settings; of those `remaining` none that holds."""
+        measured = [
+            [question.id for question in self.questions],
+            self.options.get("conditions", ()),
+            self.options.get("sample"),
+        ]
         for values in product(*self.varied.values()):
             combination = dict(zip(self.varied, values, strict=True))
             settings = with_values(self.settings, combination)
             corpus = list(map(str, self.options.get("sources", ()))) or snapshot_of(self.index)
-            asked = [
-                [q.id for q in self.questions],
-                self.options.get("conditions", ()),
-                self.options.get("sample"),
-            ]
             own = settings.model_dump(mode="json", exclude={"llm", "prices"}, exclude_defaults=True)
-            made_with = digest([__version__, corpus, own, asked, *model_options(settings.model, settings)])
-            yield Variant("/".join(map(short, values)), combination, made_with), settings
-
-    def left(self) -> list[tuple[Variant, Settings]]:
-        """Return the variants that have no result, a failed one, or one made with something else."""
-        return [
-            (variant, settings)
-            for variant, settings in self.variants()
-            if not self.table.done(variant.label, variant.made_with)
-        ]
+            made_with = digest([__version__, corpus, own, measured, *model_options(settings.model, settings)])
+            variant = Variant("/".join(map(short, values)), combination, made_with)
+            if not (remaining and self.table.done(variant.label, made_with)):
+                yield variant, settings
 
     def sources(self) -> dict[str, Any]:
         """Return what an index is built from, as arguments of `build`."""
@@ -174,51 +188,73 @@ class _Experiment:
         if sources := self.options.get("sources"):
             return {"sources": list(map(str, sources)), "folder": folder}
         rows = self.index.documents
-        return {
-            "documents": [{"id": row.path, "title": row.title, "text": row.text} for row in rows],
-            "folder": folder,
-        }
+        documents = [{"id": row.path, "title": row.title, "text": row.text} for row in rows]
+        return {"documents": documents, "folder": folder}
 
-    def lay_out(self, variant: Variant, index: Index, settings: Settings) -> AnswerPlan:
-        """Lay out the answers of a variant, its conditions named after it."""
-        names = self.options.get("conditions") or default_conditions(index, settings)
+    def answering(self, variant: Variant, index: Index, settings: Settings) -> AnswerStep:
+        """Return the answers of a variant, its conditions named after it; by default of those that read the most."""
+        names = list(self.options.get("conditions", ()))
+        if not names:
+            there = [one.name for one in possible(index, settings, settings.model != "extractive")[0]]
+            deepest = [name for name in there if name.startswith("C")][-1:]
+            names = [*deepest, *(["TS"] if "TS" in there else []), "local"]
         options = AnswerOptions(conditions=names, sample=self.options.get("sample"))
-        planned = plan_answers(self.folder, self.questions, options, index, settings)
-
-        def renamed(work: Work) -> Work:
-            return replace(work, condition=replace(work.condition, name=f"{work.condition.name}@{variant.label}"))
-
-        return replace(planned, works=tuple(map(renamed, planned.works)))
+        if progress := self.options.get("progress"):
+            options["progress"] = progress
+        run = run_of({"settings": settings})
+        return AnswerStep(self.questions, index, self.folder, options, run, f"@{variant.label}")
 
     def measure(self, variant: Variant, settings: Settings) -> tuple[Usage, list[str]]:
         """Index and answer by one variant and save what was measured; return what it took, and notices."""
-        usage, notices, errors = run.NO_USAGE, list[str](), Counter[str]()
-        index, figures, progress = self._index, {}, self.options.get("progress")
+        usage, notices, errors = NO_USAGE, list[str](), Counter[str]()
+        index, figures = self._index, dict[str, Any]()
         if self.rebuilds:
-            built = build(**self.sources(), settings=settings, progress=progress)
+            built = build(**self.sources(), settings=settings, progress=self.options.get("progress"))
             index, figures = built.index, index_figures(built.index)
             usage = sum(index.usage.values(), usage)
             notices += built.notices
             errors.update(failure.error for failure in built.failures)
         if self.questions:
-            planned = self.lay_out(variant, opened(index), settings)
-            result = make_answers(planned, _within_budget(settings, usage), None, progress)
+            budgeted = _within_budget(settings, usage)
+            result = self.answering(variant, opened(index), budgeted).perform()
             usage += result.usage
-            notices += [*planned.notices, *result.notices]
-            errors.update(
-                row.error for work in planned.works if (row := planned.table.get(work.key)) and row.error
-            )
+            notices += result.notices
+            errors.update(result.errors)
         self.table.add(replace(variant, figures=figures, errors=dict(errors)))
         return usage, notices
 
-    def cost(self, variant: Variant, settings: Settings) -> Estimate:
-        """Return what a variant would take; answers from an index that is to be built, by the one that exists."""
-        costs = [estimate_build(**self.sources(), settings=settings)] if self.rebuilds else []
+    def cost(self, variant: Variant, settings: Settings) -> Iterator[TaskEstimate]:
+        """Yield what a variant would take; answers from an index that is to be built, by the one that exists."""
+        if self.rebuilds:
+            yield from estimate_build(**self.sources(), settings=settings).tasks
+        if self.questions and (answers := self.answering(variant, self.index, settings).preview().estimate):
+            yield from answers.tasks
+
+    def preview(self) -> Preview:
+        """Return how many variants there are, how many are left, and what these would take; asks no model."""
+        remaining = list(self.variants(remaining=True))
+        if self.settings.model == "extractive":
+            return Preview(len(list(self.variants())), len(remaining))
+        tasks = [
+            replace(task, model=f"{variant.label}: {task.model}")
+            for variant, settings in remaining
+            for task in self.cost(variant, settings)
+        ]
+        return Preview(len(list(self.variants())), len(remaining), Estimate(tuple(tasks)))
+
+    def perform(self) -> Result[Ablation]:
+        """Measure the variants that are left, and write the table of all; a budget holds for all together."""
+        usage, notices, errors = NO_USAGE, dict[str, None](), Counter[str]()
+        for variant, settings in self.variants(remaining=True):
+            spent, lines = self.measure(variant, _within_budget(settings, usage))
+            usage += spent
+            notices |= dict.fromkeys(lines)
         if self.questions:
-            planned = self.lay_out(variant, self.index, settings)
-            answers = run.preview(settings, self.folder, partial(estimate_answers, planned))
-            costs += [answers] if answers else []
-        return run.total(costs)
+            notices[f"Which answers are better: conspectus eval judge {self.folder} --judge-model NAME"] = None
+        for row in self.table.rows.values():
+            errors.update(row.errors)
+        done = Ablation(self.name, self.title, tuple(self.rows()), self.folder, tuple(notices), dict(errors))
+        return Result(_written(done, [*self.varied, "condition"]), usage, done.notices, done.errors)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield a row for each variant, or for each of its conditions."""
@@ -260,27 +296,19 @@ def with_values(settings: Settings, values: Values) -> Settings:
 
 def _within_budget(settings: Settings, spent: Usage) -> Settings:
     """Return settings whose budget is what earlier runs left of it."""
-    left: dict[str, float] = {}
+    budgets: dict[str, float] = {}
     if settings.llm.budget is not None:
-        left["llm.budget"] = max(0, settings.llm.budget - spent.cost)
+        budgets["llm.budget"] = max(0, settings.llm.budget - spent.cost)
     if settings.llm.budget_tokens is not None:
-        left["llm.budget_tokens"] = max(0, settings.llm.budget_tokens - spent.tokens)
-    return with_values(settings, left)
-
-
-def default_conditions(index: Index, settings: Settings) -> list[str]:
-    """Return the deepest of the paper's levels, TS and local: they read the most."""
-    conditions, _ = possible(index, settings, settings.model != "extractive")
-    names = [condition.name for condition in conditions]
-    deepest = [name for name in names if name.startswith("C")][-1:]
-    return [*deepest, *(["TS"] if "TS" in names else []), "local"]
+        budgets["llm.budget_tokens"] = max(0, settings.llm.budget_tokens - spent.tokens)
+    return with_values(settings, budgets)
 
 
 def index_figures(index: Index) -> dict[str, Any]:
     """Return what an index has; a reference is one entity in one chunk."""
     chunks, references = len(index.chunks), sum(len(entity.chunk_ids) for entity in index.entities)
     tables = ("entities", "relationships", "communities", "levels", "reports")
-    usage = sum(index.usage.values(), run.NO_USAGE)
+    usage = sum(index.usage.values(), NO_USAGE)
     took = {key: getattr(usage, key) for key in ("calls", "prompt_tokens", "completion_tokens")}
     return {
         "chunks": chunks,
@@ -308,25 +336,114 @@ def answer_figures(rows: Sequence[ConditionAnswer]) -> dict[str, Any]:
     }
 
 
-# The API
+def _written(ablation: Ablation, keys: Sequence[str]) -> Ablation:
+    """Write the table of an ablation as JSON and CSV, and its charts; `keys` are the columns that varied."""
+    folder, name = ablation.folder, f"{NAME}_{ablation.name}" if ablation.name != NAME else NAME
+    files = [f"{name}.json", f"{name}.csv"]
+    values = {key: value for key, value in asdict(ablation).items() if key not in ("folder", "files")}
+    write_json(folder / files[0], values)
+    text = io.StringIO()
+    columns = dict.fromkeys(key for row in ablation.rows for key in row)
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(ablation.rows)
+    write_text(folder / files[1], text.getvalue())
+    labels = [" ".join(short(row[key]) for key in keys if key in row) for row in ablation.rows]
+    measured = [{key: value for key, value in row.items() if key not in keys} for row in ablation.rows]
+    return replace(ablation, files=(*files, *charts.lines(measured, labels, folder, name)))
 
 
-@public
-def preview_ablation(
-    index: Index | str | Path = DEFAULT_FOLDER, folder: str | Path = NAME, **options: Unpack[AblationOptions]
-) -> tuple[int, int, dict[str, Estimate]]:
-    """Return how many variants there are, how many are left, and what these would take, by variant; asks no model."""
-    experiment = _Experiment(index, path_of(folder), options)
-    left = experiment.left()
-    asked = left if experiment.settings.model != "extractive" else []
-    costs = {variant.label: experiment.cost(variant, chosen) for variant, chosen in asked}
-    return len(list(experiment.variants())), len(left), costs
+# Communities
+
+RESOLUTION = 1.0
+"""Resolution of the modularity that both methods optimise, as at indexing."""
+DIGITS = {"modularity": 4, "lowest": 4, "highest": 4, "connected_%": 2}
+"""Decimals of figures; others have one."""
 
 
-@public
+def louvain(graph: Graph, resolution: float, seed: int) -> Ints:
+    """Return the community of each node as Louvain (Blondel et al. 2008) finds it."""
+    drawn = networkx.Graph()
+    drawn.add_nodes_from(range(graph.n))
+    upper = graph.rows < graph.indices
+    ends = graph.rows[upper].tolist(), graph.indices[upper].tolist()
+    drawn.add_weighted_edges_from(zip(*ends, graph.data[upper].tolist(), strict=True))
+    labels = np.empty(graph.n, np.int64)
+    communities = networkx.community.louvain_communities(drawn, resolution=resolution, seed=seed)
+    for label, members in enumerate(sorted(map(sorted, communities))):
+        labels[members] = label
+    return labels
+
+
+METHODS: Mapping[str, Partition] = {"Leiden": leiden, "Louvain": louvain}
+
+
+def partition_figures(graph: Graph, labels: Ints) -> dict[str, float]:
+    """Return the number, modularity and sizes of communities, and how many of them were connected.
+
+    Louvain may return communities that are not (Traag et al. 2019). For the other figures each is then split into its
+    connected components, as an index does it.
+    """
+    components = connected(graph, labels)
+    pairs = np.unique(np.stack((labels, components)), axis=1)
+    _, pieces = np.unique(pairs[0], return_counts=True)
+    sizes = np.bincount(components).tolist()
+    return {
+        "communities": len(sizes),
+        "modularity": modularity(graph.rows, graph.indices, graph.data, components, RESOLUTION),
+        "median_size": median(sizes),
+        "largest": max(sizes),
+        "singletons": sizes.count(1),
+        "connected_%": 100 * float((pieces == 1).mean()),
+    }
+
+
+class CommunityStep:
+    """The communities that each method makes of the graph of an index, with several seeds."""
+
+    def __init__(self, index: Index, folder: Path, options: AblationOptions) -> None:
+        """Raise UsageError where the index has no graph."""
+        if not len(index.relationships):
+            raise UsageError("this index has no graph to divide")
+        self.index, self.folder, self.seeds = index, folder, options.get("seeds", 10)
+        self.settings = run_of(options).settings.communities
+
+    def preview(self) -> Preview:
+        """Return the number of methods; no model is asked."""
+        return Preview(len(METHODS), len(METHODS))
+
+    def perform(self) -> Result[Ablation]:
+        """Compare the methods and write the table; raise UsageError where networkx is missing."""
+        try:
+            rows = tuple(self.rows())
+        except ImportError:
+            raise UsageError("Louvain needs networkx: pip install 'conspectus[eval]'") from None
+        notice = (
+            "Connected: of the communities that a method returned; the others are split before they are counted."
+        )
+        title = f"Leiden and Louvain on the same graph, {self.seeds} seeds each"
+        done = _written(Ablation(COMMUNITIES, title, rows, self.folder, (notice,)), ["method"])
+        return Result(done, notices=done.notices)
+
+    def rows(self) -> Iterator[dict[str, str | float]]:
+        """Yield for each method means over the seeds."""
+        numbers = {entity.name: entity.number for entity in self.index.entities}
+        edges = list(self.index.relationships)
+        ends = ([numbers[row.source] for row in edges], [numbers[row.target] for row in edges])
+        graph = adjacency(*ends, [row.weight for row in edges], len(numbers))
+        for method, partition in METHODS.items():
+            seeds = range(self.settings.seed, self.settings.seed + self.seeds)
+            runs = [partition_figures(graph, partition(graph, RESOLUTION, seed)) for seed in seeds]
+            means = {name: mean(run[name] for run in runs) for name in runs[0]}
+            modularities = [run["modularity"] for run in runs]
+            means |= {"lowest": min(modularities), "highest": max(modularities)}
+            yield {"method": method, **{name: round(value, DIGITS.get(name, 1)) for name, value in means.items()}}
+
+
+@StepFunction
 def ablate(
-    index: Index | str | Path = DEFAULT_FOLDER, folder: str | Path = NAME, **options: Unpack[AblationOptions]
-) -> Ablation:
+    index: AnyIndex = DEFAULT_FOLDER, folder: str | Path = NAME, **options: Unpack[AblationOptions]
+) -> Runs[Ablation]:
     """Index, and answer, by each combination of settings; write the table as JSON, CSV and charts (extra `eval`).
 
     The same call continues from what is there. A budget holds for all variants together. Raises UsageError where
@@ -334,52 +451,6 @@ def ablate(
 
     Example: `ablate("idx", "study/chunks", varied={"chunk.tokens": [600, 1200]})`
     """
-    experiment = _Experiment(index, path_of(folder), options)
-    usage, notices, errors = run.NO_USAGE, dict[str, None](), Counter[str]()
-    for variant, chosen in experiment.left():
-        spent, lines = experiment.measure(variant, _within_budget(chosen, usage))
-        usage += spent
-        notices |= dict.fromkeys(lines)
-    if experiment.questions:
-        notices[f"Which answers are better: conspectus eval judge {experiment.folder} --judge-model NAME"] = None
-    for row in experiment.table.rows.values():
-        errors.update(row.errors)
-    rows = tuple(experiment.rows())
-    done = Ablation(experiment.name, experiment.title, rows, experiment.folder, tuple(notices), dict(errors))
-    return _write(replace(done, usage=usage), [*experiment.varied, "condition"])
-
-
-@public
-def compare_communities(
-    index: Index | str | Path = DEFAULT_FOLDER,
-    folder: str | Path = NAME,
-    *,
-    seeds: int = 10,
-    **options: Unpack[Options],
-) -> Ablation:
-    """Divide the graph of an index by Leiden and by Louvain (extra `eval`), with so many seeds each; asks no model."""
-    rows = communities.compare_methods(opened(index), run_of(options).settings.communities, seeds)
-    notices = (
-        "Connected: of the communities that a method returned; the others are split before they are counted.",
-    )
-    title = f"Leiden and Louvain on the same graph, {seeds} seeds each"
-    return _write(Ablation(COMMUNITIES, title, tuple(rows), path_of(folder), notices), ["method"])
-
-
-def _write(ablation: Ablation, keys: Sequence[str]) -> Ablation:
-    """Write the table of an ablation as JSON and CSV, and its charts; `keys` are the columns that varied."""
-    folder, name = ablation.folder, f"{NAME}_{ablation.name}" if ablation.name != NAME else NAME
-    folder.mkdir(parents=True, exist_ok=True)
-    files = [f"{name}.json", f"{name}.csv"]
-    list_generated(folder, files)
-    values = {key: value for key, value in asdict(ablation).items() if key not in ("folder", "files", "usage")}
-    (folder / files[0]).write_text(json.dumps(values, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    with (folder / files[1]).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(
-            file, dict.fromkeys(key for row in ablation.rows for key in row), lineterminator="\n"
-        )
-        writer.writeheader()
-        writer.writerows(ablation.rows)
-    labels = [" ".join(short(row[key]) for key in keys if key in row) for row in ablation.rows]
-    measured = [{key: value for key, value in row.items() if key not in keys} for row in ablation.rows]
-    return replace(ablation, files=(*files, *charts.lines(measured, labels, folder, name)))
+    if options.get("preset") == COMMUNITIES:
+        return CommunityStep(opened(index), path_of(folder), options)
+    return AblationStep(index, path_of(folder), options)

@@ -11,9 +11,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from conspectus import Index, tokens
 from conspectus.errors import UsageError
-from conspectus.evaluation import run
+from conspectus.evaluation.comparison import (
+    COMPARISON,
+    CitedText,
+    ConditionAnswer,
+    Question,
+    Source,
+    answers_in,
+    drawn,
+    joined,
+    once,
+    questions_of,
+    write_list,
+)
 from conspectus.evaluation.conditions import (
-    PAPER,
     Condition,
     Units,
     Work,
@@ -21,29 +32,22 @@ from conspectus.evaluation.conditions import (
     check,
     conditions_of,
     made_with,
+    possible,
     save_set_up,
     settings_for,
     table2,
 )
-from conspectus.evaluation.jsonl_table import (
-    CitedText,
-    ConditionAnswer,
-    JsonlTable,
-    Question,
-    answers_in,
-    attempt,
-    each,
-)
-from conspectus.evaluation.questions import COMPARISON, Source, drawn, joined, once, questions_of, write_list
-from conspectus.indexing.estimate import Estimate, TaskEstimate
+from conspectus.evaluation.run import Step, StepFunction, attempt, estimate
+from conspectus.evaluation.statistics import Figures
+from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.messages import is_empty_answer
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.model import ChatModel, Session
 from conspectus.retrieval.model_wrappers import WithAnswerOptions
-from conspectus.rows import Answer, Chunk, Report, Usage
-from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, Options, Run, opened, path_of, public, run_of
+from conspectus.rows import Answer, Chunk, Report
+from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, Options, Run, opened, path_of, run_of
 from conspectus.settings import Settings
 from conspectus.tasks import Task
 from conspectus.tasks.base import Context
@@ -67,7 +71,7 @@ OMISSION = " […] "
 """Stands between passages of the documents that are not next to each other."""
 
 
-# What an answer takes
+# One answer
 
 
 @dataclass
@@ -81,10 +85,6 @@ class Tally:
     completion_tokens: int = 0
     read: dict[str, int] = field(default_factory=dict[str, int])
     """Tokens of the reports and chunks that were read, by id."""
-
-
-Metered = Callable[[Tally], Model]
-"""Makes a model that performs for one answer and books into its tally."""
 
 
 class AnswerModel(WithAnswerOptions):
@@ -137,23 +137,11 @@ class MeteredSender(CachingSender):
         return completion
 
 
-def metered_by(session: Session | None, settings: Settings, model: Model) -> Metered:
-    """Return what makes the model of each answer; a session's books its calls, and all note into the same list."""
-
-    def metered(tally: Tally) -> Model:
-        if session is None:
-            return model
-        chat = ChatModel(MeteredSender(session.sender, tally), settings)
-        chat.notices = session.model.notices
-        return chat
-
-    return metered
-
-
-async def answer(work: Work, index: Index, metered: Metered, ahead: int = 0) -> ConditionAnswer:
+async def answer(work: Work, index: Index, metered: Callable[[Tally], Model], ahead: int = 0) -> ConditionAnswer:
     """Return one answer, or that it failed and why; what is `ahead` of other answers is asked before them.
 
-    Raises UsageError where the index lacks what the condition needs, Unusable where the model is of no more use.
+    `metered` makes a model that books its calls into a tally. Raises UsageError where the index lacks what the
+    condition needs, Unusable where the model is of no more use.
     """
     tally = Tally()
     model = AnswerModel(metered(tally), work, index.languages, tally, ahead)
@@ -193,7 +181,7 @@ async def _answer(work: Work, index: Index, model: Model) -> Answer:
     return await answering(question, work.condition, index)(question, index, model, work.settings)
 
 
-# What came of it
+# All answers
 
 
 @dataclass(frozen=True)
@@ -241,7 +229,15 @@ def summary(condition: str, rows: Sequence[ConditionAnswer]) -> Summary:
     )
 
 
-# A run
+@dataclass(frozen=True)
+class Answered(Figures):
+    """What each condition took and answered, over all its answers in the folder."""
+
+    folder: Path
+    questions: int
+    conditions: tuple[Summary, ...]
+    table2: tuple[Units, ...]
+    """What the conditions read that always read the same."""
 
 
 class AnswerOptions(Options, total=False):
@@ -259,202 +255,132 @@ class AnswerOptions(Options, total=False):
     progress: Progress | None
 
 
-@dataclass(frozen=True)
-class AnswerPlan:
-    """A run planned out: all questions of the folder, and the answers that are to be there."""
+class AnswerStep(Step[Work, Answered]):
+    """All answers of conditions to questions; `suffix` is added to the names of the conditions."""
 
+    stage = "answers"
     folder: Path
-    questions: tuple[Question, ...]
-    asked: int
-    index: Index
-    settings: Settings
-    works: tuple[Work, ...]
-    table: JsonlTable[ConditionAnswer]
-    notices: tuple[str, ...] = ()
 
-    @property
-    def conditions(self) -> tuple[str, ...]:
-        """The names of the conditions, in their order."""
-        return tuple(dict.fromkeys(work.condition.name for work in self.works))
-
-    @property
-    def left(self) -> list[Work]:
-        """The answers that are not there, failed, or were made with something else."""
-        return [work for work in self.works if not self.table.done(work.key, work.made_with)]
-
-    def summaries(self) -> list[Summary]:
-        """Return a summary of each condition, over those of its answers that are there."""
-        pairs = [(work, row) for work in self.works if (row := self.table.get(work.key)) is not None]
-        rows = [row for work, row in pairs if row.made_with == work.made_with]
-        return [summary(name, [row for row in rows if row.condition == name]) for name in self.conditions]
-
-    def outdated(self) -> list[str]:
-        """Return a line on each condition that has answers to other questions, made with something else."""
-        made_with = {work.condition.name: work.made_with for work in self.works}
-        rows = self.table.rows.values()
-        other = Counter(
-            row.condition for row in rows if row.made_with != made_with.get(row.condition, row.made_with)
+    def __init__(
+        self,
+        questions: Sequence[Question],
+        index: Index,
+        folder: Path,
+        options: AnswerOptions,
+        run: Run,
+        suffix: str = "",
+    ) -> None:
+        """Raise UsageError where a condition cannot be asked, samples are asked of a model that does not vary, or the
+        folder is a comparison of other questions.
+        """
+        super().__init__(folder, run, options.get("progress"))
+        sample, samples, names = options.get("sample"), options.get("samples", 0), options.get("conditions", ())
+        if (sample is not None and sample < 1) or samples < 0:
+            raise UsageError("sampled questions are at least 1, and samples of answers not below 0")
+        listed = once(questions)
+        if samples and not self.generative:
+            raise UsageError(
+                "the extractive model answers the same each time: samples need a language model (model=NAME)"
+            )
+        chosen, notices = (conditions_of(names), []) if names else possible(index, self.settings, self.generative)
+        ways: list[tuple[Condition, Settings, str]] = []
+        for condition in chosen:
+            own = settings_for(condition, self.settings, index)
+            check(condition, index, own, generative=self.generative)
+            digest = made_with(condition, index, self.model.name if self.model else self.settings.model, own)
+            ways.append((replace(condition, name=condition.name + suffix), own, digest))
+        taken = {question.id for question in drawn(listed)[:sample]}
+        self.pieces = tuple(
+            Work(condition, question, own, digest, number)
+            for question in listed
+            if question.id in taken
+            for condition, own, digest in ways
+            for number in range(samples + 1)
         )
-        return [
+        if duplicates := len(questions) - len(listed):
+            notices.append(f"{duplicates:,} of {len(questions):,} questions came twice and are asked once")
+        self.notices = notices
+        self.index, self.table, self.sampled_questions = index, answers_in(folder), len(taken)
+        self.questions = joined(listed, folder)
+        self.conditions = [condition.name for condition, _, _ in ways]
+        self.remaining = [work for work in self.pieces if not self.table.done(work.key, work.made_with)]
+        self._ahead = {work.key: n for n, work in enumerate(reversed(self.remaining), 1)}
+        self._metered: Callable[[Tally], Model] = lambda tally: self.extractive()
+
+    @property
+    def at_once(self) -> int:
+        return self.settings.llm.concurrency
+
+    def extractive(self) -> Model:
+        return ExtractiveModel.of_index(self.index)
+
+    async def begin(self, session: Session | None, model: Model) -> None:
+        write_list(self.questions, self.folder)
+        name = self.settings.model if session else model.name
+        save_set_up(self.pieces, self.index, name, self.folder)
+
+        def metered(tally: Tally) -> Model:
+            if session is None:
+                return model
+            chat = ChatModel(MeteredSender(session.sender, tally), self.settings)
+            chat.notices = session.model.notices
+            return chat
+
+        self._metered = metered
+
+    async def work(self, piece: Work, model: Model) -> Answer:
+        return await _answer(piece, self.index, AnswerModel(model, piece, self.index.languages, Tally()))
+
+    async def do(self, piece: Work, model: Model) -> None:
+        row = await answer(piece, self.index, self._metered, self._ahead[piece.key])
+        self.save(piece, row, row.error)
+
+    def save(self, piece: Work, result: ConditionAnswer, error: str) -> None:
+        self.errors.update([error] if error else [])
+        self.table.add(result)
+
+    async def cost(self, session: Session) -> Estimate:
+        """Return a row for each task of each condition.
+
+        A few questions are tried where what is read depends on the question.
+        """
+        self.index = replace(self.index)  # what methods cache of this copy is none of the run's
+        cost = Estimate(())
+        for name in self.conditions:
+            works = [work for work in self.remaining if work.condition.name == name]
+            if works:
+                method, level = works[0].condition.method, works[0].settings.global_.level
+                sampled = 1 if method in ("global", "source-summary") and level != "auto" else TRIED
+                one = await estimate(works, self.work, session, works[0].settings, self.extractive(), sampled)
+                rows = (replace(row, model=f"{name}: {row.model}") for row in one.tasks)
+                cost = Estimate((*cost.tasks, *rows))
+        return cost
+
+    def value(self) -> Answered:
+        rows = [row for work in self.pieces if (row := self.table.get(work.key))]
+        summaries = (summary(name, [row for row in rows if row.condition == name]) for name in self.conditions)
+        units = tuple(row for row in table2(self.index) if row.condition in self.conditions)
+        made_with = {work.condition.name: work.made_with for work in self.pieces}
+        other = Counter(
+            row.condition
+            for row in self.table.rows.values()
+            if row.made_with != made_with.get(row.condition, row.made_with)
+        )
+        self.notices += (
             f"{n} answers of {name} to other questions were made with another index, model or settings; "
             "ask all questions again before you compare"
             for name, n in sorted(other.items())
-        ]
-
-
-def plan_answers(
-    folder: Path,
-    questions: Sequence[Question],
-    options: AnswerOptions,
-    index: Index,
-    settings: Settings,
-    model: Model | None = None,
-) -> AnswerPlan:
-    """Return the answers that a model (by default that of the settings) is to make, question by question.
-
-    Raises UsageError where a condition cannot be asked, samples are asked of a model that does not vary, or the folder
-    is a comparison of other questions.
-    """
-    sample, samples, names = options.get("sample"), options.get("samples", 0), options.get("conditions", ())
-    if (sample is not None and sample < 1) or samples < 0:
-        raise UsageError("sampled questions are at least 1, and samples of answers not below 0")
-    listed = once(questions)
-    name = model.name if model else settings.model
-    generative = model.generative if model else name != "extractive"
-    if samples and not generative:
-        raise UsageError(
-            "the extractive model answers the same each time: samples need a language model (model=NAME)"
         )
-    chosen, notices = (conditions_of(names), []) if names else possible(index, settings, generative)
-    ways: list[tuple[Condition, Settings, str]] = []
-    for condition in chosen:
-        own = settings_for(condition, settings, index)
-        check(condition, index, own, generative=generative)
-        ways.append((condition, own, made_with(condition, index, name, own)))
-    taken = {question.id for question in drawn(listed)[:sample]}
-    asked = [question for question in listed if question.id in taken]
-    works = tuple(
-        Work(condition, question, own, digest, number)
-        for question in asked
-        for condition, own, digest in ways
-        for number in range(samples + 1)
-    )
-    if twice := len(questions) - len(listed):
-        notices.append(f"{twice:,} of {len(questions):,} questions came twice and are asked once")
-    return AnswerPlan(
-        folder,
-        tuple(joined(listed, folder)),
-        len(asked),
-        index,
-        settings,
-        works,
-        answers_in(folder),
-        tuple(notices),
-    )
+        return Answered(self.folder, self.sampled_questions, tuple(summaries), units)
 
 
-def possible(index: Index, settings: Settings, generative: bool) -> tuple[list[Condition], list[str]]:
-    """Return those of the paper's conditions that an index can be asked by, and a line on each of the others."""
-    conditions: list[Condition] = []
-    lines: list[str] = []
-    for condition in conditions_of(PAPER):
-        try:
-            check(condition, index, settings_for(condition, settings, index), generative=generative)
-            conditions.append(condition)
-        except UsageError as error:
-            lines.append(f"left out {error}")
-    return conditions, lines
-
-
-async def estimate(planned: AnswerPlan, session: Session) -> Estimate:
-    """Return what the answers that are left will take, a row for each task of each condition.
-
-    A few questions are tried where what is read depends on the question.
-    """
-    index = replace(planned.index)  # what methods cache of this copy is none of the run's
-    extractive = ExtractiveModel.of_index(index)
-
-    async def work(one: Work, model: Model) -> None:
-        await _answer(one, index, AnswerModel(model, one, index.languages, Tally()))
-
-    rows: list[TaskEstimate] = []
-    for name in planned.conditions:
-        works = [one for one in planned.left if one.condition.name == name]
-        if works:
-            fixed = (
-                works[0].condition.method in ("global", "source-summary")
-                and works[0].settings.global_.level != "auto"
-            )
-            cost = await run.estimate(works, work, session, works[0].settings, extractive, 1 if fixed else TRIED)
-            rows += [replace(row, model=f"{name}: {row.model}") for row in cost.tasks]
-    return Estimate(tuple(rows))
-
-
-def make_answers(
-    planned: AnswerPlan, settings: Settings, model: Model | None = None, progress: Progress | None = None
-) -> run.Result[None]:
-    """Make the answers that are left and save them; one that fails is saved with its error.
-
-    Raises Unusable, when what is under way has ended, where nothing more can be asked of the model.
-    """
-    left = planned.left
-
-    async def work(performer: Model | None, session: Session | None) -> None:
-        chosen = performer or ExtractiveModel.of_index(planned.index)
-        metered = metered_by(session, planned.settings, chosen)
-        write_list(planned.questions, planned.folder)
-        save_set_up(
-            planned.works, planned.index, planned.settings.model if session else chosen.name, planned.folder
-        )
-
-        async def make(numbered: tuple[int, Work]) -> None:
-            number, one = numbered
-            planned.table.add(await answer(one, planned.index, metered, ahead=len(left) - number))
-
-        await each(
-            enumerate(left), make, run.tick_of(progress, "answers", len(left)), planned.settings.llm.concurrency
-        )
-
-    return run.perform(settings, planned.folder, model, lambda session: estimate(planned, session), work)
-
-
-# The API
-
-
-@dataclass(frozen=True)
-class Answered:
-    """What each condition took and answered, over all its answers in the folder."""
-
-    folder: Path
-    questions: int
-    conditions: tuple[Summary, ...]
-    table2: tuple[Units, ...]
-    """What the conditions read that always read the same."""
-    notices: tuple[str, ...] = ()
-    usage: Usage = run.NO_USAGE
-    """What this run took of a language model."""
-
-
-@public
-def preview_answers(
-    questions: Source,
-    index: AnyIndex = DEFAULT_FOLDER,
-    folder: str | Path = COMPARISON,
-    **options: Unpack[AnswerOptions],
-) -> run.Preview:
-    """Return what `answer_questions` would do and take; no model is asked, and answers that are there are taken off."""
-    planned, chosen = _planned(questions, opened(index), path_of(folder), options)
-    cost = run.preview(chosen.settings, None, lambda session: estimate(planned, session))
-    return run.Preview(len(planned.works), len(planned.left), cost)
-
-
-@public
+@StepFunction
 def answer_questions(
     questions: Source,
     index: AnyIndex = DEFAULT_FOLDER,
     folder: str | Path = COMPARISON,
     **options: Unpack[AnswerOptions],
-) -> Answered:
+) -> AnswerStep:
     """Answer questions by each condition and save each answer in a folder (GraphRAG §4.1).
 
     The same call goes on from what is there and tries failures again. Raises UsageError, before anything is asked,
@@ -462,16 +388,9 @@ def answer_questions(
 
     Example: `answer_questions("questions.txt", "idx", "study", conditions=["C0", "TS"])`
     """
-    planned, chosen = _planned(questions, opened(index), path_of(folder), options)
-    result = make_answers(planned, chosen.settings, chosen.model, options.get("progress"))
-    units = tuple(row for row in table2(planned.index) if row.condition in planned.conditions)
-    notices = (*planned.notices, *planned.outdated(), *result.notices)
-    return Answered(planned.folder, planned.asked, tuple(planned.summaries()), units, notices, result.usage)
-
-
-def _planned(questions: Source, index: Index, folder: Path, options: AnswerOptions) -> tuple[AnswerPlan, Run]:
-    chosen = run_of(options, [index.settings])
-    return plan_answers(folder, questions_of(questions), options, index, chosen.settings, chosen.model), chosen
+    index = opened(index)
+    run = run_of(options, [index.settings])
+    return AnswerStep(questions_of(questions), index, path_of(folder), options, run)
 
 
 def units_read(index: AnyIndex = DEFAULT_FOLDER) -> list[Units]:

@@ -1,4 +1,7 @@
-"""Charts, drawn by matplotlib (the extra `eval`), which is imported only when a chart is drawn."""
+"""Charts by matplotlib (the extra `eval`), which is imported only when one is drawn, and pages by Jinja2.
+
+A page needs nothing beside it: it is one HTML file with its style, its program and its data.
+"""
 
 # matplotlib is an extra, and not there where types are checked:
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -6,20 +9,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import base64
+import gzip
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from conspectus.lazy import lazy_module
 from conspectus.readers import list_generated
+from conspectus.text.language import language_of
 
 if TYPE_CHECKING:
-    from conspectus.evaluation.verdicts import Comparison
+    import matplotlib
+    from matplotlib import figure
+else:
+    matplotlib, figure = lazy_module("matplotlib"), lazy_module("matplotlib.figure")
 
+WinRates = Mapping[str, Mapping[str, Mapping[str, float | None]]]
+"""How often the row wins over the column in %, a tie being half a win, by criterion, row and column."""
 FORMATS = ("svg", "png")
 WIN, LOSS = (0, 114, 178), (230, 159, 0)
 """Colours of rates above and below 50, red, green and blue from 0 to 255: anybody can tell them apart (Okabe and Ito,
 2008)."""
+
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def can_draw() -> bool:
@@ -35,12 +57,11 @@ def colour(rate: float | None) -> str:
     return "#" + "".join(f"{round(255 + (c - 255) * strength):02x}" for c in (WIN if rate > 50 else LOSS))
 
 
-def heat_maps(comparison: Comparison, folder: Path) -> tuple[str, ...]:
+def heat_maps(rates: WinRates, significant: Callable[[str, str, str], bool], folder: Path) -> tuple[str, ...]:
     """Draw win rates, a panel for each criterion (GraphRAG Figure 2), and return the names of the files.
 
-    Bold are those that differ from 50. There are no files without matplotlib.
+    Bold are the rates of criterion, row and column that are `significant`. There are no files without matplotlib.
     """
-    rates = comparison.win_rates
 
     def draw(axes: Any, criterion: str) -> None:
         names = list(rates[criterion])
@@ -52,7 +73,7 @@ def heat_maps(comparison: Comparison, folder: Path) -> tuple[str, ...]:
         for row, (name, cells) in enumerate(rates[criterion].items()):
             for column, (other, rate) in enumerate(cells.items()):
                 axes.fill_between((column, column + 1), row, row + 1, color=colour(rate), linewidth=0)
-                weight = "bold" if comparison.is_significant(criterion, name, other) else "normal"
+                weight = "bold" if significant(criterion, name, other) else "normal"
                 text = "-" if rate is None else f"{rate:.0f}"
                 axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontweight=weight)
 
@@ -78,24 +99,65 @@ def lines(rows: Sequence[Mapping[str, Any]], labels: Sequence[str], folder: Path
 
 def _save(panels: Sequence[str], draw: Any, folder: Path, name: str) -> tuple[str, ...]:
     """Draw panels, three side by side, and write them in every format."""
-    files = [f"{name}.{suffix}" for suffix in FORMATS]
-    for file in files:
+    names = [f"{name}.{suffix}" for suffix in FORMATS]
+    for file in names:
         (folder / file).unlink(missing_ok=True)  # none is better than one of earlier figures
     if not panels or not can_draw():
         return ()
-    import matplotlib
-    from matplotlib.figure import Figure
-
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     with matplotlib.rc_context({"svg.hashsalt": "conspectus", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(4.2 * columns, 3.6 * rows), layout="constrained")
-        grid = list(figure.subplots(rows, columns, squeeze=False).flat)
+        drawing = figure.Figure(figsize=(4.2 * columns, 3.6 * rows), layout="constrained")
+        grid = list(drawing.subplots(rows, columns, squeeze=False).flat)
         for axes, panel in zip(grid, panels, strict=False):
             draw(axes, panel)
         for axes in grid[len(panels) :]:
             axes.set_axis_off()
-        list_generated(folder, files)
-        for file in files:
-            figure.savefig(folder / file, metadata={"Date": None} if file.endswith("svg") else None)
-    return tuple(files)
+        list_generated(folder, names)
+        for file in names:
+            drawing.savefig(folder / file, metadata={"Date": None} if file.endswith("svg") else None)
+    return tuple(names)
+
+
+# Pages
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a template of the folder `templates`, filled; in HTML values are escaped."""
+    return _environment().get_template(template).render(**values)
+
+
+def packed(data: Any) -> str:
+    """Return data as the page's program unpacks it."""
+    content = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(content.encode("utf-8", "replace"), 6, mtime=0)).decode()
+
+
+def one_line(text: str) -> str:
+    """Return a text for Markdown: on one line, in which nothing is a tag."""
+    return _TAG.sub(r"\\<", " ".join(text.split()))
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("conspectus.evaluation"),
+        autoescape=select_autoescape(("html.j2",)),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    filters: dict[str, Any] = {"line": one_line, "language": _language, "segment": partial(quote, safe="")}
+    environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]
+    environment.globals["source"] = _source  # pyright: ignore[reportUnknownMemberType]
+    return environment
+
+
+def _language(text: str) -> str:
+    return language_of([text])
+
+
+def _source(name: str) -> Markup:
+    """Return a file of the templates as it is: our own style or program."""
+    return Markup(files("conspectus.evaluation").joinpath("templates", name).read_text("utf-8"))  # noqa: S704

@@ -10,18 +10,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conspectus.evaluation import run
-from conspectus.evaluation.checks import AnswerRow, Check, CheckOptions
-from conspectus.evaluation.comparison import QuestionAnswer, names_in
-from conspectus.evaluation.grounding import Sentence, sentences_in
-from conspectus.evaluation.jsonl_table import Judgement, Pair
-from conspectus.evaluation.judge import judged_in
+from conspectus.evaluation.comparison import Judgement, Pair, QuestionAnswer, names_in
+from conspectus.evaluation.grounding import AnswerRow, Check, CheckOptions, Sentence, sentences_in
+from conspectus.evaluation.judge import judged_in, labels
+from conspectus.evaluation.run import StepFunction
 from conspectus.evaluation.statistics import (
     Figures,
     Interval,
@@ -31,15 +29,17 @@ from conspectus.evaluation.statistics import (
     paired_difference,
     wilcoxon,
 )
-from conspectus.evaluation.verdicts import labels
+from conspectus.lazy import lazy_module
 from conspectus.models.base import Model
-from conspectus.runtime import path_of, public
 from conspectus.tasks import ClearSentences, FactualClaims, SelectFactual
 from conspectus.text.language import language_of
 from conspectus.text.words import CJK, fold
 
 if TYPE_CHECKING:
+    from scipy.cluster import hierarchy
     from typing_extensions import Unpack
+else:
+    hierarchy = lazy_module("scipy.cluster.hierarchy")
 
 CLAIMS_BY_RULES = (
     "Found by rules: a claim is a sentence as it stands, and nothing "
@@ -54,13 +54,6 @@ MEASURES = (CLAIMS, *(f"clusters at {threshold:g}" for threshold in THRESHOLDS))
 CRITERION = {measure: "comprehensiveness" if measure == CLAIMS else "diversity" for measure in MEASURES}
 """The judge's criterion that each measure is compared with."""
 _WORD = re.compile(rf"{CJK.pattern}|(?:(?!{CJK.pattern})[^\W_])+")
-
-
-@dataclass(frozen=True)
-class AnswerClaims(AnswerRow):
-    """The factual claims of one answer, each once."""
-
-    claims: tuple[str, ...] = ()
 
 
 async def claims_of(question: str, sentences: Sequence[Sentence], model: Model) -> tuple[str, ...]:
@@ -83,16 +76,6 @@ async def claims_of(question: str, sentences: Sequence[Sentence], model: Model) 
     claims = await model.perform(FactualClaims(question, texts, language=language))
     return distinct(claim.text for claim in claims if 0 < claim.number <= len(texts))
 
-
-async def _work(answer: QuestionAnswer, model: Model) -> Mapping[str, Any]:
-    return {"claims": await claims_of(answer.question, sentences_in(answer.answer), model)}
-
-
-CHECK = Check(CLAIMS, AnswerClaims, STEPS, lambda answer: (), _work)
-
-
-claims_in, claims_now = CHECK.table, CHECK.current
-"""All rows in the folder of a comparison, and those on its answers as they are now, without failed ones."""
 
 # Clusters
 
@@ -146,9 +129,7 @@ def clusters(claims: Sequence[str], thresholds: Sequence[float] = THRESHOLDS) ->
     """
     if len(claims) < 2:
         return [len(claims)] * len(thresholds)
-    from scipy.cluster.hierarchy import linkage
-
-    heights = linkage(distances(claims), "complete")[:, 2]
+    heights = hierarchy.linkage(distances(claims), "complete")[:, 2]
     return [1 + int((heights >= threshold).sum()) for threshold in thresholds]
 
 
@@ -157,6 +138,13 @@ def clusters(claims: Sequence[str], thresholds: Sequence[float] = THRESHOLDS) ->
 
 Values = Mapping[str, Mapping[str, float]]
 """Of one condition: for each question the values of all measures."""
+
+
+@dataclass(frozen=True)
+class AnswerClaims(AnswerRow):
+    """The factual claims of one answer, each once."""
+
+    claims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -212,47 +200,34 @@ class ClaimAgreement:
 class ClaimCounts(Figures):
     """The claims of one folder of answers in figures."""
 
-    found_by: tuple[str, ...]
+    checked_by: tuple[str, ...]
     conditions: tuple[ConditionClaims, ...]
     unique: int
     """Different claims of all answers together."""
     differences: tuple[Difference, ...]
     agreement: tuple[ClaimAgreement, ...]
-    errors: Mapping[str, int] = field(default_factory=dict[str, int])
-    """What failed, and how often."""
-
-    @property
-    def failed(self) -> int:
-        """Answers whose claims could not be found."""
-        return sum(self.errors.values())
 
 
-def count(rows: Sequence[AnswerClaims], judgements: Iterable[Judgement] = ()) -> ClaimCounts:
+def count(rows: Sequence[AnswerClaims], judgements: Sequence[Judgement] = ()) -> ClaimCounts:
     """Count the claims of a folder's answers; conditions in the order in which they first come."""
     names = list(dict.fromkeys(row.condition for row in rows))
     sound = [row for row in rows if not row.error]
-    values = {
-        name: {row.question: _measured(row.claims) for row in sound if row.condition == name} for name in names
-    }
     failures = Counter(row.condition for row in rows if row.error)
+    values: dict[str, dict[str, dict[str, float]]] = {name: {} for name in names}
+    for row in sound:
+        figures = map(float, (len(row.claims), *clusters(row.claims)))
+        values[row.condition][row.question] = dict(zip(MEASURES, figures, strict=True))
+    conditions: list[ConditionClaims] = []
+    for name, own in values.items():
+        averages = {m: bootstrap([one[m] for one in own.values()]) for m in MEASURES} if own else {}
+        conditions.append(ConditionClaims(name, len(own), failures[name], averages))
     return ClaimCounts(
         names_in(row.made_with for row in sound),
-        tuple(
-            ConditionClaims(name, len(values[name]), failures[name], _averages(values[name])) for name in names
-        ),
+        tuple(conditions),
         len(distinct(claim for row in sound for claim in row.claims)),
         tuple(difference for measure in MEASURES for difference in _family(values, measure)),
-        tuple(_agreement(values, list(judgements))),
-        dict(Counter(row.error for row in rows if row.error)),
+        tuple(_agreement(values, judgements)),
     )
-
-
-def _measured(claims: Sequence[str]) -> dict[str, float]:
-    return dict(zip(MEASURES, map(float, (len(claims), *clusters(claims))), strict=True))
-
-
-def _averages(values: Values) -> dict[str, Interval]:
-    return {name: bootstrap([one[name] for one in values.values()]) for name in MEASURES} if values else {}
 
 
 def _family(values: Mapping[str, Values], measure: str) -> list[Difference]:
@@ -268,18 +243,9 @@ def _difference(values: Mapping[str, Values], pair: Pair, measure: str) -> Diffe
     one, other = ([side[question][measure] for question in shared] for side in (first, second))
     margins = [a - b for a, b in zip(one, other, strict=True)]
     test = wilcoxon(margins)
-    interval = paired_difference(one, other)
+    interval, effect = paired_difference(one, other), cohens_d(margins)
     return Difference(
-        measure,
-        *pair,
-        len(shared),
-        *interval,
-        test.z,
-        test.p,
-        None,
-        test.rank_biserial,
-        cohens_d(margins),
-        test.note,
+        measure, *pair, len(shared), *interval, test.z, test.p, None, test.rank_biserial, effect, test.note
     )
 
 
@@ -301,23 +267,29 @@ def _agreement(values: Mapping[str, Values], judgements: Sequence[Judgement]) ->
             yield ClaimAgreement(measure, CRITERION[measure], len(pairs), len(labelled), equal, agreeing, rate)
 
 
-# The API
+class ClaimCheck(Check[AnswerClaims, ClaimCounts]):
+    """The factual claims of answers."""
+
+    stage = CLAIMS
+    kind = AnswerClaims
+    tasks = STEPS
+    rules = (CLAIMS_BY_RULES,)
+    folder: Path
+
+    async def work(self, piece: QuestionAnswer, model: Model) -> Mapping[str, Any]:
+        return {"claims": await claims_of(piece.question, sentences_in(piece.answer), model)}
+
+    def value(self) -> ClaimCounts:
+        judged = judged_in(self.folder)
+        return count(self.rows(), judged.sound if judged else ())
 
 
-@public
-def extract_claims(folder: str | Path, **options: Unpack[CheckOptions]) -> run.Result[ClaimCounts]:
+@StepFunction
+def extract_claims(folder: str | Path, **options: Unpack[CheckOptions]) -> ClaimCheck:
     """Extract the factual claims of the answers in a comparison's folder; count them and their clusters.
 
     Answers that have their claims are skipped, failed ones are tried again. Without a language model the sentences that
     state something are the claims. They are compared with the judgements of the judge who judged most. Raises
     UsageError where there are no answers, or no such condition.
     """
-    done = CHECK.run(folder, **options)
-    judged = judged_in(path_of(folder))
-    return run.Result(count(done.value, judged.sound if judged else ()), done.usage, done.notices)
-
-
-@public
-def preview_claims(folder: str | Path, **options: Unpack[CheckOptions]) -> run.Preview:
-    """Return what `extract_claims` would ask; no model is asked."""
-    return CHECK.preview(folder, **options)
+    return ClaimCheck(folder, options)

@@ -1,23 +1,113 @@
-"""The folder of a comparison: its answers with their questions, results about them, and files that it gets."""
+"""The folder of a comparison (GraphRAG §4): its questions, and its results in JSON lines, from which a run continues.
+
+Every result has a key, `made_with` (what it depends on) and `error` (why there is no result): what has no such row, or
+a failed one, is done by the same command again.
+
+    DIR/
+      questions.json      the questions (`Question`), also as questions.csv
+      answers.jsonl       the answer of each condition to each question (`ConditionAnswer`)
+      setups.jsonl        what each condition answered with: index, model, settings (`conditions.SetUp`)
+      judgements.jsonl    which of two answers a judge preferred (`Judgement`)
+      criteria.json       the criteria of the judgements, name and description
+      claims.jsonl        the factual claims of each answer (`claims.AnswerClaims`)
+      grounding.jsonl     the sentences of each answer that its references support (`grounding.AnswerGrounding`)
+      ratings.jsonl       what people preferred (`people.Rating`)
+      replies.sqlite      the response cache
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import re
+import sys
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import asdict, astuple, dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from conspectus.errors import UsageError
-from conspectus.evaluation.conditions import condition_order
-from conspectus.evaluation.jsonl_table import ConditionAnswer, Question, answers_in
-from conspectus.evaluation.questions import digest_of, drawn, read_list
+from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, ValidationError, model_validator
+
+from conspectus.errors import DocumentError, UsageError
 from conspectus.readers import list_generated
 from conspectus.rows import content_id
-from conspectus.settings import Settings
 
+T = TypeVar("T")
 Key = tuple[str, str]
 """A condition, and the id of a question."""
+Pair = tuple[str, str]
+"""Two conditions."""
+PAPER = ("C0", "C1", "C2", "C3", "TS", "SS")
+"""The conditions of GraphRAG."""
+COMPARISON = "comparison"
+"""The folder of a comparison where none is named."""
+QUESTIONS, QUESTION_TABLE = "questions.json", "questions.csv"
+
+
+# Rows
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, and who asks it for what (both may be empty)."""
+
+    id: str
+    text: str
+    persona: str = ""
+    task: str = ""
+
+
+@dataclass(frozen=True)
+class CitedText:
+    """A reference of an answer: its marker, the reports or chunks it names, and the characters behind it."""
+
+    marker: int
+    title: str
+    text: str
+    documents: tuple[str, ...] = ()
+    """The paths of the documents that these stand in."""
+
+
+@dataclass(frozen=True)
+class ConditionAnswer:
+    """What one condition answered to one question (its id), and what that took."""
+
+    condition: str
+    question: str
+    text: str = ""
+    cited: tuple[CitedText, ...] = ()
+    units: int = 0
+    """Reports or chunks that were read."""
+    context_tokens: int = 0
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    """CPU seconds of the extractive model, else the time waited."""
+    sample: int = 0
+    """The number of a sampled answer, from 1, for self-consistency; 0 for the answer itself."""
+    made_with: str = ""
+    """A digest of index, model and settings."""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One comparison of two conditions' answers to one question; `first` is the one shown as Answer 1."""
+
+    first: str
+    second: str
+    criterion: str
+    question: str
+    replicate: int
+    winner: int = 0
+    """1 or 2 as they were shown, 0 for neither."""
+    reasoning: str = ""
+    made_with: str = ""
+    """A digest of the judge, the criterion and both answers."""
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,25 +124,96 @@ class QuestionAnswer:
         return self.answer.condition, self.answer.question
 
 
+# Tables
+
+
+class JsonlTable(Generic[T]):
+    """The rows of one kind in one file, the last of each key; rows are only ever appended."""
+
+    def __init__(self, path: Path | None, kind: type[T], key: Callable[[T], Hashable]) -> None:
+        """Read the file if it exists; a last line that a kill cut off is removed.
+
+        `kind` is the dataclass of a row; without a path the rows are in memory alone. Raises UsageError where another
+        line is no such row.
+        """
+        self.path = path
+        self.rows: dict[Hashable, T] = {}
+        self._key = key
+        lines = path.read_bytes().split(b"\n") if path and path.exists() else []
+        adapter = TypeAdapter(kind)
+        for number, line in enumerate(lines[:-1], 1):
+            try:
+                row = adapter.validate_json(line)
+            except ValidationError as error:
+                reason = error.errors()[0]["msg"]
+                raise UsageError(f"{path}, line {number}, cannot be read ({reason}); remove that line") from None
+            self.rows[key(row)] = row
+        if path and lines and lines[-1]:
+            with path.open("r+b") as file:
+                file.truncate(sum(len(line) + 1 for line in lines[:-1]))
+
+    def add(self, *rows: T) -> None:
+        """Append rows, which replace those of their keys."""
+        if self.path and rows:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if not self.path.exists():
+                list_generated(self.path.parent, [self.path.name])
+            lines = [json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows]  # pyright: ignore[reportArgumentType]
+            with self.path.open("ab") as file:
+                file.write("".join(lines).encode())
+        self.rows |= {self._key(row): row for row in rows}
+
+    def get(self, key: Hashable) -> T | None:
+        """Return the row of a key."""
+        return self.rows.get(key)
+
+    def done(self, key: Hashable, made_with: str) -> bool:
+        """Return whether there is a row of a key that depends on just that and did not fail."""
+        row: Any = self.rows.get(key)
+        return row is not None and not row.error and row.made_with == made_with
+
+
+def answers_in(folder: Path) -> JsonlTable[ConditionAnswer]:
+    """Return the answers of a comparison, by condition, question and sample."""
+    return JsonlTable(
+        folder / "answers.jsonl", ConditionAnswer, lambda row: (row.condition, row.question, row.sample)
+    )
+
+
+def judgements_in(folder: Path) -> JsonlTable[Judgement]:
+    """Return the judgements of a comparison, by the pair (in alphabetical order) and what else tells them apart."""
+
+    def key(row: Judgement) -> Hashable:
+        judge = row.made_with.rpartition(" ")[0]
+        return *sorted((row.first, row.second)), row.criterion, row.question, row.replicate, judge
+
+    return JsonlTable(folder / "judgements.jsonl", Judgement, key)
+
+
+def digest_of(*parts: str) -> str:
+    """Return 16 hexadecimal digits that depend on some texts and their order."""
+    return sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 def made_with(by: str, *read: str) -> str:
-    """Return what must be the same for a finding to hold: `by`, whose it is, and a digest of all that was read."""
+    """Return what must be the same for a result to hold: `by`, whose it is, and a digest of all that was read."""
     return f"{by} {digest_of(*read)}"
 
 
 def names_in(made_with: Iterable[str]) -> tuple[str, ...]:
-    """Return whose findings they are, each once."""
+    """Return whose results they are, each once."""
     return tuple(dict.fromkeys(name for one in made_with if (name := one.rpartition(" ")[0])))
 
 
-def check_sample(sample: int | None, replicates: int = 1) -> None:
-    """Raise UsageError for a number of questions or replicates below 1."""
-    if (sample is not None and sample < 1) or replicates < 1:
-        raise UsageError("sampled questions and replicates are at least 1")
+def condition_order(condition: str) -> tuple[int, str, int, str]:
+    """Return where a condition stands: the paper's in its order, then others by name, whichever answered first.
 
-
-def questions_in(folder: Path) -> dict[str, Question]:
-    """Return the questions of a folder by id."""
-    return {one.id: one for one in read_list(folder)}
+    Variants of one (`C2@8k`) follow it, by their number where they have one.
+    """
+    name, _, variant = condition.partition("@")
+    digits = re.match(r"\d+", variant)
+    number = int(digits[0]) if digits else -1
+    return (PAPER.index(name) if name in PAPER else len(PAPER)), name, number, variant
 
 
 def answers_now(folder: Path) -> dict[Key, ConditionAnswer]:
@@ -69,6 +230,12 @@ def check_questions(folder: Path, answers: Iterable[Key], questions: Iterable[Qu
         )
 
 
+def check_sample(sample: int | None, replicates: int = 1) -> None:
+    """Raise UsageError for a number of questions or replicates below 1."""
+    if (sample is not None and sample < 1) or replicates < 1:
+        raise UsageError("sampled questions and replicates are at least 1")
+
+
 def question_answers(
     folder: Path, conditions: Sequence[str] = (), sample: int | None = None
 ) -> list[QuestionAnswer]:
@@ -78,23 +245,18 @@ def question_answers(
     there is no answer, a condition is not there, or an answer is to a question that is not in questions.json.
     """
     check_sample(sample)
-    rows = {
-        (row.condition, row.question, row.sample): row
-        for row in answers_in(folder).rows.values()
-        if not row.error
-    }
+    rows = {key: row for key, row in answers_in(folder).rows.items() if not row.error}
     if not rows:
         raise UsageError(f"there are no answers in {folder}: make them with conspectus eval answers")
     questions = read_list(folder)
-    check_questions(folder, (key[:2] for key in rows), questions)
-    answered = sorted({condition for condition, _, _ in rows}, key=condition_order)
+    check_questions(folder, ((row.condition, row.question) for row in rows.values()), questions)
+    answered = sorted({row.condition for row in rows.values()}, key=condition_order)
     for name in conditions:
         if name not in answered:
-            raise UsageError(
-                f"there is no condition {name!r} with answers in {folder}; there are {', '.join(answered)}"
-            )
+            there = ", ".join(answered)
+            raise UsageError(f"there is no condition {name!r} with answers in {folder}; there are {there}")
     wanted = {one.id for one in drawn(questions)[:sample]}
-    samples = range(1, 1 + max(sample for _, _, sample in rows))
+    samples = range(1, 1 + max(row.sample for row in rows.values()))
     return [
         QuestionAnswer(
             rows[name, one.id, 0],
@@ -107,14 +269,6 @@ def question_answers(
     ]
 
 
-def model_names(settings: Settings, *tasks: str) -> str:
-    """Return the names of the models that perform some tasks, with a digest of the user's own prompts for them."""
-    names = ", ".join(dict.fromkeys(settings.llm.tasks.get(task, settings.model) for task in tasks))
-    folder = Path(settings.llm.prompts) if settings.llm.prompts else None
-    own = sorted(path for task in tasks for path in folder.rglob(f"{task}.md")) if folder else []
-    return f"{names}#{content_id(*(path.read_text(encoding='utf-8') for path in own))[:8]}" if own else names
-
-
 def write_text(path: Path, text: str) -> None:
     """Write a file, recorded as generated, so that it is not taken for a document when its folder is indexed."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -125,3 +279,128 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write a file of JSON, see `write_text`."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+
+
+# Lists of questions
+
+
+class _Row(BaseModel, coerce_numbers_to_str=True):
+    """A row of a list of questions, with the names that lists have for its fields."""
+
+    text: str = Field(validation_alias=AliasChoices("question_text", "question", "text"))
+    id: str | None = Field(None, validation_alias=AliasChoices("question_id", "id", "_id"))
+    persona: str | None = None
+    task: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_text(cls, value: Any) -> Any:
+        return {"text": value} if isinstance(value, str) else value
+
+    def question(self) -> Question:
+        values = (self.text, self.id, self.persona, self.task)
+        text, id_, persona, task = (" ".join((value or "").split()) for value in values)
+        return Question(id_ or id_of(text), text, persona, task)
+
+
+_ROWS = TypeAdapter(list[_Row])
+Source = str | Path | Sequence[Question]
+"""A file of questions, the folder of a comparison, or the questions."""
+
+
+def questions_of(source: Source) -> list[Question]:
+    """Return the questions of a file or folder, or those given."""
+    return read_list(Path(source)) if isinstance(source, str | Path) else list(source)
+
+
+def read_list(source: Path) -> list[Question]:
+    """Return the questions of a file, `-` for standard input, or those of a comparison's folder.
+
+    The suffix says what a file is: in a .csv table they are in the column `question_text` or `question`, with
+    `question_id` (or `id`), `persona` and `task` where it has them; a .json holds a list of texts or of objects with
+    such fields; anything else has one on each line. Empty ones are left out. One without an id gets one of its text.
+
+    Raises DocumentError where it cannot be read or holds none.
+    """
+    file = source / QUESTIONS if source.is_dir() else source
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
+        match file.suffix.lower():
+            case ".csv":
+                rows = _ROWS.validate_python(list(csv.DictReader(io.StringIO(text, newline=""))))
+            case ".json":
+                rows = _ROWS.validate_json(text)
+            case _:
+                rows = _ROWS.validate_python(text.splitlines())
+    except OSError as error:
+        raise DocumentError(f"the questions {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"the questions {file} are not UTF-8 (byte {error.start})") from None
+    except (csv.Error, ValidationError) as error:
+        reason = error if isinstance(error, csv.Error) else error.errors()[0]["msg"]
+        raise DocumentError(
+            f"the questions {file} cannot be read ({reason}): give a table with a column question_text or question, a "
+            "JSON list of texts or of objects with a field question, or a text with one question on each line"
+        ) from None
+    questions = [question for row in rows if (question := row.question()).text]
+    if not questions:
+        raise DocumentError(f"there is no question in {file}")
+    return questions
+
+
+def id_of(text: str) -> str:
+    """Return the id of a question that was given none."""
+    return content_id("question", text)[:12]
+
+
+def normalised(text: str) -> str:
+    """Return what all spellings of one question have in common: its letters and digits, in lower case."""
+    return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
+
+
+def once(questions: Sequence[Question]) -> list[Question]:
+    """Return each question once, the first of those whose texts differ in nothing but case and marks.
+
+    Raises UsageError where two questions that differ have one id.
+    """
+    texts: dict[str, Question] = {}
+    for question in questions:
+        texts.setdefault(normalised(question.text), question)
+    ids: dict[str, Question] = {}
+    for question in texts.values():
+        if (other := ids.setdefault(question.id, question)) is not question:
+            raise UsageError(f"two questions have the id {question.id}: {other.text!r} and {question.text!r}")
+    return list(texts.values())
+
+
+def write_list(questions: Sequence[Question], folder: Path) -> None:
+    """Write the questions of a comparison into its folder, as `questions.json` and `questions.csv`."""
+    table = io.StringIO()
+    columns = ("question_id", "question_text", "persona", "task")
+    csv.writer(table, lineterminator="\n").writerows([columns, *map(astuple, questions)])
+    write_json(folder / QUESTIONS, [asdict(question) for question in questions])
+    write_text(folder / QUESTION_TABLE, table.getvalue())
+
+
+def drawn(questions: Sequence[Question], seed: int = 0) -> list[Question]:
+    """Return questions in an order drawn by a seed: each one's position depends on its id alone.
+
+    So the first N are the same sample whoever draws it, and a larger sample contains a smaller one.
+    """
+    return sorted(questions, key=lambda question: digest_of(str(seed), question.id))
+
+
+def joined(questions: Sequence[Question], folder: Path) -> list[Question]:
+    """Return the questions of a comparison's folder and those of a list that it lacks, in their order.
+
+    Raises UsageError where the folder has another question of the same id.
+    """
+    by_id = {question.id: question for question in (read_list(folder) if (folder / QUESTIONS).exists() else ())}
+    for question in questions:
+        other = by_id.setdefault(question.id, question)
+        if other.text != question.text:
+            raise UsageError(
+                f"{folder} is a comparison of other questions (the question {question.id} reads {other.text!r}, and "
+                f"here {question.text!r}); name another folder"
+            )
+    return list(by_id.values())

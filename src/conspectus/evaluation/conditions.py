@@ -18,14 +18,13 @@ from typing import Any, cast
 
 from conspectus import Index, __version__, status_of
 from conspectus.errors import UsageError
-from conspectus.evaluation.jsonl_table import JsonlTable, Question
+from conspectus.evaluation.comparison import PAPER, JsonlTable, Question
 from conspectus.retrieval import METHODS, Answering
 from conspectus.retrieval.auto import choose
 from conspectus.retrieval.global_ import level_of
+from conspectus.retrieval.vector import embedder_of
 from conspectus.settings import Settings
 
-PAPER = ("C0", "C1", "C2", "C3", "TS", "SS")
-"""The conditions of GraphRAG."""
 AUTO = "auto"
 _NAMES = {"TS": "source-summary", "SS": "vector"}
 _LEVEL = re.compile(r"C(\d+)")
@@ -44,35 +43,36 @@ class Condition:
     level: int | None = None
 
 
+@dataclass(frozen=True)
+class Work:
+    """One answer to be made."""
+
+    condition: Condition
+    question: Question
+    settings: Settings
+    made_with: str
+    sample: int = 0
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """The key of its answer."""
+        return self.condition.name, self.question.id, self.sample
+
+
 def conditions_of(names: Sequence[str]) -> list[Condition]:
     """Return the conditions of that names, each once; UsageError where there is none of a name."""
-    conditions = [_condition(name) for name in dict.fromkeys(name.strip() for name in names) if name]
+    conditions: list[Condition] = []
+    for name in dict.fromkeys(name.strip() for name in names if name):
+        level, method = _LEVEL.fullmatch(name), _NAMES.get(name, name)
+        if not level and method not in METHODS and method != AUTO:
+            raise UsageError(
+                f"there is no condition {name!r}; there are C0, C1, … for the levels of reports, "
+                f"{', '.join(_NAMES)}, and the methods {', '.join((AUTO, *METHODS))}"
+            )
+        conditions.append(Condition(name, "global", int(level[1])) if level else Condition(name, method))
     if not conditions:
         raise UsageError(f"name conditions to compare, as {','.join(PAPER)}")
     return conditions
-
-
-def _condition(name: str) -> Condition:
-    if level := _LEVEL.fullmatch(name):
-        return Condition(name, "global", int(level[1]))
-    method = _NAMES.get(name, name)
-    if method not in METHODS and method != AUTO:
-        raise UsageError(
-            f"there is no condition {name!r}; there are C0, C1, … for the levels of reports, {', '.join(_NAMES)}, "
-            f"and the methods {', '.join((AUTO, *METHODS))}"
-        )
-    return Condition(name, method)
-
-
-def condition_order(condition: str) -> tuple[int, str, int, str]:
-    """Return where a condition stands: the paper's in its order, then others by name, whichever answered first.
-
-    Variants of one (`C2@8k`) follow it, by their number where they have one.
-    """
-    name, _, variant = condition.partition("@")
-    digits = re.match(r"\d*", variant)
-    number = int(digits[0]) if digits and digits[0] else -1
-    return (PAPER.index(name) if name in PAPER else len(PAPER)), name, number, variant
 
 
 def answering(question: str, condition: Condition, index: Index) -> Answering:
@@ -102,13 +102,32 @@ def check(condition: Condition, index: Index, settings: Settings, *, generative:
         if condition.method == "global":
             level_of(index, settings.global_)
         if "vectors" in needs:
-            from conspectus.retrieval.vector import embedder_of
-
             embedder_of(index, settings)
     except UsageError as error:
         raise UsageError(f"{condition.name}: {error}") from None
     if "model" in needs and not generative:
         raise UsageError(f"{condition.name} asks for what a language model knows: name one with model=NAME")
+
+
+def possible(index: Index, settings: Settings, generative: bool) -> tuple[list[Condition], list[str]]:
+    """Return those of the paper's conditions that an index can be asked by, and a line on each of the others."""
+    conditions: list[Condition] = []
+    lines: list[str] = []
+    for condition in conditions_of(PAPER):
+        try:
+            check(condition, index, settings_for(condition, settings, index), generative=generative)
+            conditions.append(condition)
+        except UsageError as error:
+            lines.append(f"left out {error}")
+    return conditions, lines
+
+
+# What answers are made with
+
+
+def digest(value: Any) -> str:
+    """Return 16 hexadecimal digits that depend on nothing but a value of JSON."""
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def made_with(condition: Condition, index: Index, model: str, settings: Settings) -> str:
@@ -117,9 +136,8 @@ def made_with(condition: Condition, index: Index, model: str, settings: Settings
     Of settings only what is not their default, so that one that is added later voids nothing.
     """
     own = settings.model_dump(mode="json", exclude=_ELSEWHERE, exclude_defaults=True)
-    return digest(
-        [__version__, condition.method, snapshot_of(index), model, own, *model_options(model, settings)]
-    )
+    options = model_options(model, settings)
+    return digest([__version__, condition.method, snapshot_of(index), model, own, *options])
 
 
 def model_options(model: str, settings: Settings) -> list[Any]:
@@ -138,11 +156,6 @@ def snapshot_of(index: Index) -> str:
         return index.snapshot
     ids = [row.id for table in (index.documents, index.chunks, index.entities) for row in table]
     return digest([ids, [report.text for report in index.reports]])
-
-
-def digest(value: Any) -> str:
-    """Return 16 hexadecimal digits that depend on nothing but a value of JSON."""
-    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -165,22 +178,6 @@ def table2(index: Index) -> list[Units]:
     levels = [row for row in status.levels if row.communities]
     rows = [Units(f"C{r.level}", r.communities, r.tokens, r.share, r.communities - r.own) for r in levels]
     return [*rows, Units("TS", status.chunks, status.tokens, 1.0 if status.tokens else 0.0)]
-
-
-@dataclass(frozen=True)
-class Work:
-    """One answer to be made."""
-
-    condition: Condition
-    question: Question
-    settings: Settings
-    made_with: str
-    sample: int = 0
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        """What its answer is kept under."""
-        return self.condition.name, self.question.id, self.sample
 
 
 @dataclass(frozen=True)
@@ -211,40 +208,32 @@ def save_set_up(works: Iterable[Work], index: Index, model: str, folder: Path) -
     table = set_ups_in(folder)
     works_by_key = {(work.made_with, work.condition.name): work for work in works}
     missing = [work for key, work in works_by_key.items() if table.get(key) is None]
-    if missing:
-        described, levels = figures(index), tuple(asdict(row) for row in table2(index))
-        table.add_all(
-            [
-                SetUp(
-                    work.made_with, work.condition.name, work.condition.method, work.condition.level, model,
-                    changed(work.settings), __version__, described, levels,
-                )
-                for work in missing
-            ]
-        )  # fmt: skip
-
-
-def changed(settings: Settings) -> dict[str, Any]:
-    """Return the settings that are not their default and can change answers, by dotted key."""
-    tables = settings.model_dump(
-        mode="json", by_alias=True, exclude_defaults=True, exclude={"llm", "prices", "model"}
-    )
-    tables["llm"] = settings.llm.model_dump(mode="json", include={*_MODEL_KEYS, "prompts"}, exclude_defaults=True)
-    dotted: dict[str, Any] = {}
-    for name, value in tables.items():
-        values = cast("dict[str, Any]", value) if isinstance(value, dict) else None
-        dotted |= {name: value} if values is None else {f"{name}.{key}": one for key, one in values.items()}
-    return dotted
-
-
-def figures(index: Index) -> dict[str, Any]:
-    """Return an index in figures: its folder, its snapshot, its size, and the model that it was built by."""
+    if not missing:
+        return
     status = status_of(index)
     counted = ("documents", "chunks", "tokens", "entities", "relationships", "claims", "communities", "reports")
-    return {
+    figures = {
         "folder": str(index.folder or ""),
         "snapshot": snapshot_of(index),
         "model": index.settings.get("model", "imported" if "imported" in index.settings else "unknown"),
         "chunk_tokens": dict(index.settings.get("chunk") or {}).get("tokens"),
         **{name: getattr(status, name) for name in counted},
     }
+    levels = tuple(asdict(row) for row in table2(index))
+    for work in missing:
+        one, settings = work.condition, _changed(work.settings)
+        table.add(
+            SetUp(work.made_with, one.name, one.method, one.level, model, settings, __version__, figures, levels)
+        )
+
+
+def _changed(settings: Settings) -> dict[str, Any]:
+    """Return the settings that are not their default and can change answers, by dotted key."""
+    elsewhere = {"llm", "prices", "model"}
+    tables = settings.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=elsewhere)
+    tables["llm"] = settings.llm.model_dump(mode="json", include={*_MODEL_KEYS, "prompts"}, exclude_defaults=True)
+    dotted: dict[str, Any] = {}
+    for name, value in tables.items():
+        values = cast("dict[str, Any]", value) if isinstance(value, dict) else None
+        dotted |= {name: value} if values is None else {f"{name}.{key}": one for key, one in values.items()}
+    return dotted

@@ -1,24 +1,30 @@
-"""The sentences of an answer with their references, and which of them these references support."""
+"""Checks of answers by a model, one row each; and which sentences of an answer its references support."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from conspectus.errors import ModelError
-from conspectus.evaluation import run
-from conspectus.evaluation.checks import AnswerRow, Check, CheckOptions
-from conspectus.evaluation.comparison import QuestionAnswer, names_in
-from conspectus.evaluation.jsonl_table import ConditionAnswer
+from conspectus.evaluation.comparison import (
+    ConditionAnswer,
+    JsonlTable,
+    Key,
+    QuestionAnswer,
+    made_with,
+    names_in,
+    question_answers,
+)
+from conspectus.evaluation.run import Step, StepFunction, Value, model_names
 from conspectus.evaluation.statistics import Figures, Interval, bootstrap
+from conspectus.indexing.pipeline import Progress
 from conspectus.messages import LANGUAGES, wording
 from conspectus.models.base import Model
 from conspectus.models.extractive.statements import speaker_of
-from conspectus.runtime import public
+from conspectus.runtime import Options, path_of, run_of
 from conspectus.tasks import Entails
 from conspectus.text.language import language_of
 from conspectus.text.sentences import sentences
@@ -99,7 +105,7 @@ def _of_line(line: str, after: str, cited: Collection[int]) -> list[Sentence]:
         bare = ", ".join(cell.strip() for cell in bare.strip("|").split("|"))
         runs = [(len(bare), numbers) for _, numbers in runs]
     spans = [(0, len(bare))] if heading or speaker_of(bare) else list(sentences(bare))
-    found: list[Sentence] = []
+    result: list[Sentence] = []
     markers: tuple[int, ...] = ()
     for start, end in reversed(spans):
         own = [number for at, numbers in runs if at > start or start == spans[0][0] for number in numbers]
@@ -108,8 +114,90 @@ def _of_line(line: str, after: str, cited: Collection[int]) -> list[Sentence]:
         text = bare[start:end]
         text = _EMPHASIS.sub("", _HASHES.sub("", text) if heading else text).strip()
         if any(c.isalpha() for c in text) and text not in _OURS:
-            found.append(Sentence(text, markers, heading))
-    return found[::-1]
+            result.append(Sentence(text, markers, heading))
+    return result[::-1]
+
+
+# Checks
+
+
+class CheckOptions(Options, total=False):
+    """Which answers are checked.
+
+    conditions: all that have answers where none is named.
+    sample: a number of questions that are drawn by a seed, as judging does.
+    progress: is told what is done.
+    """
+
+    conditions: Sequence[str]
+    sample: int | None
+    progress: Progress | None
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """The result of a check of one answer, by condition and question (its id)."""
+
+    condition: str
+    question: str
+    made_with: str = ""
+    """Who checked, and a digest of the texts that were read."""
+    error: str = ""
+
+
+Row = TypeVar("Row", bound=AnswerRow)
+
+
+class Check(Step[QuestionAnswer, Value], Generic[Row, Value]):
+    """A check: its rows are in a file of the folder of a comparison, named after its stage."""
+
+    kind: type[Any]
+    """The type of its rows."""
+    tasks: tuple[str, ...]
+    """The names of the language tasks that it needs."""
+
+    def __init__(self, folder: str | Path, options: CheckOptions) -> None:
+        """Raise UsageError where there are no answers or no such condition."""
+        target = path_of(folder)
+        super().__init__(target, run_of(options), options.get("progress"))
+        self.table = self.rows_in(target)
+        self.by = self.model.name if self.model else model_names(self.settings, *self.tasks)
+        self.pieces = question_answers(target, options.get("conditions", ()), options.get("sample"))
+        self.remaining = [a for a in self.pieces if not self.table.done(a.key, self.made_with(a, self.by))]
+
+    @classmethod
+    def rows_in(cls, folder: Path) -> JsonlTable[Row]:
+        """Return all rows in the folder of a comparison, by condition and question."""
+        return JsonlTable(folder / f"{cls.stage}.jsonl", cls.kind, lambda row: (row.condition, row.question))
+
+    @classmethod
+    def current(cls, folder: Path) -> dict[Key, Row]:
+        """Return the rows on the answers as they are now, without failed ones."""
+        table = cls.rows_in(folder)
+        checkers = names_in(row.made_with for row in table.rows.values())
+        return {
+            answer.key: table.rows[answer.key]
+            for answer in question_answers(folder)
+            if any(table.done(answer.key, cls.made_with(answer, by)) for by in checkers)
+        }
+
+    @classmethod
+    def texts(cls, answer: QuestionAnswer) -> Iterable[str]:
+        """Return the texts that a result depends on, beside the question and the answer."""
+        return ()
+
+    @classmethod
+    def made_with(cls, answer: QuestionAnswer, by: str) -> str:
+        """Return what must be the same for a result to hold."""
+        return made_with(by, answer.question, answer.answer.text, *cls.texts(answer))
+
+    def save(self, piece: QuestionAnswer, result: Mapping[str, Any] | None, error: str) -> None:
+        with_ = self.made_with(piece, self.by)
+        self.table.add(self.kind(*piece.key, made_with=with_, error=error, **(result or {})))
+
+    def rows(self) -> list[Row]:
+        """Return the rows of all answers, failed ones with their errors."""
+        return [row for answer in self.pieces if (row := self.table.get(answer.key))]
 
 
 # What supports them
@@ -134,56 +222,6 @@ class AnswerGrounding(AnswerRow):
 
     sentences: tuple[GroundedSentence, ...] = ()
     samples: int = 0
-
-
-async def _work(answer: QuestionAnswer, model: Model) -> Mapping[str, Any]:
-    """Return the sentences of an answer, each with whether its references and how many samples support it.
-
-    Nothing follows from an empty text, and no model is asked. Raises ModelError where a sentence could not be checked.
-    """
-    texts = {reference.marker: reference.text for reference in answer.answer.cited}
-    samples = [plain(sample.text, {c.marker for c in sample.cited}) for sample in answer.samples]
-    statements = [sentence for sentence in sentences_in(answer.answer) if not sentence.heading]
-    tasks: list[tuple[int, int, Entails]] = []
-    for number, sentence in enumerate(statements):
-        cited = "\n\n".join(dict.fromkeys(texts[marker].strip() for marker in sentence.markers))
-        language = language_of([sentence.text])
-        pairs = enumerate((cited, *samples))
-        tasks += [
-            (number, sample, Entails(text, sentence.text, language=language)) for sample, text in pairs if text
-        ]
-    supported: set[tuple[int, int]] = set()
-    replies = await model.perform_all([task for *_, task in tasks])
-    for (number, sample, _), reply in zip(tasks, replies, strict=True):
-        if isinstance(reply, ModelError):
-            raise reply
-        if reply:
-            supported.add((number, sample))
-    grounded = [
-        GroundedSentence(
-            sentence.text,
-            sentence.markers,
-            (number, 0) in supported,
-            sum((number, sample) in supported for sample in range(1, len(samples) + 1)),
-        )
-        for number, sentence in enumerate(statements)
-    ]
-    return {"sentences": tuple(grounded), "samples": len(samples)}
-
-
-def _texts(answer: QuestionAnswer) -> Iterator[str]:
-    for reference in answer.answer.cited:
-        yield from (str(reference.marker), reference.text)
-    yield from ("samples", *(sample.text for sample in answer.samples))
-
-
-CHECK = Check("grounding", AnswerGrounding, ("Entails",), _texts, _work)
-
-
-grounding_in, grounding_now = CHECK.table, CHECK.current
-"""All rows in the folder of a comparison, and those on its answers as they are now, without failed ones."""
-
-# What the grounding of a folder amounts to
 
 
 @dataclass(frozen=True)
@@ -214,24 +252,65 @@ class ConditionGrounding:
 class Grounding(Figures):
     """The grounding of one folder of answers in figures."""
 
-    found_by: tuple[str, ...]
+    checked_by: tuple[str, ...]
     conditions: tuple[ConditionGrounding, ...]
-    errors: Mapping[str, int] = field(default_factory=dict[str, int])
-    """What failed, and how often."""
 
-    @property
-    def failed(self) -> int:
-        """Answers that could not be checked."""
-        return sum(self.errors.values())
+
+class GroundingCheck(Check[AnswerGrounding, Grounding]):
+    """Whether the sentences of answers follow from what they cite, and from answers sampled beside them."""
+
+    stage = "grounding"
+    kind = AnswerGrounding
+    tasks = ("Entails",)
+    rules = (GROUNDED_BY_RULES,)
+
+    @classmethod
+    def texts(cls, answer: QuestionAnswer) -> Iterable[str]:
+        for reference in answer.answer.cited:
+            yield from (str(reference.marker), reference.text)
+        yield from ("samples", *(sample.text for sample in answer.samples))
+
+    async def work(self, piece: QuestionAnswer, model: Model) -> Mapping[str, Any]:
+        """Return the sentences of an answer, each with whether its references and how many samples support it.
+
+        Nothing follows from an empty text, and no model is asked. Raises ModelError where a sentence could not be
+        checked.
+        """
+        texts = {reference.marker: reference.text for reference in piece.answer.cited}
+        samples = [plain(sample.text, {c.marker for c in sample.cited}) for sample in piece.samples]
+        statements = [sentence for sentence in sentences_in(piece.answer) if not sentence.heading]
+        tasks: dict[tuple[int, int], Entails] = {}
+        for number, sentence in enumerate(statements):
+            cited = "\n\n".join(dict.fromkeys(texts[marker].strip() for marker in sentence.markers))
+            language = language_of([sentence.text])
+            for sample, text in enumerate((cited, *samples)):
+                if text:
+                    tasks[number, sample] = Entails(text, sentence.text, language=language)
+        replies = dict(zip(tasks, await model.perform_all(list(tasks.values())), strict=True))
+        for reply in replies.values():
+            if isinstance(reply, ModelError):
+                raise reply
+        grounded = [
+            GroundedSentence(
+                sentence.text,
+                sentence.markers,
+                bool(replies.get((number, 0))),
+                sum(bool(replies.get((number, sample))) for sample in range(1, len(samples) + 1)),
+            )
+            for number, sentence in enumerate(statements)
+        ]
+        return {"sentences": tuple(grounded), "samples": len(samples)}
+
+    def value(self) -> Grounding:
+        return summarise(self.rows())
 
 
 def summarise(rows: Sequence[AnswerGrounding]) -> Grounding:
     """Return the figures of rows by condition, in the order in which these first come."""
     names = dict.fromkeys(row.condition for row in rows)
-    errors = dict(Counter(row.error for row in rows if row.error))
     checkers = names_in(row.made_with for row in rows if not row.error)
     conditions = (_condition(name, [row for row in rows if row.condition == name]) for name in names)
-    return Grounding(checkers, tuple(conditions), errors)
+    return Grounding(checkers, tuple(conditions))
 
 
 def _condition(name: str, rows: Sequence[AnswerGrounding]) -> ConditionGrounding:
@@ -241,9 +320,6 @@ def _condition(name: str, rows: Sequence[AnswerGrounding]) -> ConditionGrounding
     def mean(shares: Iterable[float | None]) -> Interval | None:
         values = [share for share in shares if share is not None]
         return bootstrap(values) if values else None
-
-    def consistent(row: AnswerGrounding) -> float | None:
-        return _share(s.samples / row.samples for s in row.sentences) if row.samples else None
 
     return ConditionGrounding(
         name,
@@ -255,7 +331,7 @@ def _condition(name: str, rows: Sequence[AnswerGrounding]) -> ConditionGrounding
         supported=mean(_share(s.supported for s in row.sentences) for row in stating),
         of_cited=mean(_share(s.supported for s in row.sentences if s.markers) for row in stating),
         cited=mean(_share(bool(s.markers) for s in row.sentences) for row in stating),
-        consistent=mean(map(consistent, stating)),
+        consistent=mean(_share(s.samples / row.samples for s in row.sentences) for row in stating if row.samples),
         samples=sum(row.samples for row in sound),
     )
 
@@ -266,21 +342,11 @@ def _share(values: Iterable[float]) -> float | None:
     return sum(numbers) / len(numbers) if numbers else None
 
 
-# The API
-
-
-@public
-def check_grounding(folder: str | Path, **options: Unpack[CheckOptions]) -> run.Result[Grounding]:
+@StepFunction
+def check_grounding(folder: str | Path, **options: Unpack[CheckOptions]) -> GroundingCheck:
     """Check which sentences of a folder's answers follow from what they cite, and from answers sampled beside them.
 
     Answers that were checked are skipped, failed ones are tried again. Without a language model a sentence follows from
     a text that has most of its words. Raises UsageError where there are no answers, or no such condition.
     """
-    done = CHECK.run(folder, **options)
-    return run.Result(summarise(done.value), done.usage, done.notices)
-
-
-@public
-def preview_grounding(folder: str | Path, **options: Unpack[CheckOptions]) -> run.Preview:
-    """Return what `check_grounding` would ask; no model is asked."""
-    return CHECK.preview(folder, **options)
+    return GroundingCheck(folder, options)

@@ -1,75 +1,298 @@
-"""An LLM as judge of answers, head to head (GraphRAG §4): a loop that saves each judgement, and what they all say.
+"""An LLM as judge of answers, head to head, and what its judgements amount to: majorities, win rates, and the tests of
+each pair by each criterion (GraphRAG §4, G).
 
-A row is appended for each (pair, criterion, question, replicate); rows that hold are not asked for again.
+A row is saved for each (pair, criterion, question, replicate); rows that hold are not asked for again.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conspectus.errors import UsageError
-from conspectus.evaluation import charts, run
-from conspectus.evaluation.comparison import answers_now, model_names, names_in
-from conspectus.evaluation.conditions import condition_order
-from conspectus.evaluation.jsonl_table import JsonlTable, Judgement, attempt, each, judgements_in
-from conspectus.evaluation.pairs import HeadToHead, criteria_in, criteria_of, plan, save_criteria
-from conspectus.evaluation.questions import read_list
-from conspectus.evaluation.verdicts import EQUAL, Comparison, Judged, compare, write_statistics
+from conspectus.evaluation import charts
+from conspectus.evaluation.comparison import (
+    Judgement,
+    Pair,
+    answers_now,
+    condition_order,
+    judgements_in,
+    names_in,
+    read_list,
+    write_json,
+)
+from conspectus.evaluation.pairs import HeadToHead, Plan, criteria_in, criteria_of, plan, save_criteria
+from conspectus.evaluation.run import Step, StepFunction, estimate, model_names
+from conspectus.evaluation.statistics import Figures, bootstrap, cohens_d, holm, plain, shapiro, wilcoxon
 from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.pipeline import Progress
-from conspectus.models.base import Model, Tick, no_tick
+from conspectus.models.base import Model
 from conspectus.models.llm.model import Session
-from conspectus.runtime import Options, path_of, public, run_of
+from conspectus.runtime import Options, path_of, run_of
 from conspectus.settings import Settings
+from conspectus.tasks import Verdict
 from conspectus.text.language import AUTO, language_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-TOGETHER = 50
-"""Judgements that are written together: the disk is slower than a judge. A kill loses fewer, and not their replies."""
+DECIMALS = 9
+"""Places of a score: what rounding leaves of thirds must not tell apart what is equal."""
+EQUAL = "The two answers are the same text."
+"""The reasoning of a tie that no model was asked about."""
+ALPHA = 0.05
+"""The corrected p below which a difference is called significant."""
+EVEN = 50.0
+_ANSWER_NUMBER = re.compile(r"\b(?:the\s+)?answer\s*#?([12])\b|(?:回答|答案)\s*([12一二])", re.IGNORECASE)
 
 
-async def judge(
-    left: Iterable[HeadToHead],
-    model: Model,
-    table: JsonlTable[Judgement],
-    by: str,
-    language: str = "en",
-    at_once: int = 50,
-    tick: Tick = no_tick,
-) -> None:
-    """Judge comparisons and save each judgement; one that failed is saved with its error.
+def winner_of(judgement: Judgement) -> str | None:
+    """Return the condition that a judge preferred, None for a tie."""
+    return (None, judgement.first, judgement.second)[judgement.winner]
 
-    At most `at_once` are given to the model together, so that not all prompts are in memory. Raises Unusable, when
-    what is under way has ended, where nothing more can be asked of the model.
+
+def named(judgement: Judgement) -> str:
+    """Return a judge's reasons with the conditions in place of `Answer 1` and `Answer 2`."""
+
+    def name(match: re.Match[str]) -> str:
+        return judgement.first if (match[1] or match[2]) in ("1", "一") else judgement.second
+
+    return _ANSWER_NUMBER.sub(name, judgement.reasoning)
+
+
+def majority(judgements: Iterable[Judgement]) -> str | None:
+    """Return the condition that more than half of the judgements of one question prefer; None, a tie, without one.
+
+    They are the replicates of one pair, criterion and question (GraphRAG §4.2); failed ones do not count.
+    Raises ValueError where they are not.
     """
-    rows: list[Judgement] = []
-
-    def save() -> None:
-        table.add_all(rows)
-        rows.clear()
-
-    async def work(one: HeadToHead) -> None:
-        rows.append(await _judged(one, model, by, language))
-        if len(rows) >= TOGETHER:
-            save()
-
-    try:
-        await each(left, work, tick, at_once)
-    finally:
-        save()
+    sound = [judgement for judgement in judgements if not judgement.error]
+    if len({(frozenset((j.first, j.second)), j.criterion, j.question) for j in sound}) > 1:
+        raise ValueError("a majority is of the judgements of one pair, criterion and question")
+    wins = [winner_of(judgement) for judgement in sound]
+    return next((one for one in dict.fromkeys(wins) if one is not None and 2 * wins.count(one) > len(wins)), None)
 
 
-async def _judged(one: HeadToHead, model: Model, by: str, language: str) -> Judgement:
-    if one.equal:
-        return one.judged(0, EQUAL, by=by)
-    verdict, error = await attempt(model.perform(one.task(language)))
-    return one.judged(verdict.winner, verdict.reasoning, by=by) if verdict else one.judged(by=by, error=error)
+def labels(judgements: Iterable[Judgement]) -> dict[tuple[Pair, str, str], str | None]:
+    """Return the majority of each (pair in alphabetical order, criterion, question)."""
+    groups: defaultdict[tuple[Pair, str, str], list[Judgement]] = defaultdict(list)
+    for one in judgements:
+        if not one.error:
+            low, high = sorted((one.first, one.second))
+            groups[(low, high), one.criterion, one.question].append(one)
+    return {key: majority(group) for key, group in groups.items()}
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Judgements of one pair by one criterion, counted; `margins` has a number for each question.
+
+    A margin is the score of the first condition less that of the second, from -100 to 100: with 100 for a win, 50 for
+    a tie and 0 for a loss, averaged over the replicates (GraphRAG appendix G).
+    """
+
+    wins: int
+    ties: int
+    losses: int
+    margins: Mapping[str, float]
+
+    @property
+    def mean(self) -> float:
+        """The mean score of the first condition over the questions, from 0 to 100; 50 where there are none."""
+        return EVEN + sum(self.margins.values()) / len(self.margins) / 2 if self.margins else EVEN
+
+
+def tally(judgements: Sequence[Judgement], pair: Pair, criterion: str) -> Tally:
+    """Count the judgements of a pair by a criterion that did not fail."""
+    winners: defaultdict[str, list[str | None]] = defaultdict(list)
+    for one in judgements:
+        if one.criterion == criterion and not one.error and {one.first, one.second} == set(pair):
+            winners[one.question].append(winner_of(one))
+    first, second = pair
+    margins = {
+        question: round(100 * (won.count(first) - won.count(second)) / len(won), DECIMALS)
+        for question, won in sorted(winners.items())
+    }
+    every = [winner for won in winners.values() for winner in won]
+    return Tally(every.count(first), every.count(None), every.count(second), margins)
+
+
+@dataclass(frozen=True)
+class Position:
+    """How much the order of the answers counted: 50 % of wins for the one shown first is no bias."""
+
+    decided: int
+    """Judgements that are no ties."""
+    first_wins: float | None
+    """The share of them that the answer shown first won, in %; None where all are ties."""
+
+
+def position(judgements: Iterable[Judgement]) -> Position:
+    """Measure the bias of a judge to the answer that is shown first."""
+    decided = [one.winner for one in judgements if one.winner and not one.error]
+    return Position(len(decided), 100 * decided.count(1) / len(decided) if decided else None)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One pair by one criterion; means are scores from 0 to 100 over questions, with a 95 % bootstrap interval."""
+
+    criterion: str
+    first: str
+    second: str
+    questions: int
+    wins: int
+    """Judgements that preferred the first."""
+    ties: int
+    losses: int
+    mean_first: float
+    mean_second: float
+    low: float
+    """Of the interval of the mean of the first."""
+    high: float
+    shapiro_w: float | None
+    shapiro_p: float | None
+    z: float | None
+    p: float | None
+    p_holm: float | None
+    """p corrected for all pairs that were judged by the criterion."""
+    rank_biserial: float | None
+    cohens_d: float | None
+    note: str
+    """Why there is no z or p: `all tied` or `too few questions`."""
+
+    @property
+    def significant(self) -> bool:
+        return self.p_holm is not None and self.p_holm < ALPHA
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The judgements of one judge that hold, and the comparisons that they are of."""
+
+    plan: Plan
+    judgements: tuple[Judgement, ...]
+    """Failed ones among them."""
+    judge: str
+    others: tuple[str, ...] = ()
+    """Other judges that the folder has judgements of."""
+
+    @property
+    def sound(self) -> list[Judgement]:
+        """Those that did not fail."""
+        return [one for one in self.judgements if not one.error]
+
+
+@dataclass(frozen=True)
+class Comparison(Figures):
+    """All that a judge's judgements say of a folder of answers."""
+
+    judges: tuple[str, ...]
+    conditions: tuple[str, ...]
+    criteria: Mapping[str, str]
+    """Names and descriptions."""
+    questions: int
+    replicates: int
+    judgements: int
+    """Those that count; failed ones do not."""
+    failed: int
+    equal: int
+    """Judgements that are ties since both answers are the same text; no model was asked."""
+    missing: int
+    """Judgements that the plan has and that were not made yet, or of other answers than there are now."""
+    omitted: tuple[str, ...]
+    position: Position
+    results: tuple[Compared, ...]
+
+    def of(self, criterion: str) -> list[Compared]:
+        """Return the results of one criterion, in the order of the pairs."""
+        return [one for one in self.results if one.criterion == criterion]
+
+    @property
+    def normality(self) -> str:
+        """How many of the comparisons are not normally distributed, in a sentence."""
+        tested = [one.shapiro_p for one in self.results if one.shapiro_p is not None]
+        odd = sum(p < ALPHA for p in tested)
+        return f"By Shapiro and Wilk, {odd} of {len(tested)} comparisons are not normally distributed."
+
+    @property
+    def position_bias(self) -> str:
+        """How much the order of the answers counted, in a sentence."""
+        if self.position.first_wins is None:
+            return "All judgements are ties."
+        return (
+            f"The answer shown first won {self.position.first_wins:.1f} % of {self.position.decided:,} decided "
+            "judgements; 50 is no bias."
+        )
+
+    @property
+    def win_rates(self) -> charts.WinRates:
+        """The win rates by each criterion, of the conditions of the pairs that were judged by it (GraphRAG Figure 2).
+
+        A condition against itself has 50, a pair that was not compared None.
+        """
+        rates: dict[str, dict[str, dict[str, float | None]]] = {}
+        for criterion in self.criteria:
+            means = {(one.first, one.second): one.mean_first for one in self.of(criterion)}
+            means |= {(one.second, one.first): one.mean_second for one in self.of(criterion)}
+            means |= {(name, name): EVEN for pair in list(means) for name in pair}
+            names = [name for name in self.conditions if (name, name) in means]
+            if names:
+                rates[criterion] = {row: {column: means.get((row, column)) for column in names} for row in names}
+        return rates
+
+    def is_significant(self, criterion: str, one: str, other: str) -> bool:
+        """Whether the win rate of two conditions differs from 50 after correction."""
+        return any(row.significant for row in self.of(criterion) if {row.first, row.second} == {one, other})
+
+    def as_json(self) -> dict[str, Any]:
+        return plain(self, 6)
+
+
+def compare(judged: Judged) -> Comparison:
+    """Return what judgements say of each pair that was judged by each criterion (GraphRAG appendix G)."""
+    plan, sound = judged.plan, judged.sound
+    asked = [one for one in sound if one.reasoning != EQUAL]
+    return Comparison(
+        (judged.judge,) if judged.judge else (),
+        plan.conditions,
+        {criterion.name: criterion.description for criterion in plan.criteria},
+        plan.questions,
+        plan.replicates,
+        judgements=len(sound),
+        failed=len(judged.judgements) - len(sound),
+        equal=len(sound) - len(asked),
+        missing=len(plan.comparisons) - len(judged.judgements),
+        omitted=plan.omitted,
+        position=position(asked),
+        results=tuple(one for criterion in plan.criteria for one in _family(sound, plan.pairs, criterion.name)),
+    )
+
+
+def _family(judgements: Sequence[Judgement], pairs: Sequence[Pair], criterion: str) -> list[Compared]:
+    """Return the results of all pairs that were judged by one criterion, which are corrected together."""
+    results: list[Compared] = []
+    for pair in pairs:
+        counted = tally(judgements, pair, criterion)
+        margins = list(counted.margins.values())
+        if not margins:
+            continue
+        test = wilcoxon(margins)
+        interval = bootstrap([EVEN + margin / 2 for margin in margins])
+        results.append(
+            Compared(
+                criterion, *pair, len(margins), counted.wins, counted.ties, counted.losses, counted.mean,
+                100 - counted.mean, interval.low, interval.high, *shapiro(margins), test.z, test.p, None,
+                test.rank_biserial, cohens_d(margins), test.note,
+            )
+        )  # fmt: skip
+    corrected = holm([one.p for one in results])
+    return [replace(one, p_holm=p) for one, p in zip(results, corrected, strict=True)]
 
 
 def judged_in(folder: Path, judge: str | None = None) -> Judged | None:
@@ -84,9 +307,8 @@ def judged_in(folder: Path, judge: str | None = None) -> Judged | None:
         return None
     judges = names_in(row.made_with for row in rows)
     if judge is not None and judge not in judges:
-        raise UsageError(
-            f"{judge} made no judgement in {folder}; there are those by {', '.join(judges) or 'hand'}"
-        )
+        others = ", ".join(judges) or "hand"
+        raise UsageError(f"{judge} made no judgement in {folder}; there are those by {others}")
     questions = read_list(folder)
     criteria = criteria_in(folder, (row.criterion for row in rows), language_of(one.text for one in questions))
     judged = {frozenset((row.first, row.second)) for row in rows}
@@ -100,7 +322,27 @@ def judged_in(folder: Path, judge: str | None = None) -> Judged | None:
     return Judged(planned, tuple(planned.judgements(table, by)), by, tuple(name for name in judges if name != by))
 
 
-# The API
+def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> Comparison:
+    """Return what the judgements in a folder say, and write it there with win rates and their pictures.
+
+    p values are corrected for all pairs that were judged by a criterion (GraphRAG appendix G). No model is asked.
+    Raises UsageError where there are no judgements, and where several judges judged and none is named.
+    """
+    target = path_of(folder)
+    judges = names_in(row.made_with for row in judgements_in(target).rows.values())
+    if judge_model is None and len(judges) > 1:
+        raise UsageError(f"several judges judged, {', '.join(judges)}: name one with judge_model=NAME")
+    judged = judged_in(target, judge_model)
+    if judged is None:
+        raise UsageError(f"there are no judgements in {target}: make them with conspectus eval judge")
+    comparison = compare(judged)
+    write_json(target / "statistics.json", comparison.as_json())
+    write_json(target / "win_rates.json", plain(comparison.win_rates))
+    charts.heat_maps(comparison.win_rates, comparison.is_significant, target)
+    return comparison
+
+
+# The judge
 
 
 class JudgeOptions(Options, total=False):
@@ -122,32 +364,43 @@ class JudgeOptions(Options, total=False):
     progress: Progress | None
 
 
-class _Run:
-    """A run of judging: its settings, the comparisons, the judge, and the comparisons that it has not judged."""
+class JudgeStep(Step[HeadToHead, Comparison]):
+    """The judgements of a model on pairs of answers, each condition shown first half of the time."""
+
+    stage = "judge"
+    folder: Path
 
     def __init__(self, folder: Path, options: JudgeOptions) -> None:
-        chosen = run_of(options)
-        self.folder, self.model = folder, chosen.model
-        self.settings = (
-            chosen.settings if self.model else judge_settings(chosen.settings, options.get("judge_model"))
-        )
+        """Raise UsageError where there is nothing to compare or no judge."""
+        super().__init__(folder, run_of(options), options.get("progress"))
+        if not self.model:
+            self.settings = judge_settings(self.settings, options.get("judge_model"))
         self.by = self.model.name if self.model else model_names(self.settings, "Judge")
-        questions = read_list(self.folder)
-        language = self.settings.language
+        questions, language = read_list(folder), self.settings.language
         self.language = language if language != AUTO else language_of(one.text for one in questions)
-        criteria = criteria_of(options.get("criteria", ()), self.language)
+        self.criteria = criteria_of(options.get("criteria", ()), self.language)
         pairs, replicates = options.get("pairs", ()), options.get("replicates", 5)
-        self.plan = plan(self.folder, questions, criteria, pairs, replicates, options.get("sample"))
-        self.left = self.plan.remaining(judgements_in(self.folder), self.by)
+        planned = plan(folder, questions, self.criteria, pairs, replicates, options.get("sample"))
+        self.table = judgements_in(folder)
+        self.pieces, self.remaining = planned.comparisons, planned.remaining(self.table, self.by)
+
+    async def begin(self, session: Session | None, model: Model) -> None:
+        save_criteria(self.criteria, self.folder)
+
+    async def work(self, piece: HeadToHead, model: Model) -> Verdict:
+        return Verdict(0, EQUAL) if piece.equal else await model.perform(piece.task(self.language))
+
+    def save(self, piece: HeadToHead, result: Verdict | None, error: str) -> None:
+        winner, reasoning = (result.winner, result.reasoning) if result else (0, "")
+        self.table.add(piece.judged(winner, reasoning, by=self.by, error=error))
 
     async def cost(self, session: Session) -> Estimate:
-        """Return what the judgements that are left will take."""
+        """Return what the judgements that a model is asked for will take."""
+        to_ask = [one for one in self.remaining if not one.equal]
+        return await estimate(to_ask, self.work, session, self.settings, self.extractive())
 
-        async def work(one: HeadToHead, model: Model) -> None:
-            await model.perform(one.task(self.language))
-
-        to_ask = [one for one in self.left if not one.equal]
-        return await run.estimate(to_ask, work, session, self.settings)
+    def value(self) -> Comparison:
+        return judge_statistics(self.folder, judge_model=self.by)
 
 
 def judge_settings(settings: Settings, judge_model: str | None) -> Settings:
@@ -161,16 +414,8 @@ def judge_settings(settings: Settings, judge_model: str | None) -> Settings:
     return settings
 
 
-@public
-def preview_judging(folder: str | Path, **options: Unpack[JudgeOptions]) -> run.Preview:
-    """Return what `judge_answers` would ask of its judge and what that would cost; no model is asked."""
-    judging = _Run(path_of(folder), options)
-    cost = run.preview(judging.settings, None, judging.cost)
-    return run.Preview(len(judging.plan.comparisons), len(judging.left), cost)
-
-
-@public
-def judge_answers(folder: str | Path, **options: Unpack[JudgeOptions]) -> run.Result[Comparison]:
+@StepFunction
+def judge_answers(folder: str | Path, **options: Unpack[JudgeOptions]) -> JudgeStep:
     """Have a model judge the answers of a comparison's folder head to head, and test what it preferred (GraphRAG §4,
     G).
 
@@ -178,36 +423,4 @@ def judge_answers(folder: str | Path, **options: Unpack[JudgeOptions]) -> run.Re
     this judge are written into the folder. Raises UsageError where there is nothing to compare or no judge, IndexBusy
     where another process writes there.
     """
-    judging = _Run(path_of(folder), options)
-    target, planned, by, language = judging.folder, judging.plan, judging.by, judging.language
-
-    async def work(performer: Model | None, _: Session | None) -> Comparison:
-        assert performer is not None
-        save_criteria(planned.criteria, target)
-        table = judgements_in(target)
-        left = planned.remaining(table, by)
-        ready = 2 * judging.settings.llm.concurrency  # so that one waits wherever a call ends
-        tick = run.tick_of(options.get("progress"), "judge", len(left))
-        await judge(left, performer, table, by, language, ready, tick)
-        return judge_statistics(target, judge_model=by)
-
-    return run.perform(judging.settings, target, judging.model, judging.cost, work)
-
-
-def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> Comparison:
-    """Return what the judgements in a folder say, and write it there with win rates and their pictures.
-
-    p values are corrected for all pairs that were judged by a criterion (GraphRAG appendix G). No model is asked.
-    Raises UsageError where there are no judgements, and where several judges judged and none is named.
-    """
-    target = path_of(folder)
-    judges = names_in(row.made_with for row in judgements_in(target).rows.values())
-    if judge_model is None and len(judges) > 1:
-        raise UsageError(f"several judges judged, {', '.join(judges)}: name one with judge_model=NAME")
-    judged = judged_in(target, judge_model)
-    if judged is None:
-        raise UsageError(f"there are no judgements in {target}: make them with conspectus eval judge")
-    comparison = compare(judged)
-    write_statistics(comparison, target)
-    charts.heat_maps(comparison, target)
-    return comparison
+    return JudgeStep(path_of(folder), options)

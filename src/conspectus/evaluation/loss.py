@@ -6,7 +6,6 @@ communities of its entities. Extraction is not stored: it is done again, by the 
 
 from __future__ import annotations
 
-import json
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,26 +17,24 @@ from typing import TYPE_CHECKING
 
 from conspectus import Index, aask, tokens
 from conspectus.errors import CallFailed, ConspectusError, NotSupported, UsageError
-from conspectus.evaluation import run
 from conspectus.evaluation.answers import MeteredSender, Tally
-from conspectus.evaluation.claims import STEPS, claims_of
-from conspectus.evaluation.comparison import model_names
+from conspectus.evaluation.claims import CLAIMS_BY_RULES, STEPS, claims_of
+from conspectus.evaluation.comparison import write_json
 from conspectus.evaluation.conditions import check, conditions_of, settings_for
-from conspectus.evaluation.grounding import Sentence, plain
-from conspectus.evaluation.jsonl_table import attempt, each
+from conspectus.evaluation.grounding import GROUNDED_BY_RULES, Sentence, plain
+from conspectus.evaluation.run import Step, StepFunction, model_names
 from conspectus.evaluation.statistics import Figures, Interval, pooled
 from conspectus.indexing.estimate import Estimate
-from conspectus.indexing.extract import Extracted, extract
+from conspectus.indexing.extract import extract
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.models.extractive.statements import all_terms, key_terms, split
 from conspectus.models.llm.model import ChatModel, Session, open_session
-from conspectus.readers import list_generated
 from conspectus.references import strip
 from conspectus.rows import Chunk, Claim, Entity, Relationship
-from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, Options, opened, public, run_of
+from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, Options, opened, run_of
 from conspectus.settings import Settings
 from conspectus.tasks import Entails
 from conspectus.text.language import ENGLISH, corpus_language, language_of
@@ -53,8 +50,6 @@ READ = 1500
 """Tokens of a stage's texts that a fact is compared with at most, those with most of its words first: a few reports."""
 NAMES = 3
 """Names that a question is about at most, so that its answer can say something of each."""
-TRIED = 10
-"""Chunks that an estimate tries: each takes up to some hundreds of prompts."""
 EXAMPLES = 3
 """Facts lost at a stage that are shown."""
 ABOUT = {"en": "What does this text say?", "zh": "这段文字说了什么？"}
@@ -71,10 +66,12 @@ class LossOptions(Options, total=False):
 
     chunks: the number of chunks that facts are taken from, 50 if left out; `seed` draws them.
     conditions: the conditions that are asked about the facts of a chunk, `local` if left out; empty for none.
+    out: a folder that gets all facts as `loss.json`, for `eval report`.
     progress: is told what is done.
     """
 
     chunks: int
+    out: Path | None
     conditions: Sequence[str]
     seed: int
     progress: Progress | None
@@ -110,25 +107,17 @@ class StageLoss:
 class Loss(Figures):
     """The facts of an index and how many each stage has; `failures` has a line for each chunk with a failed call."""
 
-    found_by: str
+    checked_by: str
     chunks: int
     facts: tuple[Fact, ...]
     stages: tuple[StageLoss, ...]
     failures: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
 
-    def lost(self, stage: str, most: int = EXAMPLES) -> list[Fact]:
+    def lost(self, stage: str) -> list[Fact]:
         """Return some of the facts that were first lost at a stage, from all over the corpus."""
         facts = [fact for fact in self.facts if fact.lost_at == stage]
-        return facts[:: max(1, len(facts) // most)][:most]
-
-    def write(self, folder: Path) -> Path:
-        """Write all of it into a folder, for `eval report`, and return the file."""
-        folder.mkdir(parents=True, exist_ok=True)
-        list_generated(folder, [LOSS_FILE])
-        text = json.dumps(self.as_json(), ensure_ascii=False, indent=1)
-        (folder / LOSS_FILE).write_text(f"{text}\n", encoding="utf-8")
-        return folder / LOSS_FILE
+        return facts[:: max(1, len(facts) // EXAMPLES)][:EXAMPLES]
 
 
 # The stages of an index
@@ -183,7 +172,7 @@ class _CacheOnly(MeteredSender):
     """A sender that serves cached replies and asks nothing."""
 
     async def send(self, request: Request) -> Completion:
-        if self.peek(request) is None:
+        if not self.has(request):
             raise NotSupported("its reply is not cached")
         return await super().send(request)
 
@@ -195,33 +184,27 @@ async def _extraction(index: Index, chunks: Sequence[Chunk]) -> tuple[Texts, lis
         return {}, [f"{unknown} the index was made elsewhere."]
     texts: dict[str, list[str]] = {}
     try:
-        values = {
-            name: table for name, table in index.settings.items() if name != "vectors"
-        }  # says who made them
+        values = {key: table for key, table in index.settings.items() if key != "vectors"}  # says who made them
         settings = Settings.model_validate({**values, "llm": {**values.get("llm", {}), "trace": ""}})
         async with open_session(settings, index.folder, to_ask=False) as session:
-            llm = ChatModel(_CacheOnly(session.sender, Tally()), settings)
-            rules = settings.model == "extractive"
-            model = ExtractiveModel(SentenceStore.of_index(index)) if rules else llm
+            model = ChatModel(_CacheOnly(session.sender, Tally()), settings)
+            if settings.model == "extractive":
+                model = ExtractiveModel(SentenceStore.of_index(index))
             language = corpus_language(index.documents, settings.language)
             for chunk in chunks:
                 extracted = await extract([chunk], model, settings.extract, language)
                 if not extracted.failures:
-                    texts[chunk.id] = list(_extracted(extracted))
+                    graph, claims = extracted.graphs[0], extracted.claims[0]
+                    texts[chunk.id] = [
+                        *(f"{entity.name}\n{entity.description}" for entity in graph.entities),
+                        *(f"{row.source} - {row.target}\n{row.description}" for row in graph.relationships),
+                        *(f"{claim.subject}\n{claim.description}" for claim in claims),
+                    ]
     except (ConspectusError, ValueError) as error:  # of its prompts or its cache; settings of another version
         return {}, [f"{unknown} {error}"]
     if missing := len(chunks) - len(texts):
         return texts, [f"{unknown} of {missing} of {len(chunks)} the replies are not cached."]
     return texts, []
-
-
-def _extracted(extracted: Extracted) -> Iterator[str]:
-    for entity in extracted.graphs[0].entities:
-        yield f"{entity.name}\n{entity.description}"
-    for edge in extracted.graphs[0].relationships:
-        yield f"{edge.source} - {edge.target}\n{edge.description}"
-    for claim in extracted.claims[0]:
-        yield f"{claim.subject}\n{claim.description}"
 
 
 # What becomes of facts
@@ -238,57 +221,52 @@ def sampled(index: Index, count: int, seed: int = 0) -> list[Chunk]:
     return sorted(drawn, key=lambda chunk: chunk.number)
 
 
-class _Experiment:
+class LossStep(Step[Chunk, Loss]):
     """The chunks of an index that facts are taken from, and the conditions that are asked about them."""
+
+    stage = "loss"
+    rules = (CLAIMS_BY_RULES, GROUNDED_BY_RULES)
+    lock = ""
+    sampled = 10  # each takes up to some hundreds of prompts
 
     def __init__(self, index: Index, options: LossOptions) -> None:
         """Raise UsageError where the index has no text or cannot answer by a condition."""
-        self.index, self.run = index, run_of(options, [index.settings])
-        self.settings, model = self.run.settings, self.run.model
-        self.chunks = sampled(index, options.get("chunks", 50), options.get("seed", 0))
-        self.elements = elements_of(index, self.chunks)
+        super().__init__(index.folder, run_of(options, [index.settings]), options.get("progress"))
+        self.index, self.out = index, options.get("out")
+        self.pieces = self.remaining = sampled(index, options.get("chunks", 50), options.get("seed", 0))
+        self.elements = elements_of(index, self.pieces)
         self.stages: dict[str, Texts] = {}
+        self.unknown: list[str] = []
+        self.facts: dict[int, list[Fact]] = {chunk.number: [] for chunk in self.pieces}
+        self.failures: dict[int, str] = {}
         conditions = options.get("conditions", ("local",))
         self.conditions = conditions_of(conditions) if conditions else []
         for condition in self.conditions:
-            generative = model.generative if model else self.settings.model != "extractive"
-            check(condition, index, settings_for(condition, self.settings, index), generative=generative)
+            settings = settings_for(condition, self.settings, index)
+            check(condition, index, settings, generative=self.generative)
 
-    async def measure(self, model: Model, by: str, progress: Progress | None) -> Loss:
-        """Take the facts of the chunks and look for them; chunks of which a call failed are left out and listed."""
-        self.stages, notices = await stages_of(self.index, self.chunks, self.elements)
-        facts: dict[int, list[Fact]] = {chunk.number: [] for chunk in self.chunks}
-        failures: dict[int, str] = {}
+    def extractive(self) -> Model:
+        return ExtractiveModel.of_index(self.index)
 
-        async def work(chunk: Chunk) -> None:
-            found, error = await attempt(self.facts(chunk, model))
-            facts[chunk.number] = found or []
-            if error:
-                failures[chunk.number] = f"chunk {chunk.number}: {error}"
+    async def begin(self, session: Session | None, model: Model) -> None:
+        self.stages, self.unknown = await stages_of(self.index, self.pieces, self.elements)
 
-        await each(self.chunks, work, run.tick_of(progress, "loss", len(self.chunks)))
-        names = (*self.stages, *(f"answer by {condition.name}" for condition in self.conditions))
-        groups = list(facts.values())
-        return Loss(
-            by,
-            len(self.chunks),
-            tuple(fact for group in groups for fact in group),
-            tuple(_stage(name, groups) for name in names),
-            tuple(failures[number] for number in sorted(failures)),
-            tuple(notices),
-        )
+    async def cost(self, session: Session) -> Estimate:
+        """Estimate by the extractive model's claims of a few chunks, each checked against all stages."""
+        await self.begin(session, self.extractive())
+        return await super().cost(session)
 
-    async def facts(self, chunk: Chunk, model: Model) -> list[Fact]:
+    async def work(self, piece: Chunk, model: Model) -> list[Fact]:
         """Return the facts of a chunk and which stages have them; raise CallFailed."""
         store = SentenceStore.of_index(self.index)
-        sentences = [Sentence(store.quoted(sentence)) for sentence in store.within(chunk)]
+        sentences = [Sentence(store.quoted(sentence)) for sentence in store.within(piece)]
         language = language_of(sentence.text for sentence in sentences)
         claims = await claims_of(ABOUT.get(language, ABOUT[ENGLISH]), sentences, model)
         survives: dict[str, dict[str, bool]] = {claim: {} for claim in claims}
         for stage, texts in self.stages.items():
-            for claim in claims if chunk.id in texts else ():
-                survives[claim][stage] = await follows(claim, texts[chunk.id], model, language)
-        names = main_names(claims, self.elements[chunk.id], len(self.index.chunks))
+            for claim in claims if piece.id in texts else ():
+                survives[claim][stage] = await follows(claim, texts[piece.id], model, language)
+        names = main_names(claims, self.elements[piece.id], len(self.index.chunks))
         question = QUESTIONS.get(language, QUESTIONS[ENGLISH]).format(", ".join(names))
         for condition in self.conditions if names else ():
             settings = settings_for(condition, self.settings, self.index)
@@ -296,14 +274,29 @@ class _Experiment:
             text = plain(answer.text, {citation.marker for citation in answer.citations})
             for claim in (claim for claim in claims if any(_names(claim, name) for name in names)):
                 survives[claim][f"answer by {condition.name}"] = await follows(claim, [text], model, language)
-        document = self.index.document_of[chunk.document_id].title
-        return [Fact(claim, chunk.number, document, survives[claim]) for claim in claims]
+        document = self.index.document_of[piece.document_id].title
+        return [Fact(claim, piece.number, document, survives[claim]) for claim in claims]
 
-    async def cost(self, session: Session) -> Estimate:
-        """Estimate by the extractive model's claims of a few chunks, each checked against all stages."""
-        self.stages, _ = await stages_of(self.index, self.chunks, self.elements)
-        extractive = ExtractiveModel.of_index(self.index)
-        return await run.estimate(self.chunks, self.facts, session, self.settings, extractive, TRIED)
+    def save(self, piece: Chunk, result: list[Fact] | None, error: str) -> None:
+        self.facts[piece.number] = result or []
+        if error:
+            self.failures[piece.number] = f"chunk {piece.number}: {error}"
+
+    def value(self) -> Loss:
+        names = (*self.stages, *(f"answer by {condition.name}" for condition in self.conditions))
+        groups = list(self.facts.values())
+        loss = Loss(
+            self.model.name if self.model else model_names(self.settings, *STEPS, "Entails"),
+            len(self.pieces),
+            tuple(fact for group in groups for fact in group),
+            tuple(_stage(name, groups) for name in names),
+            tuple(self.failures[number] for number in sorted(self.failures)),
+            tuple(self.unknown),
+        )
+        self.notices += self.unknown
+        if self.out:
+            write_json(self.out / LOSS_FILE, loss.as_json())
+        return loss
 
 
 def _stage(name: str, groups: Sequence[Sequence[Fact]]) -> StageLoss:
@@ -315,14 +308,13 @@ def _stage(name: str, groups: Sequence[Sequence[Fact]]) -> StageLoss:
 
 def main_names(claims: Sequence[str], elements: Sequence[Element], chunks: int) -> list[str]:
     """Return the names that the facts of a chunk are most about: those in many of them and in few of all chunks."""
-
-    def worth(entity: Entity) -> float:
-        rarity = log(1 + chunks / max(1, entity.frequency))
-        return rarity * sum(_names(claim, entity.name) for claim in claims)
-
-    named = {row.name: worth(row) for row in elements if isinstance(row, Entity)}
-    best = sorted(named, key=lambda name: (-named[name], name))
-    return [name for name in best[:NAMES] if named[name]]
+    scores: dict[str, float] = {}
+    for row in elements:
+        if isinstance(row, Entity):
+            rarity = log(1 + chunks / max(1, row.frequency))
+            scores[row.name] = rarity * sum(_names(claim, row.name) for claim in claims)
+    best = sorted(scores, key=lambda name: (-scores[name], name))
+    return [name for name in best[:NAMES] if scores[name]]
 
 
 def _names(claim: str, name: str) -> bool:
@@ -357,31 +349,12 @@ def nearest(fact: str, texts: Sequence[str], limit: int = READ) -> Iterator[str]
         yield texts[number]
 
 
-# The API
-
-
-@public
-def measure_loss(index: AnyIndex = DEFAULT_FOLDER, **options: Unpack[LossOptions]) -> run.Result[Loss]:
+@StepFunction
+def measure_loss(index: AnyIndex = DEFAULT_FOLDER, **options: Unpack[LossOptions]) -> LossStep:
     """Trace the facts of sampled chunks through an index: extraction, descriptions, reports, answers by conditions.
 
     Replies of a language model are cached with the index, so that the same call continues from them. Where no model is
     named it is the one that the index was built with. Raises UsageError where the index has no text or cannot answer by
     a condition.
     """
-    experiment = _Experiment(opened(index), options)
-    model, settings = experiment.run.model, experiment.settings
-    by = model.name if model else model_names(settings, *STEPS, "Entails")
-
-    async def work(performer: Model | None, _: Session | None) -> Loss:
-        performer = performer or ExtractiveModel.of_index(experiment.index)
-        return await experiment.measure(performer, by, options.get("progress"))
-
-    return run.perform(settings, experiment.index.folder, model, experiment.cost, work, lock="")
-
-
-@public
-def preview_loss(index: AnyIndex = DEFAULT_FOLDER, **options: Unpack[LossOptions]) -> run.Preview:
-    """Return what `measure_loss` would ask; no model is asked."""
-    experiment = _Experiment(opened(index), options)
-    cost = run.preview(experiment.settings, experiment.index.folder, experiment.cost)
-    return run.Preview(len(experiment.chunks), len(experiment.chunks), cost)
+    return LossStep(opened(index), options)

@@ -12,16 +12,21 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from conspectus.errors import UsageError
-from conspectus.evaluation.comparison import answers_now, check_questions, check_sample, made_with, write_json
-from conspectus.evaluation.conditions import condition_order
-from conspectus.evaluation.jsonl_table import (
+from conspectus.evaluation.comparison import (
     ConditionAnswer,
     JsonlTable,
     Judgement,
     Pair,
     Question,
+    answers_now,
+    check_questions,
+    check_sample,
+    condition_order,
+    digest_of,
+    drawn,
+    made_with,
+    write_json,
 )
-from conspectus.evaluation.questions import digest_of, drawn
 from conspectus.tasks import Criterion, Judge
 
 FILE = "criteria.json"

@@ -19,14 +19,11 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from conspectus.errors import DocumentError, UsageError
-from conspectus.evaluation.comparison import answers_now, questions_in, write_text
-from conspectus.evaluation.jsonl_table import JsonlTable
-from conspectus.evaluation.judge import judged_in
-from conspectus.evaluation.pages import packed, render
+from conspectus.evaluation.charts import packed, render
+from conspectus.evaluation.comparison import JsonlTable, answers_now, digest_of, read_list, write_text
+from conspectus.evaluation.judge import Judged, judged_in, labels
 from conspectus.evaluation.pairs import criteria_of, plan
-from conspectus.evaluation.questions import digest_of, read_list
 from conspectus.evaluation.statistics import kappa
-from conspectus.evaluation.verdicts import Judged, labels
 from conspectus.runtime import path_of
 from conspectus.storage import manifests
 from conspectus.text.language import language_of
@@ -37,6 +34,8 @@ SAMPLE = 10
 """Questions that are rated by default, drawn by a seed: people tire."""
 CHOICES = {"1": 1, "2": 2, "tie": 0, "0": 0, "=": 0, "equal": 0, "none": 0, "neither": 0}
 """What a rater may choose, and which of the answers it prefers."""
+COLUMNS = tuple("export item question answer_1 answer_2 criterion description rater choice comment".split())
+"""Of the table for raters."""
 TIE, ALL_CRITERIA, MAJORITY = "tie", "all criteria", "majority of raters"
 RESAMPLES = 1000
 """Resamples of the questions for an interval."""
@@ -45,6 +44,9 @@ KAPPA_NOTE = (
     "0 where as many do as by chance; - where nobody varies. It is Cohen's of two raters and Fleiss' kappa of more. "
     "Intervals are over questions."
 )
+
+
+# Pairs to rate
 
 
 @dataclass(frozen=True)
@@ -103,11 +105,10 @@ def blinded(
     texts = tuple((one.question.text, one.first.text, one.second.text) for one in to_rate)
     described = {one.name: one.description for one in chosen}
     export = digest_of(str(seed), *described, *described.values(), *(text for row in texts for text in row))[:10]
+    ids = (digest_of(export, str(n))[:8] for n in range(len(to_rate)))
     items = tuple(
-        Item(
-            digest_of(export, str(n))[:8], one.question.id, one.first.condition, one.second.condition, read(*row)
-        )
-        for n, (one, row) in enumerate(zip(to_rate, texts, strict=True))
+        Item(id_, one.question.id, one.first.condition, one.second.condition, read(*row))
+        for id_, one, row in zip(ids, to_rate, texts, strict=True)
     )
     equal = len(planned.comparisons) - len(to_rate)
     return Blinded(Key(export, described, items), texts, equal, planned.omitted)
@@ -127,33 +128,18 @@ def page(pairs: Blinded, title: str) -> str:
 
 
 def table(pairs: Blinded) -> str:
-    """Return a table for raters: a row for each pair and criterion, whose choice and comment are to be filled in."""
+    """Return a table for raters: a row for each pair and criterion, whose choice and comment are to be filled in.
+
+    A cell that a spreadsheet would take for a formula gets an apostrophe.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        (
-            "export",
-            "item",
-            "question",
-            "answer_1",
-            "answer_2",
-            "criterion",
-            "description",
-            "rater",
-            "choice",
-            "comment",
-        )
-    )
+    writer.writerow(COLUMNS)
     for item, texts in zip(pairs.key.items, pairs.texts, strict=True):
         for name, description in pairs.key.criteria.items():
             cells = (pairs.key.export, item.id, *texts, name, description, "", "", "")
-            writer.writerow(_no_formula(cell) for cell in cells)
+            writer.writerow(f"'{cell}" if cell.startswith(tuple("=+-@\t\r")) else cell for cell in cells)
     return text.getvalue()
-
-
-def _no_formula(text: str) -> str:
-    """Return a cell that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 @dataclass(frozen=True)
@@ -181,6 +167,9 @@ def export_pairs(
     write_text(files.table, table(pairs))
     write_text(files.key, TypeAdapter(Key).dump_json(pairs.key, indent=1).decode() + "\n")
     return files
+
+
+# Ratings
 
 
 @dataclass(frozen=True)
@@ -218,9 +207,13 @@ def import_ratings(
     cannot be read, UsageError where it rates what the folder has no key of; then nothing is saved.
     """
     target = path_of(folder)
-    keys = [_key(path) for path in sorted((target / KEYS).glob("*.key.json"))]
-    if not keys:
+    paths = sorted((target / KEYS).glob("*.key.json"))
+    if not paths:
         raise UsageError(f"{target} has no key of blinded pairs: export them with conspectus eval people export")
+    try:
+        keys = [TypeAdapter(Key).validate_json(path.read_bytes()) for path in paths]
+    except ValidationError as error:
+        raise UsageError(f"a key in {target / KEYS} cannot be read ({error}); export once more") from None
     items = {item.id: item for key in keys for item in key.items}
     criteria = {name for key in keys for name in key.criteria}
     ratings: list[Rating] = []
@@ -231,15 +224,8 @@ def import_ratings(
             except UsageError as error:
                 raise UsageError(f"{file}, line {line}: {error}") from None
     with manifests.writing(target, "comparison"):
-        ratings_in(target).add_all(ratings)
+        ratings_in(target).add(*ratings)
     return dict(Counter(one.rater for one in ratings))
-
-
-def _key(path: Path) -> Key:
-    try:
-        return TypeAdapter(Key).validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise UsageError(f"the key {path} cannot be read ({error}); export once more") from None
 
 
 def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -272,14 +258,17 @@ def _rating(row: Mapping[str, str], items: Mapping[str, Item], criteria: Iterabl
 
 def ratings_now(folder: Path) -> list[Rating]:
     """Return the ratings of a folder that are of the answers that are in it now."""
-    answers, questions = answers_now(folder), questions_in(folder)
+    rows = list(ratings_in(folder).rows.values())
+    if not rows:
+        return []
+    answers = {key: answer.text for key, answer in answers_now(folder).items()}
+    texts = {question.id: question.text for question in read_list(folder)}
 
-    def is_current(row: Rating) -> bool:
+    def digest(row: Rating) -> str:
         first, second = answers.get((row.first, row.question)), answers.get((row.second, row.question))
-        question = questions.get(row.question)
-        return bool(first and second and question and row.read == read(question.text, first.text, second.text))
+        return read(texts.get(row.question, ""), first or "", second or "")
 
-    return [row for row in ratings_in(folder).rows.values() if is_current(row)]
+    return [row for row in rows if row.read == digest(row)]
 
 
 # Agreement
@@ -334,16 +323,25 @@ def agreements(ratings: Iterable[Rating], judged: Judged | None = None) -> list[
     raters with each other, then all of them.
     """
     by_rater: defaultdict[str, dict[Unit, str]] = defaultdict(dict)
+    votes: defaultdict[Unit, Counter[str]] = defaultdict(Counter)
     for row in ratings:
         low, high = sorted((row.first, row.second))
         unit = ((low, high), row.criterion, row.question)
-        by_rater[row.rater][unit] = _label((None, row.first, row.second)[row.winner], unit)
+        label = _label((None, row.first, row.second)[row.winner], unit)
+        by_rater[row.rater][unit] = label
+    for own in by_rater.values():
+        for unit, label in own.items():
+            votes[unit][label] += 1
     groups: list[Mapping[str, Labels]] = []
     if judged:
-        name = judged.judge or "judge"
         judge = {unit: _label(winner, unit) for unit, winner in labels(judged.sound).items()}
-        compared = {**by_rater, MAJORITY: _majority(by_rater.values())} if len(by_rater) > 1 else by_rater
-        groups += [{rater: own, name: judge} for rater, own in compared.items()]
+        compared: dict[str, Labels] = {**by_rater}
+        if len(by_rater) > 1:
+            compared[MAJORITY] = {
+                unit: next((label for label, n in counts.items() if 2 * n > counts.total()), TIE)
+                for unit, counts in votes.items()
+            }
+        groups += [{rater: own, judged.judge or "judge": judge} for rater, own in compared.items()]
     groups += [{one: by_rater[one], other: by_rater[other]} for one, other in combinations(by_rater, 2)]
     groups += [by_rater] if len(by_rater) > 2 else []
     return [row for group in groups for row in _agreement(group)]
@@ -361,29 +359,17 @@ def _label(winner: str | None, unit: Unit) -> str:
     return "first" if winner == pair[turned] else "second"
 
 
-def _majority(raters: Iterable[Labels]) -> dict[Unit, str]:
-    """Return the label that more than half of the raters of a unit gave it, else a tie."""
-    votes: defaultdict[Unit, Counter[str]] = defaultdict(Counter)
-    for own in raters:
-        for unit, label in own.items():
-            votes[unit][label] += 1
-    most = {unit: (counts.most_common(1)[0], counts.total()) for unit, counts in votes.items()}
-    return {unit: label if 2 * n > total else TIE for unit, ((label, n), total) in most.items()}
-
-
-def _agreement(raters: Mapping[str, Labels]) -> list[Agreement]:
-    """Return the agreement of raters by each criterion, and by all together where there are several."""
+def _agreement(raters: Mapping[str, Labels]) -> Iterator[Agreement]:
+    """Yield the agreement of raters by each criterion, and by all together where there are several."""
     first, *others = raters.values()
     shared = [unit for unit in first if all(unit in other for other in others)]
     criteria = list(dict.fromkeys(criterion for _, criterion, _ in shared))
-    agreements: list[Agreement] = []
     for name in [*criteria, *([ALL_CRITERIA] if len(criteria) > 1 else [])]:
         units = [unit for unit in shared if name in (ALL_CRITERIA, unit[1])]
         rows = [(unit[2], tuple(own[unit] for own in raters.values())) for unit in units]
         decided = [row for row in rows if TIE not in row[1]]
         figures = (bounded(share, rows), bounded(kappa, rows), len(decided), bounded(kappa, decided))
-        agreements.append(Agreement(tuple(raters), name, len(rows), *figures))
-    return agreements
+        yield Agreement(tuple(raters), name, len(rows), *figures)
 
 
 Rows = Sequence[tuple[str, tuple[str, ...]]]

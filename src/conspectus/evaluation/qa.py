@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 import re
@@ -10,22 +11,21 @@ import string
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from hashlib import sha256
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-import numpy as np
 from pydantic import TypeAdapter
 
-from conspectus import Index
 from conspectus.api.asking import IndexLike as IndexSource
 from conspectus.api.asking import viewed
 from conspectus.errors import UsageError
-from conspectus.evaluation.jsonl_table import AT_ONCE, JsonlTable, attempt, each
+from conspectus.evaluation.comparison import JsonlTable
+from conspectus.evaluation.conditions import digest
+from conspectus.evaluation.run import AT_ONCE, attempt, each
+from conspectus.evaluation.statistics import Measured
 from conspectus.messages import is_empty_answer
-from conspectus.models.base import Model
-from conspectus.models.rerankers import Reranker, open_reranker
+from conspectus.models.rerankers import open_reranker
 from conspectus.retrieval import METHODS, RANKINGS, rerank
 from conspectus.retrieval.base import extractive
 from conspectus.retrieval.model_wrappers import WithAnswerOptions
@@ -288,72 +288,6 @@ class Answered:
     error: str = ""
 
 
-@dataclass(frozen=True)
-class Scored:
-    """One method on all questions: means over those that it answered, and how many failed."""
-
-    method: str
-    means: Mapping[str, float]
-    questions: int
-    failures: Mapping[str, str]
-    """Why there is no answer, by the ids of the questions that failed."""
-    milliseconds: float
-    """The median, in CPU time; with a language model the time waited, many questions being in progress at once."""
-    usage: Usage = field(default=Usage())
-    """What the answers took of a language model in this run."""
-
-    @property
-    def failed(self) -> int:
-        """The number of questions that failed."""
-        return len(self.failures)
-
-    def as_row(self) -> dict[str, float]:
-        """Return the figures as they go into JSON."""
-        means = {name: round(value, 4) for name, value in self.means.items()}
-        return {**means, "queries": self.questions, "failed": self.failed, "ms": round(self.milliseconds, 2)}
-
-
-@dataclass(frozen=True)
-class _Asker:
-    """What answers questions."""
-
-    index: Index
-    model: Model
-    settings: Settings
-    reranker: Reranker | None
-
-    @property
-    def made_with(self) -> str:
-        """What must be the same for a saved answer to count: the index, the model and the settings."""
-        values = [self.index.snapshot, self.model.name, self.settings.model_dump(mode="json")]
-        return sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
-
-    async def answer(self, asked: QaQuestion, method: str) -> Answered:
-        """Return the answer to a question by a method, or that a call of it failed."""
-        clock = time.perf_counter if self.model.generative else time.process_time
-        began = clock()
-        model = WithAnswerOptions(self.model, asked.text, self.settings.answer, self.index.languages)
-        reranker = self.reranker if method in RANKINGS else None
-        answer, error = await attempt(
-            rerank.answer_reranked(METHODS[method], asked.text, self.index, model, self.settings, reranker)
-        )
-        short = short_of(answer) if answer else ()
-        milliseconds = round((clock() - began) * 1000, 3)
-        return Answered(method, asked.id, asked.text, short, milliseconds, self.made_with, error)
-
-    async def answer_all(
-        self, asked: Sequence[QaQuestion], method: str, table: JsonlTable[Answered]
-    ) -> list[Answered]:
-        """Return the answers to questions, those that are saved and new ones."""
-
-        async def work(one: QaQuestion) -> None:
-            table.add(await self.answer(one, method))
-
-        left = [one for one in asked if not table.done((method, one.id, one.text), self.made_with)]
-        await each(left, work, at_once=AT_ONCE if self.model.generative else 1)
-        return [table.rows[method, one.id, one.text] for one in asked]
-
-
 def short_of(answer: Answer) -> tuple[str, ...]:
     """Return the short answers of an answer; its text where the method gives none."""
     if answer.short or is_empty_answer(answer.text):
@@ -361,15 +295,13 @@ def short_of(answer: Answer) -> tuple[str, ...]:
     return (_MARKERS.sub("", answer.text).strip(),)
 
 
-def _scored(method: str, asked: Sequence[QaQuestion], answered: Sequence[Answered], score: Score) -> Scored:
+def _measured(method: str, asked: Sequence[QaQuestion], answered: Sequence[Answered], score: Score) -> Measured:
     good = [(one, row) for one, row in zip(asked, answered, strict=True) if not row.error]
     scores = [score(row.short, one) for one, row in good]
     names = dict.fromkeys(name for values in scores for name in values)
     columns = {name: [values[name] for values in scores if name in values] for name in names}
-    means = {name: float(np.mean(column)) for name, column in columns.items()}
-    milliseconds = float(np.median([row.milliseconds for _, row in good])) if good else 0.0
     failures = {row.id: row.error for row in answered if row.error}
-    return Scored(method, means, len(asked), failures, milliseconds)
+    return Measured(method, columns, [row.milliseconds for _, row in good], failures)
 
 
 @public
@@ -378,7 +310,7 @@ def evaluate_answers(
     index: IndexSource = DEFAULT_FOLDER,
     methods: Sequence[str] = ("walk",),
     **options: Unpack[QaOptions],
-) -> list[Scored]:
+) -> list[Measured]:
     """Answer the questions of a file by each method, and measure the answers.
 
     Failures are counted and have no score. Indexes are those of `ask`, and so are their models where none is named.
@@ -393,26 +325,41 @@ def evaluate_answers(
     score = named(SCORES, options.get("kind", "qa"))
     for method in methods:
         view.check(named(METHODS, method).needs)
-    opened, run = view.index, run_of(options, view.built)
-    chosen, model = _with_short_answers(run.settings), run.model
-    path = options.get("answers")
+    index_, run = view.index, run_of(options, view.built)
+    chosen, path = _with_short_answers(run.settings), options.get("answers")
     table = JsonlTable(Path(path) if path else None, Answered, lambda row: (row.method, row.id, row.question))
 
-    async def work() -> list[Scored]:
+    async def work() -> list[Measured]:
         async with (
-            run.session(opened.folder, chosen) as session,
-            open_reranker(chosen, opened.folder, model=model, session=session) as reranker,
+            run.session(index_.folder, chosen) as session,
+            open_reranker(chosen, index_.folder, model=run.model, session=session) as reranker,
         ):
-            asker = _Asker(opened, model or (session.model if session else extractive(opened)), chosen, reranker)
+            model = run.model or (session.model if session else extractive(index_))
+            made_with = digest([index_.snapshot, model.name, chosen.model_dump(mode="json")])
+            clock = time.perf_counter if model.generative else time.process_time
+            at_once = AT_ONCE if model.generative else 1
+
+            async def ask(method: str, one: QaQuestion) -> None:
+                began = clock()
+                styled = WithAnswerOptions(model, one.text, chosen.answer, index_.languages)
+                ranker = reranker if method in RANKINGS else None
+                answer, error = await attempt(
+                    rerank.answer_reranked(METHODS[method], one.text, index_, styled, chosen, ranker)
+                )
+                short = short_of(answer) if answer else ()
+                took = round((clock() - began) * 1000, 3)
+                table.add(Answered(method, one.id, one.text, short, took, made_with, error))
 
             def used() -> Usage:
                 return session.total if session else reranker.usage if reranker else Usage()
 
-            results: list[Scored] = []
+            results: list[Measured] = []
             for method in methods:
                 before = used()
-                scored = _scored(method, asked, await asker.answer_all(asked, method, table), score)
-                results.append(replace(scored, usage=used() - before))
+                remaining = [one for one in asked if not table.done((method, one.id, one.text), made_with)]
+                await each(remaining, functools.partial(ask, method), at_once=at_once)
+                rows = [table.rows[method, one.id, one.text] for one in asked]
+                results.append(replace(_measured(method, asked, rows, score), usage=used() - before))
             return results
 
     return run_sync(work())

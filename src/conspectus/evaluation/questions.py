@@ -1,177 +1,38 @@
-"""Questions of a comparison, from a list or written by a model from a description of the corpus (GraphRAG §3.2)."""
+"""Questions of a comparison that a model writes from a description of the corpus alone (GraphRAG §3.2, Algorithm 1)."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import sys
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import asdict, astuple, dataclass, field, replace
-from hashlib import sha256
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, ValidationError, model_validator
-
-from conspectus.errors import DocumentError, ModelError, UsageError
-from conspectus.evaluation import run
-from conspectus.evaluation.jsonl_table import Question, answers_in
-from conspectus.indexing.estimate import Estimate
+from conspectus.errors import ModelError, UsageError
+from conspectus.evaluation.comparison import (
+    COMPARISON,
+    Question,
+    Source,
+    answers_in,
+    id_of,
+    normalised,
+    once,
+    questions_of,
+    write_list,
+)
+from conspectus.evaluation.run import Step, StepFunction
+from conspectus.evaluation.statistics import Figures
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model, Tick, no_tick
-from conspectus.models.llm.model import Session
-from conspectus.readers import list_generated
-from conspectus.rows import Usage, content_id
-from conspectus.runtime import Given, path_of, resolved
-from conspectus.settings import Settings
+from conspectus.runtime import Options, path_of, run_of
 from conspectus.tasks import GlobalQuestions, Persona, Personas, Task, UserTasks
 from conspectus.text.language import language_of
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 T = TypeVar("T")
-COMPARISON = "comparison"
-"""The folder of a comparison where none is named."""
-Source = str | Path | Sequence[Question]
-"""A file of questions, the folder of a comparison, or the questions."""
-FILE, TABLE = "questions.json", "questions.csv"
-COLUMNS = ("question_id", "question_text", "persona", "task")
-"""Of the table that is written."""
 ROUNDS = 4
 """Times that the same is asked for: once, and again for what duplicates took."""
-
-
-# Lists
-
-
-class _Row(BaseModel, coerce_numbers_to_str=True):
-    """A row of a list of questions, with the names that lists have for its fields."""
-
-    text: str = Field(validation_alias=AliasChoices("question_text", "question", "text"))
-    id: str | None = Field(None, validation_alias=AliasChoices("question_id", "id", "_id"))
-    persona: str | None = None
-    task: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_text(cls, value: Any) -> Any:
-        return {"text": value} if isinstance(value, str) else value
-
-    def question(self) -> Question:
-        text, id_, persona, task = (
-            " ".join((value or "").split()) for value in (self.text, self.id, self.persona, self.task)
-        )
-        return Question(id_ or id_of(text), text, persona, task)
-
-
-_ROWS = TypeAdapter(list[_Row])
-
-
-def questions_of(source: Source) -> list[Question]:
-    """Return the questions of a file or folder, or those given."""
-    return read_list(Path(source)) if isinstance(source, str | Path) else list(source)
-
-
-def read_list(source: Path) -> list[Question]:
-    """Return the questions of a file, `-` for standard input, or those of a comparison's folder.
-
-    The suffix says what a file is: in a .csv table they are in the column `question_text` or `question`, with
-    `question_id` (or `id`), `persona` and `task` where it has them; a .json holds a list of texts or of objects with
-    such fields; anything else has one on each line. Empty ones are left out. One without an id gets one of its text.
-
-    Raises DocumentError where it cannot be read or holds none.
-    """
-    file = source / FILE if source.is_dir() else source
-    try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
-        match file.suffix.lower():
-            case ".csv":
-                rows = _ROWS.validate_python(list(csv.DictReader(io.StringIO(text, newline=""))))
-            case ".json":
-                rows = _ROWS.validate_json(text)
-            case _:
-                rows = _ROWS.validate_python(text.splitlines())
-    except OSError as error:
-        raise DocumentError(f"the questions {file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DocumentError(f"the questions {file} are not UTF-8 (byte {error.start})") from None
-    except (csv.Error, ValidationError) as error:
-        reason = error if isinstance(error, csv.Error) else error.errors()[0]["msg"]
-        raise DocumentError(
-            f"the questions {file} cannot be read ({reason}): give a table with a column question_text or question, a "
-            "JSON list of texts or of objects with a field question, or a text with one question on each line"
-        ) from None
-    questions = [question for row in rows if (question := row.question()).text]
-    if not questions:
-        raise DocumentError(f"there is no question in {file}")
-    return questions
-
-
-def id_of(text: str) -> str:
-    """Return the id of a question that was given none."""
-    return content_id("question", text)[:12]
-
-
-def normalised(text: str) -> str:
-    """Return what all spellings of one question have in common: its letters and digits, in lower case."""
-    return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
-
-
-def once(questions: Sequence[Question]) -> list[Question]:
-    """Return each question once, the first of those whose texts differ in nothing but case and marks.
-
-    Raises UsageError where two questions that differ have one id.
-    """
-    texts: dict[str, Question] = {}
-    for question in questions:
-        texts.setdefault(normalised(question.text), question)
-    ids: dict[str, Question] = {}
-    for question in texts.values():
-        if (other := ids.setdefault(question.id, question)) is not question:
-            raise UsageError(f"two questions have the id {question.id}: {other.text!r} and {question.text!r}")
-    return list(texts.values())
-
-
-def write_list(questions: Sequence[Question], folder: Path) -> None:
-    """Write the questions of a comparison into its folder, as `questions.json` and `questions.csv`."""
-    table = io.StringIO()
-    csv.writer(table, lineterminator="\n").writerows([COLUMNS, *map(astuple, questions)])
-    listed = json.dumps([asdict(question) for question in questions], ensure_ascii=False, indent=1) + "\n"
-    folder.mkdir(parents=True, exist_ok=True)
-    list_generated(folder, [FILE, TABLE])
-    for name, text in ((FILE, listed), (TABLE, table.getvalue())):
-        new = folder / f".{name}.new"
-        new.write_text(text, encoding="utf-8")
-        new.replace(folder / name)
-
-
-def drawn(questions: Sequence[Question], seed: int = 0) -> list[Question]:
-    """Return questions in an order drawn by a seed: each one's position depends on its id alone.
-
-    So the first N are the same sample whoever draws it, and a larger sample contains a smaller one.
-    """
-    return sorted(questions, key=lambda question: digest_of(str(seed), question.id))
-
-
-def digest_of(*parts: str) -> str:
-    """Return 16 hexadecimal digits that depend on some texts and their order."""
-    return sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def joined(questions: Sequence[Question], folder: Path) -> list[Question]:
-    """Return the questions of a comparison's folder and those of a list that it lacks, in their order.
-
-    Raises UsageError where the folder has another question of the same id.
-    """
-    by_id = {question.id: question for question in (read_list(folder) if (folder / FILE).exists() else ())}
-    for question in questions:
-        other = by_id.setdefault(question.id, question)
-        if other.text != question.text:
-            detail = f"the question {question.id} reads {other.text!r}, and here {question.text!r}"
-            raise UsageError(f"{folder} is a comparison of other questions ({detail}); name another folder")
-    return list(by_id.values())
-
-
-# Questions that a model writes (GraphRAG Algorithm 1)
 
 
 @dataclass(frozen=True)
@@ -187,24 +48,20 @@ PAPER_COUNTS = QuestionCounts()
 
 
 @dataclass(frozen=True)
-class QuestionList:
+class QuestionList(Figures):
     """Questions in the order of their personas and tasks, and what there is to say of how they came about."""
 
     questions: tuple[Question, ...]
     notices: tuple[str, ...] = ()
     failed: int = 0
     """Lists of tasks or questions that a failure of the model left short."""
-    usage: Usage = run.NO_USAGE
-
-
-Known = tuple[str, ...]
 
 
 @dataclass
 class _Wanted(Generic[T]):
     """A list to be filled with `size` items that differ; `task` asks for so many beside those that are known."""
 
-    task: Callable[[int, Known, int], Task[tuple[T, ...]]]
+    task: Callable[[int, tuple[str, ...], int], Task[tuple[T, ...]]]
     size: int
     items: dict[str, T] = field(default_factory=dict[str, T])
     """By name."""
@@ -214,17 +71,6 @@ class _Wanted(Generic[T]):
     @property
     def missing(self) -> int:
         return self.size - len(self.items)
-
-    def take(self, items: Iterable[T], seen: set[str]) -> None:
-        """Take the items that nobody has seen, as far as there is room."""
-        for item in items:
-            name = item.name if isinstance(item, Persona) else str(item)
-            key = normalised(name)
-            if key in seen:
-                self.repeated.append(name)
-            elif key and self.missing:
-                seen.add(key)
-                self.items[name] = item
 
 
 @dataclass
@@ -242,17 +88,23 @@ class _Writer:
         Raises the first failure where there is nothing in any of them.
         """
         shared: set[str] = set()
-        seen = [set[str]() if apart else shared for _ in lists]
+        seen = {id(one): set[str]() if apart else shared for one in lists}
         for round in range(ROUNDS):
-            short = [n for n, one in enumerate(lists) if one.missing and one.error is None]
-            tasks = [lists[n].task(lists[n].missing, (*lists[n].items, *lists[n].repeated), round) for n in short]
-            for n, reply in zip(
-                short, await self.model.perform_all(tasks, no_tick if round else self.tick), strict=True
-            ):
+            short = [one for one in lists if one.missing and one.error is None]
+            tasks = [one.task(one.missing, (*one.items, *one.repeated), round) for one in short]
+            replies = await self.model.perform_all(tasks, no_tick if round else self.tick)
+            for one, reply in zip(short, replies, strict=True):
                 if isinstance(reply, ModelError):
-                    lists[n].error = reply
-                else:
-                    lists[n].take(reply, seen[n])
+                    one.error = reply
+                    continue
+                for item in reply:
+                    name = item.name if isinstance(item, Persona) else str(item)
+                    key = normalised(name)
+                    if key in seen[id(one)]:
+                        one.repeated.append(name)
+                    elif key and one.missing:
+                        seen[id(one)].add(key)
+                        one.items[name] = item
         failures = [one.error for one in lists if one.error is not None]
         if failures and not any(one.items for one in lists):
             raise failures[0]
@@ -260,10 +112,8 @@ class _Writer:
         if failures:
             self.notices.append(f"{len(failures)} of {len(lists)} lists of {what} are not whole: {failures[0]}")
         if missing := sum(one.missing for one in lists if one.error is None):
-            total = sum(one.size for one in lists)
-            self.notices.append(
-                f"{missing} of {total} {what} are missing: the model repeats itself, {ROUNDS} times"
-            )
+            wanted = f"{sum(one.size for one in lists)} {what}"
+            self.notices.append(f"{missing} of {wanted} are missing: the model repeats itself, {ROUNDS} times")
 
 
 async def make_questions(
@@ -282,13 +132,13 @@ async def make_questions(
     writer = _Writer(model, tick)
 
     def tasks_of(who: Persona) -> _Wanted[str]:
-        def task(n: int, known: Known, sample: int) -> UserTasks:
+        def task(n: int, known: tuple[str, ...], sample: int) -> UserTasks:
             return UserTasks(description, who, n, known, language=language, sample=sample)
 
         return _Wanted(task, counts.tasks)
 
     def questions_for(who: Persona, what: str) -> _Wanted[str]:
-        def task(n: int, known: Known, sample: int) -> GlobalQuestions:
+        def task(n: int, known: tuple[str, ...], sample: int) -> GlobalQuestions:
             return GlobalQuestions(description, who, what, n, known, language=language, sample=sample)
 
         return _Wanted(task, counts.questions)
@@ -309,52 +159,62 @@ async def make_questions(
     return QuestionList(questions, tuple(writer.notices), writer.failed)
 
 
-# The API
+class QuestionOptions(Options, total=False):
+    """What is written.
+
+    counts: how many personas, tasks and questions; 5 of each if left out.
+    progress: is told what is done.
+    """
+
+    counts: QuestionCounts
+    progress: Progress | None
 
 
+class QuestionStep(Step[QuestionCounts, QuestionList]):
+    """All questions, which are one piece: each is written with those before it in view."""
+
+    lock = ""
+    folder: Path
+
+    def __init__(self, description: str, folder: Path, options: QuestionOptions) -> None:
+        """Raise UsageError without a language model."""
+        super().__init__(folder, run_of(options), options.get("progress"))
+        if not self.generative:
+            raise UsageError(
+                "questions are written by a language model: name one with model=NAME, or bring your own"
+            )
+        self.description = description
+        self.pieces = self.remaining = (options.get("counts", PAPER_COUNTS),)
+        self.made = QuestionList(())
+
+    async def work(self, piece: QuestionCounts, model: Model) -> QuestionList:
+        return await make_questions(self.description, model, piece)
+
+    async def do(self, piece: QuestionCounts, model: Model) -> None:
+        count = 1 + piece.users + piece.users * piece.tasks
+        tick = self.progress.stage("questions", count) if self.progress else no_tick
+        self.save(piece, await make_questions(self.description, model, piece, tick), "")
+
+    def save(self, piece: QuestionCounts, result: QuestionList, error: str) -> None:
+        self.made = result
+        self.notices += result.notices
+        save_questions(result.questions, self.folder)
+        if result.failed:
+            self.errors["a list of tasks or questions is not whole"] = result.failed
+
+    def value(self) -> QuestionList:
+        return self.made
+
+
+@StepFunction
 def generate_questions(
-    description: str,
-    folder: str | Path = COMPARISON,
-    *,
-    counts: QuestionCounts = PAPER_COUNTS,
-    settings: Given = None,
-    model: Model | None = None,
-    progress: Progress | None = None,
-) -> QuestionList:
+    description: str, folder: str | Path = COMPARISON, **options: Unpack[QuestionOptions]
+) -> QuestionStep:
     """Have a model write questions on a corpus from its description alone, into a folder (GraphRAG §3.2).
 
     Raises UsageError without a language model, and where the folder has answers to other questions.
     """
-    chosen, target = resolved(settings), path_of(folder)
-    if chosen.model == "extractive" and model is None:
-        raise UsageError("questions are written by a language model: name one with model=NAME, or bring your own")
-    tick = run.tick_of(progress, "questions", 1 + counts.users + counts.users * counts.tasks)
-
-    async def work(performer: Model | None, _: Session | None) -> QuestionList:
-        assert performer is not None
-        return await make_questions(description, performer, counts, tick)
-
-    result = run.perform(chosen, target, model, _cost(description, counts, chosen), work, lock="")
-    made = result.value
-    save_questions(made.questions, target)
-    return replace(made, notices=(*made.notices, *result.notices), usage=result.usage)
-
-
-def preview_questions(
-    description: str, *, counts: QuestionCounts = PAPER_COUNTS, settings: Given = None
-) -> Estimate:
-    """Return what `generate_questions` would ask of the model that the settings name; no model is asked."""
-    chosen = resolved(settings)
-    return run.preview(chosen, None, _cost(description, counts, chosen)) or Estimate(())
-
-
-def _cost(
-    description: str, counts: QuestionCounts, settings: Settings
-) -> Callable[[Session], Coroutine[Any, Any, Estimate]]:
-    def work(counts: QuestionCounts, model: Model) -> Coroutine[Any, Any, QuestionList]:
-        return make_questions(description, model, counts)
-
-    return lambda session: run.estimate([counts], work, session, settings)
+    return QuestionStep(description, path_of(folder), options)
 
 
 def list_questions(source: Source, folder: str | Path = COMPARISON) -> QuestionList:
@@ -362,15 +222,15 @@ def list_questions(source: Source, folder: str | Path = COMPARISON) -> QuestionL
     given = questions_of(source)
     questions = tuple(once(given))
     save_questions(questions, path_of(folder))
-    twice = len(given) - len(questions)
-    notice = f"{twice:,} of {len(given):,} questions came twice and are listed once"
-    return QuestionList(questions, (notice,) if twice else ())
+    duplicates = len(given) - len(questions)
+    notice = f"{duplicates:,} of {len(given):,} questions came twice and are listed once"
+    return QuestionList(questions, (notice,) if duplicates else ())
 
 
 def save_questions(questions: Sequence[Question], folder: Path) -> None:
     """Write the questions of a comparison, in place of others where those have no answers yet."""
     ids = {question.id for question in questions}
     answered = {row.question for row in answers_in(folder).rows.values()}
-    if answered - ids:
-        raise UsageError(f"{folder} has answers to {len(answered - ids)} other questions: name another folder")
+    if other := answered - ids:
+        raise UsageError(f"{folder} has answers to {len(other)} other questions: name another folder")
     write_list(questions, folder)

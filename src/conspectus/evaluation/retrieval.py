@@ -11,12 +11,11 @@ from functools import partial
 from math import log2
 from pathlib import Path
 
-import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from conspectus import Index
 from conspectus.errors import IndexMissing, UsageError
-from conspectus.evaluation.statistics import Interval, bootstrap, paired_difference
+from conspectus.evaluation.statistics import Measured
 from conspectus.indexing.embed import with_vectors
 from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
@@ -152,34 +151,6 @@ def _measures(ks: Sequence[int]) -> dict[str, Callable[[Sequence[str], Relevant]
     recalls = {f"R@{k}": partial(recall, k=k) for k in sorted({*RECALLS, *ks})}
     alls = {f"all@{k}": partial(all_retrieved, k=k) for k in ALLS}
     return {**recalls, **alls, "MRR": reciprocal_rank, f"nDCG@{DEPTH}": partial(ndcg, k=DEPTH)}
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One method on every question: its measures question by question, and CPU milliseconds."""
-
-    method: str
-    values: Mapping[str, Sequence[float]]
-    milliseconds: Sequence[float]
-
-    @property
-    def queries(self) -> int:
-        """The number of questions."""
-        return len(self.milliseconds)
-
-    def interval(self, measure: str) -> Interval:
-        """Return the mean of a measure and its 95 % interval."""
-        return bootstrap(self.values[measure])
-
-    def over(self, other: Measured, measure: str) -> Interval:
-        """Return by how much it is better than another method, with the 95 % interval of that."""
-        return paired_difference(self.values[measure], other.values[measure])
-
-    def as_row(self) -> dict[str, float]:
-        """Return the means as they go into JSON; `ms` is the median of CPU milliseconds a question."""
-        means = {name: round(float(np.mean(values)), 4) for name, values in self.values.items()}
-        median, late = (round(float(np.percentile(self.milliseconds, p)), 2) for p in (50, 95))
-        return {**means, "queries": self.queries, "ms": median, "ms_p95": late}
 
 
 @public

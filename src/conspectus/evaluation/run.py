@@ -1,37 +1,233 @@
 """How a step of an evaluation runs: estimate it, check the budget, lock the folder, work, say what it took.
 
-An estimate does the work itself on some of the pieces, with a stand-in for the language model that renders and counts
-each prompt and sends none. What depends on replies is a range.
+A `Step` is pieces of work with a model, each of which is saved as soon as it is done, so that the same call goes on
+from there. An estimate does the work itself on some of the pieces, with a stand-in for the language model that renders
+and counts each prompt and sends none. What depends on replies is a range.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+import functools
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 from conspectus import tasks
-from conspectus.errors import ModelError, NotSupported
+from conspectus.errors import CallFailed, ModelError, NotSupported, UsageError
 from conspectus.indexing.estimate import Estimate, Estimator, Range, check_budget, exactly
 from conspectus.indexing.pipeline import Progress
-from conspectus.models.base import Model, Tick, no_tick
+from conspectus.models.base import Model, Tick, no_tick, together
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.cache import FILE_NAME
 from conspectus.models.llm.model import Session, open_session
 from conspectus.models.llm.wire import prompt_tokens
-from conspectus.rows import Usage
-from conspectus.runtime import run_sync, session_for
+from conspectus.rows import Usage, content_id
+from conspectus.runtime import Run, public, run_sync
 from conspectus.settings import Settings
 from conspectus.storage import manifests
 
+P = ParamSpec("P")
 R = TypeVar("R")
 Piece = TypeVar("Piece")
 Value = TypeVar("Value")
+Value_co = TypeVar("Value_co", covariant=True)
 NO_USAGE = Usage()
+AT_ONCE = 50
+"""Pieces of work in progress: enough to fill every connection of a model, which limits its calls itself."""
 SAMPLED = 200
 """Pieces of work whose prompts an estimate renders: enough for a mean within a few percent, in a second or two."""
+
+
+# Steps
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a run would do: `total` pieces of work, of which `remaining` have no result yet, and what these would
+    take.
+    """
+
+    total: int
+    remaining: int
+    estimate: Estimate | None = None
+    """None where no language model is asked."""
+
+
+@dataclass(frozen=True)
+class Result(Generic[Value_co]):
+    """The result of a run, what it took of a language model, what the replies lacked, and what failed how often."""
+
+    value: Value_co
+    usage: Usage = NO_USAGE
+    notices: tuple[str, ...] = ()
+    errors: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+class Runs(Protocol[Value_co]):
+    """What a `StepFunction` runs."""
+
+    def preview(self) -> Preview: ...
+
+    def perform(self) -> Result[Value_co]: ...
+
+
+class Step(ABC, Generic[Piece, Value]):
+    """Pieces of work with a model, those that have no result yet (`remaining`), and what their results amount to."""
+
+    stage = ""
+    """Its name in the display of progress."""
+    lock = "comparison"
+    """What the folder is locked as against other processes; empty where nothing is written there."""
+    rules: tuple[str, ...] = ()
+    """What to know about results that were found without a language model."""
+    sampled = SAMPLED
+    """Pieces that an estimate tries."""
+
+    def __init__(self, folder: Path | None, run: Run, progress: Progress | None) -> None:
+        self.folder, self.run, self.settings, self.model = folder, run, run.settings, run.model
+        self.progress = progress
+        self.pieces: Sequence[Piece] = ()
+        self.remaining: Sequence[Piece] = ()
+        self.notices: list[str] = []
+        self.errors = Counter[str]()
+
+    @property
+    def generative(self) -> bool:
+        """Whether a language model does the work."""
+        return self.model.generative if self.model else self.settings.model != "extractive"
+
+    @property
+    def at_once(self) -> int:
+        """Pieces of work in progress: twice the calls, so that one waits wherever a call ends."""
+        return 2 * self.settings.llm.concurrency
+
+    @abstractmethod
+    async def work(self, piece: Piece, model: Model) -> Any:
+        """Do the work on a piece; an estimate does it with a stand-in for the model."""
+
+    @abstractmethod
+    def save(self, piece: Piece, result: Any, error: str) -> None:
+        """Save the result of a piece, or (None) why there is none."""
+
+    @abstractmethod
+    def value(self) -> Value:
+        """Return what all results amount to, when the work is done."""
+
+    def extractive(self) -> Model:
+        """Return the model where no language model is named."""
+        return ExtractiveModel()
+
+    async def begin(self, session: Session | None, model: Model) -> None:
+        """Prepare the work on the first piece."""
+
+    async def do(self, piece: Piece, model: Model) -> None:
+        """Do the work on a piece and save what comes of it."""
+        result, error = await attempt(self.work(piece, model))
+        self.errors.update([error] if error else [])
+        self.save(piece, result, error)
+
+    async def cost(self, session: Session) -> Estimate:
+        """Return what the remaining work will take."""
+        return await estimate(self.remaining, self.work, session, self.settings, self.extractive(), self.sampled)
+
+    def preview(self) -> Preview:
+        """Return what the run would do and take; no model is asked."""
+        cost = None if self.model else preview(self.settings, self.folder, self.cost)
+        return Preview(len(self.pieces), len(self.remaining), cost)
+
+    def perform(self) -> Result[Value]:
+        """Do the remaining work.
+
+        A budget is checked before the first call. Raises BudgetReached, IndexBusy where another process writes into the
+        folder, and ModelError, when what is in progress has ended, where nothing more can be asked.
+        """
+
+        async def perform() -> Result[Value]:
+            async with self.run.session(self.folder, self.settings) as session:
+                if session and session.sender.budget.limited:
+                    check_budget(await self.cost(session), session.sender.budget)
+                model = self.model or (session.model if session else self.extractive())
+                lock = manifests.writing(self.folder, self.lock) if self.folder and self.lock else nullcontext()
+                with lock:
+                    await self.begin(session, model)
+                    count = len(self.remaining)
+                    tick = self.progress.stage(self.stage, count) if self.progress and self.stage else no_tick
+                    await each(self.remaining, lambda piece: self.do(piece, model), tick, self.at_once)
+                    value = self.value()
+                rules = () if self.generative else self.rules
+                notices = (*rules, *self.notices, *(session.notices if session else ()))
+                return Result(value, session.total if session else NO_USAGE, notices, dict(self.errors))
+
+        return run_sync(perform())
+
+
+class StepFunction(Generic[P, Value]):
+    """A public function that runs a step; `preview`, with the same arguments, returns what that would do and take."""
+
+    def __init__(self, plan: Callable[P, Runs[Value]]) -> None:
+        @functools.wraps(plan)
+        def perform(*args: P.args, **kwargs: P.kwargs) -> Result[Value]:
+            return plan(*args, **kwargs).perform()
+
+        @functools.wraps(plan)
+        def preview(*args: P.args, **kwargs: P.kwargs) -> Preview:
+            return plan(*args, **kwargs).preview()
+
+        self._perform = public(perform)
+        self.preview = public(preview)
+        functools.update_wrapper(self, self._perform)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result[Value]:
+        return self._perform(*args, **kwargs)
+
+
+async def each(
+    pieces: Iterable[Piece],
+    work: Callable[[Piece], Awaitable[None]],
+    tick: Tick = no_tick,
+    at_once: int = AT_ONCE,
+) -> None:
+    """Do the work on each piece, the first ones first.
+
+    A ModelError that ends all calls, or a UsageError, lets what is in progress end, begins nothing new and is raised.
+    """
+    waiting = list(pieces)[::-1]
+
+    async def worker() -> None:
+        while waiting:
+            piece = waiting.pop()
+            try:
+                await work(piece)
+            except (ModelError, UsageError):
+                waiting.clear()
+                raise
+            tick()
+
+    await together(worker() for _ in range(min(at_once, len(waiting))))
+
+
+async def attempt(work: Awaitable[R]) -> tuple[R | None, str]:
+    """Return the result of work on one piece, or None and why a call of it failed."""
+    try:
+        return await work, ""
+    except CallFailed as failure:
+        return None, str(failure) or type(failure).__name__
+
+
+def model_names(settings: Settings, *tasks: str) -> str:
+    """Return the names of the models that perform some tasks, with a digest of the user's own prompts for them."""
+    names = ", ".join(dict.fromkeys(settings.llm.tasks.get(task, settings.model) for task in tasks))
+    folder = Path(settings.llm.prompts) if settings.llm.prompts else None
+    own = sorted(path for task in tasks for path in folder.rglob(f"{task}.md")) if folder else []
+    return f"{names}#{content_id(*(path.read_text(encoding='utf-8') for path in own))[:8]}" if own else names
+
+
+# Estimates
+
 Assumed = Callable[[Any], Any]
 """Makes the reply to a task that an estimate assumes."""
 USUAL = Range(20, 600)
@@ -72,59 +268,29 @@ def _new(task: Any) -> range:
     return range(len(task.known) + 1, len(task.known) + task.count + 1)
 
 
-@dataclass(frozen=True)
-class Preview:
-    """What a run would do: `total` pieces of work, of which `left` have no result yet, and what these would take."""
-
-    total: int
-    left: int
-    estimate: Estimate | None = None
-    """None where no language model is asked."""
-
-
-@dataclass(frozen=True)
-class Result(Generic[Value]):
-    """The result of a run, what it took of a language model, and what the replies lacked, a line each."""
-
-    value: Value
-    usage: Usage = NO_USAGE
-    notices: tuple[str, ...] = ()
-
-
-@dataclass
-class _Prompts:
-    """The prompts of one task: how many, their tokens, and the items that they ask for."""
-
-    calls: int = 0
-    tokens: int = 0
-    items: int = 0
-
-
-@dataclass
 class StandIn:
     """A model that counts the prompts of a language model, except those whose replies are cached.
 
     It replies as the extractive model does, or as a language model that finds something everywhere.
     """
 
-    session: Session
-    extractive: Model
-    prompts: dict[str, _Prompts] = field(default_factory=dict[str, _Prompts])
-    generative: bool = True
+    generative = True
 
-    def __post_init__(self) -> None:
-        self.name = self.session.model.name
+    def __init__(self, session: Session, extractive: Model) -> None:
+        self.name = session.model.name
+        self.session, self.extractive = session, extractive
+        self.calls, self.tokens, self.items = Counter[str](), Counter[str](), Counter[str]()
 
     async def perform(self, task: tasks.Task[R]) -> R:
         asked: Any = task
+        name = type(task).__name__
         without_answers = replace(asked, answers=()) if isinstance(asked, tasks.ReduceAnswer) else asked
         request = self.session.model.request(without_answers)
-        if self.session.sender.peek(request) is None:
-            counted = self.prompts.setdefault(type(task).__name__, _Prompts())
-            counted.calls += 1
-            counted.tokens += prompt_tokens(request)
-            counted.items += getattr(task, "count", 1)
-        _, assumed = REPLIES.get(type(task).__name__, (USUAL, None))
+        if not self.session.sender.has(request):
+            self.calls[name] += 1
+            self.tokens[name] += prompt_tokens(request)
+            self.items[name] += getattr(task, "count", 1)
+        _, assumed = REPLIES.get(name, (USUAL, None))
         reply: Any = assumed(task) if assumed else await self.extractive.perform(asked)
         if isinstance(reply, tasks.PartialAnswer):
             reply = replace(reply, score=max(1, reply.score))
@@ -142,13 +308,13 @@ async def estimate(
     work: Callable[[Piece, Model], Awaitable[Any]],
     session: Session,
     settings: Settings,
-    extractive: Model | None = None,
+    extractive: Model,
     sampled: int = SAMPLED,
 ) -> Estimate:
     """Return what work on all pieces would take, by what it takes on `sampled` of them, spread evenly."""
     step = max(1, len(pieces) // sampled)
     sample = pieces[::step][:sampled]
-    stand_in = StandIn(session, extractive or ExtractiveModel())
+    stand_in = StandIn(session, extractive)
     for piece in sample:
         await work(piece, stand_in)
     estimator = Estimator(session.model, session.sender, settings)
@@ -156,26 +322,20 @@ async def estimate(
     rows = [
         estimator.row(
             task,
-            exactly(round(counted.calls * scale)),
-            _prompts(task, counted, scale, settings),
-            REPLIES.get(task, (USUAL, None))[0].times(exactly(counted.items * scale)),
+            exactly(round(calls * scale)),
+            _prompts(task, round(stand_in.tokens[task] * scale), round(calls * scale), settings),
+            REPLIES.get(task, (USUAL, None))[0].times(exactly(stand_in.items[task] * scale)),
         )
-        for task, counted in stand_in.prompts.items()
+        for task, calls in stand_in.calls.items()
     ]
     return Estimate(tuple(rows))
 
 
-def _prompts(task: str, counted: _Prompts, scale: float, settings: Settings) -> Range:
+def _prompts(task: str, tokens: int, calls: int, settings: Settings) -> Range:
     """Return the tokens of all prompts of a task; a reduce step also reads partial answers, as many as fit."""
-    tokens, calls = round(counted.tokens * scale), round(counted.calls * scale)
     if task != "ReduceAnswer":
         return exactly(tokens)
     return Range(tokens + calls * REPLIES["MapAnswer"][0].low, tokens + calls * settings.answer.context_tokens)
-
-
-def total(estimates: Iterable[Estimate]) -> Estimate:
-    """Return several estimates as one."""
-    return Estimate(tuple(task for estimate in estimates for task in estimate.tasks))
 
 
 def preview(settings: Settings, folder: Path | None, cost: Callable[[Session], Awaitable[Value]]) -> Value | None:
@@ -189,35 +349,3 @@ def preview(settings: Settings, folder: Path | None, cost: Callable[[Session], A
             return await cost(session)
 
     return run_sync(run())
-
-
-def perform(
-    settings: Settings,
-    folder: Path | None,
-    model: Model | None,
-    cost: Callable[[Session], Awaitable[Estimate]],
-    work: Callable[[Model | None, Session | None], Awaitable[Value]],
-    *,
-    lock: str = "comparison",
-) -> Result[Value]:
-    """Do work with a model, that of the settings, or (None for `work`) without a language model.
-
-    A budget is checked before the first call, the folder is locked against other processes (unless `lock` is empty).
-    Raises BudgetReached, IndexBusy, and what the work raises.
-    """
-
-    async def run() -> Result[Value]:
-        async with session_for(settings, folder, model) as session:
-            if session and session.sender.budget.limited:
-                check_budget(await cost(session), session.sender.budget)
-            performer = model or (session.model if session else None)
-            with manifests.writing(folder, lock) if folder and lock else nullcontext():
-                value = await work(performer, session)
-            return Result(value, session.total, session.notices) if session else Result(value)
-
-    return run_sync(run())
-
-
-def tick_of(progress: Progress | None, stage: str, total: int) -> Tick:
-    """Return what each finished piece of a stage is reported to."""
-    return progress.stage(stage, total) if progress else no_tick

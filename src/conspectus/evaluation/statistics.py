@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from math import erfc, sqrt
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy import stats
+
+from conspectus.rows import Usage
 
 
 class Interval(NamedTuple):
@@ -27,7 +30,7 @@ EXACT = frozenset({"p", "p_holm", "shapiro_p"})
 def plain(value: Any, places: int = 4) -> Any:
     """Return results as they go into JSON: dataclasses and intervals as objects, figures rounded."""
     if is_dataclass(value):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
+        value = {one.name: getattr(value, one.name) for one in fields(value)}
     elif isinstance(value, Interval):
         value = value._asdict()
     if isinstance(value, Mapping):
@@ -35,6 +38,8 @@ def plain(value: Any, places: int = 4) -> Any:
         return {name: one if name in EXACT else plain(one, places) for name, one in pairs}
     if isinstance(value, list | tuple):
         return [plain(one, places) for one in cast("Sequence[Any]", value)]
+    if isinstance(value, Path):
+        return str(value)
     return round(value, places) if isinstance(value, float) else value
 
 
@@ -44,11 +49,6 @@ class Figures:
     def as_json(self) -> dict[str, Any]:
         """Return all figures by name, rounded to four places except p values."""
         return plain(self)
-
-
-def rounded(interval: Interval, places: int = 4) -> dict[str, float]:
-    """Return an interval as it goes into JSON."""
-    return {name: round(value, places) for name, value in interval._asdict().items()}
 
 
 def bootstrap(values: Sequence[float], samples: int = 2000, seed: int = 0) -> Interval:
@@ -172,3 +172,41 @@ def kappa(rows: Sequence[Sequence[str]]) -> float | None:
         pooled_labels = Counter(label for row in rows for label in row)
         expected = sum((n / pooled_labels.total()) ** 2 for n in pooled_labels.values())
     return (observed - expected) / (1 - expected) if expected < 1 - 1e-12 else None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One method on every question: its measures question by question, and how long it took."""
+
+    method: str
+    values: Mapping[str, Sequence[float]]
+    milliseconds: Sequence[float]
+    """CPU time; with a language model the time waited, many questions being in progress at once."""
+    failures: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Why there is no answer, by the ids of the questions that failed, which have no measures."""
+    usage: Usage = field(default=Usage())
+    """What the answers took of a language model in this run."""
+
+    @property
+    def queries(self) -> int:
+        """The number of questions."""
+        return len(self.milliseconds) + len(self.failures)
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The mean of each measure."""
+        return {name: float(np.mean(values)) for name, values in self.values.items()}
+
+    def interval(self, measure: str) -> Interval:
+        """Return the mean of a measure and its 95 % interval."""
+        return bootstrap(self.values[measure])
+
+    def over(self, other: Measured, measure: str) -> Interval:
+        """Return by how much it is better than another method, with the 95 % interval of that."""
+        return paired_difference(self.values[measure], other.values[measure])
+
+    def as_row(self) -> dict[str, float]:
+        """Return the means as they go into JSON; `ms` is the median of milliseconds a question."""
+        means = {name: round(value, 4) for name, value in self.means.items()}
+        median, late = (round(float(np.percentile(self.milliseconds or [0.0], p)), 2) for p in (50, 95))
+        return {**means, "queries": self.queries, "failed": len(self.failures), "ms": median, "ms_p95": late}

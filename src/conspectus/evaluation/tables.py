@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from conspectus.evaluation.answers import Summary
     from conspectus.evaluation.claims import ClaimAgreement, ClaimCounts, Difference
     from conspectus.evaluation.grounding import ConditionGrounding, Grounding
+    from conspectus.evaluation.judge import Compared, Comparison
     from conspectus.evaluation.people import Agreement, Bounded
-    from conspectus.evaluation.verdicts import Compared, Comparison
     from conspectus.index_status import Spending
 
 

@@ -12,18 +12,18 @@ import pytest
 
 from conspectus.errors import BadReply, BudgetReached, UsageError
 from conspectus.evaluation import extract_claims
-from conspectus.evaluation.claims import CLAIMS, ClaimCounts, claims_in, claims_of
-from conspectus.evaluation.comparison import model_names
-from conspectus.evaluation.grounding import sentences_of
-from conspectus.evaluation.jsonl_table import (
+from conspectus.evaluation.claims import CLAIMS, ClaimCheck, ClaimCounts, claims_of
+from conspectus.evaluation.comparison import (
     CitedText,
     ConditionAnswer,
     Judgement,
     Question,
     answers_in,
     judgements_in,
+    write_list,
 )
-from conspectus.evaluation.questions import write_list
+from conspectus.evaluation.grounding import sentences_of
+from conspectus.evaluation.run import model_names
 from conspectus.models.scripted import ScriptedModel
 from conspectus.settings import ModelSettings, Settings
 from conspectus.tasks import ClearSentences, FactualClaims, Numbered, SelectFactual
@@ -132,8 +132,8 @@ def test_claims_and_clusters_are_averaged_over_the_answers_of_a_condition(tmp_pa
     assert [one.condition for one in found.conditions] == ["C0", "SS"]  # as the paper has them
     assert [one.averages[CLAIMS].mean for one in found.conditions] == [3, 1.5]  # what is said twice counts once
     assert found.conditions[0].averages["clusters at 0.5"].mean == 3
-    assert (found.unique, found.failed) == (3, 0)
-    assert found.found_by == ("scripted",)
+    assert found.unique == 3
+    assert found.checked_by == ("scripted",)
 
 
 def test_differences_are_tested_over_the_questions_and_corrected_for_all_pairs(tmp_path: Path) -> None:
@@ -161,8 +161,8 @@ def test_without_a_model_the_sentences_that_state_something_are_the_claims(tmp_p
 
     found = counted(a_folder(tmp_path, {"A": [text]}))
 
-    assert found.found_by == ("extractive",)
-    assert claims_in(tmp_path).rows["A", "q0"].claims == ("Ada Brook bought the Orran Mill in 1901.",)
+    assert found.checked_by == ("extractive",)
+    assert ClaimCheck.rows_in(tmp_path).rows["A", "q0"].claims == ("Ada Brook bought the Orran Mill in 1901.",)
 
 
 def test_the_same_call_looks_for_nothing_again_and_another_text_is_read_anew(tmp_path: Path) -> None:
@@ -185,12 +185,12 @@ def test_what_failed_is_counted_has_no_figures_and_is_looked_for_again(tmp_path:
         FactualClaims=lambda task: BadReply("no JSON") if len(task.sentences) == 2 else (Numbered(1, "A"),)
     )
 
-    found = counted(folder, broken)
+    result = extract_claims(folder, model=broken)
 
-    assert (found.failed, dict(found.errors)) == (1, {"no JSON": 1})
-    assert found.conditions[0].averages[CLAIMS].mean == 1
+    assert result.errors == {"no JSON": 1}
+    assert result.value.conditions[0].averages[CLAIMS].mean == 1
     model = every_step()
-    assert counted(folder, model).failed == 0
+    assert not extract_claims(folder, model=model).errors
     assert len(model.all_seen(SelectFactual)) == 1
 
 
@@ -204,7 +204,7 @@ def test_a_run_that_is_stopped_keeps_what_was_found_and_goes_on_from_there(tmp_p
 
     with pytest.raises(BudgetReached):
         counted(folder, every_step(FactualClaims=until))
-    assert len(claims_in(folder).rows) == 3
+    assert len(ClaimCheck.rows_in(folder).rows) == 3
     with (folder / "claims.jsonl").open("ab") as file:
         file.write(b'{"condition": "A", "ques')  # as a kill leaves it
 

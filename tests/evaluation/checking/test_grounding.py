@@ -11,9 +11,8 @@ import pytest
 
 from conspectus.errors import BadReply, ServerDown
 from conspectus.evaluation import check_grounding
-from conspectus.evaluation.grounding import Grounding, grounding_in
-from conspectus.evaluation.jsonl_table import CitedText, ConditionAnswer, Question, answers_in
-from conspectus.evaluation.questions import write_list
+from conspectus.evaluation.comparison import CitedText, ConditionAnswer, Question, answers_in, write_list
+from conspectus.evaluation.grounding import Grounding, GroundingCheck
 from conspectus.models.scripted import ScriptedModel
 from conspectus.tasks import Entails
 
@@ -60,7 +59,12 @@ def test_a_sentence_is_held_against_all_that_it_cites_together(tmp_path: Path) -
     assert one.of_cited is not None
     assert (one.supported.mean, one.of_cited.mean) == (pytest.approx(1 / 4), pytest.approx(1 / 3))
     assert one.consistent is None
-    assert [s.supported for s in grounding_in(tmp_path).rows["A", "q0"].sentences] == [True, False, False, False]
+    assert [s.supported for s in GroundingCheck.rows_in(tmp_path).rows["A", "q0"].sentences] == [
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_shares_are_means_over_answers_and_one_that_states_nothing_has_none(tmp_path: Path) -> None:
@@ -90,11 +94,11 @@ def test_what_samples_do_not_say_is_not_consistent(tmp_path: Path) -> None:
 def test_what_failed_is_counted_and_checked_again_and_the_rest_is_not(tmp_path: Path) -> None:
     folder = a_folder(tmp_path, "Ada bought the mill. [1]", "Bees swarm. [1]")
 
-    found, _ = checked(folder, lambda task: BadReply("perhaps") if "Bees" in task.statement else True)
+    failing = ScriptedModel({Entails: lambda task: BadReply("perhaps") if "Bees" in task.statement else True})
 
-    assert (found.failed, dict(found.errors)) == (1, {"perhaps": 1})
+    assert check_grounding(folder, model=failing).errors == {"perhaps": 1}
     again, model = checked(folder)
-    assert again.failed == 0
+    assert again.conditions[0].failed == 0
     assert [task.statement for task in model.all_seen(Entails)] == ["Bees swarm."]
     assert checked(folder)[1].tasks == []
 
@@ -114,7 +118,7 @@ def test_a_server_that_is_gone_ends_it_and_keeps_what_is_there(tmp_path: Path) -
     with pytest.raises(ServerDown):
         checked(folder, lambda task: ServerDown("gone") if "2" in task.statement else True)
 
-    assert len(grounding_in(folder).rows) == 2
+    assert len(GroundingCheck.rows_in(folder).rows) == 2
 
 
 def test_without_a_model_words_decide(tmp_path: Path) -> None:

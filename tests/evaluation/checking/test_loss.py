@@ -147,7 +147,7 @@ def test_without_a_model_sentences_are_facts_and_words_decide() -> None:
     texts = [f"Ada Brook bought the Orran Mill in 190{n}. The miller was content." for n in range(4)]
     found = followed(a_built_index(*texts), None, "local")
 
-    assert found.found_by == "extractive"
+    assert found.checked_by == "extractive"
     assert len(found.facts) == 4
     assert found.stages[0].stage == "extraction"
     assert found.stages[0].survive.mean == 1

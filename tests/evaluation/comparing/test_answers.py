@@ -12,7 +12,7 @@ from making import a_built_index, an_index
 
 from conspectus import evaluation
 from conspectus.errors import BadReply, BudgetReached, CallFailed, UsageError
-from conspectus.evaluation.jsonl_table import ConditionAnswer, Question, answers_in
+from conspectus.evaluation.comparison import ConditionAnswer, Question, answers_in
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.models.scripted import ScriptedModel
@@ -61,13 +61,13 @@ def test_every_question_is_answered_by_every_condition(tmp_path: Path):
     assert (rows["C0", "1"].calls, rows["bm25", "1"].calls) == (2, 1)
     (cited,) = rows["bm25", "0"].cited
     assert (cited.marker, cited.title, cited.text) == (1, "0.txt", "Ada met Bo.")
-    assert [one.condition for one in answered.conditions] == ["C0", "TS", "bm25"]
-    assert [(one.answers, one.failed, one.calls) for one in answered.conditions] == [
+    assert [one.condition for one in answered.value.conditions] == ["C0", "TS", "bm25"]
+    assert [(one.answers, one.failed, one.calls) for one in answered.value.conditions] == [
         (3, 0, 6),
         (3, 0, 6),
         (3, 0, 3),
     ]
-    assert [row.condition for row in answered.table2] == ["C0", "TS"]
+    assert [row.condition for row in answered.value.table2] == ["C0", "TS"]
     assert [q.text for q in evaluation.list_questions(tmp_path, tmp_path).questions] == [
         q.text for q in QUESTIONS
     ]
@@ -85,7 +85,7 @@ def test_a_run_goes_on_from_what_is_kept(tmp_path: Path):
     assert [task.question for task in model.all_seen(AnswerFromContext)] == ["Who met Bo?", "Who met Cy?"]
     assert len(model.all_seen(MapAnswer)) == 3
     again = ScriptedModel({})
-    assert run(tmp_path, ["bm25", "C0"], again).conditions[0].answers == 3
+    assert run(tmp_path, ["bm25", "C0"], again).value.conditions[0].answers == 3
     assert not again.tasks
 
 
@@ -98,11 +98,11 @@ def test_failures_are_kept_as_failures_and_asked_again(tmp_path: Path):
     answered = run(tmp_path, ["bm25"], a_model(said))
 
     assert kept(tmp_path)["bm25", "1"].error == "no JSON"
-    assert (answered.conditions[0].answers, answered.conditions[0].failed) == (2, 1)
+    assert (answered.value.conditions[0].answers, answered.value.conditions[0].failed) == (2, 1)
     model = a_model()
     answered = run(tmp_path, ["bm25"], model)
     assert [task.question for task in model.all_seen(AnswerFromContext)] == ["Who met Bo?"]
-    assert (answered.conditions[0].answers, answered.conditions[0].failed) == (3, 0)
+    assert (answered.value.conditions[0].answers, answered.value.conditions[0].failed) == (3, 0)
 
 
 def test_where_a_model_is_of_no_more_use_the_run_ends_and_what_there_is_stays(tmp_path: Path):
@@ -169,7 +169,7 @@ def test_without_a_language_model_everything_is_answered_too_and_the_same_each_t
             tmp_path / name, ["C0", "TS", "bm25", "local", "walk", "auto"], index=index, questions=questions
         )
         files.append([(row.condition, row.question, row.text) for row in kept(tmp_path / name).values()])
-        assert all(one.calls == one.failed == 0 for one in answered.conditions)
+        assert all(one.calls == one.failed == 0 for one in answered.value.conditions)
     assert files[0] == files[1]
     assert any(text != NOTHING for _, _, text in files[0])
 
@@ -177,7 +177,7 @@ def test_without_a_language_model_everything_is_answered_too_and_the_same_each_t
 def test_conditions_that_are_not_named_are_the_papers_as_far_as_can_be(tmp_path: Path):
     answered = run(tmp_path, [], a_model())
 
-    assert [one.condition for one in answered.conditions] == ["C0", "TS"]
+    assert [one.condition for one in answered.value.conditions] == ["C0", "TS"]
     assert [line.split(":")[0] for line in answered.notices] == [
         f"left out {name}" for name in ("C1", "C2", "C3", "SS")
     ]
@@ -198,4 +198,4 @@ def test_a_failure_of_every_window_is_a_failure_of_the_answer(tmp_path: Path):
 
     answered = run(tmp_path, ["C0"], model)
 
-    assert answered.conditions[0].failed == 3
+    assert answered.value.conditions[0].failed == 3

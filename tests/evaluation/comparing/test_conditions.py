@@ -68,7 +68,7 @@ def test_what_is_set_expressly_stays():
     ("name", "said"),
     [
         ("C2", "C2: this index has levels 0 to 1, and no level 2"),
-        ("SS", "SS: the index has no vectors; make them: conspectus embed"),
+        ("SS", "SS: the index has no vectors; make them: conspectus.embed"),
         ("hybrid", "hybrid: the index has no vectors"),
         ("cot", "cot asks for what a language model knows"),
     ],

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import DocumentError, UsageError
-from conspectus.evaluation.jsonl_table import Question
-from conspectus.evaluation.questions import id_of, joined, once, read_list, write_list
+from conspectus.evaluation.comparison import Question, id_of, joined, once, read_list, write_list
 
 
 def written(folder: Path, name: str, text: str) -> Path:

@@ -11,9 +11,15 @@ import pytest
 
 from conspectus.errors import BadReply, BudgetReached, NotSupported, UsageError
 from conspectus.evaluation import charts, judge_answers, judge_statistics
-from conspectus.evaluation.jsonl_table import ConditionAnswer, Judgement, Question, answers_in, judgements_in
-from conspectus.evaluation.questions import write_list
-from conspectus.evaluation.verdicts import EQUAL, labels, named
+from conspectus.evaluation.comparison import (
+    ConditionAnswer,
+    Judgement,
+    Question,
+    answers_in,
+    judgements_in,
+    write_list,
+)
+from conspectus.evaluation.judge import EQUAL, labels, named
 from conspectus.models.scripted import ScriptedModel
 from conspectus.tasks import Judge, Verdict
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.evaluation import charts
-from conspectus.evaluation.jsonl_table import Judgement
+from conspectus.evaluation.comparison import Judgement
+from conspectus.evaluation.judge import Comparison, Judged, compare
 from conspectus.evaluation.pairs import Plan
-from conspectus.evaluation.verdicts import Comparison, Judged, compare
 from conspectus.tasks import Criterion
 
 CONDITIONS = ("A", "B", "C")
@@ -80,7 +80,8 @@ def test_a_rate_is_as_strong_as_its_opposite_and_another_colour(rate: float):
 
 
 def test_pictures_of_win_rates_are_drawn_where_matplotlib_is_there(tmp_path: Path):
-    files = charts.heat_maps(comparison([(("A", "B"), n, 1) for n in range(8)]), tmp_path)
+    found = comparison([(("A", "B"), n, 1) for n in range(8)])
+    files = charts.heat_maps(found.win_rates, found.is_significant, tmp_path)
 
     assert files == (("win_rates.svg", "win_rates.png") if charts.can_draw() else ())
     assert all((tmp_path / file).stat().st_size for file in files)

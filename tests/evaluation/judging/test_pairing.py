@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import UsageError
-from conspectus.evaluation.jsonl_table import ConditionAnswer, Question, answers_in
+from conspectus.evaluation.comparison import ConditionAnswer, Question, answers_in, drawn
 from conspectus.evaluation.pairs import Plan, criteria_of, plan
-from conspectus.evaluation.questions import drawn
 
 
 def questions(n: int) -> list[Question]:

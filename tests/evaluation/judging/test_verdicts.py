@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.evaluation.jsonl_table import Judgement
-from conspectus.evaluation.verdicts import labels, majority, position, tally
+from conspectus.evaluation.comparison import Judgement
+from conspectus.evaluation.judge import labels, majority, position, tally
 
 
 def judged(*winners: str, question: str = "q", criterion: str = "depth") -> list[Judgement]:
