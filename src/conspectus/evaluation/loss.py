@@ -172,7 +172,7 @@ class _CacheOnly(MeteredSender):
     """A sender that serves cached replies and asks nothing."""
 
     async def send(self, request: Request) -> Completion:
-        if not self.has(request):
+        if self.peek(request) is None:
             raise NotSupported("its reply is not cached")
         return await super().send(request)
 

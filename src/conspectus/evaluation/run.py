@@ -286,7 +286,7 @@ class StandIn:
         name = type(task).__name__
         without_answers = replace(asked, answers=()) if isinstance(asked, tasks.ReduceAnswer) else asked
         request = self.session.model.request(without_answers)
-        if not self.session.sender.has(request):
+        if self.session.sender.peek(request) is None:
             self.calls[name] += 1
             self.tokens[name] += prompt_tokens(request)
             self.items[name] += getattr(task, "count", 1)
