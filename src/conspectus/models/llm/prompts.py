@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -39,28 +40,13 @@ REPAIR = "Repair"
 
 _MARKER = re.compile(r"^<!--\s*([\w: -]+?)\s*-->[ \t]*\n?", re.MULTILINE)
 _NAME = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """One prompt with its sections in place: texts and, at the odd places, names of fields."""
-
-    system: tuple[str, ...]
-    user: tuple[str, ...]
-
-    def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
-        """Return the messages with the fields' values put in; no system message where the prompt has none."""
-        system, user = (_filled(part, values) for part in (self.system, self.user))
-        return (*((Message("system", system),) if system else ()), Message("user", user))
-
-
-def _filled(parts: tuple[str, ...], values: Mapping[str, str]) -> str:
-    return "".join(values[part] if n % 2 else part for n, part in enumerate(parts))
+Chosen = tuple[tuple[str, str], ...]
+"""Which section is taken of several: `(("knowledge", "off"),)`."""
 
 
 @cache
-def load(path: Path, chosen: tuple[tuple[str, str], ...] = ()) -> Prompt:
-    """Read a prompt's file; `chosen` says which section of several is taken, `("format", "json")`.
+def load(path: Path, chosen: Chosen = ()) -> tuple[str, str]:
+    """Read a prompt's file; return the system message and the user message, with the sections in their places.
 
     Raises SettingsError, naming the file and the field, where a field is missing, unknown or put to no use.
     """
@@ -73,25 +59,29 @@ def load(path: Path, chosen: tuple[tuple[str, str], ...] = ()) -> Prompt:
     if "user" not in sections:
         raise SettingsError(f"the prompt {path} has no part `<!-- user -->`")
     user = sections.pop("user")
-    whole = {name: body for name, body in sections.items() if ":" not in name}
-    for name, option in chosen:
-        if (body := sections.get(f"{name}: {option}")) is not None:
-            whole[name] = body
-    system, user = (_NAME.sub(lambda m: whole.get(m[1], m[0]), part.strip()) for part in (system, user))
+    named = {
+        **sections,
+        **{name: sections[key] for name, option in chosen if (key := f"{name}: {option}") in sections},
+    }
+    system, user = (_NAME.sub(lambda m: named.get(m[1], m[0]), part.strip()) for part in (system, user))
     for name in {name.partition(":")[0] for name in sections}:
         if not re.search(rf"\{{\{{\s*{name}\s*\}}\}}", text):
             raise SettingsError(f"the prompt {path} puts its section `{name}` nowhere: write {{{{{name}}}}}")
-    _check(path, variables_of(path.stem), {*_NAME.findall(system), *_NAME.findall(user)})
-    return Prompt(tuple(_NAME.split(system)), tuple(_NAME.split(user)))
-
-
-def _check(path: Path, variables: Variables, used: set[str]) -> None:
+    variables: Variables = variables_of(path.stem)
+    used: set[str] = {*_NAME.findall(system), *_NAME.findall(user)}
     if unknown := sorted(used - variables.keys()):
         near = difflib.get_close_matches(unknown[0], variables, n=1)
         known = f"did you mean {near[0]}?" if near else f"it has {', '.join(variables) or 'no fields'}"
         raise SettingsError(f"the prompt {path} has {{{{{unknown[0]}}}}}, no field of its task: {known}")
     if unused := sorted(variables.keys() - used):
         raise SettingsError(f"the prompt {path} does not use the field {{{{{unused[0]}}}}}")
+    return system, user
+
+
+def _chosen(knowledge: bool, thinking: bool = False) -> Chosen:
+    on = {True: "on", False: "off"}
+    # Files written for an earlier version have a section for each format of replies, of which one is left.
+    return ("format", "json"), ("knowledge", on[knowledge]), ("thinking", on[thinking])
 
 
 @dataclass(frozen=True)
@@ -114,29 +104,23 @@ class Prompts:
                 near = difflib.get_close_matches(path.stem, names, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
                 raise SettingsError(f"the prompt {path} is of no task: {hint}")
-            for knowledge in ("off", "on"):
-                load(path, self._chosen(knowledge))
+            for knowledge in (False, True):
+                load(path, _chosen(knowledge))
 
-    def _chosen(self, knowledge: str, thinking: str = "off") -> tuple[tuple[str, str], ...]:
-        return ("format", "json"), ("knowledge", knowledge), ("thinking", thinking)
-
-    def _path(self, name: str, own: str) -> Path:
-        theirs = [self.folder / own / f"{name}.md", self.folder / f"{name}.md"] if self.folder else []
-        return next((path for path in theirs if path.is_file()), OURS / own / f"{name}.md")
-
-    def _own(
-        self, name: str, about: Any, language: str, knowledge: str, thinking: str = "off"
-    ) -> tuple[Message, ...]:
+    def _messages(self, name: str, about: Any, language: str, chosen: Chosen = ()) -> tuple[Message, ...]:
+        """Return a prompt filled in; no system message where it has none."""
         own = "zh" if language.startswith("zh") else "en"
-        prompt = load(self._path(name, own), self._chosen(knowledge, thinking))
+        theirs = [self.folder / own / f"{name}.md", self.folder / f"{name}.md"] if self.folder else []
+        path = next((path for path in theirs if path.is_file()), OURS / own / f"{name}.md")
         # Not all that comes from documents is fenced: what a model made of them, as follow-up questions, is not.
-        return prompt.messages({name_: inert(make(about, own)) for name_, make in variables_of(name).items()})
+        values = {variable: inert(make(about, own)) for variable, make in variables_of(name).items()}
+        system, user = (_NAME.sub(lambda m: values[m[1]], part) for part in load(path, chosen))
+        return (*((Message("system", system),) if system else ()), Message("user", user))
 
     def render(self, task: Task[Any]) -> tuple[Message, ...]:
         """Return the messages that ask for a task, after those of the conversation that it goes on with."""
-        knowledge = "on" if getattr(task, "general_knowledge", False) else "off"
-        thinking = "on" if getattr(task, "stepwise", False) else "off"
-        messages = self._own(type(task).__name__, task, task.language, knowledge, thinking)
+        chosen = _chosen(getattr(task, "general_knowledge", False), getattr(task, "stepwise", False))
+        messages = self._messages(type(task).__name__, task, task.language, chosen)
         if isinstance(after := getattr(task, "after", None), Turn):
             reply = dump(after.task, after.reply)
             return (*self.render(after.task), Message("assistant", reply), *messages)
@@ -144,7 +128,7 @@ class Prompts:
 
     def render_repair(self, task: Task[Any], reply: str, error: str) -> tuple[Message, ...]:
         """Return the messages that ask once more for a task whose reply could not be read."""
-        repair = self._own(REPAIR, error, task.language, "off")
+        repair = self._messages(REPAIR, error, task.language)
         return (*self.render(task), Message("assistant", inert(reply)), *repair)
 
 
@@ -165,43 +149,22 @@ def fence(text: str, *others: str) -> str:
     return f"<{tag}>\n{inert(text.strip())}\n</{tag}>"
 
 
-LANGUAGES = {
-    "en": {"en": "English", "zh": "Chinese", "de": "German", "fr": "French", "es": "Spanish", "it": "Italian"}
-    | {"pt": "Portuguese", "nl": "Dutch", "ru": "Russian", "ja": "Japanese", "ko": "Korean", "ar": "Arabic"}
-    | {"sv": "Swedish", "da": "Danish", "no": "Norwegian", "fi": "Finnish", "pl": "Polish", "cs": "Czech"}
-    | {
-        "hu": "Hungarian",
-        "ro": "Romanian",
-        "ca": "Catalan",
-        "tr": "Turkish",
-        "id": "Indonesian",
-        "vi": "Vietnamese",
-    }
-    | {"uk": "Ukrainian", "bg": "Bulgarian", "el": "Greek", "fa": "Persian", "he": "Hebrew"}
-    | {"hi": "Hindi", "th": "Thai"},
-    "zh": {"zh": "中文", "en": "英文"},
-}
-_KINDS_ZH = {"entity": "实体", "relationship": "关系", "claim": "声明"}
-_USUAL: Mapping[str, Mapping[str, str]] = {"en": {}, "zh": {"multiple paragraphs": "多个段落"}}
-"""Lengths and formats that our settings name, in the language of the prompt."""
-_SHORT = {
-    "en": "the answer alone in as few words as it takes (a name, a date, a number, yes or no), with its reference and "
-    "without a sentence around it",
-    "zh": "只写答案本身，越短越好（名称、日期、数字、是或否），后面附引用，不写成句子",
-}
+@cache
+def _words(own: str) -> Mapping[str, Any]:
+    """Return what variables are called in the language of a prompt: languages, kinds of rows, lengths of answers."""
+    return tomllib.loads((OURS / own / "words.toml").read_text("utf-8"))
+
+
 _EXAMPLE_IDS = ("2, 7", "5", "1, 3", "4", "6")
 
 
 def _language(task: Task[Any], own: str) -> str:
-    return LANGUAGES[own].get(task.language.partition("-")[0], task.language)
-
-
-def _kind(task: tasks.DescribeElement, own: str) -> str:
-    return _KINDS_ZH.get(task.kind, task.kind) if own == "zh" else task.kind
+    return _words(own)["languages"].get(task.language.partition("-")[0], task.language)
 
 
 def _response(task: Any, own: str) -> str:
-    return _SHORT[own] if tasks.is_short(task.response) else _USUAL[own].get(task.response, task.response)
+    words = _words(own)
+    return words["short"] if tasks.is_short(task.response) else words["lengths"].get(task.response, task.response)
 
 
 def _tables(task: Any) -> list[str]:
@@ -312,7 +275,7 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
     tasks.DescribeElement: {
         "name": None,
         "descriptions": None,
-        "kind": _kind,
+        "kind": lambda task, own: _words(own)["kinds"].get(task.kind, task.kind),
         "language": _language,
         "data": _data(
             lambda task: f"{task.name}\n{_numbered(task.descriptions)}" if task.descriptions else task.name
@@ -385,10 +348,6 @@ def _shown(value: Any) -> str:
             return str(value)
 
 
-def _from_field(name: str) -> Variable:
-    return lambda task, _: _shown(getattr(task, name))
-
-
 @cache
 def variables_of(name: str) -> Variables:
     """Return the variables of a prompt, by the name of its task."""
@@ -400,6 +359,7 @@ def variables_of(name: str) -> Variables:
         shown = hints[field.name]
         if field.name in Task.__dataclass_fields__ or shown in (bool, Turn):
             continue  # these say how to write, or choose sections
-        variables[field.name if shown in _UNDER_THEIR_NAMES else "data"] = _from_field(field.name)
+        key = field.name if shown in _UNDER_THEIR_NAMES else "data"
+        variables[key] = lambda task, _, name=field.name: _shown(getattr(task, name))
     own = VARIABLES.get(kind, {})
     return {key: make for key, make in {**variables, **own}.items() if make is not None}
