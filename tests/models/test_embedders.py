@@ -15,7 +15,7 @@ from simulated_server import Behaviour, SimulatedServer
 
 from conspectus.errors import BadKey, BudgetReached, ServerDown, ServerFailed, UsageError
 from conspectus.models.embedders import Embedder, ServedEmbedder, is_served, open_embedder, same_model
-from conspectus.models.embedders.local import LocalEmbedder
+from conspectus.models.onnx import LocalEmbedder
 from conspectus.models.rerankers import open_reranker
 from conspectus.rows import Usage
 from conspectus.settings import RerankSettings, Settings
@@ -69,8 +69,7 @@ def a_local_reranker() -> None:
 @pytest.mark.parametrize("open_local", [lambda: open_embedder("local", SETTINGS), a_local_reranker])
 def test_without_the_extra_no_model_is_fetched(open_local: Callable[[], object], monkeypatch: pytest.MonkeyPatch):
     fetches: list[str] = []
-    monkeypatch.setattr("conspectus.models.embedders.download", fetches.append)
-    monkeypatch.setattr("conspectus.models.rerankers.download", fetches.append)
+    monkeypatch.setattr("conspectus.models.onnx.download", fetches.append)
     for package in ("onnxruntime", "tokenizers"):
         monkeypatch.setitem(sys.modules, package, None)
 

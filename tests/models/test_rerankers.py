@@ -13,8 +13,8 @@ import pytest
 
 from conspectus.errors import BadKey, BadReply, UsageError
 from conspectus.models.base import Model
+from conspectus.models.onnx import CrossEncoder
 from conspectus.models.rerankers import Rating, Reranker, open_reranker
-from conspectus.models.rerankers.local import CrossEncoder
 from conspectus.models.scripted import ScriptedModel
 from conspectus.settings import Settings
 from conspectus.tasks import Rated, RatePassages
@@ -39,7 +39,7 @@ async def test_none_is_nobody():
 @pytest.mark.parametrize(
     ("by", "said"),
     [
-        ("local:a/b/c", "no folder 'a/b/c' with a cross-encoder"),
+        ("local:a/b/c", "no folder 'a/b/c' with the cross-encoder"),
         ("openai/gpt-4.1", "one of cohere/…, jina/…, vllm/…, or give the address"),
         ("model", "name one with model="),
     ],

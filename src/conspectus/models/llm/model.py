@@ -20,7 +20,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from conspectus import references
 from conspectus.errors import (
@@ -32,10 +32,11 @@ from conspectus.errors import (
     SettingsError,
     Unusable,
 )
-from conspectus.models import llm
 from conspectus.models.base import Tick, no_tick
+from conspectus.models.llm.budget import open_budget
 from conspectus.models.llm.prompts import Prompts
 from conspectus.models.llm.replies import Parsed, parse, schema_of
+from conspectus.models.llm.sender import CachingSender, open_sender
 from conspectus.models.llm.wire import Completion, Feature, Message, Request, ResponseFormat, Sender, vocabulary
 from conspectus.rows import Finding, Usage
 from conspectus.settings import Settings
@@ -54,9 +55,6 @@ from conspectus.tasks import (
 )
 from conspectus.tasks.base import TASKS, Context
 from conspectus.tokens import at_most, count, encoding
-
-if TYPE_CHECKING:
-    from conspectus.models.llm.sender import CachingSender
 
 R = TypeVar("R")
 SAMPLING = 0.7
@@ -423,8 +421,8 @@ async def open_session(
     Raises UsageError where the name of a model leads nowhere or a budget cannot be kept, BadKey where a key
     is missing, SettingsError where a prompt of the user's is wrong: all before anything is read or asked.
     """
-    budget = llm.open_budget(settings)
-    async with llm.open_sender(settings.llm, folder, budget) as sender:
+    budget = open_budget(settings)
+    async with open_sender(settings.llm, folder, budget) as sender:
         for name in (settings.model, *settings.llm.tasks.values()) if to_ask else ():
             budget.check(name)
             sender.clients.of(name)

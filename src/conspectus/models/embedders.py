@@ -26,7 +26,7 @@ import numpy as np
 from conspectus.errors import ServerFailed, UsageError
 from conspectus.models import llm
 from conspectus.models.base import Tick, no_tick
-from conspectus.models.embedders.local import LocalEmbedder, download, import_extra
+from conspectus.models.onnx import LocalEmbedder, find_folder
 from conspectus.rows import Usage
 
 if TYPE_CHECKING:
@@ -113,14 +113,8 @@ def is_served(name: str) -> bool:
 
 @cache
 def _local(model: str) -> LocalEmbedder:
-    folder = Path(model).expanduser()
-    if model and folder.is_dir():
-        return LocalEmbedder(folder)
-    if model and not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", model):
-        raise UsageError(f"there is no folder {model!r} with an embedding model")
-    model = model or DEFAULT_MODEL
-    import_extra("embedder", "onnxruntime", "tokenizers")  # before 90 MB are fetched that nothing here could run
-    return LocalEmbedder(download(model), model.rpartition("/")[2])
+    name_it = "embedder='local:FOLDER'"
+    return LocalEmbedder(find_folder(model or DEFAULT_MODEL, "embedder", "embedding model", name_it))
 
 
 class ServedEmbedder:
@@ -241,7 +235,7 @@ BLOCK = 256
 
 
 class StoredBlocks:
-    """An embedder around another one, that writes each block of vectors into a folder and reads those that are there.
+    """An embedder around one that runs here: it writes each block of vectors into a folder and reads those it finds.
 
     A block is known by the name of the embedder and its texts, so that another model or corpus finds none.
     """
@@ -249,28 +243,14 @@ class StoredBlocks:
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         self._embedder = embedder
         self._folder = folder
-
-    @property
-    def name(self) -> str:
-        return self._embedder.name
-
-    @property
-    def dimension(self) -> int:
-        return self._embedder.dimension
-
-    @property
-    def usage(self) -> Usage:
-        return self._embedder.usage
+        self.name, self.dimension, self.usage = embedder.name, embedder.dimension, embedder.usage
+        self.unread = embedder.unread
 
     def embed(self, texts: Sequence[str], tick: Tick = no_tick) -> NDArray[np.float32]:
         """Return one vector of length 1 for each text; see `Embedder.embed`."""
         starts = range(0, len(texts), BLOCK)
         blocks = [self._block(texts[start : start + BLOCK], tick) for start in starts]
         return np.concatenate(blocks) if blocks else self._embedder.embed(texts, tick)
-
-    def unread(self, texts: Sequence[str]) -> float:
-        """Return what the embedder does."""
-        return self._embedder.unread(texts)
 
     def clear(self) -> None:
         """Remove the blocks: their vectors are in an index."""

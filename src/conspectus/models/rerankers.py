@@ -16,7 +16,7 @@ points of R@5 after BM25, and 14 after the walk.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Protocol
 from conspectus.errors import ModelError, UsageError
 from conspectus.models import llm
 from conspectus.models.base import Model
-from conspectus.models.embedders.local import download, import_extra
-from conspectus.models.rerankers.local import CrossEncoder
+from conspectus.models.onnx import CrossEncoder, find_folder
 from conspectus.rows import Usage
 from conspectus.tasks import RatePassages
 
@@ -71,15 +70,27 @@ async def open_reranker(
     """
     name = settings.rerank.by
     kind, _, model_name = name.partition(":")
-    if name == NONE:
-        yield None
-    elif kind == LOCAL:
-        yield _local(model_name)
-    elif name == MODEL:
-        async with _rating(settings, folder, session.model if model is None and session else model) as rating:
-            yield rating
-    else:  # the settings have refused what is none of these
-        async with _sender(settings, folder, session) as sender:
+    async with AsyncExitStack() as stack:
+        if name == NONE:
+            yield None
+        elif kind == LOCAL:
+            yield _local(model_name)
+        elif name == MODEL:
+            rating = session.model if model is None and session else model
+            if rating is None and settings.model != "extractive":
+                rating = (await stack.enter_async_context(llm.open_session(settings, folder))).model
+            if rating is None or not rating.generative:
+                raise UsageError(
+                    "settings={'rerank.by': 'model'} asks a language model to rate chunks, and without one nothing"
+                    " would be the better for it: name one with model=NAME, or rerank by local or a server"
+                )
+            yield Rating(rating)
+        else:  # the settings have refused what is none of these
+            if session is None:
+                opened = llm.open_sender(settings.llm, folder, llm.open_budget(settings))
+                sender = await stack.enter_async_context(opened)
+            else:
+                sender = session.sender
             sender.budget.check(name)
             sender.clients.reranker(name)
             yield Served(name, sender)
@@ -101,44 +112,10 @@ class Served:
         return [*await self._sender.rerank(question, passages, self.name)]
 
 
-@asynccontextmanager
-async def _sender(
-    settings: Settings, folder: Path | None, session: Session | None
-) -> AsyncGenerator[CachingSender]:
-    if session is not None:
-        yield session.sender
-        return
-    async with llm.open_sender(settings.llm, folder, llm.open_budget(settings)) as sender:
-        yield sender
-
-
-@asynccontextmanager
-async def _rating(settings: Settings, folder: Path | None, model: Model | None) -> AsyncGenerator[Reranker]:
-    if model is not None and model.generative:
-        yield Rating(model)
-        return
-    if model is not None or settings.model == "extractive":
-        raise UsageError(
-            "settings={'rerank.by': 'model'} asks a language model to rate chunks, and without one nothing would be"
-            " the better for it: "
-            "name one with model=NAME, or rerank by local or a server"
-        )
-    async with llm.open_session(settings, folder) as session:
-        yield Rating(session.model)
-
-
-_NAME_IT = "settings={'rerank.by': 'local:FOLDER'}"
-
-
 @cache
 def _local(model: str) -> CrossEncoder:
-    folder = Path(model).expanduser()
-    if model and folder.is_dir():
-        return CrossEncoder(folder)
-    if model and model.count("/") != 1:
-        raise UsageError(f"there is no folder {model!r} with a cross-encoder")
-    import_extra("reranker", "onnxruntime", "tokenizers")  # before a model is fetched that nothing here could run
-    return CrossEncoder(download(model or DEFAULT_MODEL, "reranker", "cross-encoder", _NAME_IT))
+    name_it = "settings={'rerank.by': 'local:FOLDER'}"
+    return CrossEncoder(find_folder(model or DEFAULT_MODEL, "reranker", "cross-encoder", name_it))
 
 
 BATCH = 10

@@ -1,4 +1,4 @@
-"""Models as ONNX, run here on the processor: sentence-transformers models, and what cross-encoders share with them.
+"""Models as ONNX, run here on the processor: embedding models and cross-encoders, as sentence-transformers has them.
 
 A model of the hub is fetched once, and from then on found in a folder of this user:
 
@@ -9,11 +9,14 @@ The hub is that of Hugging Face, or the one that HF_ENDPOINT names; HF_TOKEN ope
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from hashlib import file_digest
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +34,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_TOKENS = 256
-"""Tokens that a model reads at once where its folder does not say: what all-MiniLM-L6-v2, the default, was made for."""
+"""Tokens that an embedding model reads at once where its folder does not say: what all-MiniLM-L6-v2, the default, was
+made for."""
+MOST_PAIR_TOKENS = 512
+"""Tokens of question and passage that a cross-encoder reads at once, where it reads no fewer: the limit of BERT."""
+OVERLAP = 1 / 16
+"""Part of these tokens that the parts of a longer passage share: a sentence of 32 tokens is whole in one of them."""
 MOST_THREADS = 8
 """Threads at the most: each holds the tensors of a text."""
 UNKNOWN = ("[UNK]", "<unk>")
@@ -106,7 +114,7 @@ class OnnxModel:
         return self._session.run([output], {name: values[name] for name in self._inputs})[0][0]
 
 
-def read_json(folder: Path, name: str) -> Any:
+def _read_json(folder: Path, name: str) -> Any:
     """Return what a file of a folder holds, an empty object where there is none."""
     path = folder / name
     try:
@@ -115,7 +123,7 @@ def read_json(folder: Path, name: str) -> Any:
         raise UsageError(f"{path} is not JSON; fetch it anew") from None
 
 
-def in_threads(function: Callable[[str], T], texts: Sequence[str]) -> Iterator[T]:
+def _in_threads(function: Callable[[str], T], texts: Sequence[str]) -> Iterator[T]:
     """Yield what a function makes of each text, in their order, on several threads.
 
     Texts go through a model one by one: a quantised model scales its numbers by all texts that it is given at once, so
@@ -142,25 +150,25 @@ class LocalEmbedder:
     Raises UsageError where the extra is not installed or the folder holds no such model.
     """
 
-    def __init__(self, folder: Path, name: str = "") -> None:
+    def __init__(self, folder: Path) -> None:
         self._pooling = _pooling(folder)
         self._model = OnnxModel(folder, "embedder", "embedding model")
         self._tokenizer = self._model.tokenizer
         self._tokenizer.enable_truncation(
-            read_json(folder, "sentence_bert_config.json").get("max_seq_length", MOST_TOKENS)
+            _read_json(folder, "sentence_bert_config.json").get("max_seq_length", MOST_TOKENS)
         )
         self._tokenizer.no_padding()
         outputs: list[str] = [value.name for value in self._model.outputs]
         self._output = next((name for name in outputs if "sentence" in name), outputs[0])
         with self._model.path.open("rb") as file:
-            self.name = f"local:{name or folder.resolve().name}@{file_digest(file, 'sha256').hexdigest()[:12]}"
+            self.name = f"local:{folder.resolve().name}@{file_digest(file, 'sha256').hexdigest()[:12]}"
         self.dimension = len(self._vector("dimension"))
         self.usage = Usage()
 
     def embed(self, texts: Sequence[str], tick: Tick = no_tick) -> NDArray[np.float32]:
         """Return one vector of length 1 for each text; see `Embedder.embed`."""
         vectors = np.zeros((len(texts), self.dimension), np.float32)
-        for position, vector in enumerate(in_threads(self._vector, texts)):
+        for position, vector in enumerate(_in_threads(self._vector, texts)):
             vectors[position] = vector
             tick()
         return vectors
@@ -183,17 +191,15 @@ class LocalEmbedder:
         parts: list[list[int]] = [encoded.ids, *(more.ids for more in encoded.overflowing)]
         total = np.zeros(0, np.float32)
         for ids in parts:
-            vector = _unit(self._pooled(ids)) * (len(ids) if len(parts) > 1 else 1)
+            output = self._model.run(self._output, ids)
+            if output.ndim > 1:  # else the model pools itself
+                if self._pooling == "mean_tokens":
+                    output = output.mean(axis=0)
+                else:
+                    output = output[0 if self._pooling == "cls_token" else -1]
+            vector = _unit(output) * (len(ids) if len(parts) > 1 else 1)
             total = total + vector if len(total) else vector
         return _unit(total)
-
-    def _pooled(self, ids: list[int]) -> NDArray[np.float32]:
-        output = self._model.run(self._output, ids)
-        if output.ndim == 1:  # pooled by the model itself
-            return output
-        if self._pooling == "mean_tokens":
-            return output.mean(axis=0)
-        return output[0 if self._pooling == "cls_token" else -1]
 
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -202,16 +208,71 @@ def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _pooling(folder: Path) -> str:
     """Return how vectors of tokens become one: of `POOLINGS`; UsageError where the model wants another way."""
-    layers: Iterable[Any] = read_json(folder, "modules.json")
+    layers: Iterable[Any] = _read_json(folder, "modules.json")
     if any(str(layer.get("type")).endswith(".Dense") for layer in layers):
         raise UsageError(f"the model in {folder} has a dense layer after its pooling, which cannot be run here")
-    modes = read_json(folder, POOLING)
+    modes = _read_json(folder, POOLING)
     wanted = [
         mode.removeprefix("pooling_mode_") for mode, on in modes.items() if mode.startswith("pooling") and on
     ]
     if len(wanted) > 1 or any(mode not in POOLINGS for mode in wanted):
         raise UsageError(f"the model in {folder} pools by {', '.join(wanted)}; known are {', '.join(POOLINGS)}")
     return wanted[0] if wanted else POOLINGS[0]
+
+
+class CrossEncoder:
+    """A model from a folder with an `.onnx` file and `tokenizer.json`, as sentence-transformers publishes them.
+
+    It has one output for a pair of texts, or two, of which the second is that the passage helps. Of a passage that is
+    longer than the model reads the best part counts. `config.json` beside it may say how many tokens it reads.
+
+    Raises UsageError where the extra is not installed or the folder holds no such model.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._model = OnnxModel(folder, "reranker", "cross-encoder")
+        self.name = f"local:{folder.resolve().name}"
+        self.usage = Usage()
+        try:
+            most = _read_json(folder, "config.json").get("max_position_embeddings", MOST_PAIR_TOKENS)
+            self._most = min(MOST_PAIR_TOKENS, int(most))
+        except (ValueError, AttributeError, TypeError):
+            raise UsageError(
+                f"config.json in {folder} does not say what the model reads; fetch it anew"
+            ) from None
+        self._of_question: Any = self._model.tokenizer
+        self._of_pair: Any = deepcopy(self._of_question)
+        self._of_question.no_truncation()
+        self._of_pair.enable_truncation(self._most, stride=int(OVERLAP * self._most), strategy="only_second")
+        self._of_pair.no_padding()
+        output: Any = self._model.outputs[0]
+        self._output: str = output.name
+        if isinstance(count := output.shape[-1], int) and count > 2:
+            raise UsageError(
+                f"the model in {folder} has {count} outputs for a pair of texts, and no reranker has"
+            )
+
+    async def scores(self, question: str, passages: Sequence[str]) -> list[float | None]:
+        """Return a score from 0 to 1 for each passage; see `Reranker.scores`."""
+        return await asyncio.to_thread(self._scores, question, passages)
+
+    def _scores(self, question: str, passages: Sequence[str]) -> list[float | None]:
+        room = self._most // 2  # at the least is left to the passage
+        encoded = self._of_question.encode(question, add_special_tokens=False)
+        question = question[: encoded.offsets[room - 1][1]] if len(encoded.ids) > room else question
+
+        def chance(part: Any) -> float:
+            """Return how likely the passage helps, of one logit or of those of no and yes."""
+            output = self._model.run(self._output, part.ids, part.type_ids).reshape(-1)
+            logit = float(output[-1]) - (float(output[0]) if len(output) == 2 else 0.0)
+            return float(1 / (1 + np.exp(-np.clip(logit, -60, 60))))
+
+        def score(passage: str) -> float:
+            pair: Any = self._of_pair.encode(question, passage)
+            parts: list[Any] = [pair, *pair.overflowing]
+            return max(map(chance, parts))
+
+        return [*_in_threads(score, passages)]
 
 
 # Models of the hub
@@ -228,13 +289,24 @@ def models_folder() -> Path:
     return caches / "conspectus" / "models"
 
 
-def download(
-    name: str, user: str = "embedder", kind: str = "embedding model", name_it: str = "embedder='local:FOLDER'"
-) -> Path:
-    """Return the folder of a model of the hub, `OWNER/MODEL`, fetched unless it was before.
+def find_folder(model: str, user: str, kind: str, name_it: str) -> Path:
+    """Return the folder of a model: one that is named, or that of a model of the hub, `OWNER/MODEL`, fetched once.
+
+    `user` and `kind` name in messages who runs it and what it is, and `name_it` is the argument that names a folder.
 
     Raises UsageError, with what to download by hand and where to put it, where it cannot be fetched.
     """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return folder
+    if not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", model):
+        raise UsageError(f"there is no folder {model!r} with the {kind}")
+    import_extra(user, "onnxruntime", "tokenizers")  # before 90 MB are fetched that nothing here could run
+    return download(model, user, kind, name_it)
+
+
+def download(name: str, user: str, kind: str, name_it: str) -> Path:
+    """Return the folder of a model of the hub, fetched unless it was before; see `find_folder`."""
     folder = models_folder() / name
     if (folder / MODEL).is_file() and (folder / TOKENIZER).is_file():
         return folder
@@ -251,19 +323,14 @@ def download(
         for file in (*OPTIONAL, TOKENIZER, MODEL):  # the model last: where it is, all is
             if file in published:
                 hub.hf_hub_download(name, file, local_dir=folder, endpoint=endpoint)
-    except (
-        Exception
-    ) as error:  # the errors of the HTTP client come through, and which that is depends on the version
+    except Exception as error:  # those of the HTTP client come through, and which that is depends on the version
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        hint = "; what is not public needs a token in HF_TOKEN" if status in (401, 403) else ""
+        reason = " ".join(str(error).split())[:200] + hint
         raise UsageError(
-            f"there is no folder {name}, and no model of this name can be fetched from {endpoint} ({_reason(error)})."
+            f"there is no folder {name}, and no model of this name can be fetched from {endpoint} ({reason})."
             f" Where there is no way to it, download {TOKENIZER}, {MODEL} and, if it is there, {POOLING} from"
             f" {ENDPOINT}/{name}/tree/main elsewhere and put them into {folder} under these names, or name their"
             f" folder: {name_it}"
         ) from error
     return folder
-
-
-def _reason(error: Exception) -> str:
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    hint = "; what is not public needs a token in HF_TOKEN" if status in (401, 403) else ""
-    return " ".join(str(error).split())[:200] + hint
