@@ -23,7 +23,7 @@ from conspectus.cli.terminal import line, printable
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from conspectus.api import Estimate, Range, VectorFigures
+    from conspectus.api import Estimate, VectorFigures
     from conspectus.rows import Citation, Failure, Source, Usage
 
 SNIPPET = 160
@@ -272,9 +272,7 @@ def nearest(source: str, statement: str) -> str:
     best, start = 0.0, 0
     for a, b in api.sentences(source):
         words = set(api.terms(source[a:b]))
-        shared = (
-            len(wanted & words) / (len(words) + 5) ** 0.5 if words else 0.0
-        )  # a long sentence has some by chance
+        shared = len(wanted & words) / (len(words) + 5) ** 0.5  # a long sentence has some by chance
         if shared > best:
             best, start = shared, a
     return f"… {source[start:]}" if start else source
@@ -290,29 +288,20 @@ def costs(estimate: Estimate) -> Iterator[Sequence[str]]:
     yield [head, "Calls", "Tokens asked", "Tokens written", "Cost (USD)"]
     named = [(api.task_label(t.task) + (f" ({t.model})" if models else ""), t) for t in estimate.tasks]
     for name, t in (*named, ("All", estimate)):
-        figures = (t.calls, t.prompt_tokens, t.completion_tokens)
-        yield [name, *(ranging(r).replace(" to ", "–") for r in figures), costing(t.cost).replace(" to ", "–")]
+        cost = "unknown" if t.cost is None else "0"
+        if t.cost and t.cost.high:
+            cost = t.cost.text(2 if t.cost.high >= 0.1 else 4)
+        figures = (t.calls.text(), t.prompt_tokens.text(), t.completion_tokens.text(), cost)
+        yield [name, *(figure.replace(" to ", "–") for figure in figures)]
 
 
 def likely(estimate: Estimate) -> str:
     """Return what to count on, as `about 120,000 tokens (80,000 to 300,000) and about $0.12 ($0.08 to $0.30)`."""
-    tokens = f"about {round(estimate.likely_tokens, -3):,.0f} tokens ({ranging(estimate.tokens)})"
+    tokens = f"about {round(estimate.likely_tokens, -3):,.0f} tokens ({estimate.tokens.text()})"
     cost, bounds = estimate.likely_cost, estimate.cost
     if cost is None or bounds is None:
         return f"{tokens}; the price of a model is not known (setting `prices`)"
     return f"{tokens} and about {money(cost)} ({money(bounds.low)} to {money(bounds.high)})" if cost else tokens
-
-
-def ranging(value: Range, digits: int = 0) -> str:
-    """Return `12`, or `12 to 15`."""
-    return value.text(digits)
-
-
-def costing(cost: Range | None) -> str:
-    """Return US dollars as `0.0040 to 0.0120`, `0.35 to 1.10`, `0` or `unknown`."""
-    if cost is None:
-        return "unknown"
-    return ranging(cost, 2 if cost.high >= 0.1 else 4) if cost.high else "0"
 
 
 def money(cost: float) -> str:
@@ -352,8 +341,6 @@ def vectors(figures: VectorFigures | None) -> str:
         )
     embedded = f"{counted(figures.chunks, 'chunk')} and {counted(figures.sentences, 'sentence')}"
     text = f"Vectors: {embedded} by {figures.model}, {figures.dimension:,} numbers each; {search}."
-    if figures.query_prefix or figures.passage_prefix:
-        text += f"\nBefore questions stands {figures.query_prefix!r}, before passages {figures.passage_prefix!r}."
     if figures.unread >= api.MOST_UNREAD:
         text += (
             f"\nThe model does not know {100 * figures.unread:.0f} % of the letters of these texts, and walk leaves its"
@@ -454,9 +441,8 @@ class Bars:
                 self._done = done
             if bars is None or task is None:
                 return
-            if (
-                now := time.monotonic()
-            ) - shown > EVERY:  # a bar takes longer to update than many a piece of work
+            now = time.monotonic()
+            if now - shown > EVERY:  # a bar takes longer to update than many a piece of work
                 shown = now
                 bars.update(task, completed=done, count=_count(done, total), spent=self._spent())
 
@@ -478,9 +464,9 @@ class Bars:
         """Return how far the run is, in words."""
         done, total = self._done, self._total
         seconds = time.perf_counter() - self._began
-        remaining = (
-            f"about {_clock(seconds / done * (total - done))} left in this stage" if 0 < done < total else ""
-        )
+        remaining = ""
+        if 0 < done < total:
+            remaining = f"about {_clock(seconds / done * (total - done))} left in this stage"
         spent = f"spent so far: {text}" if (text := self._spent()) else ""
         stage = LABELS.get(self._stage, self._stage) or "starting"
         return "; ".join(filter(None, (stage, _count(done, total).replace("/", " of "), remaining, spent)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
 from functools import cache
 from typing import TextIO
 
@@ -28,8 +27,6 @@ _CONTROLS = re.compile(
 _CODES = re.compile(r"\x1b\[[0-9;]*m")
 _WIDE = r"\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\U00020000-\U0003fffd"
 _CLOSING = "、。〉》」』】〕！），．：；？"
-_PARTS = (re.compile(r"[^/\\]*[/\\]+|[^/\\]+"), re.compile(r"[^_.-]*[_.-]+|[^_.-]+"), re.compile(r"."))
-"""Parts of a word that is longer than a line, usually a path: its folders, parts of their names, characters."""
 _LEAD = re.compile(r"[ │├└─]*(?:(?:\[\d+\])+ |\d+(?:\. +| {2,})|[-*•] +)?")
 """What stands before the text of a line: its indentation, the lines of a tree, the number of a source or a report."""
 
@@ -86,10 +83,12 @@ def cells(text: str) -> int:
 def wrap(text: str, width: int) -> list[str]:
     """Return the lines that a line of text takes at a width; later ones are indented as its text is.
 
-    Words are not divided, except one that is longer than a whole line, after a `/` where it has any.
+    A path may be divided behind a `/`; a word is only where it is longer than a whole line.
     """
     if len(text) <= width // 2 or cells(text) <= width:
         return [text]
+    from rich.cells import chop_cells
+
     lead = _LEAD.match(text)
     head = lead[0] if lead else ""
     indent = "".join("│" if sign in "│├" else " " for sign in head)
@@ -99,37 +98,26 @@ def wrap(text: str, width: int) -> list[str]:
         head = ""
     if len(indent) > width // 2:
         indent = ""
-    lines, current, empty = list[str](), head, True
-    for word in _fitting(text[len(head) :], width - max(len(head), len(indent))):
-        if not empty and cells(current + word.rstrip()) > width:
-            lines.append(current.rstrip())
-            current = indent
-        current += word
-        empty = False
+    room = width - max(len(head), len(indent))
+    lines, current, is_empty = list[str](), head, True
+    for word in _words().findall(text[len(head) :]):
+        for part in [word] if cells(word.rstrip()) <= room else chop_cells(word, room):
+            if not is_empty and cells(current + part.rstrip()) > width:
+                lines.append(current.rstrip())
+                current = indent
+            current += part
+            is_empty = False
     return [*lines, current.rstrip()]
 
 
 @cache
 def _words() -> re.Pattern[str]:
-    """Return what finds words: a line may end behind a space, and between the characters of Chinese and Japanese.
+    """Return what finds words: a line may end behind a space or a slash, and between the characters of Chinese and
+    Japanese.
 
     It takes 5 ms to compile, which is too long for what `conspectus --help` imports.
     """
-    return re.compile(rf"[{_WIDE}][{_CLOSING}]* *|[^ {_WIDE}]+[{_CLOSING}]* *")
-
-
-def _fitting(text: str, width: int) -> Iterator[str]:
-    """Yield the words of a text, those longer than a line in parts."""
-    for word in _words().findall(text):
-        yield from _divided(word, width, 0)
-
-
-def _divided(word: str, width: int, depth: int) -> Iterator[str]:
-    if depth == len(_PARTS) or cells(word.rstrip()) <= width:
-        yield word
-        return
-    for part in _PARTS[depth].findall(word):
-        yield from _divided(part, width, depth + 1)
+    return re.compile(rf"[{_WIDE}][{_CLOSING}]* *|[^ /\\{_WIDE}]*[/\\]+|[^ /\\{_WIDE}]+[{_CLOSING}]* *")
 
 
 def markdown(text: str, stream: TextIO, width: int) -> list[str]:
@@ -141,14 +129,12 @@ def markdown(text: str, stream: TextIO, width: int) -> list[str]:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    console = Console(
-        file=stream, width=min(width, PROSE), color_system="auto" if has_styles(stream) else None, highlight=False
-    )
+    colours = "auto" if has_styles(stream) else None
+    console = Console(file=stream, width=min(width, PROSE), color_system=colours, highlight=False)
     shown = Markdown(clean(text), hyperlinks=False)
     parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-    shown.parsed = parser.disable(["reference", "lheading"]).parse(
-        shown.markup
-    )  # `[1]` is a citation, never a link
+    parser.disable(["reference", "lheading"])  # `[1]` is a citation, never a link
+    shown.parsed = parser.parse(shown.markup)
     with console.capture() as captured:
         console.print(shown)
     lines = [line.rstrip() for line in captured.get().split("\n")]
