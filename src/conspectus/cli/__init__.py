@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 import textwrap
+from importlib import import_module
 
 import conspectus
 
@@ -93,21 +94,15 @@ NO_READER = 141
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    signal.signal(
-        signal.SIGINT, interrupted_at_start
-    )  # first of all: imports take longest when a machine is busy
+    # First of all, as imports take longest when a machine is busy; `app.main` then interrupts the command instead.
+    signal.signal(signal.SIGINT, _interrupted_at_start)
     if (code := shown_at_once(sys.argv[1:])) is not None:
         raise SystemExit(code)
-    from conspectus.cli.app import main as run
-
-    run()
+    import_module("conspectus.cli.app").main()
 
 
-def interrupted_at_start(signum: int, frame: FrameType | None) -> None:
-    """End at once: until a command runs there is nothing to undo, and an import that is broken off shows a traceback.
-
-    `app.Group` puts a handler in its place that interrupts the command.
-    """
+def _interrupted_at_start(signum: int, frame: FrameType | None) -> None:
+    """End at once: until a command runs there is nothing to undo, and a broken import would show a traceback."""
     sys.stderr.write("interrupted\n")
     sys.stderr.flush()
     os._exit(130)
@@ -136,24 +131,27 @@ def overview() -> str:
     """Return the help of `conspectus`, at the width of the terminal."""
     width = max(min(shutil.get_terminal_size().columns, WIDTH), NARROWEST + 2)
     lines = [USAGE]
+
+    def add(text: str, head: str, room: int) -> None:
+        lines.extend(
+            textwrap.wrap(
+                text, room, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
+            )
+        )
+
     for paragraph in DESCRIPTION:
-        lines += ["", *_wrapped(paragraph, width - 2, "  ")]
+        lines.append("")
+        add(paragraph, "  ", width - 2)
     lines += ["", "Examples:", *(f"  {example}" for example in EXAMPLES)]
-    summaries = {
-        group: {name: summary for name, (_, summary) in rows.items()} for group, rows in COMMANDS.items()
-    }
-    for heading, rows in {**summaries, **OPTIONS}.items():
+    panels = {group: {name: row[1] for name, row in rows.items()} for group, rows in COMMANDS.items()}
+    for heading, rows in {**panels, **OPTIONS}.items():
         indent = max(map(len, rows)) + 4
         lines += ["", f"{heading}:"]
         for name, text in rows.items():
-            lines += _wrapped(text, width, f"  {name}".ljust(indent))
-    return "\n".join([*lines, "", *_wrapped(EXIT_CODES, width - 2, "  ")])
-
-
-def _wrapped(text: str, width: int, lead: str) -> list[str]:
-    return textwrap.wrap(
-        text, width, initial_indent=lead, subsequent_indent=" " * len(lead), break_on_hyphens=False
-    )
+            add(text, f"  {name}".ljust(indent), width)
+    lines.append("")
+    add(EXIT_CODES, "  ", width - 2)
+    return "\n".join(lines)
 
 
 __all__ = ["COMMANDS", "HIDDEN", "OPTIONS", "main", "overview", "shown_at_once"]

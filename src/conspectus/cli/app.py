@@ -261,8 +261,6 @@ class Root(Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        if signal.getsignal(signal.SIGINT) is cli.interrupted_at_start:  # not where Python runs the commands
-            signal.signal(signal.SIGINT, _interrupt)
         with reported():
             result = super().invoke(ctx)
             sys.stdout.flush()  # here, where a reader that is gone is known for what it is
@@ -336,6 +334,7 @@ def conspectus(
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    signal.signal(signal.SIGINT, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character shows `?`
