@@ -23,10 +23,10 @@ from conspectus.lazy import lazy_module
 if TYPE_CHECKING:
     from conspectus import Conversation, QuestionContext
     from conspectus.api import View
-    from conspectus.evaluation import questions as question_lists
+    from conspectus.evaluation import comparison as question_lists
     from conspectus.rows import Answer
 else:
-    question_lists = lazy_module("conspectus.evaluation.questions")
+    question_lists = lazy_module("conspectus.evaluation.comparison")
 
 _METHOD = f"Search method. auto: chosen by the question; {METHODS_LISTED}."
 _RANKING = f"Retrieval method. {RANKINGS_LISTED}."
@@ -168,28 +168,32 @@ def ask(
         raise UsageError("a conversation goes with neither --questions nor --context-only")
     if (question is None) == (questions is None):
         raise UsageError('ask one question (conspectus ask "...") or those of a file (--questions FILE)')
-    listed = question_lists.read_list(questions) if questions else []
     asking = asking_of(given, folder, where, method, level, json, lines=questions is not None)
-    failed = 0
-    for number, row in enumerate(listed):
-        if not json:
-            show.out(("\n" if number else "") + show.bold(f"# {row.text}") + "\n")
-        try:
-            (asking.show_context if context_only else asking.ask)(row.text)
-        except CallFailed as error:
-            failed += 1
-            asking.failed(row.text, error, f"{row.text}: ")
-    if failed:
-        raise typer.Exit(options.WITH_FAILURES)
-    if question is None:
+    if questions:
+        _ask_all([row.text for row in question_lists.read_list(questions)], asking, context_only)
         return
-    question = sys.stdin.read().strip() if question == "-" else question
+    question = sys.stdin.read().strip() if question in (None, "-") else question
     if context_only:
         asking.show_context(question)
     elif conversation:
         asking.ask(question, conspectus.Conversation(asking.view, file=conversation, **asking.arguments))
     else:
         asking.ask(question)
+
+
+def _ask_all(questions: Sequence[str], asking: Asking, context_only: bool) -> None:
+    """Ask each question, or show its context, and end with the code of failures where some failed."""
+    failed = 0
+    for number, question in enumerate(questions):
+        if not asking.json:
+            show.out(("\n" if number else "") + show.bold(f"# {question}") + "\n")
+        try:
+            (asking.show_context if context_only else asking.ask)(question)
+        except CallFailed as error:
+            failed += 1
+            asking.failed(question, error, f"{question}: ")
+    if failed:
+        raise typer.Exit(options.WITH_FAILURES)
 
 
 def joined(words: Sequence[str]) -> str:

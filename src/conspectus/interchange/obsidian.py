@@ -11,7 +11,7 @@ from pathlib import Path
 from conspectus import Index
 from conspectus.errors import UsageError
 from conspectus.retrieval.citations import cite
-from conspectus.rows import Citation, Entity, Report
+from conspectus.rows import Citation, Document, Entity, Report, snippet
 
 MAX_NAME_CHARS = 100
 """Characters of a file name: with number and suffix it stays below the 255 bytes that file systems allow."""
@@ -21,6 +21,7 @@ QUOTE_CHARS = 240
 """Characters shown of a cited source: two or three sentences."""
 _UNSAFE = re.compile(r'[\\/:*?"<>|#^\[\]%\x00-\x1f\x7f]+')
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+_NOTE = re.compile(r"(?:(?:entities|reports|documents)/)?[^/\\]+\.md")
 
 
 def file_names(titles: Iterable[str]) -> list[str]:
@@ -54,12 +55,11 @@ def write_vault(index: Index, folder: Path) -> None:
         raise UsageError(f"{folder} is not empty and no vault of an index; name another folder")
     notes = _Notes(index).texts()
     before = set(json.loads(marker.read_text("utf-8"))) if marker.is_file() else set[str]()
-    for part in ("entities", "reports", "documents"):
-        (folder / part).mkdir(parents=True, exist_ok=True)
     for name in before - set(notes):
-        if re.fullmatch(r"(?:(?:entities|reports|documents)/)?[^/\\]+\.md", name):
+        if _NOTE.fullmatch(name):
             (folder / name).unlink(missing_ok=True)
     for name, text in notes.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text.rstrip() + "\n", "utf-8", newline="\n")
     marker.write_text(json.dumps(sorted(notes), ensure_ascii=False), "utf-8")
 
@@ -69,85 +69,75 @@ class _Notes:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        titles = (
-            *(entity.name for entity in index.entities),
-            *(report.title for report in index.reports),
-            *(document.title for document in index.documents),
-        )
-        names = file_names(["Start", *titles])[1:]
-        self._entities, names = names[: len(index.entities)], names[len(index.entities) :]
-        self._reports, self._documents = names[: len(index.reports)], names[len(index.reports) :]
+        rows = [*index.entities, *index.reports, *index.documents]
+        titles = [row.name if isinstance(row, Entity) else row.title for row in rows]
+        self._name = dict(zip((row.id for row in rows), file_names(["Start", *titles])[1:], strict=True))
 
     def texts(self) -> dict[str, str]:
         """Return the text of each note by its path in the vault."""
-        index = self._index
-        return {
-            "Start.md": self._start(),
-            **{f"entities/{self._entities[e.number]}.md": self._entity(e) for e in index.entities},
-            **{f"reports/{self._reports[r.number]}.md": self._report(r) for r in index.reports},
-            **{f"documents/{self._documents[d.number]}.md": d.text for d in index.documents},
-        }
-
-    def _start(self) -> str:
-        index = self._index
+        index, name = self._index, self._name
         roots = sorted((r for r in index.reports if r.level == 0), key=lambda r: (-r.rating, r.number))
-        counts = f"{len(index.entities):,} things, {len(index.reports):,} reports."
-        return "\n".join(["# Start", "", counts, "", *(f"- {self._to_report(r)} ({r.size:,})" for r in roots)])
+        counts = f"{len(index.entities):,} entities, {len(index.reports):,} reports."
+        start = ["# Start", "", counts, "", *(f"- {self._link(r)} ({r.size:,})" for r in roots)]
+        return {
+            "Start.md": "\n".join(start),
+            **{f"entities/{name[e.id]}.md": self._entity(e) for e in index.entities},
+            **{f"reports/{name[r.id]}.md": self._report(r) for r in index.reports},
+            **{f"documents/{name[d.id]}.md": d.text for d in index.documents},
+        }
 
     def _entity(self, entity: Entity) -> str:
         index = self._index
-        edges = sorted(
-            (index.relationships[r] for r in index.edges_of(entity.number)), key=lambda r: (-r.weight, r.number)
-        )
+        edges = [index.relationships[r] for r in index.edges_of(entity.number)]
         related: list[str] = []
-        for edge in edges[:MAX_RELATIONSHIPS]:
+        for edge in sorted(edges, key=lambda r: (-r.weight, r.number))[:MAX_RELATIONSHIPS]:
             other = edge.target if edge.source == entity.name else edge.source
-            link = _link(self._entities[index.entity_of_name[other]], other)
+            link = self._link(index.entities[index.entity_of_name[other]])
             related.append(f"- {link} ({edge.weight:g}): {_line(edge.description)}")
         reports = [r for c in index.communities_of(entity.number) if (r := index.report_of_community.get(c))]
-        documents = [(index.document_of[span.document_id], span) for span in entity.spans[:5]]
-        quotations = [
-            f"- {_link(self._documents[document.number])}: “{_line(document.text[span.start : span.end])}”"
-            for document, span in documents
-        ]
+        quotations: list[str] = []
+        for span in entity.spans[:5]:
+            document = index.document_of[span.document_id]
+            quotations.append(f"- {self._link(document)}: “{_line(document.text[span.start : span.end])}”")
         tags = ["entity", re.sub(r"[^\w/-]+", "-", entity.type) or "thing"]
         head = _head(aliases=[entity.name, *entity.aliases], tags=tags, degree=entity.degree)
-        sections = {"Reports": self._listed(reports), "Relationships": related, "Told in": quotations}
+        sections = {"Reports": self._listed(reports), "Relationships": related, "Mentioned in": quotations}
         return _note([head, f"# {_line(entity.name)}", _paragraphs(entity.description)], sections)
 
     def _report(self, report: Report) -> str:
         index = self._index
-        community = index.communities[report.community]
         parent = index.report_of_community.get(report.parent)
         children = [child for c in report.children if (child := index.report_of_community.get(c))]
         findings = [f"## {_line(f.summary)}\n\n{_paragraphs(f.explanation)}" for f in report.findings]
         text, citations, _ = cite("\n\n".join([_paragraphs(report.summary), *findings]), index)
         tags = ["report", f"level-{report.level}"]
         head = _head(aliases=[report.title], tags=tags, rating=report.rating, level=report.level)
-        part_of = f"Part of {self._to_report(parent)}." if parent else ""
-        members = sorted(community.entity_numbers, key=lambda n: (-index.entities[n].degree, n))
+        part_of = f"Part of {self._link(parent)}." if parent else ""
+        members = [index.entities[n] for n in index.communities[report.community].entity_numbers]
+        members.sort(key=lambda e: (-e.degree, e.number))
         sections = {
             "Parts": self._listed(children),
-            "Things": [f"- {_link(self._entities[n], index.entities[n].name)}" for n in members],
+            "Entities": self._listed(members),
             "Sources": [f"{c.marker}. {_source(c)}" for c in citations],
         }
         return _note([head, f"# {_line(report.title)}", part_of, text], sections)
 
-    def _to_report(self, report: Report) -> str:
-        return _link(self._reports[report.number], report.title)
+    def _link(self, row: Entity | Report | Document) -> str:
+        """Return a link to the note of a row; that to a document shows the name of its note."""
+        name = self._name[row.id]
+        shown = name
+        if not isinstance(row, Document):
+            shown = _line(row.name if isinstance(row, Entity) else row.title)
+        shown = shown.replace("|", "-").replace("]", ")").replace("[", "(")
+        return f"[[{name}]]" if shown in ("", name) else f"[[{name}|{shown}]]"
 
-    def _listed(self, reports: Iterable[Report]) -> list[str]:
-        return [f"- {self._to_report(report)}" for report in reports]
+    def _listed(self, rows: Iterable[Entity | Report]) -> list[str]:
+        return [f"- {self._link(row)}" for row in rows]
 
 
 def _note(parts: Sequence[str], sections: Mapping[str, Sequence[str]]) -> str:
     lists = [f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items() if lines]
     return "\n\n".join(filter(None, (*parts, *lists)))
-
-
-def _link(name: str, shown: str = "") -> str:
-    shown = _line(shown).replace("|", "-").replace("]", ")").replace("[", "(")
-    return f"[[{name}|{shown}]]" if shown and shown != name else f"[[{name}]]"
 
 
 def _head(**properties: object) -> str:
@@ -167,9 +157,7 @@ def _line(text: str) -> str:
 
 def _source(citation: Citation) -> str:
     head = f"{citation.kind}: {_line(citation.title)}"
-    if not citation.sources:
-        return head
-    first = citation.sources[0]
-    text = _line(first.text)
-    shown = text if len(text) <= QUOTE_CHARS else text[: QUOTE_CHARS - 1].rstrip() + "…"
-    return f"{head}. {_line(first.document)}, characters {first.start}-{first.end}: “{shown}”"
+    for source in citation.sources[:1]:
+        characters = f"{_line(source.document)}, characters {source.start}-{source.end}"
+        head += f". {characters}: “{snippet(_line(source.text), QUOTE_CHARS)}”"
+    return head
