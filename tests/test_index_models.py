@@ -15,7 +15,7 @@ import conspectus
 from conspectus import api
 from conspectus.configuration import INDEX, Resolved, load
 from conspectus.errors import BadKey, ServerDown, UsageError
-from conspectus.index_models import describe_models, index_models_of, with_index_models
+from conspectus.index_models import IndexModels, describe_models, with_index_models
 from conspectus.settings import Settings
 
 PROVIDED = {"model": "openai/gpt-4.1-mini", "llm": {"base_url": ""}}
@@ -89,7 +89,7 @@ def test_the_address_of_the_model_s_own_provider_is_left_to_its_name():
 
 def test_passwords_and_queries_of_an_address_are_not_remembered():
     built = {"model": "m", "llm": {"base_url": "http://me:hollin@localhost:1/v1?api-key=4711#x"}}
-    assert index_models_of(built).base_url == "http://localhost:1/v1"
+    assert IndexModels.of(built).base_url == "http://localhost:1/v1"
 
 
 def test_an_address_with_a_query_is_refused_before_it_is_stored_or_logged():

@@ -8,7 +8,7 @@ print(conspectus.ask("What are the main themes?", built).text)
 
 from __future__ import annotations
 
-from importlib import import_module
+from conspectus.lazy import lazy_names
 
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
 if TYPE_CHECKING:
@@ -45,19 +45,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME = {
-    **dict.fromkeys(
-        ("EntityView", "entity_view", "path_between", "report_tree", "report_view"), "conspectus.explore"
-    ),
-    **dict.fromkeys(("draw_map", "export", "import_graphrag"), "conspectus.interchange"),
-    **dict.fromkeys(("Answer", "Citation", "Hit", "Report"), "conspectus.rows"),
-    "ConspectusError": "conspectus.errors",
-    "Conversation": "conspectus.conversation",
-    "Index": "conspectus.index",
-    "Settings": "conspectus.settings",
-    "status_of": "conspectus.index_status",
-}
-"""Where the names are that are not in `conspectus.api`."""
 _NEAR = {
     "map": "draw_map",
     "status": "status_of",
@@ -66,17 +53,17 @@ _NEAR = {
     "query": "ask",
 }
 """What is called otherwise here than on the command line, or elsewhere."""
+_lazy = lazy_names(__name__)
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for, so that importing the package costs nothing."""
     if name in __all__:
-        return getattr(import_module(_HOME.get(name, "conspectus.api")), name)
+        return _lazy(name)
+    from importlib import import_module
     from importlib.util import find_spec
 
-    if not name.startswith("_") and find_spec(
-        f"conspectus.{name}"
-    ):  # whether or not something has imported it before
+    if not name.startswith("_") and find_spec(f"conspectus.{name}"):  # imported before or not
         return import_module(f"conspectus.{name}")
     hint = f"; did you mean {_NEAR[name]}?" if name in _NEAR else ""
     raise AttributeError(f"module 'conspectus' has no attribute {name!r}{hint}")
@@ -100,39 +87,8 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Answer",
-    "Built",
-    "Citation",
-    "ConspectusError",
-    "Conversation",
-    "EntityView",
-    "Hit",
-    "Index",
-    "QuestionContext",
-    "Report",
-    "Settings",
-    "aask",
-    "abuild",
-    "acontext",
-    "asearch",
-    "ask",
-    "astream",
-    "build",
-    "context",
-    "correct",
-    "draw_map",
-    "embed",
-    "entity_view",
-    "estimate",
-    "export",
-    "history",
-    "import_graphrag",
-    "open_index",
-    "path_between",
-    "preview",
-    "report_tree",
-    "report_view",
-    "rollback",
-    "search",
-    "status_of",
+    "Answer", "Built", "Citation", "ConspectusError", "Conversation", "EntityView", "Hit", "Index", "QuestionContext",
+    "Report", "Settings", "aask", "abuild", "acontext", "asearch", "ask", "astream", "build", "context", "correct",
+    "draw_map", "embed", "entity_view", "estimate", "export", "history", "import_graphrag", "open_index",
+    "path_between", "preview", "report_tree", "report_view", "rollback", "search", "status_of",
 ]  # fmt: skip

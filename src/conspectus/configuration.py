@@ -15,7 +15,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
@@ -29,6 +29,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from conspectus.errors import SettingsError
+from conspectus.rows import snippet
 from conspectus.settings import Section, Settings
 
 FILE_NAME = "conspectus.toml"
@@ -39,37 +40,17 @@ RESERVED = {"CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_INDEX", "CONSPEC
 """Environment variables with our prefix that are not settings; neither is any that ends in `_API_KEY`."""
 PATHS = ("llm.prompts", "read.password_file", "store.corrections")
 """Keys whose values are paths; in a settings file they are relative to that file."""
+LONGEST_VALUE = 80
+"""Characters of a value that an error shows: it stays on two lines of a terminal."""
 SWITCHES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-RENAMED = {
-    "describe.context_tokens": "reports.context_tokens",
-    "global.context_tokens": "answer.context_tokens",
-    "global.descend": "global.level",
-    "hippo.form": "hippo.variant",
-    "local.context_tokens": "answer.context_tokens",
-}
-"""Keys of earlier versions and the keys that replace them."""
-REMOVED: Mapping[str, Any] = {
-    "chunk.encoding": "cl100k_base", "chunk.strict": False, "communities.resolution": 1.0,
-    "drift.follow_ups": 3, "drift.reports": 5, "drilldown.relevance": 1, "drilldown.width": 3,
-    "global.map_reply": "answer", "global.relevance": 1, "global.seed": 42,
-    "hippo.chunk_weight": 0.05, "hippo.specificity": True, "hippo.synonyms": 0.8, "hippo.triples": 5,
-    "llm.reply_format": "json", "llm.retry_seconds": 1.0, "llm.seed": None,
-    "local.claim_share": 0.1, "local.entities": 10, "local.entity_share": 0.15, "local.relationship_share": 0.2,
-    "local.report_share": 0.15, "raptor.cluster": 8, "raptor.levels": 3, "raptor.summary_tokens": 150,
-    "read.seconds_per_file": 60.0, "rerank.depth": 20, "rollup.matches": 100, "rollup.reports": 12, "rollup.share": 0.5,
-    "search.b": 0.75, "search.k1": 1.2, "tog.chunks": 10, "tog.decay": 0.4, "tog.evidence": 5, "tog.samples": 5,
-    "walk.damping": 0.87, "walk.extent": "auto", "walk.form": "auto", "walk.steps": 9, "walk.vectors": True,
-}  # fmt: skip
-"""Keys of earlier versions that are constants now, with their values."""
 
 
-class Given(NamedTuple):
-    """The value that a source gives to a key; `location` is the source and, in a file, the line."""
+class _Given(NamedTuple):
+    """The value that a source, its `origin`, gives to a key."""
 
     key: str
     value: Any
     origin: str
-    location: str
 
 
 class Described(NamedTuple):
@@ -86,7 +67,7 @@ class Described(NamedTuple):
 class Resolved:
     """Settings, and where the value of each key came from.
 
-    An origin is `default`, `the index` (see `index_models`), `conspectus.toml (its path)`, the name of an environment
+    An origin is `default`, `the index` (of its models), `conspectus.toml (its path)`, the name of an environment
     variable, or `given`.
     """
 
@@ -115,17 +96,25 @@ def load(
     Raises SettingsError, in one line, where a file cannot be read, a key is unknown, or the winning value of
     a key is not allowed.
     """
-    sources = (_from_file(file or settings_file()), _from_environment(environ), _from_overrides(overrides or {}))
-    given: dict[str, Given] = {}
-    nested: dict[str, Any] = {table: {} for table in TABLES}
-    for item in chain.from_iterable(sources):
+    file = file or settings_file()
+    return _resolved(chain(_from_file(file), _from_environment(environ), _from_overrides(overrides or {})))
+
+
+def overridden(overrides: Mapping[str, Any]) -> Resolved:
+    """Return the defaults with overrides, whatever the file and the environment say."""
+    return _resolved(_from_overrides(overrides))
+
+
+def _resolved(values: Iterable[_Given]) -> Resolved:
+    given: dict[str, _Given] = {}
+    tables: dict[str, Any] = {table: {} for table in TABLES}
+    for item in values:
         if item.key not in FIELDS:
-            raise _unknown(item.key, item.location)
-        _set(nested, item.key, item.value)
+            raise _unknown(item.key, item.origin)
+        _set(tables, item.key, item.value)
         given[item.key] = item
-    return Resolved(
-        _validated(nested, given), {key: given[key].origin if key in given else "default" for key in FIELDS}
-    )
+    origins = {key: given[key].origin if key in given else "default" for key in FIELDS}
+    return Resolved(_validated(tables, given), origins)
 
 
 def settings_file() -> Path | None:
@@ -152,8 +141,8 @@ def completed(resolved: Resolved, values: Mapping[str, Any], origin: str) -> Res
         return resolved
     tables = resolved.settings.model_dump(by_alias=True)
     for key, value in values.items():
-        _set(tables, key, _as_tuple(value))
-    given = {key: Given(key, value, origin, origin) for key, value in values.items()}
+        _set(tables, key, _parsed(value, FIELDS[key]))
+    given = {key: _Given(key, value, origin) for key, value in values.items()}
     return Resolved(_validated(tables, given), {**resolved.origins, **dict.fromkeys(values, origin)})
 
 
@@ -201,8 +190,6 @@ FIELDS: Mapping[str, FieldInfo] = {
     **{f"{table}.{name}": info for table in TABLES for name, info in TABLES[table].model_fields.items()},
 }
 """Every setting by its dotted key, those of no table first."""
-FORMER_TABLES = frozenset(key.partition(".")[0] for key in (*RENAMED, *REMOVED))
-"""Tables of earlier versions, so that their keys are recognised."""
 
 
 def variable(key: str) -> str:
@@ -220,7 +207,7 @@ def _flat(settings: Settings) -> dict[str, Any]:
     return {key: reduce(getitem, key.split("."), tables) for key in FIELDS}
 
 
-def _validated(tables: Mapping[str, Any], given: Mapping[str, Given]) -> Settings:
+def _validated(tables: Mapping[str, Any], given: Mapping[str, _Given]) -> Settings:
     try:
         return Settings.model_validate(tables, strict=True)
     except ValidationError as error:
@@ -303,7 +290,7 @@ def _parsed(value: Any, info: FieldInfo) -> Any:
 # Sources
 
 
-def _from_file(path: Path | None) -> Iterator[Given]:
+def _from_file(path: Path | None) -> Iterator[_Given]:
     if path is None:
         return
     origin = f"{path.name} ({path})"
@@ -318,48 +305,35 @@ def _from_file(path: Path | None) -> Iterator[Given]:
         reason, _, where = str(error).removesuffix(")").partition(" (at ")
         raise SettingsError(f"{origin}, {where}: not valid TOML: {reason}") from None
     for key, value in _dotted(values):
-        line = _line_of(key, text)
-        value = _relative_to(path, value, key) if key in PATHS and isinstance(value, str) else _as_tuple(value)
-        yield Given(key, value, origin, f"{origin}, line {line}" if line else origin)
+        if key in PATHS and isinstance(value, str):
+            relative = path.parent / Path(value).expanduser()
+            if value and (relative.exists() or key == "store.corrections"):  # the first correction writes that
+                value = str(relative)
+        yield _Given(key, _as_tuple(value), origin)
 
 
-def _relative_to(file: Path, value: str, key: str) -> str:
-    path = file.parent / Path(value).expanduser()
-    exists = path.exists() or key == "store.corrections"  # which is written with the first correction
-    return str(path) if value and exists else value
-
-
-def _line_of(key: str, text: str) -> int | None:
-    """Return the line of a TOML text where a key is set or a table begins, as far as its look tells."""
-    table = ""
-    for number, line in enumerate(text.split("\n"), 1):
-        bare = re.sub(r"[\s\"']", "", line)
-        if header := re.match(r"\[+([^\]]+)\]", bare):
-            table = f"{header[1]}."
-        if any(f"{path}.".startswith(f"{key}.") for path in (table[:-1], table + bare.partition("=")[0])):
-            return number
-    return None
-
-
-def _from_environment(environ: Mapping[str, str]) -> Iterator[Given]:
+def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
     keys = {variable(key): key for key in FIELDS}
     for name in sorted(environ):
         if not name.startswith(PREFIX) or name in RESERVED or name.endswith("_API_KEY"):
             continue
         if name not in keys:
-            raise _unknown_variable(name)
+            rests = {known.removeprefix(PREFIX): known for known in keys}
+            near = difflib.get_close_matches(name.removeprefix(PREFIX).upper(), rests, n=1)
+            hint = f"did you mean `{rests[near[0]]}`?" if near else "conspectus config lists all settings"
+            raise SettingsError(f"unknown environment variable {name}: {hint}")
         if environ[name].strip():
-            yield Given(keys[name], _parsed(environ[name], FIELDS[keys[name]]), name, name)
+            yield _Given(keys[name], _parsed(environ[name], FIELDS[keys[name]]), name)
 
 
-def _from_overrides(overrides: Mapping[str, Any]) -> Iterator[Given]:
+def _from_overrides(overrides: Mapping[str, Any]) -> Iterator[_Given]:
     for key, value in _dotted(overrides):
-        yield Given(key, _parsed(value, FIELDS[key]) if key in FIELDS else value, "given", "given")
+        yield _Given(key, _parsed(value, FIELDS[key]) if key in FIELDS else value, "given")
 
 
 def _dotted(values: Mapping[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in values.items():
-        if not table and (name in TABLES or name in FORMER_TABLES) and isinstance(value, Mapping):
+        if not table and name in TABLES and isinstance(value, Mapping):
             yield from _dotted(cast(Mapping[str, Any], value), f"{name}.")
         else:
             yield f"{table}{name}", value
@@ -368,72 +342,43 @@ def _dotted(values: Mapping[str, Any], table: str = "") -> Iterator[tuple[str, A
 # Errors, each in one line
 
 
-def _unknown(key: str, location: str) -> SettingsError:
+def _unknown(key: str, origin: str) -> SettingsError:
     table, _, name = key.rpartition(".")
     homes = [other for other in FIELDS if other.endswith(f".{key}") or other.replace(".", "_") == key]
-    if former := _former(key):
-        hint = former
-    elif re.search(r"(^|[._-])(key|api_?key|api_?token|secret|password)$", key, re.IGNORECASE):
+    if re.search(r"(^|[._-])(key|api_?key|api_?token|secret|password)$", key, re.IGNORECASE):
         hint = "keys come from the environment: OPENAI_API_KEY, ANTHROPIC_API_KEY and so on, or, for a server named by"
         hint += " its address, CONSPECTUS_API_KEY"
     elif key in TABLES:
         hint = f"it is a table, whose keys are {', '.join(TABLES[key].model_fields)}"
     elif table in TABLES:
-        fields = TABLES[table].model_fields
-        hint = _hint(name, {name: f"{table}.{name}" for name in fields}, fields)
+        hint = _hint(name, {field: f"{table}.{field}" for field in TABLES[table].model_fields})
     elif homes:
         hint = f"did you mean {' or '.join(f'`{home}`' for home in homes)}?"
     else:
         hint = _hint(key.partition(".")[0], {name: name for name in (*LOOSE, *TABLES)})
-    return SettingsError(f"unknown setting `{key}` ({location}): {hint}")
+    return SettingsError(f"unknown setting `{key}` ({origin}): {hint}")
 
 
-def _former(key: str) -> str:
-    """Return what to do about a key of an earlier version, "" for any other."""
-    if key in RENAMED:
-        return f"it is `{RENAMED[key]}` now, which takes {_allowed(FIELDS[RENAMED[key]])}"
-    if key in REMOVED:
-        return f"it is no longer a setting, but always {_as_text(REMOVED[key])}; remove it"
-    return ""
+def _hint(name: str, keys: Mapping[str, str]) -> str:
+    """Name the nearest of some keys, which map to how they are written in the source, or list them all."""
+    near = difflib.get_close_matches(name, keys, n=1)
+    return f"did you mean `{keys[near[0]]}`?" if near else f"there are {', '.join(keys)}"
 
 
-def _unknown_variable(name: str) -> SettingsError:
-    former = next(
-        (former for key in (*RENAMED, *REMOVED) if variable(key) == name and (former := _former(key))), ""
-    )
-    rest = name.removeprefix(PREFIX).lower()
-    table = next((f"{table}." for table in TABLES if rest.startswith(f"{table}_")), "")
-    names = {key[len(table) :].replace(".", "_"): variable(key) for key in FIELDS if key.startswith(table)}
-    families = [*map(variable, LOOSE), *(variable(f"{table}.…") for table in TABLES)]
-    hint = former or _hint(rest[len(table) :], names, list(names.values()) if table else families)
-    return SettingsError(f"unknown environment variable {name}: {hint}")
-
-
-def _hint(name: str, known: Mapping[str, str], listed: Collection[str] = ()) -> str:
-    """Name the nearest of the known names, which map to how they are written in the source, or list them all."""
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean `{known[near[0]]}`?" if near else f"known are {', '.join(listed or known)}"
-
-
-def _not_allowed(error: ValidationError, given: Mapping[str, Given]) -> SettingsError:
+def _not_allowed(error: ValidationError, given: Mapping[str, _Given]) -> SettingsError:
     first = error.errors(include_url=False)[0]
     path = [str(part) for part in first["loc"]]
     key = next((key for key in (".".join(path[:2]), path[0]) if key in given), "")
-    if not key:
-        return _rule_broken(path[0], first["msg"].removeprefix("Value error, "), given)
+    if not key:  # a rule between the keys of one table: say where each that it names comes from
+        table, message = path[0], first["msg"].removeprefix("Value error, ")
+        names = [name for name in TABLES[table].model_fields if re.search(rf"\b{name}\b", message)]
+        values = ((name, given.get(f"{table}.{name}")) for name in names)
+        origins = ", ".join(f"{name}: {item.origin if item else 'default'}" for name, item in values)
+        return SettingsError(f"`{table}`: {message} ({origins})")
     item = given[key]
     if first["type"] == "extra_forbidden":  # in a table of tables, the only kind whose keys are not in FIELDS
         fields = get_args(_types(FIELDS[key])[0][0])[1].model_fields
         hint = _hint(path[-1], {name: name for name in fields})
-        return SettingsError(f"unknown setting `{path[-1]}` in `{key}` ({item.location}): {hint}")
-    value = _as_text(item.value)
-    value = value if len(value) <= 80 else f"{value[:79]}…"
-    return SettingsError(f"`{key}` = {value} ({item.location}) is not allowed: it takes {_allowed(FIELDS[key])}")
-
-
-def _rule_broken(table: str, message: str, given: Mapping[str, Given]) -> SettingsError:
-    """Return the error of a rule between the keys of one table, with the location of each key that it names."""
-    names = [name for name in TABLES[table].model_fields if re.search(rf"\b{name}\b", message)]
-    locations = [given[key].location if (key := f"{table}.{name}") in given else "default" for name in names]
-    origins = ", ".join(f"{name}: {location}" for name, location in zip(names, locations, strict=True))
-    return SettingsError(f"`{table}`: {message} ({origins})")
+        return SettingsError(f"unknown setting `{path[-1]}` in `{key}` ({item.origin}): {hint}")
+    value = snippet(_as_text(item.value), LONGEST_VALUE)
+    return SettingsError(f"`{key}` = {value} ({item.origin}) is not allowed: it takes {_allowed(FIELDS[key])}")

@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conspectus.api.asking import AskOptions, IndexLike, Request, answer_question, viewed
+from conspectus.api.asking import AskOptions, IndexLike, Request, answer_question, opened_for
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval.base import extractive
 from conspectus.retrieval.local import entities_in
 from conspectus.rows import Answer, Entity
-from conspectus.runtime import DEFAULT_FOLDER, check_question, named_model, public, run_of, run_sync
+from conspectus.runtime import DEFAULT_FOLDER, check_question, public, run_sync
 from conspectus.tasks import Exchange, StandaloneQuestion
 from conspectus.text.language import language_of
 from conspectus.text.question import read_question
@@ -58,9 +58,7 @@ class Conversation:
     def __init__(
         self, index: IndexLike = DEFAULT_FOLDER, *, file: str | Path | None = None, **options: Unpack[AskOptions]
     ) -> None:
-        named_model(options.get("embedder"))
-        self._view = viewed(index, options.get("where") or ())
-        self._run = run_of(options, self._view.built)
+        self._view, self._run = opened_for(index, options)
         self._options = options
         self._file = Path(file) if file is not None else None
         if self._file:  # before a question is asked

@@ -5,18 +5,23 @@ from __future__ import annotations
 import difflib
 import heapq
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 
 from conspectus.errors import NotFound, UsageError
 from conspectus.index import Index
-from conspectus.rows import Entity, Relationship, Report, Source, Span, escaped, plain, start_of
+from conspectus.rows import Entity, Relationship, Report, Source, Span, escaped, plain
 from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, public
 from conspectus.text.words import entity_keys, name_key, stem
 
 SHORTEST_PREFIX = 6
 """Characters of an id that are enough to name a report by."""
+MOST_DOCUMENTS = 10
+"""Documents of an entity that its Markdown lists: those that name it most."""
+
+
+# Entities
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,33 +76,24 @@ class EntityView:
     """Those that name it in most chunks first."""
 
     def __str__(self) -> str:
-        """Return name, description and the strongest relationships."""
-        return _entity_text(self)
+        """Return it as Markdown, without control characters."""
+        return self._markdown(plain)
 
     def __repr__(self) -> str:
         """Return name, type and degree on one line."""
         return f"<EntityView {self.name!r} ({self.type}), {self.degree} relationships>"
 
     def _repr_markdown_(self) -> str:
-        return _entity_markdown(self)
+        return self._markdown(escaped)
 
-
-def _entity_text(view: EntityView) -> str:
-    """Return an entity with its strongest relationships as plain text."""
-    head = f"{view.name} ({view.type}): {view.description}" if view.description else f"{view.name} ({view.type})"
-    lines = [head, *(f"- {edge.target}: {start_of(edge.description)}" for edge in view.relationships)]
-    lines += [f"{view.degree} relationships; {view.frequency} chunks in {len(view.documents)} documents"]
-    return plain("\n".join(lines))
-
-
-def _entity_markdown(view: EntityView) -> str:
-    """Return an entity with its strongest relationships, its communities and its documents as Markdown."""
-    lines = [f"### {escaped(view.name)} ({escaped(view.type)})", "", escaped(view.description), ""]
-    lines += [f"- **{escaped(edge.target)}**: {escaped(edge.description)}" for edge in view.relationships]
-    titles = [escaped(c.title) for c in view.communities if c.title]
-    lines += ["", "Communities: " + ", ".join(titles)] if titles else []
-    lines += ["", "Documents: " + ", ".join(escaped(m.document) for m in view.documents[:10])]
-    return "\n".join(lines)
+    def _markdown(self, shown: Callable[[str], str]) -> str:
+        lines = [f"### {shown(self.name)} ({shown(self.type)})", "", shown(self.description), ""]
+        lines += [f"- **{shown(edge.target)}**: {shown(edge.description)}" for edge in self.relationships]
+        titles = [shown(community.title) for community in self.communities if community.title]
+        lines += ["", "Communities: " + ", ".join(titles)] if titles else []
+        paths = [shown(mention.document) for mention in self.documents[:MOST_DOCUMENTS]]
+        lines += ["", f"{self.degree} relationships; {self.frequency} chunks in: {', '.join(paths)}"]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,27 +103,6 @@ class GraphPath:
     source: str
     target: str
     steps: tuple[Edge, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """A report and those of its community's parts."""
-
-    report: Report
-    below: tuple[Branch, ...]
-
-    def __repr__(self) -> str:
-        """Return the title and how many are below on one line."""
-        return f"<Branch {self.report.title!r}, {len(self.below)} below>"
-
-
-@dataclass(frozen=True, slots=True)
-class ReportView:
-    """A report and its neighbours in the hierarchy."""
-
-    report: Report
-    above: Report | None
-    below: tuple[Report, ...]
 
 
 @public
@@ -141,7 +116,10 @@ def entity_view(name: str, index: AnyIndex = DEFAULT_FOLDER, *, most: int = 10, 
     """
     index = opened(index)
     entity = find_entity(name, index)
-    edges = sorted((index.relationships[r] for r in index.edges_of(entity.number)), key=_strongest)
+    edges = [index.relationships[number] for number in index.edges_of(entity.number)]
+    edges.sort(key=lambda r: (-r.weight, -r.strength, r.number))
+    chunks = Counter(index.chunk_of[chunk].document_id for chunk in entity.chunk_ids)
+    documents = sorted(map(index.document_of.__getitem__, chunks), key=lambda d: (-chunks[d.id], d.number))
     return EntityView(
         entity.id, entity.number, entity.name, entity.type, entity.description, entity.aliases,
         degree=len(edges),
@@ -149,7 +127,7 @@ def entity_view(name: str, index: AnyIndex = DEFAULT_FOLDER, *, most: int = 10, 
         sources=sources_of(entity.spans[:places], index),
         relationships=tuple(_edge(r, entity.name, places, index) for r in edges[:most]),
         communities=tuple(_membership(c, index) for c in index.communities_of(entity.number)),
-        documents=tuple(_mentions(entity, index)),
+        documents=tuple(Mention(d.path, d.title, chunks[d.id]) for d in documents),
     )  # fmt: skip
 
 
@@ -196,9 +174,6 @@ def _shortest(start: str, end: str, index: Index) -> dict[str, Relationship]:
     return {}
 
 
-# Names
-
-
 def find_entity(name: str, index: Index) -> Entity:
     """Return the one thing that a name means; raise NotFound, with what is near, for none and for several."""
     if name in index.entity_of_name:  # others may differ from it in case alone
@@ -226,10 +201,6 @@ def suggestions(name: str, index: Index, most: int = 5) -> list[str]:
     return list(islice(dict.fromkeys(index.entities[numbers[k]].name for k in (*alike, *sharing)), most))
 
 
-def _strongest(relationship: Relationship) -> tuple[float, float, int]:
-    return -relationship.weight, -relationship.strength, relationship.number
-
-
 def _edge(relationship: Relationship, start: str, places: int, index: Index) -> Edge:
     other = relationship.target if relationship.source == start else relationship.source
     return Edge(
@@ -248,18 +219,31 @@ def sources_of(spans: Iterable[Span], index: Index) -> tuple[Source, ...]:
 
 def _membership(number: int, index: Index) -> Membership:
     report, level = index.report_of_community.get(number), index.communities[number].level
-    return (
-        Membership(number, level, report.number, report.title) if report else Membership(number, level, None, "")
-    )
-
-
-def _mentions(entity: Entity, index: Index) -> list[Mention]:
-    chunks = Counter(index.chunk_of[chunk].document_id for chunk in entity.chunk_ids)
-    documents = sorted(map(index.document_of.__getitem__, chunks), key=lambda d: (-chunks[d.id], d.number))
-    return [Mention(d.path, d.title, chunks[d.id]) for d in documents]
+    return Membership(number, level, report.number if report else None, report.title if report else "")
 
 
 # Reports
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A report and those of its community's parts."""
+
+    report: Report
+    below: tuple[Branch, ...]
+
+    def __repr__(self) -> str:
+        """Return the title and how many are below on one line."""
+        return f"<Branch {self.report.title!r}, {len(self.below)} below>"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportView:
+    """A report and its neighbours in the hierarchy."""
+
+    report: Report
+    above: Report | None
+    below: tuple[Report, ...]
 
 
 @public
@@ -304,27 +288,25 @@ def report_view(name: str | int, index: AnyIndex = DEFAULT_FOLDER) -> ReportView
 
 
 def _report_of(name: str, index: Index) -> Report:
-    if name.isdecimal() and int(name) < len(index.reports):
-        return index.reports[int(name)]
+    reports, reported = index.reports, index.report_of_community
+    if name.isdecimal() and int(name) < len(reports):
+        return reports[int(name)]
     if name.startswith("c") and name[1:].isdecimal() and int(name[1:]) < len(index.communities):
-        return _report_of_community(int(name[1:]), index)
-    matches = [r for r in index.reports if len(name) >= SHORTEST_PREFIX and r.id.startswith(name)]
+        community = index.communities[int(name[1:])]
+        if community.number in reported:
+            return reported[community.number]
+        above = reported.get(community.parent)
+        hint = (
+            f"; it is part of community {above.community}, whose report is number {above.number}" if above else ""
+        )
+        raise NotFound(f"community {name[1:]} has no report of its own ({community.size} entities){hint}")
+    matches = [r for r in reports if len(name) >= SHORTEST_PREFIX and r.id.startswith(name)]
     if len(matches) == 1:
         return matches[0]
-    if matches:
-        raise NotFound(f"the ids of {len(matches)} reports start with {name!r}; give more of its characters")
-    if not index.reports:
+    if not reports:
         raise NotFound("this index has no reports")
+    problem = f"the ids of {len(matches)} reports start with" if matches else "there is no report"
     raise NotFound(
-        f"there is no report {name!r}: give its number (0 to {len(index.reports) - 1}), c and the number of its"
-        f" community (c0 to c{len(index.communities) - 1}), or the first {SHORTEST_PREFIX} characters of its id"
+        f"{problem} {name!r}: give its number (0 to {len(reports) - 1}), c and the number of its community (c0 to"
+        f" c{len(index.communities) - 1}), or at least the first {SHORTEST_PREFIX} characters of its id"
     )
-
-
-def _report_of_community(number: int, index: Index) -> Report:
-    if number in index.report_of_community:
-        return index.report_of_community[number]
-    community = index.communities[number]
-    above = index.report_of_community.get(community.parent)
-    hint = f"; it is part of community {above.community}, whose report is number {above.number}" if above else ""
-    raise NotFound(f"community {number} has no report of its own ({community.size} entities){hint}")

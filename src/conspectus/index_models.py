@@ -1,16 +1,13 @@
 """What an index remembers of the models that it was built with, and when a later command uses them.
 
 The manifest of a snapshot holds the settings that it was built by: the language model, the address of its server, the
-embedder, and never a key. Whoever asks the index, or builds it again, gets the same models unless the caller
-names others: by a flag, an environment variable, `conspectus.toml`, or settings in Python; `extractive` is none.
+embedder, and never a key. Whoever asks the index, or builds it again, gets the same models unless the caller names
+others: by a flag, an environment variable, `conspectus.toml`, or settings in Python; `extractive` is none.
 
-An index may come from somebody else, so an address that it names is used only if
-
-- it is on this machine, or
-- it is that of the provider in the model's name, which then gets the provider's own key.
-
-Any other address has to be named by the user (`--base-url`, `llm.base_url`): until then nothing is sent to it, neither
-text nor key. Of several indexes that are asked as one, the model is used that all of them agree on, else none.
+An index may come from somebody else, so an address that it names is used only if it is on this machine, or that of the
+provider in the model's name, which then gets the provider's own key. Any other address has to be named by the user
+(`--base-url`, `llm.base_url`): until then nothing is sent to it, neither text nor key. Of several indexes that are
+asked as one, the model is used that all of them agree on, else none.
 """
 
 from __future__ import annotations
@@ -20,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
-from conspectus import configuration
-from conspectus.configuration import INDEX, Resolved
+from conspectus.configuration import FIELDS, FILE_NAME, INDEX, Resolved, completed, load, overridden
 from conspectus.errors import UsageError
+from conspectus.models.llm.adapters import is_registered
 from conspectus.models.llm.providers import PRESETS, is_local
 
 EXTRACTIVE, NONE = "extractive", "none"
@@ -34,6 +31,8 @@ REPLIES = (
 FUNCTION = "python/"
 """How the names of embedders begin that are functions of a caller: only that caller has them."""
 PREFIXES = ("vectors.query_prefix", "vectors.passage_prefix")
+MODELS = ("model", "llm.base_url", "llm.embedder_base_url", "vectors.embedder", *PREFIXES)
+"""Settings of models that are never taken over from an index without a look at the address."""
 
 
 @dataclass(frozen=True)
@@ -48,26 +47,22 @@ class IndexModels:
     more: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Further settings of the language model and the embedder, by dotted key."""
 
-    @property
-    def leads_nowhere(self) -> bool:
-        """Whether the model's name alone does not say which server to ask, and no address is known."""
-        return not self.base_url and _provider(self.model) is None
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> IndexModels:
+        """Return what the settings of an index say of its models; addresses have no passwords and queries."""
 
+        def text(key: str) -> str:
+            value = _value_of(settings, key)
+            return value if isinstance(value, str) else ""  # a manifest may have been changed by hand
 
-def index_models_of(settings: Mapping[str, Any]) -> IndexModels:
-    """Return what the settings of an index say of its models; addresses are returned without passwords and queries."""
-    name = _value(settings, "vectors.embedder")
-    served = bool(name) and name.partition(":")[0] not in (NONE, "local") and not name.startswith(FUNCTION)
-    base_url = clean_address(_value(settings, "llm.base_url"))
-    own = clean_address(_value(settings, "llm.embedder_base_url"))
-    tables: dict[str, Any] = {key: _raw(settings, key) for key in (*REPLIES, *(PREFIXES if served else ()))}
-    return IndexModels(
-        model=_value(settings, "model"),
-        base_url=base_url,
-        embedder=name if served else "",
-        embedder_base_url=(own or base_url) if served else "",
-        more={key: value for key, value in tables.items() if value is not None},
-    )
+        name = text("vectors.embedder")
+        if name == NONE or (name.startswith(FUNCTION) and not is_registered(name)):
+            name = ""
+        served = bool(name) and name.partition(":")[0] != "local" and not name.startswith(FUNCTION)
+        base_url, own = _clean_address(text("llm.base_url")), _clean_address(text("llm.embedder_base_url"))
+        more = {key: _value_of(settings, key) for key in (*REPLIES, *(PREFIXES if name else ()))}
+        more = {key: value for key, value in more.items() if value is not None}
+        return cls(text("model"), base_url, name, (own or base_url) if served else "", more)
 
 
 def with_index_models(
@@ -80,47 +75,59 @@ def with_index_models(
 
     Raises UsageError where the model was asked at an address that the user has to name first.
     """
-    memories = [index_models_of(settings) for settings in built]
+    memories = list(map(IndexModels.of, built))
     values = _of_model(resolved, memories) if language_model else {}
     base_url = values.get("llm.base_url") or resolved.settings.llm.base_url
     values |= _of_embedder(resolved, memories[0], base_url, builds=builds) if memories else {}
     missing = {key: value for key, value in values.items() if resolved.origins.get(key) == "default"}
-    return configuration.completed(resolved, missing, INDEX)
+    return completed(resolved, missing, INDEX)
+
+
+def settings_of_index(built: Mapping[str, Any], given: Mapping[str, Any]) -> Resolved:
+    """Return the settings that an index was built with, but for the given ones, by dotted key.
+
+    Its models are its own too, whatever `conspectus.toml` and the environment say; those count only where an address
+    has to be named.
+    """
+    address = IndexModels.of(built).base_url
+    if address and load(given).settings.llm.base_url.rstrip("/") == address:
+        given = {**given, "llm.base_url": address}
+    resolved = with_index_models(overridden(given), [built], builds=True)
+    own = {
+        key: _value_of(built, key) for key in FIELDS if key not in MODELS and resolved.origins[key] == "default"
+    }
+    if own["language"]:
+        own["language"] = own["language"].partition(",")[0]
+    return completed(resolved, {key: value for key, value in own.items() if value is not None}, "default")
 
 
 def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does: str = "answers") -> str:
     """Return a line that says which models are used and why; "" where the command itself names them, or none is."""
-    origin, name = resolved.origins.get("model", ""), resolved.settings.model
-    memories = [index_models_of(settings) for settings in built]
-    models = list(dict.fromkeys(m.model for m in memories if m.model))
-    at = f" at {url}" if (url := resolved.settings.llm.base_url) else ""
-    parts: list[str] = []
+    origins, settings = resolved.origins, resolved.settings
+    origin, name, url = origins.get("model", ""), settings.model, settings.llm.base_url
+    memories = list(map(IndexModels.of, built))
+    models = list(dict.fromkeys(memory.model for memory in memories if memory.model))
+    at = f" at {url}" if url else ""
+    lines: list[str] = []
     if origin == INDEX:
-        others = sorted(set(resolved.settings.llm.tasks.values()) - {name})
-        more = f" (and {', '.join(others)} for some tasks)" if others else ""
-        built_as = f"as this index was built (model={EXTRACTIVE!r} {does} without one)"
-        address_from = resolved.origins.get("llm.base_url", "default")
-        if at and address_from not in ("default", INDEX):
-            address_from = "base_url=..." if address_from == "given" else address_from
-            parts += [f"Model {name}{more}, {built_as},{at} ({address_from})."]
-        else:
-            parts += [f"Model {name}{at}{more}, {built_as}."]
-    elif resolved.origins.get("llm.base_url") == INDEX and at:
-        parts += [f"Model {name}{at}, the address that this index was built with."]
-    elif memories and memories[0].base_url and not at and name not in (EXTRACTIVE, *models) and origin == "given":
-        parts += [f"Model {name}: {memories[0].base_url}, where {models[0]} was asked, is not used for it."]
-    elif origin not in ("", "default", "given") and name != EXTRACTIVE:
-        parts += [f"Model {name}{at}, from {origin}."]
+        lines += [f"Model {name}{at}, as this index was built (model={EXTRACTIVE!r} {does} without one)."]
+    elif url and origins.get("llm.base_url") == INDEX:
+        lines += [f"Model {name}{at}, the address that this index was built with."]
+    elif origin == "given":
+        if memories and memories[0].base_url and not url and name not in (EXTRACTIVE, *models):
+            lines += [f"Model {name}: {memories[0].base_url}, where {models[0]} was asked, is not used for it."]
+    elif origin not in ("", "default") and name != EXTRACTIVE:
+        lines += [f"Model {name}{at}, from {origin}."]
     elif origin == "default" and len(models) > 1:
-        parts += [f"These indexes were built with different models ({', '.join(models)}); model=NAME names one."]
+        lines += [f"These indexes were built with different models ({', '.join(models)}); model=NAME names one."]
     elif origin == "default" and models and models[0] != EXTRACTIVE:
-        parts += [
+        lines += [
             f"This index was built with {models[0]}, of which no server is known; model=NAME names a model."
         ]
-    if resolved.origins.get("vectors.embedder") == INDEX:
-        embedder = resolved.settings.vectors.embedder
-        parts += [f"Embedder {embedder}, as this index was built (embedder={NONE!r} makes no vectors)."]
-    return " ".join(parts)
+    if origins.get("vectors.embedder") == INDEX:
+        embedder = settings.vectors.embedder
+        lines += [f"Embedder {embedder}, as this index was built (embedder={NONE!r} makes no vectors)."]
+    return " ".join(lines)
 
 
 def advice(model: str) -> str:
@@ -139,7 +146,7 @@ def checked_address(model: str, address: str, name_it: str = "", instead: str = 
         return ""
     if is_local(address):
         return address
-    name_it = name_it or f"base_url={address!r} (or llm.base_url in {configuration.FILE_NAME})"
+    name_it = name_it or f"base_url={address!r} (or llm.base_url in {FILE_NAME})"
     instead = instead or f"model={EXTRACTIVE!r} to go on without a model"
     raise UsageError(
         f"this index was built with {model} at {address}, and nothing is sent to an address that only an index names:"
@@ -147,7 +154,7 @@ def checked_address(model: str, address: str, name_it: str = "", instead: str = 
     )
 
 
-def clean_address(url: str) -> str:
+def _clean_address(url: str) -> str:
     """Return an address without user, password, query and fragment."""
     try:
         parts = urlsplit(url)
@@ -162,18 +169,23 @@ def _of_model(resolved: Resolved, memories: Sequence[IndexModels]) -> dict[str, 
     if len(distinct) != 1:
         return {}
     memory = next(iter(distinct.values()))
+    provider = _provider(memory.model)
     names_model, names_address = (resolved.origins.get(key) != "default" for key in ("model", "llm.base_url"))
     if memory.model == EXTRACTIVE:
         return {}
-    if names_model and resolved.settings.model != memory.model:
-        keeps = not names_address and _same_server(resolved.settings.model, memory)
-        return {"llm.base_url": checked_address(memory.model, memory.base_url)} if keeps else {}
-    if names_model and _provider(memory.model) is not None:
+    if (
+        names_model and (name := resolved.settings.model) != memory.model
+    ):  # another one, perhaps at the same server
+        same_server = memory.base_url and name != EXTRACTIVE and _provider(name) == provider
+        if names_address or not same_server:
+            return {}
+        return {"llm.base_url": checked_address(memory.model, memory.base_url)}
+    if names_model and provider is not None:
         return {}  # the name says which server is meant
     if names_address:
         return {"model": memory.model, **memory.more}
-    if memory.leads_nowhere:
-        return {}
+    if not memory.base_url and provider is None:
+        return {}  # no server is known
     return {"model": memory.model, "llm.base_url": checked_address(memory.model, memory.base_url), **memory.more}
 
 
@@ -193,24 +205,14 @@ def _of_embedder(resolved: Resolved, memory: IndexModels, base_url: str, *, buil
     return values
 
 
-def _same_server(model: str, memory: IndexModels) -> bool:
-    """Tell whether another model is meant to be at the address of the remembered one: its name has the same prefix."""
-    return bool(memory.base_url) and model != EXTRACTIVE and _provider(model) == _provider(memory.model)
-
-
 def _provider(model: str) -> str | None:
     prefix, _, rest = model.partition("/")
     return prefix if rest and prefix in PRESETS else None
 
 
-def _raw(settings: Mapping[str, Any], key: str) -> Any:
+def _value_of(settings: Mapping[str, Any], key: str) -> Any:
+    """Return the value of a dotted key in stored settings, None where there is none."""
     value: Any = settings
     for part in key.split("."):
         value = cast("Mapping[str, Any]", value).get(part) if isinstance(value, Mapping) else None
     return value
-
-
-def _value(settings: Mapping[str, Any], key: str) -> str:
-    """Return a text of the settings, "" for anything else: a manifest may have been changed by hand."""
-    value = _raw(settings, key)
-    return value if isinstance(value, str) else ""

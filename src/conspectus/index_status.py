@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
+from conspectus.algorithms.neighbours import LARGE
 from conspectus.configuration import load
 from conspectus.corrections import is_added_facts, source_documents
 from conspectus.errors import IndexDamaged, IndexMissing
@@ -25,28 +26,6 @@ from conspectus.storage import manifests, store
 if TYPE_CHECKING:
     from conspectus.settings import Settings
     from conspectus.storage.manifests import Manifest
-
-
-@public
-def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:
-    """Open the index in a folder; raise IndexMissing where there is none, IndexDamaged where files are not whole."""
-    return store.read(path_of(folder))
-
-
-@public
-def rollback(folder: str | Path = DEFAULT_FOLDER, snapshot: str = "") -> Index:
-    """Make a stored snapshot the current one again, and return it; the current one stays stored: see `history`.
-
-    It is named by the first characters of its id; without one it is the snapshot before the current one. Whoever asks
-    meanwhile gets the one or the other, whole.
-
-    Raises NotFound where no such snapshot is stored, IndexDamaged where a file of it is not what it was.
-    """
-    target = path_of(folder)
-    store.read(target)  # or else a folder would be made where there is none
-    with store.writing(target):
-        store.rollback(target, snapshot)
-        return store.read(target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,28 +54,6 @@ class Unsplit:
 
 
 @dataclass(frozen=True, slots=True)
-class VectorFigures:
-    """The vectors of an index, and how the nearest of them are found."""
-
-    embedder: str
-    """What makes those of questions, as it is named on the command line."""
-    model: str
-    dimension: int
-    chunks: int
-    sentences: int
-    unread: float
-    """The share of the letters of the texts that the model does not know; `walk` uses no vectors where that is much."""
-    recall: float
-    """The share of the 10 nearest chunks that is found, measured on a sample; 1 where all are looked at."""
-    exact: bool
-    many: bool
-    """Whether there are enough that looking at all of them takes long."""
-    query_prefix: str = ""
-    passage_prefix: str = ""
-    """What is put before a question and before a passage when they are embedded."""
-
-
-@dataclass(frozen=True, slots=True)
 class Status:
     """What an index holds."""
 
@@ -112,7 +69,10 @@ class Status:
     reports: int
     levels: tuple[LevelFigures, ...]
     unsplit: tuple[Unsplit, ...]
-    vectors: VectorFigures | None
+    vectors: Mapping[str, Any] | None
+    """What the settings say of them (`embedder`, `model`, `dimension`; `unread`, the share of letters that the model
+    does not know), how many `chunks` and `sentences` have one, whether search is `exact`, else its `recall`, and
+    whether there are so `many` that exact search takes long."""
     failures: tuple[Failure, ...]
     snapshot: str
     usage: Usage
@@ -168,6 +128,64 @@ def folders_of(paths: Iterable[str]) -> list[str]:
     return sorted({str(PurePath(*folder.parts[: 1 + folder.is_absolute()])) for folder in folders})
 
 
+def _levels(index: Index, source_tokens: int) -> Iterator[LevelFigures]:
+    for level in index.levels:
+        reports = index.reports_at(level)
+        tokens = sum(report.n_tokens for report in reports)
+        own = sum(report.level == level for report in reports)
+        yield LevelFigures(level, len(reports), own, tokens, tokens / source_tokens if source_tokens else 0.0)
+
+
+def _cost(settings: Mapping[str, Any], usage: Mapping[str, Usage]) -> float | None:
+    """Return what building an index cost, None where a price is not known."""
+    llm = settings.get("llm", {})
+    embedder = settings.get("vectors", {}).get("embedder", "")
+    models: Mapping[str, str] = {"Embed": embedder, **llm.get("tasks", {})}
+    paid = {models.get(task, settings.get("model", "")) for task, u in usage.items() if u.calls and not u.cost}
+    if any(price_of(model, _prices(settings), llm.get("base_url", "")) is None for model in paid):
+        return None
+    return sum(usage.values(), Usage()).cost
+
+
+def _vectors(index: Index) -> dict[str, Any] | None:
+    if "vectors.chunks" not in index.arrays:
+        return None
+    made: Mapping[str, Any] = index.settings.get("vectors", {})
+    chunks, exact = index.arrays["vectors.chunks"], "vectors.graph" not in index.arrays
+    counts = {"chunks": len(chunks), "sentences": len(index.arrays["vectors.sentences"])}
+    search = {"exact": exact, "recall": 1.0 if exact else made["recall"], "many": chunks.size >= LARGE}
+    return {"model": "", "unread": 0.0, **made, "dimension": int(chunks.shape[1]), **counts, **search}
+
+
+# Snapshots
+
+
+@public
+def open_index(folder: str | Path = DEFAULT_FOLDER) -> Index:
+    """Open the index in a folder; raise IndexMissing where there is none, IndexDamaged where files are not whole."""
+    return store.read(path_of(folder))
+
+
+@public
+def rollback(folder: str | Path = DEFAULT_FOLDER, snapshot: str = "") -> Index:
+    """Make a stored snapshot the current one again, and return it; the current one stays stored: see `history`.
+
+    It is named by the first characters of its id; without one it is the snapshot before the current one. Whoever asks
+    meanwhile gets the one or the other, whole.
+
+    Raises NotFound where no such snapshot is stored, IndexDamaged where a file of it is not what it was.
+    """
+    target = path_of(folder)
+    store.read(target)  # or else a folder would be made where there is none
+    with store.writing(target):
+        store.rollback(target, snapshot)
+        return store.read(target)
+
+
+COUNTED = ("entities", "relationships", "communities", "reports", "failures")
+"""Tables whose rows the history counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A snapshot that an index's folder keeps."""
@@ -205,17 +223,14 @@ def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
             usage=sum(usage.values(), Usage()),
             cost=_cost(m.settings, usage),
             documents=_documents(target, m),
-            **{
-                table: m.counts[table]
-                for table in ("entities", "relationships", "communities", "reports", "failures")
-            },
+            **{table: m.counts[table] for table in COUNTED},
         )
         for m, usage in zip(manifests_kept, usages, strict=True)
     ]
 
 
 def _documents(folder: Path, manifest: Manifest) -> int:
-    """Return how many documents of a snapshot were read: what people said is the last one, and none of them."""
+    """Return how many documents of a snapshot were read: what people added is the last one, and none of them."""
     count = manifest.counts["documents"]
     if count and "corrections" in manifest.origin:
         with suppress(IndexDamaged):  # a commit has taken it away meanwhile
@@ -242,7 +257,11 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
     """
     if not (folder / FILE_NAME).exists():
         return []
-    chosen, built = settings or load().settings, _settings_in(folder)
+    chosen = settings or load().settings
+    try:
+        built = store.read(folder).settings
+    except IndexMissing:  # the build that its replies were bought for has not come to its end
+        built = begun_in(folder) or {}
     base_url = chosen.llm.base_url or built.get("llm", {}).get("base_url", "")
     budget = Budget({**_prices(built), **chosen.prices}, base_url=base_url)
     replies = ResponseCache(folder / FILE_NAME)
@@ -259,55 +278,5 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
     ]  # fmt: skip
 
 
-def _settings_in(folder: Path) -> Mapping[str, Any]:
-    """Return the settings that the index in a folder was built with, or that its build began with."""
-    try:
-        return store.read(folder).settings
-    except IndexMissing:
-        return begun_in(folder) or {}
-
-
 def _prices(settings: Mapping[str, Any]) -> dict[str, Price]:
     return {name: Price(**price) for name, price in settings.get("prices", {}).items()}
-
-
-def _cost(settings: Mapping[str, Any], usage: Mapping[str, Usage]) -> float | None:
-    """Return what building an index cost, None where a price is not known."""
-    llm = settings.get("llm", {})
-    embedder = settings.get("vectors", {}).get("embedder", "")
-    models: Mapping[str, str] = {"Embed": embedder, **llm.get("tasks", {})}
-    paid = {models.get(task, settings.get("model", "")) for task, u in usage.items() if u.calls and not u.cost}
-    if any(price_of(model, _prices(settings), llm.get("base_url", "")) is None for model in paid):
-        return None
-    return sum(usage.values(), Usage()).cost
-
-
-def _vectors(index: Index) -> VectorFigures | None:
-    if "vectors.chunks" not in index.arrays:
-        return None
-    from conspectus.algorithms.neighbours import LARGE
-
-    made: Mapping[str, Any] = index.settings.get("vectors", {})
-    exact = "vectors.graph" not in index.arrays
-    chunks = index.arrays["vectors.chunks"]
-    return VectorFigures(
-        embedder=made.get("embedder", ""),
-        model=made.get("model", ""),
-        dimension=int(chunks.shape[1]),
-        chunks=len(chunks),
-        sentences=len(index.arrays["vectors.sentences"]),
-        unread=float(made.get("unread", 0.0)),
-        recall=1.0 if exact else float(made["recall"]),
-        exact=exact,
-        many=chunks.size >= LARGE,
-        query_prefix=made.get("query_prefix", ""),
-        passage_prefix=made.get("passage_prefix", ""),
-    )
-
-
-def _levels(index: Index, source_tokens: int) -> Iterator[LevelFigures]:
-    for level in index.levels:
-        reports = index.reports_at(level)
-        tokens = sum(report.n_tokens for report in reports)
-        own = sum(report.level == level for report in reports)
-        yield LevelFigures(level, len(reports), own, tokens, tokens / source_tokens if source_tokens else 0.0)

@@ -2,7 +2,9 @@
 
 Two kinds, both written at the top of a file:
 
-    __getattr__ = lazy_names(__name__, {"exporting": "draw_map export"})      # in the __init__ of a package
+    if TYPE_CHECKING:
+        from conspectus.interchange.exporting import draw_map, export
+    __getattr__ = lazy_names(__name__)                                         # in the __init__ of a package
 
     if TYPE_CHECKING:
         import rjieba
@@ -19,20 +21,39 @@ from types import ModuleType
 
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any
 
 
-def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package that offers names of its modules: `{"module": "name name"}`."""
-    home_of = {name: module for module, names in homes.items() for name in names.split()}
+def lazy_names(package: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package that offers what its `__init__` imports for type checking."""
+    homes: dict[str, tuple[str, str]] = {}
 
     def get(name: str) -> Any:
-        if name not in home_of:
+        if not homes:
+            homes.update(_names_for_type_checking(package))
+        if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{home_of[name]}"), name)
+        module, attribute = homes[name]
+        return getattr(import_module(module), attribute)
 
     return get
+
+
+def _names_for_type_checking(package: str) -> dict[str, tuple[str, str]]:
+    """Return the module and the name there of what a package imports of ours under `if TYPE_CHECKING:`."""
+    import ast
+    from pathlib import Path
+
+    source = Path(str(import_module(package).__file__)).read_text("utf-8")
+    blocks = [node.body for node in ast.parse(source).body if isinstance(node, ast.If)]
+    imports = [node for block in blocks for node in block if isinstance(node, ast.ImportFrom)]
+    return {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in imports
+        if node.module and node.module.startswith("conspectus")
+        for alias in node.names
+    }
 
 
 class _LazyModule(ModuleType):

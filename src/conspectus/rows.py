@@ -11,7 +11,7 @@ import os
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from hashlib import sha256
 from html import escape
@@ -447,7 +447,7 @@ class Answer:
 
     def __str__(self) -> str:
         """Return the text with its sources and notices."""
-        return _answer_text(self)
+        return _answer_shown(self, plain, "{}")
 
     def __repr__(self) -> str:
         """Return method and start of the text on one line."""
@@ -456,7 +456,7 @@ class Answer:
         return f"<Answer by {self.method}: {snippet(_first_sentence(self.text))!r}, {cited}>"
 
     def _repr_markdown_(self) -> str:
-        return _answer_markdown(self)
+        return _answer_shown(self, escaped, "**{}**")
 
     def to_dict(self) -> dict[str, Any]:
         """Return its fields as dictionaries and lists, which `json.dumps` takes."""
@@ -500,36 +500,20 @@ def escaped(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", escape(start_of(text), quote=False))
 
 
-def _answer_text(answer: Answer) -> str:
-    """Return an answer with its sources and notices as plain text."""
+def _answer_shown(answer: Answer, shown: Callable[[str], str], heading: str) -> str:
+    """Return an answer with its sources and notices as Markdown; `shown` makes a text of a document harmless."""
     words = wording(answer.language)
     lines = [plain(answer.text)]
     if answer.citations:
-        lines += ["", words.sources, ""]
-    for head, title, sources in _cited(answer):
-        if title:
-            lines.append(f"{head} {plain(title)}")
-        for n, source in enumerate(sources):
-            before = head if not title and not n else "   "
-            where = words.where(located(source.document), source.place, source.start, source.end)
-            lines += [f"{before} {plain(where)}", f"    “{start_of(source.text)}”"]
-    lines += ["", *map(plain, answer.notices)] if answer.notices else []
-    return "\n".join(lines)
-
-
-def _answer_markdown(answer: Answer) -> str:
-    """Return an answer with its sources and notices as Markdown."""
-    words = wording(answer.language)
-    lines = [plain(answer.text)]
-    if answer.citations:
-        lines += ["", f"**{words.sources}**", ""]
-    for head, title, sources in _cited(answer):
+        lines += ["", heading.format(words.sources), ""]
+    for marks, title, sources in _cited(answer):
+        wheres = (words.where(located(s.document), s.place, s.start, s.end) for s in sources)
         places = "; ".join(
-            f"{escaped(words.where(located(s.document), s.place, s.start, s.end))}: “{escaped(s.text)}”"
-            for s in sources
+            f"{shown(w)}: “{shown(start_of(s.text))}”" for w, s in zip(wheres, sources, strict=True)
         )
-        lines.append(f"- {escaped(head)} " + (f"*{escaped(title)}* — {places}" if title else places))
-    lines += ["", *(f"> {escaped(notice)}\n" for notice in answer.notices)] if answer.notices else []
+        lines.append(f"- {shown(marks)} {shown(title)}{': ' if title else ''}{places}")
+    for notice in answer.notices:
+        lines += ["", shown(notice)]
     return "\n".join(lines)
 
 

@@ -32,7 +32,7 @@ from conspectus.index import Index
 from conspectus.index_models import advice, with_index_models
 from conspectus.models import llm
 from conspectus.models.base import Model
-from conspectus.rows import Usage
+from conspectus.rows import Usage, snippet
 from conspectus.settings import Settings
 from conspectus.storage import manifests, store
 
@@ -52,6 +52,8 @@ LONGEST_QUESTION = 20_000
 """Characters of a question at most: some 5,000 tokens, five pages. What a question costs grows with its length (480,000
 characters took more than 9 minutes; 8,000 took 1 s by most methods, 11 s by tog), and a longer text is a document.
 """
+WIDTH = 40
+"""Columns that a line of progress fills at least: more than any count of a stage takes, which it covers."""
 EVERY = 0.1
 """Seconds between two updates of a line of progress: ten a second look smooth, and cost nothing."""
 Given = Settings | Resolved | Mapping[str, Any] | None
@@ -88,8 +90,6 @@ SYNONYMS = {
     "level": "deepest",
 }
 """Arguments that are called otherwise in another function, or elsewhere."""
-PATHS = ("folder", "path", "file")
-"""Parameters of the public functions that take the path of a file or folder."""
 
 
 def public(function: F) -> F:
@@ -108,11 +108,11 @@ def public(function: F) -> F:
         more = options is not Options and "model" in options.__annotations__
         docs = (doc, options.__doc__, Options.__doc__ if more else "")
         doc = "\n\n".join(inspect.cleandoc(text) for text in docs if text)
-    name = function.__qualname__.removesuffix(".__init__")
+    name, shown_signature = function.__qualname__.removesuffix(".__init__"), signature.replace(parameters=own)
 
     def check(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         given, named = [_index_in(a) for a in args], {key: _index_in(a) for key, a in kwargs.items()}
-        _check_arguments(name, own, given, named)
+        _check_arguments(name, shown_signature, given, named)
         return given, named
 
     @functools.wraps(function)
@@ -132,7 +132,7 @@ def public(function: F) -> F:
 
     checked: Any = checked_async if inspect.iscoroutinefunction(function) else checked_sync
     checked.__doc__ = doc
-    checked.__signature__ = signature.replace(parameters=own)
+    checked.__signature__ = shown_signature
     return checked
 
 
@@ -169,47 +169,42 @@ def synchronous(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]
 
 
 def _check_arguments(
-    name: str, parameters: Sequence[inspect.Parameter], args: Sequence[object], kwargs: Mapping[str, object]
+    name: str, signature: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> None:
     """Raise TypeError for an unknown argument, UsageError for an index or a text in the place of something else."""
-    names = [p.name for p in parameters]
-    for unknown in (n for n in kwargs if n not in names):
-        raise TypeError(f"{name}() has no argument {unknown!r}; {_hint(unknown, names)}")
-    by_position = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    positional = [n for n in by_position if n != "self"]
-    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    parameters = {n: p for n, p in signature.parameters.items() if n != "self"}
+    for unknown in (n for n in kwargs if n not in parameters):
+        raise TypeError(f"{name}() has no argument {unknown!r}; {_hint(unknown, list(parameters))}")
+    positional = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
     call = f"{name}({', '.join(positional)})"
-    if twice := [n for n in by_position[: len(args)] if n in kwargs]:
-        raise UsageError(f"{call}: {twice[0]} was given twice; an index is asked by index.ask(question)")
-    if len(args) > len(by_position):
-        several = "; several indexes go as a list, [one, other]" if "index" in names else ""
-        raise UsageError(f"{call}: the other arguments are given by their names{several}")
-    index = given.get("index")
+    try:
+        given = signature.bind_partial(*args, **kwargs).arguments
+    except TypeError as error:
+        more = "the others are given by their names, and several indexes as a list"
+        raise UsageError(f"{call}: {error}; {more}; an index is asked by index.ask(question)") from None
     for parameter, value in given.items():
-        if parameter in ("self", "index", "correction") or (parameter == "folder" and isinstance(value, Index)):
-            continue
-        swapped = (
-            isinstance(value, str) and is_index(Path(value)) and isinstance(index, str) and not is_index(index)
-        )
-        if isinstance(value, Index) or (swapped and parameter == positional[0]):
+        if isinstance(value, Index) and parameter not in ("self", "index", "folder", "correction"):
             first = f"the {positional[0]} comes first: " if "index" in positional else ""
             raise UsageError(f"{first}{call}; {value!r} was given as {parameter}")
-        if parameter == "question" and not isinstance(value, str):
-            raise UsageError(f"the question comes first: {call}; it is a text, and not {type(value).__name__}")
-        if parameter in PATHS and not isinstance(value, str | os.PathLike | None):
+        if parameter == "question" and (not isinstance(value, str) or _is_index(value)):
+            raise UsageError(f"the question comes first: {call}; it is a text, and not {value!r}")
+        if parameter in ("folder", "path", "file") and not isinstance(value, str | os.PathLike | Index | None):
             raise UsageError(f"{call}: the {parameter} is a path, and not {type(value).__name__}")
+
+
+def _is_index(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, manifests.NAME))
 
 
 def _hint(unknown: str, names: Sequence[str]) -> str:
     """Return what an unknown argument may mean: another argument, or a setting."""
-    if near := difflib.get_close_matches(unknown, names, n=1):
-        return f"did you mean {near[0]}?"
-    if SYNONYMS.get(unknown) in names:
-        return f"did you mean {SYNONYMS[unknown]}?"
+    near = difflib.get_close_matches(unknown, names, n=1)
+    if near or SYNONYMS.get(unknown) in names:
+        return f"did you mean {near[0] if near else SYNONYMS[unknown]}?"
     keys = [key for key in configuration.FIELDS if key.rpartition(".")[2] == unknown or key == unknown]
     if keys and "settings" in names:
         return f"it is a setting: settings={{{keys[0]!r}: ...}}"
-    return f"there are {', '.join(name for name in names if name != 'self')}"
+    return f"there are {', '.join(names)}"
 
 
 def check_question(question: str) -> None:
@@ -249,11 +244,6 @@ def path_of(given: object) -> Path:
     return Path(os.path.expanduser(given))
 
 
-def is_index(folder: str | Path) -> bool:
-    """Tell whether there is an index in a folder; none is where no folder can be, as a long question for a name."""
-    return os.path.isfile(os.path.join(folder, manifests.NAME))
-
-
 def opened(index: AnyIndex) -> Index:
     """Return an index, opened where a folder is given; raise as `open_index` does."""
     index = index.index if isinstance(index, WithIndex) else index
@@ -289,32 +279,28 @@ def read_sources(
         sources, "to_dict"
     )  # else its columns were files
     paths: list[Any] = [sources] if single else [*cast("Sequence[str | Path]", sources)]
-    _check_are_paths(paths)
+    for path in paths:
+        if not isinstance(path, str | Path) or _is_text(path):
+            what = repr(snippet(path)) if isinstance(path, str) else type(path).__name__
+            raise UsageError(
+                f"files or folders are expected first, and {what} is none; texts and tables from memory are given"
+                " as documents: build(documents=[...])"
+            )
     if bool(paths) == (documents is not None):
         both = ", and not both" if paths else ": build('my-documents') or build(documents=[...])"
         raise UsageError(f"name files or folders to index, or give documents from memory{both}")
-    if isinstance(documents, str | Path) and (
-        os.path.exists(documents) or len(str(documents).split()) < LEAST_WORDS
-    ):
-        raise UsageError(f"documents are texts; build({str(documents)!r}) reads a file or folder")
     if documents is None:
         return read(paths, settings.read, progress)
+    if isinstance(documents, str | Path) and not _is_text(documents):
+        raise UsageError(f"documents are texts; build({str(documents)!r}) reads a file or folder")
     if progress:
         progress.stage("read", 0)
     return read_texts(documents, settings.read)
 
 
-def _check_are_paths(sources: Sequence[object]) -> None:
-    """Raise UsageError where texts, records or a table were given in the place of files."""
-    for source in sources:
-        words = source.split() if isinstance(source, str) else ()
-        text = len(words) >= LEAST_WORDS and not os.path.exists(str(source))
-        if text or not isinstance(source, str | Path):
-            shown = " ".join(words)[:60] if text else type(source).__name__
-            raise UsageError(
-                f"files or folders are expected first, and {shown!r} is none; texts and tables from memory are given"
-                " as documents: build(documents=[...])"
-            )
+def _is_text(source: str | Path) -> bool:
+    """Tell whether a source is a text, and not the path of a file: it has many words, and there is no such file."""
+    return isinstance(source, str) and len(source.split()) >= LEAST_WORDS and not os.path.exists(source)
 
 
 # Settings and model
@@ -346,8 +332,9 @@ def run_of(
     *,
     language_model: bool | None = True,
     builds: bool = False,
+    overrides: Mapping[str, Any] | None = None,
 ) -> Run:
-    """Return the settings in full that options make, and the model.
+    """Return the settings in full that options make, and the model; `overrides` that are None count for nothing.
 
     They are completed by what indexes remember that were built by the settings `built`; see
     `index_models.with_index_models`. Without a word on `language_model` it is remembered where it reranks.
@@ -360,6 +347,7 @@ def run_of(
         "model": None if performer else named_model(model),
         "llm.base_url": options.get("base_url"),
         "vectors.embedder": named_model(options.get("embedder")),
+        **(overrides or {}),
     }
     more = {key: value for key, value in given.items() if value is not None}
     settings = options.get("settings")
@@ -420,38 +408,27 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
     asyncio would write a task's result out as text.
     """
     results: list[T] = []
+    cancel: list[Callable[[], object]] = []
 
     async def store_result() -> None:
-        results.append(await work)
+        task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
+        cancel.append(lambda: loop.call_soon_threadsafe(task.cancel))
+        results.append(await task)
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         asyncio.run(store_result())
         return results[0]
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(store_result())
     with ThreadPoolExecutor(1, thread_name_prefix="conspectus") as thread:
-        done = thread.submit(_run_in, loop, task)
+        done = thread.submit(asyncio.run, store_result())
         try:
             done.result()
         except BaseException:
-            if not done.done():  # the caller was interrupted while it waited
-                loop.call_soon_threadsafe(task.cancel)
+            if cancel and not done.done():  # the caller was interrupted while it waited
+                cancel[0]()
             raise
     return results[0]
-
-
-def _run_in(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None]) -> None:
-    """Run a task in its loop and close the loop as `asyncio.run` does."""
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_until_complete(task)
-    finally:
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.run_until_complete(loop.shutdown_default_executor())
-        asyncio.set_event_loop(None)
-        loop.close()
 
 
 @contextmanager
@@ -479,7 +456,7 @@ class ProgressLine:
         self._stream = stream
         self._live = stream.isatty() or type(stream).__module__.startswith("ipykernel")
         self._stage = ""
-        self._total = self._done = self._width = 0
+        self._total = self._done = 0
         self._began = self._drawn = 0.0
         self._usage: Callable[[], Usage] = Usage
 
@@ -487,7 +464,6 @@ class ProgressLine:
         """Open a stage and close the one before."""
         self.close()
         self._stage, self._total, self._done, self._began = name, total, 0, time.monotonic()
-        self._draw(f"{name} …")
 
         def tick() -> None:
             if self._stage == name:  # descriptions come to their end while reports are written
@@ -496,9 +472,8 @@ class ProgressLine:
         return tick
 
     def note(self, text: str) -> None:
-        """Print a line of its own."""
-        self._draw("")
-        self._stream.write(f"{text}\n")
+        """Print a line of its own, in the place of the count where there is one."""
+        self._stream.write(f"\r{text:<{WIDTH}}\n" if self._live else f"{text}\n")
 
     def watch(self, usage: Callable[[], Usage]) -> None:
         """Show calls, tokens and money of a stage at its end."""
@@ -506,27 +481,18 @@ class ProgressLine:
 
     def close(self) -> None:
         """Write the last state of the stage, and end its line."""
-        if not self._stage:
-            return
-        count, used = self._total or self._done, self._usage()
-        line = f"{self._stage} {count:,}" if count > 1 else self._stage
-        if used.calls:
+        if self._stage:
+            count, used = self._total or self._done, self._usage()
+            line = f"{self._stage} {count:,}" if count > 1 else self._stage
             money = f", {used.cost:.4f} USD spent" if used.cost else ""
-            line += (
-                f": {used.calls:,} calls, {used.prompt_tokens + used.completion_tokens:,} tokens so far{money}"
-            )
-        self.note(f"{line} ({time.monotonic() - self._began:.1f} s)")
-        self._stage = ""
+            spent = f": {used.calls:,} calls, {used.tokens:,} tokens so far{money}" if used.calls else ""
+            self.note(f"{line}{spent} ({time.monotonic() - self._began:.1f} s)")
+            self._stage = ""
 
     def _tick(self) -> None:
         self._done += 1
-        if time.monotonic() - self._drawn > EVERY:
+        if self._live and time.monotonic() - self._drawn > EVERY:
             of = f"/{self._total:,}" if self._total else ""
-            self._draw(f"{self._stage} {self._done:,}{of}")
-
-    def _draw(self, text: str) -> None:
-        """Put a text in the place of the line; an empty one leaves the cursor at its start."""
-        if self._live:
-            self._stream.write("\r" + text.ljust(self._width) + ("" if text else "\r"))
+            self._stream.write(f"\r{self._stage} {self._done:,}{of}")
             self._stream.flush()
-            self._width, self._drawn = len(text), time.monotonic()
+            self._drawn = time.monotonic()

@@ -14,9 +14,8 @@ from making import a_built_index, an_edge, an_index
 
 from conspectus import api
 from conspectus.errors import NotFound, UsageError
-from conspectus.filters.combine import combine
-from conspectus.filters.part import Part
-from conspectus.filters.view import index_names, select_view
+from conspectus.filters import index_names, select_view
+from conspectus.filters.combine import Part, combine
 from conspectus.index import Index
 from conspectus.references import find
 from conspectus.retrieval import RANKINGS, bm25

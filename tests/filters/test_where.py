@@ -14,11 +14,9 @@ from making import a_built_index, a_report, an_edge, an_index
 
 from conspectus import api
 from conspectus.errors import NotFound, UsageError
-from conspectus.filters.arrays import COLUMNS, LIST_OF
-from conspectus.filters.combine import CombinedReports, combine
+from conspectus.filters import Views, select_view
+from conspectus.filters.combine import COLUMNS, LIST_OF, CombinedReports, Part, combine
 from conspectus.filters.conditions import matching, read
-from conspectus.filters.part import Part
-from conspectus.filters.view import Views, select_view
 from conspectus.index import Index
 from conspectus.references import find
 from conspectus.retrieval import RANKINGS, bm25

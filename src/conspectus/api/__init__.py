@@ -1,15 +1,16 @@
 """The Python API: build an index, open it, ask, search and correct. Most functions have an asynchronous form.
 
 What most people need is offered by `conspectus` itself; the evaluation is `conspectus.evaluation`. Each name is
-imported when it is used.
+imported when it is used. Those that are not in `__all__` are for our own programs.
 """
-# pyright: reportUnusedImport=false, reportUnsupportedDunderAll=false
+# pyright: reportUnusedImport=false
 # ruff: noqa: F401 - the names that are not in __all__ are for the command line
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from conspectus.lazy import lazy_names
 
 if TYPE_CHECKING:
     from conspectus.api.asking import (
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
         search,
         viewed,
     )
-    from conspectus.api.building import Built, abuild, build, costs, is_free
+    from conspectus.api.building import Built, Preview, abuild, build, costs, estimate, is_free, preview
     from conspectus.api.correcting import (
         Corrections,
         CorrectionState,
@@ -32,25 +33,15 @@ if TYPE_CHECKING:
         corrections,
         undo,
     )
-    from conspectus.api.embedding import check_models, embed, import_openie
-    from conspectus.api.estimating import Preview, estimate, estimate_embedding, preview
+    from conspectus.api.embedding import check_models, embed, estimate_embedding, import_openie
     from conspectus.api.tuning import tune
     from conspectus.configuration import Resolved
     from conspectus.corrections import FILE_NAME as CORRECTIONS_FILE
     from conspectus.corrections import KINDS, Correction
     from conspectus.explore import Branch, Edge, ReportView
-    from conspectus.filters.view import View
+    from conspectus.filters import View
     from conspectus.index_models import describe_models, with_index_models
-    from conspectus.index_status import (
-        Snapshot,
-        Spending,
-        Status,
-        VectorFigures,
-        history,
-        open_index,
-        rollback,
-        spending,
-    )
+    from conspectus.index_status import Snapshot, Spending, Status, history, open_index, rollback, spending
     from conspectus.indexing.estimate import Estimate, Range
     from conspectus.indexing.update import Changes
     from conspectus.messages import is_empty_answer, wording
@@ -70,55 +61,10 @@ if TYPE_CHECKING:
     from conspectus.text.sentences import sentences
     from conspectus.text.words import terms
 
-_MODULES = {
-    "conspectus.api.asking": "QuestionContext aask acontext asearch ask astream context search",
-    "conspectus.api.building": "Built abuild build",
-    "conspectus.api.correcting": "Corrections apply_corrections correct corrections undo",
-    "conspectus.api.embedding": "check_models embed import_openie",
-    "conspectus.api.estimating": "Preview estimate estimate_embedding preview",
-    "conspectus.api.tuning": "tune",
-    "conspectus.index_status": "history open_index rollback",
-}
-_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
-_FOR_THE_COMMAND_LINE = {
-    "conspectus.api.asking": "viewed",
-    "conspectus.api.building": "costs is_free",
-    "conspectus.corrections": "CORRECTIONS_FILE=FILE_NAME KINDS",
-    "conspectus.index_models": "describe_models with_index_models",
-    "conspectus.index_status": "Spending spending",
-    "conspectus.indexing.estimate": "Estimate",
-    "conspectus.messages": "is_empty_answer wording",
-    "conspectus.models.embedders": "MOST_UNREAD",
-    "conspectus.models.llm.budget": "price_source",
-    "conspectus.models.llm.cache": "CACHE_FILE=FILE_NAME ResponseCache",
-    "conspectus.models.llm.providers": "redact",
-    "conspectus.models.llm.model": "NEEDED",
-    "conspectus.retrieval": "METHODS RANKINGS",
-    "conspectus.retrieval.citations": "cite",
-    "conspectus.retrieval.global_": "level_of",
-    "conspectus.runtime": "DEFAULT_FOLDER resolved settings_in",
-    "conspectus.storage.store": "read",
-    "conspectus.tasks.base": "task_label",
-    "conspectus.text.language": "language_of",
-    "conspectus.text.sentences": "sentences",
-    "conspectus.text.words": "terms",
-}
-"""What our own programs need beside the public names; `name=attribute` where a module calls it otherwise."""
-_INTERNAL = {
-    name.partition("=")[0]: (module, name.partition("=")[2] or name)
-    for module, names in _FOR_THE_COMMAND_LINE.items()
-    for name in names.split()
-}
-__all__ = sorted(_HOME)
+__all__ = [
+    "Built", "Corrections", "Preview", "QuestionContext", "aask", "abuild", "acontext", "apply_corrections", "asearch",
+    "ask", "astream", "build", "check_models", "context", "correct", "corrections", "embed", "estimate",
+    "estimate_embedding", "history", "import_openie", "open_index", "preview", "rollback", "search", "tune", "undo",
+]  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is used."""
-    if name in _HOME:
-        module, attribute = _HOME[name], name
-    elif name in _INTERNAL:
-        module, attribute = _INTERNAL[name]
-    else:
-        raise AttributeError(f"module 'conspectus.api' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(module), attribute)
-    return value
+__getattr__ = lazy_names(__name__)

@@ -8,13 +8,14 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from conspectus.corrections import added_fact_notices
 from conspectus.errors import UsageError
-from conspectus.filters.view import View, select_view
+from conspectus.filters import View, select_view
 from conspectus.index import Index
 from conspectus.index_models import FUNCTION
+from conspectus.lazy import lazy_module
 from conspectus.messages import is_empty_answer
 from conspectus.models.base import Model
 from conspectus.models.llm.adapters import is_registered
@@ -38,7 +39,6 @@ from conspectus.runtime import (
     run_of,
     synchronous,
 )
-from conspectus.settings import Settings
 from conspectus.tasks import is_short
 from conspectus.tasks.base import Context
 from conspectus.text.language import question_language
@@ -46,26 +46,13 @@ from conspectus.text.language import question_language
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from conspectus.indexing import embed as embedding
     from conspectus.models.llm.model import Session
+else:  # a question seldom needs any of indexing
+    embedding = lazy_module("conspectus.indexing.embed")
 
 IndexLike = AnyIndex | View | Sequence[AnyIndex]
 """What a question is asked of: an index, what `build` returned, or a folder; or several, which are asked as one."""
-Level = int | Literal["auto"] | None
-"""A level of the hierarchy, `auto` to descend from the root where it is relevant, None for the usual one."""
-Method = (
-    Literal[
-        "auto", "global", "local", "rollup", "drilldown", "drift", "source-summary", "bm25", "vector", "hybrid", "walk",
-        "hippo", "ircot", "tog", "tog1", "raptor", "propositions", "direct", "cot", "cot-sc",
-    ]
-    | str
-)  # fmt: skip
-"""The methods of answering, spelt out for the completion of editors; others may be registered."""
-RankingMethod = (
-    Literal["bm25", "vector", "hybrid", "walk", "hippo", "ircot", "tog", "raptor", "propositions"] | str
-)
-"""The methods of searching."""
-FAILURES_NAMED = 3
-"""Failures of its index that an answer names: enough to know where to look; `status` lists all."""
 
 
 class AskOptions(Options, total=False):
@@ -79,8 +66,8 @@ class AskOptions(Options, total=False):
     where: conditions on the documents that it is answered from, as `folder=reports/2024` or `date>=2024-01`.
     """
 
-    method: Method
-    level: Level
+    method: str
+    level: int | Literal["auto"] | None
     where: str | Sequence[str]
 
 
@@ -191,7 +178,7 @@ async def asearch(
     question: str,
     index: IndexLike = DEFAULT_FOLDER,
     *,
-    method: RankingMethod = "bm25",
+    method: str = "bm25",
     k: int | None = None,
     where: str | Sequence[str] = (),
     **options: Unpack[Options],
@@ -212,11 +199,7 @@ async def asearch(
         raise UsageError(f"{method} answers questions (ask) and ranks no chunks; those that rank are {ranked}")
     ranking = named(RANKINGS, method)
     view.check(METHODS[method].needs)
-    settings = run_of(options, view.built, language_model=None).settings
-    if k is not None:
-        if k < 1:
-            raise UsageError(f"k is the number of chunks to return, at least 1, and not {k}")
-        settings = settings.model_copy(update={"search": settings.search.model_copy(update={"k": k})})
+    settings = run_of(options, view.built, language_model=None, overrides={"search.k": k}).settings
     if not settings.rerank.enabled:
         return ranking(question, view.index, settings)
     return await rank_reranked(ranking, question, view.index, settings)
@@ -235,7 +218,6 @@ class Request:
     method: AnsweringMethod
     why: str
     """Why this method was taken, where it was chosen by the question."""
-    settings: Settings
     run: Run
     began: float
 
@@ -244,27 +226,29 @@ class Request:
         """Check a question and its options, open what it is asked of, and choose the method."""
         began = time.perf_counter()
         check_question(question)
-        named_model(options.get("embedder"))  # a function is known from here on
-        view = viewed(index, options.get("where") or ())
-        return cls.on(question, view, run_of(options, view.built), options, began)
+        return cls.on(question, *opened_for(index, options), options, began)
 
     @classmethod
     def on(cls, question: str, view: View, run: Run, options: AskOptions, began: float) -> Request:
         """Choose the method for a question of an open index."""
-        method, level = options.get("method") or "auto", _level_of(options.get("level"))
-        settings, why = _with_level(run.settings, method, level), ""
-        if method == "auto":
-            method, why = (
-                ("global", "a level was given") if level is not None else auto.choose(question, view.index)
-            )
-        answering = named(METHODS, method)
-        view.check(answering.needs)
-        return cls(question, view, answering, why, settings, run, began)
+        name, level, why = options.get("method") or "auto", options.get("level"), ""
+        if level is not None and name not in ("auto", "global"):
+            raise UsageError(f"a level goes with the method global, not with {name}")
+        if name == "auto":
+            given = level is not None
+            name, why = ("global", "a level was given") if given else auto.choose(question, view.index)
+        method = named(METHODS, name)
+        view.check(method.needs)
+        return cls(question, view, method, why, run, began)
 
     @property
     def of_reports(self) -> bool:
         """Whether the question alone chose a method that reads reports, which may have nothing on it."""
-        return bool(self.why) and self.method.name in ("global", "rollup") and self.settings.global_.level is None
+        return (
+            bool(self.why)
+            and self.method.name in ("global", "rollup")
+            and self.run.settings.global_.level is None
+        )
 
     def of_passages(self) -> Request:
         """Return the request with a method that reads passages instead of reports."""
@@ -274,8 +258,8 @@ class Request:
     @asynccontextmanager
     async def session(self) -> AsyncGenerator[tuple[Session | None, Model]]:
         """Open the model that answers: the one that was given, of the settings, or the extractive one of the index."""
-        index, answer = self.view.index, self.settings.answer
-        async with self.run.session(index.folder, self.settings) as session:
+        index, answer = self.view.index, self.run.settings.answer
+        async with self.run.session(index.folder) as session:
             model = self.run.model or (session.model if session else extractive(index))
             if model.generative or is_short(answer.response):
                 model = WithAnswerOptions(model, self.question, answer, index.languages)
@@ -287,7 +271,7 @@ class Request:
         Where the settings name a reranker, the answer is written from the chunks that it ranks highest; the model that
         the caller gave may rate them.
         """
-        question, index, settings = self.question, self.view.index, self.settings
+        question, index, settings = self.question, self.view.index, self.run.settings
         if not settings.rerank.enabled:
             answer = await self.method(question, index, model, settings)
             return replace(answer, usage=session.total) if session else answer
@@ -296,6 +280,13 @@ class Request:
             answer = await answer_reranked(self.method, question, index, model, settings, reranker)
             usage = session.total if session else reranker.usage if reranker else answer.usage
             return replace(answer, usage=usage)
+
+
+def opened_for(index: IndexLike, options: AskOptions) -> tuple[View, Run]:
+    """Open what options ask, and return it with their settings and model."""
+    named_model(options.get("embedder"))  # a function is known from here on
+    view = viewed(index, options.get("where") or ())
+    return view, run_of(options, view.built, overrides={"global.level": options.get("level")})
 
 
 async def answer_question(request: Request, on_text: Callable[[str], None] | None = None) -> Answer:
@@ -308,23 +299,30 @@ async def answer_question(request: Request, on_text: Callable[[str], None] | Non
             request = request.of_passages()
             result = await request.answer(model, session)
         spending = session.budget_notices if session else ()
-    absent = unknown_name_notice(question, index) if reads else ()
-    facts = added_fact_notices(result.citations)
-    lacking = (*_forgotten_model(request.run, index), *missing(index))
-    return replace(
-        result,
-        why="; ".join(part for part in (request.why, result.why) if part),
-        notices=(
-            *request.view.notices(reads),
-            *absent,
-            *lacking,
-            *facts,
-            *spending,
-            *result.notices,
-        ),
-        seconds=time.perf_counter() - request.began,
-        language=question_language(question, index),
+    notices = (
+        *request.view.notices(reads),
+        *(unknown_name_notice(question, index) if reads else ()),
+        *_lacks(index, request.run),
+        *added_fact_notices(result.citations),
+        *spending,
+        *result.notices,
     )
+    why = "; ".join(part for part in (request.why, result.why) if part)
+    seconds = time.perf_counter() - request.began
+    language = question_language(question, index)
+    return replace(result, why=why, notices=notices, seconds=seconds, language=language)
+
+
+def _lacks(index: Index, run: Run) -> Iterator[str]:
+    """Yield what an answer's reader should know that the index lacks: a function as its model, or failed parts."""
+    name = str(index.settings.get("model", ""))
+    if name.startswith(FUNCTION) and run.model is None and run.resolved.origins.get("model") == "default":
+        yield f"The index was built with the function {name}, which is not remembered: model=... answers with it again."
+    failed = [failure for failure in index.failures if failure.stage in ("extract", "describe", "reports")]
+    if failed:
+        first = failed[0].error.partition(": ")[0] + (f" of {failed[0].document}" if failed[0].document else "")
+        parts = "a part" if len(failed) == 1 else f"{len(failed)} parts"
+        yield f"This index lacks {parts} that the model failed on ({first}). Status lists all; index again to add them."
 
 
 def viewed(index: IndexLike = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> View:
@@ -340,67 +338,18 @@ def viewed(index: IndexLike = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -
     indexes = [index] if isinstance(index, Index | WithIndex | str | Path) else list(index)
     if not indexes:
         raise UsageError("name an index to ask")
-    whole = list(map(opened, indexes))
-    readable = [_without_vectors(one) if _unknown_embedder(one) else one for one in whole]
+    readable: list[Index] = []
+    lost: dict[str, None] = {}
+    for whole in map(opened, indexes):
+        name = str(whole.settings.get("vectors", {}).get("embedder", ""))
+        forgotten = name.startswith(FUNCTION) and not is_registered(name) and "vectors.chunks" in whole.arrays
+        lost |= {name: None} if forgotten else {}
+        readable.append(whole.derive(embedding.without_vectors) if forgotten else whole)
     view = select_view(readable, where)
-    for name in {name for one in whole if (name := _unknown_embedder(one))}:
+    for name in lost:
         remark = (
             f"Vectors are left out: they were made by the function {name}, which this process does not have;"
             " give it as embedder=..."
         )
         view = replace(view, remarks=(*view.remarks, remark), no_vectors=remark)
     return view
-
-
-def _unknown_embedder(index: Index) -> str:
-    """Return the name of the function that made the vectors of an index; "" where this process has it, or none did."""
-    name = str(index.settings.get("vectors", {}).get("embedder", ""))
-    if not name.startswith(FUNCTION) or is_registered(name):
-        return ""
-    from conspectus.retrieval.vector import has_vectors  # with scipy
-
-    return name if has_vectors(index) else ""
-
-
-def _without_vectors(index: Index) -> Index:
-    from conspectus.indexing.embed import without_vectors  # a question seldom needs any of indexing
-
-    return index.derive(without_vectors)
-
-
-def _forgotten_model(run: Run, index: Index) -> Iterator[str]:
-    """Yield a line where a function built the index, and nobody says which model answers."""
-    name = str(index.settings.get("model", ""))
-    if name.startswith(FUNCTION) and run.model is None and run.resolved.origins.get("model") == "default":
-        yield f"The index was built with the function {name}, which is not remembered: model=... answers with it again."
-
-
-def _level_of(level: Any) -> Level:
-    """Return a level, which may be a number as a text; raise UsageError for what is none."""
-    if isinstance(level, str) and level.isdecimal():
-        return int(level)
-    if level not in (None, "auto") and not isinstance(level, int):
-        raise UsageError(f"a level is a number from 0, the root, or 'auto', and not {level!r}")
-    return level
-
-
-def _with_level(settings: Settings, method: str, level: Level) -> Settings:
-    """Return settings by which `global` reads a level."""
-    if level is None:
-        return settings
-    if method not in ("auto", "global"):
-        raise UsageError(f"a level goes with the method global, not with {method}")
-    if level != "auto" and level < 0:
-        raise UsageError(f"levels start at 0, the root; there is no level {level}")
-    return settings.model_copy(update={"global_": settings.global_.model_copy(update={"level": level})})
-
-
-def missing(index: Index) -> Iterator[str]:
-    """Yield a line that tells an answer's reader what the index lacks, if it lacks anything that a model failed on."""
-    failed = [failure for failure in index.failures if failure.stage in ("extract", "describe", "reports")]
-    if failed:
-        first = failed[:FAILURES_NAMED]
-        heads = [f.error.partition(": ")[0] + (f" of {f.document}" if f.document else "") for f in first]
-        listed = "; ".join(heads) + (f"; and {len(failed) - len(first)} more" if failed[FAILURES_NAMED:] else "")
-        count = "a part" if len(failed) == 1 else f"{len(failed)} parts"
-        yield f"This index lacks {count} that the model failed on: {listed}. Status says why; index again to mend that."

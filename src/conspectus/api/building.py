@@ -5,23 +5,31 @@ from __future__ import annotations
 import json
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
-from conspectus.api.embedding import check_embedder, with_vectors
+import numpy as np
+
+from conspectus.api.embedding import check_embedder, estimate_texts, with_vectors
 from conspectus.configuration import INDEX, Resolved
 from conspectus.corrections import Correction, corrections_for
 from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
+from conspectus.index_models import EXTRACTIVE
 from conspectus.index_status import folders_of
+from conspectus.indexing.chunk import chunk
+from conspectus.indexing.embed import texts_of_sources
 from conspectus.indexing.given_graph import with_openie_of
-from conspectus.indexing.update import Update, origin_of, own_embedder, update_of
+from conspectus.indexing.update import Changes, Update, origin_of, update_of
+from conspectus.lazy import lazy_module
+from conspectus.models import llm
 from conspectus.models.base import Model
-from conspectus.models.embedders import NONE, PREFIXES, is_served
+from conspectus.models.embedders import is_served
 from conspectus.models.llm import budget
+from conspectus.models.llm.cache import FILE_NAME
 from conspectus.rows import (
     OMITTED_KINDS,
     Document,
@@ -40,6 +48,7 @@ from conspectus.runtime import (
     public,
     read_sources,
     run_of,
+    run_sync,
     session_for,
     settings_in,
     shown,
@@ -48,19 +57,32 @@ from conspectus.runtime import (
 from conspectus.settings import Settings
 from conspectus.storage import store
 from conspectus.storage.lazy import paused_garbage_collection
+from conspectus.text.language import corpus_language
+from conspectus.text.lexicon import Lexicon, read_lexicon
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from conspectus.indexing.estimate import Estimate
+    from conspectus.indexing import estimate as estimates
+    from conspectus.indexing import extract as extraction
+    from conspectus.indexing import pipeline
+    from conspectus.indexing.estimate import Estimate, TaskEstimate
     from conspectus.indexing.pipeline import Check, GraphBuild, Progress
     from conspectus.indexing.read import Read
     from conspectus.models.llm.model import Session
     from conspectus.rows import Answer, Hit
-    from conspectus.text.lexicon import Lexicon
+else:  # with aiohttp and scipy, which take long to import
+    estimates, extraction, pipeline = map(
+        lazy_module,
+        ("conspectus.indexing.estimate", "conspectus.indexing.extract", "conspectus.indexing.pipeline"),
+    )
 
 MOST_REASONS = 20
 """Reasons for not reading files that an index remembers: one for each suffix, and few folders hold more kinds."""
+ISSUES = ("failures", "skipped", "warnings", "notices")
+"""What of a build may need a look."""
+SAMPLE_SEED = 42
+"""Of the chunks that an estimate asks about: any will do, as long as it is always the same."""
 Agree = Callable[["Estimate"], None]
 """Called with what a build will take, before it is spent; raises if that is too much."""
 
@@ -93,15 +115,8 @@ class Built(WithIndex):
 
     def __repr__(self) -> str:
         """Return the index, its folder and how much needs a look, on one line."""
-        parts = (
-            ("failure", self.failures),
-            ("skipped file", self.skipped),
-            ("warning", self.warnings),
-            ("notice", self.notices),
-        )
-        counts = ((len(rows), name) for name, rows in parts if rows)
-        listed = "".join(f", {count} {name}{'' if count == 1 else 's'}" for count, name in counts)
-        return f"<Built {self.index!r} in {str(self.folder)!r}{listed}>"
+        counts = [f", {len(getattr(self, name))} {name}" for name in ISSUES if getattr(self, name)]
+        return f"<Built {self.index!r} in {str(self.folder)!r}{''.join(counts)}>"
 
     def _repr_markdown_(self) -> str:
         """Return what the index holds, and the notices, as Markdown."""
@@ -152,7 +167,7 @@ class BuildRequest:
         return self.resolved.settings
 
     @classmethod
-    def of(cls, folder: str | Path, options: Options, *, fresh: bool = False) -> BuildRequest:
+    def of(cls, folder: str | Path, options: Options) -> BuildRequest:
         """Return the request that options make; raise UsageError for a model that has no name to be recorded under."""
         target = path_of(folder)
         run = run_of(options, settings_in(target), builds=True)
@@ -161,16 +176,23 @@ class BuildRequest:
                 f"an index is built by a model that is named or a function, and not by {run.model!r}"
             )
         settings, corrections = corrections_for(run.settings, target)  # first, for the file may be wrong
-        return cls(target, replace(run.resolved, settings=settings), corrections, fresh=fresh)
+        resolved = replace(run.resolved, settings=settings)
+        return cls(target, resolved, corrections, fresh=bool(options.get("fresh")))
 
-    def with_own_embedder(self, update: Update) -> BuildRequest:
-        """Return the request with an embedder that works; raise as `check_embedder` does."""
-        return replace(self, resolved=_with_own_embedder(self, update))
-
-    def update(self, documents: Sequence[Document], failures: Sequence[Failure]) -> Update:
-        """Compare documents with the index in the folder."""
+    def update(self, read: Read) -> Update:
+        """Compare what was read with the index in the folder."""
         more: dict[str, Any] = {"corrections": self.corrections, "fresh": self.fresh}
-        return update_of(self.folder, documents, failures, self.settings, **more)
+        return update_of(self.folder, read.documents, read.failures, self.settings, **more)
+
+    def check_embedder(self) -> None:
+        """Raise as `check_embedder` does, and say how to build without an embedder that only the index names."""
+        try:
+            check_embedder(self.settings, self.folder)
+        except (UsageError, ModelError) as error:
+            if self.resolved.origins.get("vectors.embedder") != INDEX:
+                raise
+            vectors = f"this index has vectors of {self.settings.vectors.embedder}"
+            raise type(error)(f"{error}; {vectors}: embedder='none' builds without vectors") from None
 
 
 # Building
@@ -205,7 +227,7 @@ async def abuild(
     Raises UsageError for sources that are not there, NothingToIndex where none can be read, IndexBusy where another
     process writes to the folder.
     """
-    request = BuildRequest.of(folder, options, fresh=options.get("fresh", False))
+    request = BuildRequest.of(folder, options)
     with shown(progress) as bars, paused_garbage_collection():
         read = read_sources(sources, options.get("documents"), request.settings, bars)
         return await build_read(read, replace(request, progress=bars, agree=agree))
@@ -220,14 +242,19 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
     folder, settings = request.folder, request.settings
     skipped, guessed = tuple(read.skipped), tuple(read.warnings)
     if request.agree:  # before the lock: others may write while a question waits for its answer
-        await _ask_to_agree(read, request, request.agree)
+        update = request.update(read)
+        replaced = update.replaced_documents if update.changes else 0
+        if not update.up_to_date and (replaced or costs(settings)):
+            _warn_of_replacement(update, request.progress)
+            request.check_embedder()
+            estimate = await estimated_build(read.documents, update, request)
+            request.agree(replace(estimate, replaced_documents=replaced))
     with store.writing(folder):
-        update = request.update(read.documents, read.failures)
+        update = request.update(read)
         if update.up_to_date and (existing := update.existing):
             store.trim(folder, settings.model_dump(mode="json"))
             return Built(existing, existing.snapshot, folder, skipped, guessed, update=update)
-        request = request.with_own_embedder(update)
-        settings = request.settings
+        request.check_embedder()
         warning = _warn_of_replacement(update, request.progress) if not request.agree else ""
         index, notices, spent = await _indexed(read, request, update)
         index, lost = with_vectors(index, settings, folder, spent, request.progress)
@@ -239,34 +266,22 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
     return Built(index, snapshot, folder, skipped, guessed, (*notices, *lost), update)
 
 
-async def _ask_to_agree(read: Read, request: BuildRequest, agree: Agree) -> None:
-    """Ask before anything is spent, and before all documents of an index are replaced."""
-    update = request.update(read.documents, read.failures)
-    replaced = bool(_warn_of_replacement(update, request.progress))
-    if update.up_to_date or not (replaced or costs(request.settings)):
-        return
-    from conspectus.api.estimating import estimated_build  # with aiohttp, which takes long to import
-
-    estimate = await estimated_build(read.documents, update, request.with_own_embedder(update))
-    agree(replace(estimate, replaced_documents=update.replaced_documents if replaced else 0))
-
-
 async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[Index, tuple[str, ...], Usage]:
     """Run the stages, and return the index with notices and what was spent on it."""
-    from conspectus.indexing.pipeline import BuildInput, build_index  # here: nobody else need wait for its import
-
     settings, progress = request.settings, request.progress
-    inputs = BuildInput(read.documents, settings, read.failures, request.corrections, update.before)
+    inputs = pipeline.BuildInput(read.documents, settings, read.failures, request.corrections, update.before)
     async with session_for(settings, request.folder, remembered=request.resolved.remembers_model) as session:
         if session:
             if progress:
                 progress.watch(lambda: session.total)
             if session.sender.replies:
                 session.sender.replies.record_build(settings.model_dump(mode="json", by_alias=True))
-            index = await build_index(inputs, session.model, progress, _rest_fits(session, settings, progress))
+            index = await pipeline.build_index(
+                inputs, session.model, progress, _rest_fits(session, settings, progress)
+            )
             index, notices, spent = replace(index, usage=session.usage), session.notices, session.total
         else:
-            index, notices, spent = await build_index(inputs, _extractive, progress), (), Usage()
+            index, notices, spent = await pipeline.build_index(inputs, _extractive, progress), (), Usage()
     others = Counter(row.reason for row in read.skipped if row.kind not in OMITTED_KINDS)
     counts = {"left_out": count_omitted(read.skipped), "skipped": dict(others.most_common(MOST_REASONS))}
     origin = {name: json.dumps(count) for name, count in counts.items() if count}
@@ -281,14 +296,10 @@ def _warn_of_replacement(update: Update, progress: Progress | None) -> str:
     """Say before anything is spent that other documents take the place of all that the index holds."""
     if not update.changes or not update.replaced_documents:
         return ""
-    source = ", ".join(folders_of(update.changes.deleted))
-    count = update.replaced_documents
-    documents = f"the {count:,} documents of {source}" if source else f"all {count:,} documents of the index"
-    if count == 1:
-        documents = "the only document"
+    source, count = ", ".join(folders_of(update.changes.deleted)), update.replaced_documents
     warning = (
-        f"This takes {documents} out of the index and puts others in their place."
-        " conspectus.rollback() returns to them; folder=DIR makes an index of its own, and"
+        f"This takes all documents{' of ' if source else ''}{source} ({count:,}) out of the index and puts others in"
+        " their place. conspectus.rollback() returns to them; folder=DIR makes an index of its own, and"
         " conspectus.build([A, B]) one of both."
     )
     if progress:
@@ -296,53 +307,20 @@ def _warn_of_replacement(update: Update, progress: Progress | None) -> str:
     return warning
 
 
-def _with_own_embedder(request: BuildRequest, update: Update) -> Resolved:
-    """Return settings whose embedder works: the one that they name, or else a local one of the existing index.
-
-    A served one that an index remembers is among the settings already. Raises as `check_embedder` does.
-    """
-    settings, folder = request.settings, request.folder
-    origin = request.resolved.origins.get("vectors.embedder", "default")
-    own = own_embedder(update.existing) if update.existing else ""
-    if (
-        update.existing
-        and origin == "default"
-        and settings.vectors.embedder == NONE
-        and own
-        and not is_served(own)
-    ):
-        made: Mapping[str, str] = update.existing.settings["vectors"]
-        prefixes = {key: made.get(key, "") for key in PREFIXES if getattr(settings.vectors, key) is None}
-        vectors = settings.vectors.model_copy(update={"embedder": own, **prefixes})
-        inherited = settings.model_copy(update={"vectors": vectors})
-        with suppress(
-            UsageError, ModelError
-        ):  # it does not work here: then there will be no vectors, with a notice
-            check_embedder(inherited, folder)
-            return replace(request.resolved, settings=inherited)
-    try:
-        check_embedder(settings, folder)
-    except (UsageError, ModelError) as error:
-        if origin != INDEX:
-            raise
-        instead = f"this index has vectors of {settings.vectors.embedder}: embedder='none' builds without vectors"
-        raise type(error)(f"{error}; {instead}") from None
-    return request.resolved
-
-
 def _rest_fits(session: Session, settings: Settings, progress: Progress | None) -> Check | None:
     """Return what estimates the rest when extraction is done, and checks the budget; None where nobody needs it."""
     budget = session.sender.budget
     if not budget.limited and not (progress and progress.shown):
         return None
-    from conspectus.indexing.estimate import NONE, Estimator, in_words
 
     async def check(made: GraphBuild, language: str) -> None:
-        rest = await Estimator(session.model, session.sender, settings).rest(made, language)
+        rest = await estimates.Estimator(session.model, session.sender, settings).rest(made, language)
         if progress:
-            progress.note(f"The graph took {in_words(session.total)}; the rest will take {in_words(rest)}.")
+            progress.note(
+                f"The graph took {estimates.in_words(session.total)}; the rest will take {estimates.in_words(rest)}."
+            )
         if session.total.calls:  # with all replies cached the user has seen this before, and wants to go on
-            budget.check_room(rest.tokens.low, (rest.cost or NONE).low)
+            budget.check_room(rest.tokens.low, (rest.cost or estimates.NONE).low)
 
     return check
 
@@ -356,14 +334,127 @@ def _extractive(documents: Sequence[Document], lexicon: Lexicon) -> Model:
 
 def costs(settings: Settings) -> bool:
     """Tell whether a build by these settings asks a server, so that it can be estimated."""
-    return settings.model != "extractive" or is_served(settings.vectors.embedder)
+    return settings.model != EXTRACTIVE or is_served(settings.vectors.embedder)
 
 
 def is_free(settings: Settings) -> bool:
     """Tell whether every server that a build by these settings asks is known to cost nothing, as local ones do."""
     llm, embedder = settings.llm, settings.vectors.embedder
-    models = () if settings.model == "extractive" else (settings.model, *llm.tasks.values())
-    servers = [(name, llm.base_url) for name in models if name != "extractive"]
+    models = () if settings.model == EXTRACTIVE else (settings.model, *llm.tasks.values())
+    servers = [(name, llm.base_url) for name in models if name != EXTRACTIVE]
     if is_served(embedder):
         servers.append((embedder, llm.embedder_base_url or llm.base_url))
     return all(budget.is_free(name, settings.prices, base_url) for name, base_url in servers)
+
+
+# Before a build
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a build would read: counts, what would be passed over, and what could not be read.
+
+    Where it would follow on an index, also what became of that one's documents and how much would be done again.
+    """
+
+    documents: int
+    chunks: int
+    tokens: int
+    """The sum over the chunks, whose overlaps count twice."""
+    skipped: tuple[Skipped, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    warnings: tuple[EncodingWarning, ...] = ()
+    snapshot: str = ""
+    """Of the index it would follow on."""
+    changes: Changes | None = None
+    rebuild_reasons: tuple[str, ...] = ()
+    """Why all would be made anew though there is an index."""
+    pending: tuple[str, ...] = ()
+    """What would be done though no document changed."""
+    new_chunks: int | None = None
+    """How many of the chunks would be read that the index does not have; None without a folder."""
+
+    def __repr__(self) -> str:
+        """Return the counts on one line."""
+        return f"<Preview {self.documents:,} documents, {self.chunks:,} chunks, {self.tokens:,} tokens>"
+
+
+@public
+def preview(
+    sources: str | Path | Sequence[str | Path] = (),
+    folder: str | Path | None = None,
+    **options: Unpack[ReadOptions],
+) -> Preview:
+    """Read and cut what `build` would, and write nothing; raise UsageError and NothingToIndex as it does.
+
+    With a folder it is compared with the index there, if there is one.
+    """
+    request = BuildRequest.of(folder, options) if folder is not None else None
+    settings = request.settings if request else run_of(options, builds=True).settings
+    read = read_sources(sources, options.get("documents"), settings)
+    chunks = chunk(read.documents, settings.chunk)
+    tokens, skipped = sum(c.n_tokens for c in chunks), tuple(read.skipped)
+    seen = Preview(len(read.documents), len(chunks), tokens, skipped, tuple(read.failures), tuple(read.warnings))
+    if request is None:
+        return seen
+    update = request.update(read)
+    before = {chunk.id for chunk in update.before.chunks} if update.before else set[str]()
+    return replace(
+        seen,
+        snapshot=update.existing.snapshot if update.existing else "",
+        changes=update.changes,
+        rebuild_reasons=update.rebuild_reasons,
+        pending=update.pending,
+        new_chunks=sum(chunk.id not in before for chunk in chunks),
+    )
+
+
+@public
+def estimate(
+    sources: str | Path | Sequence[str | Path] = (),
+    folder: str | Path = DEFAULT_FOLDER,
+    *,
+    sample: int = 0,
+    **options: Unpack[ReadOptions],
+) -> Estimate:
+    """Return what `build` would ask of the servers of language models that the settings name, and ask nothing.
+
+    Replies that are cached in the folder are taken off. A `sample` of so many chunks is asked all the same, and the
+    rest told from it; its replies are cached in the folder, so that `build` need not ask for them again.
+
+    Raises UsageError where the settings name no model that is served, and with a sample what `build` does.
+    """
+    request = BuildRequest.of(folder, options)
+    if not costs(request.settings):
+        raise UsageError("the extractive model costs nothing: name a language model to estimate")
+    read = read_sources(sources, options.get("documents"), request.settings)
+    return run_sync(estimated_build(read.documents, request.update(read), request, sample))
+
+
+async def estimated_build(
+    documents: Sequence[Document], update: Update, request: BuildRequest, sample: int = 0
+) -> Estimate:
+    """Do what `estimate` does with what was read and compared."""
+    settings, folder = request.settings, request.folder
+    if update.up_to_date:
+        return estimates.Estimate(())
+    chunks = chunk(documents, settings.chunk)
+    vectors: list[TaskEstimate] = []
+    if is_served(settings.vectors.embedder):
+        triples = settings.model != EXTRACTIVE and settings.extract.style == "triples"
+        extracted = sum(c.n_tokens for c in chunks) if triples else 0
+        table = read_lexicon(documents, settings.extract.entity_types).sentences
+        texts = texts_of_sources(documents, chunks, np.stack([table.document, table.start, table.end], axis=1))
+        vectors = [estimate_texts(settings.vectors.embedder, texts, settings, folder, extracted)]
+    if settings.model == EXTRACTIVE:
+        return estimates.Estimate(tuple(vectors))
+    cache = folder if sample or (folder / FILE_NAME).exists() else None
+    drawn = Random(SAMPLE_SEED).sample(chunks, min(sample, len(chunks)))
+    language = corpus_language(documents, settings.language)
+    async with llm.open_session(settings, cache, to_ask=bool(drawn)) as session:
+        await extraction.extract(drawn, session.model, settings.extract, language)
+        inputs = pipeline.BuildInput(documents, settings, (), request.corrections, update.before)
+        estimated = await estimates.Estimator(session.model, session.sender, settings).build(
+            inputs, chunks, language
+        )
+    return replace(estimated, tasks=(*estimated.tasks, *vectors))

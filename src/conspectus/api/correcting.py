@@ -7,37 +7,28 @@ every build. Only `apply_corrections` changes the index.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from conspectus import configuration
 from conspectus import corrections as records
 from conspectus.api.building import BuildRequest, Built, build_read
-from conspectus.configuration import Resolved
 from conspectus.corrections import AddFact, Correction, Merge, Rename
 from conspectus.errors import IndexMissing, NotFound, UsageError
 from conspectus.explore import find_entity
 from conspectus.index import Index
-from conspectus.index_models import PREFIXES, index_models_of, with_index_models
+from conspectus.index_models import settings_of_index
 from conspectus.indexing.corrections import Corrector, key_of
 from conspectus.indexing.read import Read
 from conspectus.indexing.resolve import Names
 from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, run_sync
-from conspectus.settings import Settings
 from conspectus.storage import store
 
 if TYPE_CHECKING:
     from conspectus.indexing.pipeline import Progress
 
 State = Literal["applied", "waiting", "failing"]
-
-MODELS = ("model", "llm.base_url", "llm.embedder_base_url", "vectors.embedder", *PREFIXES)
-"""Settings that `apply_corrections` takes over as `index_models` says, not as the index records them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,34 +221,8 @@ def apply_corrections(
     target = path_of(folder)
     index = _built_here(target)
     given = {**(settings or {}), **({"store.corrections": str(file)} if file else {})}
-    known = own_settings(index, given)
+    known = settings_of_index(index.settings, given)
     chosen, listed = records.corrections_for(known.settings, target)
     unread = [failure for failure in index.failures if failure.stage == "read"]
     read = Read(records.source_documents(index.documents), unread)
     return run_sync(build_read(read, BuildRequest(target, replace(known, settings=chosen), listed, progress)))
-
-
-def own_settings(index: Index, given: Mapping[str, Any] | None = None) -> Resolved:
-    """Return the settings that an index was built with, but for the given ones, by dotted key.
-
-    Its models are its own too, whatever `conspectus.toml` and the environment say; those count only where an address
-    has to be named: see `index_models`.
-    """
-    chosen, address = dict(given or {}), index_models_of(index.settings).base_url
-    if address and configuration.load(given).settings.llm.base_url.rstrip("/") == address:
-        chosen |= {"llm.base_url": address}
-    loaded = configuration.load(chosen, environ={})
-    origins = {key: origin if origin == "given" else "default" for key, origin in loaded.origins.items()}
-    known = with_index_models(Resolved(loaded.settings, origins), [index.settings], builds=True)
-    own: dict[str, Any] = {}
-    for key in configuration.FIELDS:
-        with suppress(KeyError):
-            own[key] = reduce(getitem, key.split("."), index.settings)
-    if own.get("language"):
-        own["language"] = own["language"].partition(",")[0]
-    for key in MODELS:
-        source = Settings() if known.origins[key] == "default" else known.settings
-        value: Any = reduce(getitem, key.split("."), source.model_dump(by_alias=True))
-        own[key] = value
-    own = {key: value for key, value in own.items() if value is not None}
-    return Resolved(configuration.load({**own, **chosen}, environ={}).settings, known.origins)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conspectus import tokens
 from conspectus.errors import ModelError, StoreError, UsageError
 from conspectus.index import Index
 from conspectus.index_models import FUNCTION
 from conspectus.indexing import embed as vectors
 from conspectus.indexing.given_graph import read_openie, with_openie
 from conspectus.indexing.update import own_embedder
+from conspectus.lazy import lazy_module
 from conspectus.models import llm
 from conspectus.models.embedders import (
     LOCAL,
@@ -25,6 +28,9 @@ from conspectus.models.embedders import (
     open_embedder,
     prefixes_of,
 )
+from conspectus.models.llm import wire
+from conspectus.models.llm.budget import Budget
+from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 from conspectus.rows import Failure, Usage
 from conspectus.runtime import (
     DEFAULT_FOLDER,
@@ -41,9 +47,15 @@ from conspectus.settings import Settings
 from conspectus.storage import store
 
 if TYPE_CHECKING:
+    from conspectus.indexing import estimate as estimates
+    from conspectus.indexing.estimate import TaskEstimate
     from conspectus.indexing.pipeline import Progress
+    from conspectus.models.llm import sender
     from conspectus.models.llm.adapters import EmbedFunction
     from conspectus.models.llm.model import Checked
+else:  # with aiohttp, which takes long to import
+    estimates = lazy_module("conspectus.indexing.estimate")
+    sender = lazy_module("conspectus.models.llm.sender")
 
 BLOCKS = "embedding"
 """The folder in that of an index where vectors are while they are made."""
@@ -214,3 +226,39 @@ def check_models(settings: Given = None) -> list[Checked]:
             return await llm.check(session, chosen, served)
 
     return run_sync(work())
+
+
+@public
+def estimate_embedding(
+    folder: str | Path = DEFAULT_FOLDER, embedder: str = "", *, settings: Given = None
+) -> TaskEstimate | None:
+    """Return what `embed` would take of a server, and ask nothing; None where it would not ask one."""
+    chosen, target = resolved(settings), path_of(folder)
+    index = store.read(target)
+    name = embedder or usual_embedder(index, chosen)
+    return estimate_texts(name, vectors.texts_of(index), chosen, target) if is_served(name) else None
+
+
+def estimate_texts(
+    name: str, texts: Mapping[str, Sequence[str]], settings: Settings, folder: Path, extracted: int = 0
+) -> TaskEstimate:
+    """Estimate vectors of texts, without cached ones of a folder, and of the triples of `extracted` tokens."""
+    prefix = prefixes_of(name, settings.vectors).passage
+    arrays = [
+        {sender.embedding_key(name, prefix + text): prefix + text for text in array} for array in texts.values()
+    ]
+    new = {key: text for array in arrays for key, text in array.items()}
+    if (folder / FILE_NAME).exists():
+        replies = ResponseCache(folder / FILE_NAME)
+        try:
+            new = {key: text for key, text in new.items() if replies.get_bytes(key, used=False) is None}
+        finally:
+            replies.close()
+    count = float(sum(tokens.count(text, wire.vocabulary(name)) for text in new.values()))
+    counts = estimates.Range(count, count).plus(estimates.Range(extracted, extracted).times(estimates.TRIPLES))
+    calls = sum(
+        len(sender.batches([(key, text) for key, text in array.items() if key in new])) for array in arrays
+    )
+    budget = Budget(settings.prices, base_url=settings.llm.embedder_base_url or settings.llm.base_url)
+    cost = estimates.Range(*(budget.cost(name, round(n), 0) for n in counts)) if budget.price(name) else None
+    return estimates.TaskEstimate(TASK, name, estimates.Range(calls, calls), counts, estimates.Range(0, 0), cost)

@@ -80,7 +80,8 @@ def tune(
 
     examples: how many examples each prompt shows.
 
-    The replies are cached there too. Raises UsageError where the model is the extractive one, which has no prompts.
+    The replies are cached there too, and files of the same names are replaced. Raises UsageError where the model is the
+    extractive one, which has no prompts, or there is no text, ModelError where the corpus cannot be profiled.
     """
     request = BuildRequest.of(folder, options)
     settings = request.settings
@@ -88,13 +89,14 @@ def tune(
         raise UsageError("the extractive model has no prompts to tune: name a language model with model=NAME")
     documents = read_sources(sources, None, settings).documents
     language = corpus_language(documents, settings.language)
+    chunks = chunk(documents, settings.chunk)
+    if not chunks:
+        raise UsageError("there is no text to tune to")
 
     async def work() -> Tuned:
         async with llm.open_session(settings, request.folder) as session:
-            chunks, room = chunk(documents, settings.chunk), settings.answer.context_tokens
-            tuned = await write_prompts(
-                chunks, session.model, request.folder, language, examples=examples, sample_tokens=room
-            )
+            sizes = {"examples": examples, "sample_tokens": settings.answer.context_tokens}
+            tuned = await write_prompts(chunks, session.model, request.folder, language, **sizes)
             return replace(tuned, usage=session.total)
 
     return run_sync(work())
@@ -109,23 +111,26 @@ async def write_prompts(
     examples: int = 2,
     sample_tokens: int = 8000,
 ) -> Tuned:
-    """Profile a sample of the chunks and write the prompts; files of the same names are replaced.
-
-    Raises UsageError where there is nothing to sample, ModelError where the corpus cannot be profiled.
-    """
-    if not chunks:
-        raise UsageError("there is no text to tune to")
-    own = "zh" if language.startswith("zh") else "en"
+    """Profile a sample of the chunks and write the prompts."""
     sample = _sample(chunks, sample_tokens)
+    own = "zh" if language.startswith("zh") else "en"
     drafted = await model.perform(ProfileCorpus(tuple(sample), language=language))
     profile = Profile(_plain(drafted.domain), _plain(drafted.persona), tuple(map(_plain, drafted.entity_types)))
     made = await _examples(sample, profile, model, language, examples)
-    files = [_write(folder / own / f"{name}.md", _personal(name, own, profile)) for name in WITH_PERSONA]
+    who = PERSONA[own].format(persona=profile.persona, domain=profile.domain)
+    files: dict[Path, str] = {}
+    for name in WITH_PERSONA:  # under the heading
+        heading, _, rest = (OURS / own / f"{name}.md").read_text("utf-8").partition("\n\n")
+        files[folder / own / f"{name}.md"] = f"{heading}\n\n{who}\n\n{rest}"
     path = folder / own / "ExtractGraph.md"
-    _write(path, _with_examples(path.read_text("utf-8"), made, own))
+    files[path] = _with_examples(files[path], made, own)
     values = {"extract.entity_types": list(profile.entity_types), "language": language, "llm.prompts": "."}
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
-    files.append(_write(folder / "conspectus.toml", "\n".join(lines) + "\n"))
+    files[folder / "conspectus.toml"] = "\n".join(lines) + "\n"
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        list_generated(path.parent, [path.name])
+        path.write_text(text, encoding="utf-8")
     return Tuned(folder, profile, language, len(made), tuple(files))
 
 
@@ -178,28 +183,12 @@ def _plain(text: str) -> str:
     return _MARKS.sub(" ", " ".join(text.split()))[:LONGEST].rstrip(". ")
 
 
-def _personal(name: str, own: str, profile: Profile) -> str:
-    """Return our prompt of a task with persona and domain under its heading."""
-    heading, _, rest = (OURS / own / f"{name}.md").read_text("utf-8").partition("\n\n")
-    who = PERSONA[own].format(persona=profile.persona, domain=profile.domain)
-    return f"{heading}\n\n{who}\n\n{rest}"
-
-
 def _with_examples(prompt: str, made: Sequence[tuple[ExtractGraph, Extraction]], own: str) -> str:
     """Return a prompt with the examples at the end of its system message."""
     system, marker, rest = prompt.partition("<!-- user -->")
-    examples = "\n\n".join(_example(task, graph, own) for task, graph in made)
-    return "\n\n".join(filter(None, (system.rstrip(), examples))) + f"\n{marker}{rest}"
-
-
-def _example(task: ExtractGraph, graph: Extraction, own: str) -> str:
-    types = "、".join(task.entity_types) if own == "zh" else ", ".join(task.entity_types)
-    shown = _MARKS.sub(" ", fence(task.chunk.text))
-    return f"{EXAMPLE[own].format(types=types)}\n{shown}\n{_MARKS.sub(' ', dump(task, graph))}"
-
-
-def _write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    list_generated(path.parent, [path.name])
-    path.write_text(text, encoding="utf-8")
-    return path
+    comma = "、" if own == "zh" else ", "
+    shown = [system.rstrip()]
+    for task, graph in made:
+        head = EXAMPLE[own].format(types=comma.join(task.entity_types))
+        shown.append(f"{head}\n{_MARKS.sub(' ', fence(task.chunk.text))}\n{_MARKS.sub(' ', dump(task, graph))}")
+    return "\n\n".join(shown) + f"\n{marker}{rest}"

@@ -7,7 +7,7 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from threading import Event, Thread
@@ -23,7 +23,7 @@ from conspectus.cli.terminal import line, printable
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from conspectus.api import Estimate, VectorFigures
+    from conspectus.api import Estimate
     from conspectus.rows import Citation, Failure, Source, Usage
 
 SNIPPET = 160
@@ -328,23 +328,23 @@ def spent(used: Usage, say: Callable[[str], None] = note, *, cost: str = "") -> 
         say(f"Spent: {usage_line(used, cost)}.")
 
 
-def vectors(figures: VectorFigures | None) -> str:
+def vectors(figures: Mapping[str, Any] | None) -> str:
     """Return in a sentence what vectors an index has, and how the nearest are found."""
     if figures is None:
         return "No vectors; conspectus embed makes them."
     search = "the nearest are found exactly"
-    if not figures.exact:
-        search = f"of the 10 nearest {100 * figures.recall:.1f} % are found, by a graph of neighbours"
-    elif figures.many:
+    if not figures["exact"]:
+        search = f"of the 10 nearest {100 * figures['recall']:.1f} % are found, by a graph of neighbours"
+    elif figures["many"]:
         search += (
             ", which the extra `ann` would make faster: pip install 'conspectus[ann]', then conspectus embed"
         )
-    embedded = f"{counted(figures.chunks, 'chunk')} and {counted(figures.sentences, 'sentence')}"
-    text = f"Vectors: {embedded} by {figures.model}, {figures.dimension:,} numbers each; {search}."
-    if figures.unread >= api.MOST_UNREAD:
+    embedded = f"{counted(figures['chunks'], 'chunk')} and {counted(figures['sentences'], 'sentence')}"
+    text = f"Vectors: {embedded} by {figures['model']}, {figures['dimension']:,} numbers each; {search}."
+    if figures["unread"] >= api.MOST_UNREAD:
         text += (
-            f"\nThe model does not know {100 * figures.unread:.0f} % of the letters of these texts, and walk leaves its"
-            " vectors out: one that is made for their language would say more."
+            f"\nThe model does not know {100 * figures['unread']:.0f} % of the letters of these texts, and walk leaves"
+            " its vectors out: one that is made for their language would say more."
         )
     return text
 

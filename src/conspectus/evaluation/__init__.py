@@ -31,19 +31,4 @@ __all__ = [
     "units_read", "write_report",
 ]  # fmt: skip
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "ablation": "ablate",
-        "answers": "answer_questions units_read",
-        "claims": "extract_claims",
-        "grounding": "check_grounding",
-        "judge": "judge_answers judge_statistics",
-        "loss": "measure_loss",
-        "people": "blinded export_pairs import_ratings rater_agreement",
-        "questions": "QuestionCounts generate_questions list_questions",
-        "qa": "evaluate_answers",
-        "retrieval": "evaluate_retrieval",
-        "report": "write_report",
-    },
-)
+__getattr__ = lazy_names(__name__)

@@ -1,1 +1,159 @@
-"""An index seen in part, or several as one: a value of the same type, so that every method works on it unchanged."""
+"""What a question is asked of: one index or several, all of their documents or some, and what to say of that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conspectus.errors import UsageError
+from conspectus.filters import conditions
+from conspectus.filters.combine import Part
+from conspectus.index import Index
+from conspectus.models.embedders import same_model
+from conspectus.storage.lazy import BoundedCache
+
+if TYPE_CHECKING:
+    from conspectus.filters.combine import CombinedReports
+
+CACHED_VIEWS = 4
+"""Views of an index that are cached while it is open: a user who compares asks a few in turn."""
+
+
+@dataclass(frozen=True)
+class View:
+    """An index, and what who reads its answers should know of how it was made."""
+
+    index: Index
+    remarks: tuple[str, ...] = ()
+    no_vectors: str = ""
+    """Why there are no vectors, where some of its indexes have them."""
+    others: tuple[Mapping[str, Any], ...] = ()
+    """The settings that its indexes were built by, where there are several."""
+    reports: CombinedReports | None = None
+    """The reports of the index, where it is not a whole one."""
+
+    @property
+    def built(self) -> tuple[Mapping[str, Any], ...]:
+        """The settings that its indexes were built by."""
+        return self.others or (self.index.settings,)
+
+    def check(self, needs: Collection[str]) -> None:
+        """Raise UsageError where a method, of which this is what it needs, lacks vectors that were left out."""
+        if self.no_vectors and "vectors" in needs:
+            raise UsageError(self.no_vectors)
+
+    def notices(self, reads: Collection[str]) -> tuple[str, ...]:
+        """Return what to say of an answer by a method that reads these parts of an index, a line each."""
+        if self.reports is None or "reports" not in reads:
+            return self.remarks
+        unchanged, written, dropped = self.reports.counts()
+        if not written and not dropped:
+            return self.remarks
+        again = "also stood on others and were written anew from these, by selection and without a model"
+        counted = {
+            f"{unchanged:,} stand on these documents alone": unchanged,
+            f"{written:,} {again}": written,
+            f"{dropped:,} are not used": dropped,
+        }
+        text = "; ".join(text for text, count in counted.items() if count)
+        return (*self.remarks, f"Of the reports, {text}.")
+
+
+class Views:
+    """The views that were made of an open index."""
+
+    def __init__(self, _: Index) -> None:
+        self.cache: BoundedCache[object, tuple[Sequence[Index], View]] = BoundedCache(CACHED_VIEWS)
+
+
+def select_view(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> View:
+    """Return several indexes as one, with the documents alone that meet all conditions; see `conditions`.
+
+    It is made once for indexes that are open. Raises UsageError for a condition that makes no sense, NotFound where no
+    document meets them.
+    """
+    if len(indexes) == 1 and not where and not isinstance(where, str):
+        return View(indexes[0])
+    read = conditions.read(where)
+    key = (*map(id, indexes), *read)
+    views = indexes[0].derive(Views).cache
+    cached = views.get(key)
+    if cached is None:  # the indexes are cached too: while they are, no other has their ids
+        cached = views.setdefault(key, (list(indexes), _view(indexes, read)))
+    return cached[1]
+
+
+def _view(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> View:
+    from conspectus.filters.combine import combine  # not at the top: most questions are of one whole index
+
+    documents = [index.documents for index in indexes]
+    masks = conditions.matching(documents, where) if where else [[True] * len(rows) for rows in documents]
+    matching, total = sum(map(sum, masks)), sum(map(len, masks))
+    if matching == total and len(indexes) == 1:
+        return View(indexes[0])
+    remarks: list[str] = []
+    condition = ""
+    if matching < total:
+        condition = f"where {' and '.join(map(str, where))}"
+        remarks.append(f"Only {matching:,} of {total:,} documents are read: those {condition}.")
+    parts: list[Part] = []
+    seen: set[str] = set()
+    names = index_names([index.folder for index in indexes])
+    for name, index, mask in zip(names, indexes, masks, strict=True):
+        new = [met and row.id not in seen for met, row in zip(mask, index.documents, strict=True)]
+        seen.update(row.id for row in compress(index.documents, new))
+        if any(new) or (not new and not where):  # a graph without text has no documents
+            parts.append(Part(index, new, f"{name}:" if len(indexes) > 1 else ""))
+    if doubled := matching - len(seen):
+        subject = "document in several indexes is" if doubled == 1 else "documents in several indexes are"
+        remarks.append(f"{doubled:,} {subject} read once.")
+    no_vectors = _no_vectors(parts)
+    if no_vectors:
+        remarks.append(no_vectors)
+    index = combine(parts, vectors=not no_vectors, condition=condition)
+    reports: Any = index.reports
+    return View(index, tuple(remarks), no_vectors, tuple(index.settings for index in indexes), reports)
+
+
+def _no_vectors(parts: Sequence[Part]) -> str:
+    """Return why vectors of some indexes do not compare: by several embedders, or not in all; "" where they do."""
+    made = [(part, *_embedding_of(part.index)) for part in parts]
+    _, first, *how = next((row for row in made if row[1]), made[0])
+    for part, model, *rest in made:
+        if not same_model(model, first) or rest != how:
+            models = ", ".join(
+                f"{p.prefix[:-1]} has {name} ({size} numbers)" for p, name, size, _ in made if name
+            )
+            bare = ", ".join(f"{p.prefix[:-1]} has none" for p, name, *_ in made if not name)
+            names = [str(p.index.settings.get("vectors", {}).get("embedder") or "") for p in parts]
+            embedder = next(filter(None, names), "local")
+            command = f"conspectus.embed('{part.index.folder or 'DIR'}', embedder='{embedder}')"
+            which = ", ".join(filter(None, (models, bare)))
+            return f"Vectors are left out, since they do not compare ({which}); make them alike: {command}"
+    return ""
+
+
+def _embedding_of(index: Index) -> tuple[str, int, str]:
+    """Return what the vectors of an index were made by: a model, how many numbers they have, what was put before."""
+    if "vectors.chunks" not in index.arrays:
+        return "", 0, ""
+    made: Mapping[str, Any] = index.settings.get("vectors", {})
+    return str(made.get("model")), index.arrays["vectors.chunks"].shape[1], made.get("passage_prefix") or ""
+
+
+def index_names(folders: Sequence[Path | None]) -> list[str]:
+    """Return a short name for each index: that of its folder, or of the one that holds a hidden one; each another."""
+    paths: list[list[str]] = []
+    for number, folder in enumerate(folders, 1):
+        parts = list(folder.resolve().parts) if folder else [str(number)]
+        while len(parts) > 1 and parts[-1].startswith("."):
+            parts.pop()
+        paths.append(parts)
+    for length in range(1, max(map(len, paths)) + 1):
+        names = ["/".join(parts[-length:]) for parts in paths]
+        if len(set(names)) == len(names):
+            return names
+    return [f"{parts[-1]}#{number}" for number, parts in enumerate(paths, 1)]

@@ -1,11 +1,16 @@
 """Parts of indexes as one index: a value of the same type, so that every method works on it unchanged.
 
-Rows with the same key are one: entities by name, relationships by their ends, triples by their content, words by
-spelling. Statistics (document frequencies, degrees) are counted over what is read, so that scores compare and no
-ranking depends on the rest. Hierarchies stand side by side; an entity of several indexes belongs to the communities of
-the first, so that each level stays a partition. A report stays where all that it was written from is read; the others
-are written again from what is left of their communities, by selection and without a model. Tables and arrays are made
-when they are first read.
+Rows with the same key are one: entities by name, relationships by their
+ends, triples by their content, words by spelling. Statistics (document frequencies, degrees) are counted over what is
+read, so that scores compare and no ranking depends on the rest. Hierarchies stand side by side; an entity of several
+indexes belongs to the communities of the first, so that each level stays a partition. A report stays where all that it
+was written from is read; the others are written again from what is left of their communities, by selection and without
+a model. Tables and arrays are made when they are first read.
+
+An axis is a table, or another set that arrays run along: `sentences`, `words` (terms), `names` (of the walk) and
+`phrases` (the names of the triple graph, in its order). The row map of an axis says where the rows of a part go: row
+`i` to `row_map[i]`, -1 nowhere. An array that is not named here is not carried over, so that none is read along the
+wrong axis.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from itertools import chain, compress, zip_longest
 from typing import Any
 
@@ -21,8 +26,7 @@ import numpy as np
 
 from conspectus import tokens
 from conspectus.community_context import CommunityContextBuilder, report_of
-from conspectus.filters.arrays import COLUMNS, LIST_OF, Ints, combined
-from conspectus.filters.part import Part, Row
+from conspectus.filters.part import Array, Part, Row
 from conspectus.index import Index
 from conspectus.models.extractive.report import report_with_references
 from conspectus.references import Reference, translate
@@ -32,8 +36,45 @@ from conspectus.storage import TABLES
 from conspectus.storage.lazy import LazyMapping, Rows
 from conspectus.tasks import WriteReport
 
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
 FOLLOWING = ("documents", "chunks", "sentences", "claims", "communities", "reports")
 """Axes along which the rows of each part stand after those of the one before; rows of the others join by their keys."""
+COLUMNS: Mapping[str, tuple[str, str]] = {
+    "sentences.document": ("sentences", "documents"),
+    "sentences.start": ("sentences", ""),
+    "sentences.end": ("sentences", ""),
+    "sentences.templated": ("sentences", ""),
+    "sentences.speaker": ("sentences", "entities"),
+    "sentence_terms.lengths": ("sentences", ""),
+    "chunk_terms.lengths": ("chunks", ""),
+    "walk_terms.lengths": ("sentences", ""),
+    "walk.first": ("chunks", "sentences"),
+    "walk.last": ("chunks", "sentences"),
+    "walk.names": ("names", ""),
+    "walk.frequency": ("names", ""),
+    "walk.kinds": ("names", ""),
+    "vectors.chunks": ("chunks", ""),
+    "vectors.sentences": ("sentences", ""),
+    "vectors.triples": ("triples", ""),
+    "vectors.names": ("phrases", ""),
+}
+"""Arrays with a value for each row of an axis, and the axis whose rows the values number (-1 for none), if they do."""
+EDGES = ("walk.first", "walk.last")
+"""Columns whose values say where a range of rows begins or ends."""
+MERGED: Mapping[str, Callable[[Array, Array], Array]] = {"walk.frequency": np.add, "walk.kinds": np.bitwise_or}
+"""How columns make one value of those of several indexes; the others have the value of the first."""
+LISTS: Sequence[tuple[str, str, tuple[str, ...]]] = (
+    ("sentences", "entities", ("sentences.mention_starts", "sentences.mentions")),
+    ("sentences", "names", ("walk.out_starts", "walk.out_names", "walk.out_weights")),
+    ("names", "sentences", ("walk.in_starts", "walk.in_sentences", "walk.in_weights")),
+    ("words", "sentences", ("sentence_terms.starts", "sentence_terms.texts", "sentence_terms.counts")),
+    ("words", "chunks", ("chunk_terms.starts", "chunk_terms.texts", "chunk_terms.counts")),
+    ("words", "sentences", ("walk_terms.starts", "walk_terms.texts", "walk_terms.counts")),
+)
+"""Lists for each row of an axis, of rows of another: row `i` has `values[starts[i]:starts[i + 1]]`, with what more is
+said of each value."""
+LIST_OF = {name: lists for lists in LISTS for name in lists[2]}
 
 
 def combine(parts: Sequence[Part], *, vectors: bool = True, condition: str = "") -> Index:
@@ -46,20 +87,19 @@ def combine(parts: Sequence[Part], *, vectors: bool = True, condition: str = "")
     names = {*COLUMNS, *LIST_OF}.intersection(*(part.index.arrays for part in parts))
     if not vectors:
         names = {name for name in names if not name.startswith("vectors.")}
-    array_parts = [(part.array, partial(tables.row_map, number)) for number, part in enumerate(parts)]
+
+    def lazy(name: str) -> Rows[Row]:
+        return Rows(lambda: len(tables.table(name)), lambda start, stop: tables.table(name)[start:stop])
+
     snapshot = " + ".join(part.index.snapshot for part in parts)
     return replace(
         parts[0].index,
-        **{name: _lazily(partial(getattr, tables, name)) for name in TABLES if name != "reports"},
+        **{name: lazy(name) for name in TABLES if name != "reports"},
         reports=CombinedReports(tables),
-        arrays=LazyMapping(names, lambda name: combined(name, array_parts, tables.size)),
+        arrays=LazyMapping(names, lambda name: (tables.column if name in COLUMNS else tables.list)(name)),
         usage={},
         snapshot=f"{snapshot} {condition}".strip(),
     )
-
-
-def _lazily(table: Callable[[], Sequence[Row]]) -> Rows[Row]:
-    return Rows(lambda: len(table()), lambda start, stop: table()[start:stop])
 
 
 class _Tables:
@@ -69,8 +109,7 @@ class _Tables:
         self.parts = parts
         self.keys = cache(self._keys)
         self.row_map = cache(self._row_map)
-
-    # Numbers
+        self.table = cache(self._table)
 
     def _row_map(self, part: int, axis: str) -> Ints:
         """Return where the rows of an axis of a part's index go, -1 for those that are not read."""
@@ -109,33 +148,30 @@ class _Tables:
 
     def _ends(self) -> Iterator[str]:
         """Yield the names of the triple graph in its order."""
-        for triple in self.triples:
+        for triple in self.table("triples"):
             yield from (triple.head, triple.tail)
         if not self._has_triples:
-            for relationship in self.relationships:
+            for relationship in self.table("relationships"):
                 yield from (relationship.source, relationship.target)
 
-    # Tables
+    def _table(self, name: str) -> Sequence[Row]:
+        match name:
+            case "documents":
+                paths = (
+                    replace(row, path=part.prefix + row.path) for part in self.parts for row in part.rows(name)
+                )
+                return [replace(row, number=number) for number, row in enumerate(paths)]
+            case "chunks" | "claims":
+                rows = chain.from_iterable(part.rows(name) for part in self.parts)
+                return [replace(row, number=number) for number, row in enumerate(rows)]
+            case "joins":
+                return list(dict.fromkeys(chain.from_iterable(part.index.joins for part in self.parts)))
+            case "words":
+                return list(self.keys("words"))
+            case _:
+                return getattr(self, f"_{name}")()
 
-    @cached_property
-    def documents(self) -> list[Row]:
-        rows = ((part.prefix, row) for part in self.parts for row in part.rows("documents"))
-        return [replace(row, number=i, path=prefix + row.path) for i, (prefix, row) in enumerate(rows)]
-
-    @cached_property
-    def chunks(self) -> list[Row]:
-        return self._following("chunks")
-
-    @cached_property
-    def claims(self) -> list[Row]:
-        return self._following("claims")
-
-    def _following(self, table: str) -> list[Row]:
-        every = chain.from_iterable(part.rows(table) for part in self.parts)
-        return [replace(row, number=i) for i, row in enumerate(every)]
-
-    @cached_property
-    def failures(self) -> list[Failure]:
+    def _failures(self) -> list[Failure]:
         return [
             replace(row, document=part.prefix + row.document) if row.document else row
             for part in self.parts
@@ -144,40 +180,42 @@ class _Tables:
             if part.is_whole or not row.document or row.document in paths
         ]
 
-    @cached_property
-    def joins(self) -> list[Row]:
-        return list(dict.fromkeys(chain.from_iterable(part.index.joins for part in self.parts)))
+    def _entities(self) -> list[Entity]:
+        degree = Counter(chain.from_iterable((r.source, r.target) for r in self.table("relationships")))
+        rows: list[Entity] = []
+        for same in self._alike("entities", lambda row: row.name):
+            row: Entity = same[0]
+            if len(same) > 1:  # the type is that of the one that most chunks name
+                most = max(same, key=lambda entity: entity.frequency)
+                aliases = tuple(sorted(set(_joined(same, "aliases"))))
+                row = replace(row, type=most.type, aliases=aliases, **_merged_texts(same))
+            rows.append(replace(row, number=len(rows), degree=degree[row.name]))
+        return rows
 
-    @cached_property
-    def words(self) -> list[str]:
-        return list(self.keys("words"))
-
-    @cached_property
-    def entities(self) -> list[Entity]:
-        degree = Counter(chain.from_iterable((r.source, r.target) for r in self.relationships))
-        merged = [_merged_entity(same) for same in self._alike("entities", lambda row: row.name)]
-        return [replace(row, number=i, degree=degree[row.name]) for i, row in enumerate(merged)]
-
-    @cached_property
-    def relationships(self) -> list[Relationship]:
-        alike = self._alike("relationships", lambda row: (row.source, row.target))
-        rows = [_merged_relationship(same) for same in alike]
+    def _relationships(self) -> list[Relationship]:
+        rows: list[Relationship] = []
+        for same in self._alike("relationships", lambda row: (row.source, row.target)):
+            row: Relationship = same[0]
+            if len(same) > 1:  # the strength is their mean by weight
+                weight = sum(r.weight for r in same)
+                strength = sum(r.strength * r.weight for r in same) / (weight or 1.0)
+                row = replace(row, weight=weight, strength=strength, **_merged_texts(same))
+            rows.append(row)
         degree = Counter(chain.from_iterable((r.source, r.target) for r in rows))
-        numbered: list[Relationship] = []
-        for number, row in enumerate(rows):
-            combined_degree = degree[row.source] + degree[row.target]
-            numbered.append(replace(row, number=number, combined_degree=combined_degree))
-        return numbered
+        return [
+            replace(row, number=number, combined_degree=degree[row.source] + degree[row.target])
+            for number, row in enumerate(rows)
+        ]
 
-    @cached_property
-    def triples(self) -> list[Triple]:
+    def _triples(self) -> list[Triple]:
         """One for each statement; where only some parts have any, the relationships of the others stand for theirs."""
         if not self._has_triples:
             return []
-        rows: list[Triple] = []
-        for same in self._alike("triples", lambda row: (row.head, row.relation, row.tail)):
-            rows.append(replace(same[0], number=len(rows), chunk_ids=_joined(same, "chunk_ids")))
-        return rows
+        groups = self._alike("triples", lambda row: (row.head, row.relation, row.tail))
+        return [
+            replace(same[0], number=number, chunk_ids=_joined(same, "chunk_ids"))
+            for number, same in enumerate(groups)
+        ]
 
     def _alike(self, table: str, key: Callable[[Row], Any]) -> Iterable[list[Row]]:
         groups: dict[Any, list[Row]] = {}
@@ -185,61 +223,95 @@ class _Tables:
             groups.setdefault(key(row), []).append(row)
         return groups.values()
 
-    @cached_property
-    def communities(self) -> list[Community]:
+    def _communities(self) -> list[Community]:
         rows: list[Community] = []
         elsewhere: set[int] = set()
         """Entities that are in communities of earlier parts."""
         for number, part in enumerate(self.parts):
-            for old in part.rows("communities"):
-                rows.append(self._community(number, old, elsewhere))
+            rows += [self._community(number, old, elsewhere) for old in part.rows("communities")]
             elsewhere.update(entity for row in rows for entity in row.entity_numbers)
         return rows
 
     def _community(self, part: int, old: Community, elsewhere: set[int]) -> Community:
         """Return a community of a part in the new numbers, without the entities that are in communities elsewhere."""
-        numbers = self.row_map(part, "communities")
-        members = self._moved(part, "entities", old.entity_numbers)
-        members = tuple(entity for entity in members if entity not in elsewhere)
-        names = {self.entities[entity].name for entity in members}
-        edges = self._moved(part, "relationships", old.relationship_numbers)
+
+        def moved(axis: str, numbers: Sequence[int]) -> tuple[int, ...]:
+            new: list[int] = self.row_map(part, axis)[list(numbers)].tolist()
+            return tuple(number for number in new if number >= 0)
+
+        numbers, relationships = self.row_map(part, "communities"), self.table("relationships")
+        members = tuple(entity for entity in moved("entities", old.entity_numbers) if entity not in elsewhere)
+        names = {self.table("entities")[entity].name for entity in members}
+        edges = moved("relationships", old.relationship_numbers)
         return replace(
             old,
             number=int(numbers[old.number]),
             parent=int(numbers[old.parent]) if old.parent >= 0 else -1,
-            children=self._moved(part, "communities", old.children),
+            children=moved("communities", old.children),
             entity_numbers=members,
-            relationship_numbers=tuple(edge for edge in edges if names.issuperset(self._names_of(edge))),
+            relationship_numbers=tuple(
+                edge for edge in edges if {relationships[edge].source, relationships[edge].target} <= names
+            ),
         )
 
-    def _moved(self, part: int, axis: str, numbers: Sequence[int]) -> tuple[int, ...]:
-        """Return the new numbers of rows, without those that are not read."""
-        new: list[int] = self.row_map(part, axis)[list(numbers)].tolist()
-        return tuple(number for number in new if number >= 0)
+    # Arrays
 
-    def _names_of(self, relationship: int) -> tuple[str, str]:
-        row = self.relationships[relationship]
-        return row.source, row.target
+    def column(self, name: str) -> Array:
+        """Return an array that has a value for each row of an axis."""
+        axis, numbered = COLUMNS[name]
+        first = self.parts[0].array(name)
+        column = np.zeros((self.size(axis), *first.shape[1:]), first.dtype)
+        for number, part in reversed(list(enumerate(self.parts))):
+            rows = self.row_map(number, axis)
+            values = part.array(name)[rows >= 0]
+            if name in EDGES:
+                values = _edges(self.row_map(number, numbered))[values]
+            elif numbered:
+                values = np.append(self.row_map(number, numbered), -1)[values]
+            rows = rows[rows >= 0]
+            column[rows] = MERGED[name](column[rows], values) if name in MERGED else values
+        return column
+
+    def list(self, name: str) -> Array:
+        """Return an array of lists, without the values that go nowhere; of several parts, one after the other."""
+        axis, numbered, (starts, values, *_) = LIST_OF[name]
+        rows: list[Ints] = []
+        columns: list[Array] = []
+        for number, part in enumerate(self.parts):
+            row = np.repeat(self.row_map(number, axis), np.diff(part.array(starts)))
+            value = self.row_map(number, numbered)[part.array(values)]
+            stays = (row >= 0) & (value >= 0)
+            rows.append(row[stays])
+            if name != starts:
+                columns.append(
+                    (value if name == values else part.array(name))[stays].astype(part.array(name).dtype)
+                )
+        row = np.concatenate(rows)
+        if name != starts:
+            return np.concatenate(columns)[np.argsort(row, kind="stable")]
+        counts = np.bincount(row, minlength=self.size(axis))
+        return np.concatenate(([0], np.cumsum(counts))).astype(self.parts[0].array(starts).dtype)
+
+
+def _edges(rows: Ints) -> Ints:
+    """Return where the edges go that are before, between and after rows which follow each other."""
+    stays = rows >= 0
+    start = rows[stays][0] if stays.any() else 0
+    return np.concatenate(([0], np.cumsum(stays))) + start
 
 
 class CombinedReports(Rows[Report]):
     """The reports of several parts, each made when it is first read: few of them are for most questions."""
 
     def __init__(self, tables: _Tables) -> None:
-        super().__init__(lambda: len(self._old), self._reports)
+        super().__init__(lambda: len(self._old), lambda start, stop: list(map(self._report, range(start, stop))))
         self._tables = tables
         self._report = cache(self._make_report)
-
-    def _reports(self, start: int, stop: int) -> list[Report]:
-        return [self._report(number) for number in range(start, stop)]
 
     @cached_property
     def _old(self) -> list[tuple[int, Report]]:
         """Each report as it was, with the number of its part."""
-        old: list[tuple[int, Report]] = []
-        for number, part in enumerate(self._tables.parts):
-            old += ((number, report) for report in part.rows("reports"))
-        return old
+        return [(n, report) for n, part in enumerate(self._tables.parts) for report in part.rows("reports")]
 
     @cached_property
     def by_community(self) -> Mapping[int, Report]:
@@ -257,7 +329,7 @@ class CombinedReports(Rows[Report]):
     def _community(self, number: int) -> Community:
         part, old = self._old[number]
         row_map = self._tables.row_map(part, "communities")
-        return self._tables.communities[int(row_map[old.community])]
+        return self._tables.table("communities")[int(row_map[old.community])]
 
     def _make_report(self, number: int) -> Report:
         part, old = self._old[number]
@@ -301,26 +373,8 @@ class CombinedReports(Rows[Report]):
         tables = self._tables
         settings: Mapping[str, Any] = tables.parts[0].index.settings.get("reports", {})
         limit = settings.get("context_tokens", ReportSettings().context_tokens)
-        rows = tables.communities, tables.entities, tables.relationships
-        return CommunityContextBuilder(*rows, limit, tables.claims)
-
-
-def _merged_entity(same: Sequence[Entity]) -> Entity:
-    """Return one entity of those of one name; its type is that of the one that most chunks name."""
-    if len(same) == 1:
-        return same[0]
-    most = max(same, key=lambda entity: entity.frequency)
-    aliases = tuple(sorted(set(_joined(same, "aliases"))))
-    return replace(same[0], type=most.type, aliases=aliases, **_merged_texts(same))
-
-
-def _merged_relationship(same: Sequence[Relationship]) -> Relationship:
-    """Return one relationship of those between the same ends; its strength is their mean by weight."""
-    if len(same) == 1:
-        return same[0]
-    weight = sum(r.weight for r in same)
-    strength = sum(r.strength * r.weight for r in same) / (weight or 1.0)
-    return replace(same[0], weight=weight, strength=strength, **_merged_texts(same))
+        communities, entities, edges = map(tables.table, ("communities", "entities", "relationships"))
+        return CommunityContextBuilder(communities, entities, edges, limit, tables.table("claims"))
 
 
 def _merged_texts(same: Sequence[Entity | Relationship]) -> dict[str, Any]:

@@ -15,21 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.filters.arrays import Array
 from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Claim, Community, Entity, Relationship, Report, Triple
 from conspectus.triple_graph import TripleGraph
 
+Array = np.ndarray[Any, Any]
+Row = Any
+"""A row of any table."""
 MOST_SENTENCES = 3
 """Sentences that describe a row anew: as many as the extractive model describes an entity by."""
 
-Row = Any
-"""A row of any table."""
-
 
 class Part:
-    """The documents of an index that are read, and what rests on them."""
+    """The documents of an index that are read, and what rests on them. Numbers are those of the whole index."""
 
     def __init__(self, index: Index, documents: Sequence[bool], prefix: str = "") -> None:
         """`documents` tells of each whether it is read; paths begin with `prefix`."""
@@ -38,10 +37,8 @@ class Part:
         self.is_whole = all(documents)
         self._masks: dict[str, Array] = {"documents": np.array(documents, bool)}
 
-    # Which rows there are
-
     def mask(self, axis: str) -> Array:
-        """Return of each row of an axis (see `arrays`) whether it is in the part."""
+        """Return of each row of an axis whether it is in the part."""
         if axis not in self._masks:
             whole = np.ones(len(self.keys(axis)), bool)
             self._masks[axis] = whole if self.is_whole else self._mask(axis)
@@ -87,7 +84,7 @@ class Part:
             case Entity() | Relationship() | Triple():
                 return not self.chunk_ids.isdisjoint(row.chunk_ids)
             case Claim():
-                return bool(row.chunk_ids) and not self._is_partial(row)
+                return bool(row.chunk_ids) and self.chunk_ids.issuperset(row.chunk_ids)
             case Report():
                 return bool(self.mask("communities")[row.community])
             case _:
@@ -110,45 +107,32 @@ class Part:
             Triple(r.id, r.number, r.source, r.description, r.target, r.chunk_ids) for r in relationships
         ]
 
-    # What they say
-
     def rows(self, table: str) -> Iterator[Row]:
         """Yield the rows of a table that are in the part, with what they say of its documents."""
         rows = self.triples if table == "triples" else getattr(self.index, table)
         return map(self._restricted, compress(rows, self.mask(table).tolist()))
 
     def _restricted(self, row: Row) -> Row:
+        """Return a row as it rests on the chunks of the part."""
         if self.is_whole or not isinstance(row, Entity | Relationship | Triple | Community):
             return row
-        if not self._is_partial(row):
+        if self.chunk_ids.issuperset(row.chunk_ids):
             return row
         chunk_ids = tuple(chunk for chunk in row.chunk_ids if chunk in self.chunk_ids)
-        if isinstance(row, Entity | Relationship):
-            return self._described(replace(row, chunk_ids=chunk_ids), row)
-        return replace(row, chunk_ids=chunk_ids)
-
-    def _is_partial(self, row: Entity | Relationship | Triple | Community | Claim) -> bool:
-        """Tell whether a row also rests on chunks of other documents."""
-        return not self.chunk_ids.issuperset(row.chunk_ids)
-
-    def _described(self, row: Entity | Relationship, old: Entity | Relationship) -> Entity | Relationship:
-        """Return a row with a description from its documents: sentences it was described by, or that mention it.
-
-        A relationship weighs as much as the share of its chunks.
-        """
-        sentences = self.sentences
-        places = [span for span in row.spans if span.document_id in self._document_ids]
-        inside = [i for span in places for i in sentences.within(span)]
-        chunks = map(self.index.chunk_of.__getitem__, row.chunk_ids)
+        if isinstance(row, Triple | Community):
+            return replace(row, chunk_ids=chunk_ids)
+        spans = tuple(span for span in row.spans if span.document_id in self._document_ids)
+        inside = [i for span in spans for i in self.sentences.within(span)]
+        chunks = (self.index.chunk_of[chunk] for chunk in chunk_ids)
         numbers = self._mentioning(row, inside) or inside
-        numbers = numbers or self._mentioning(row, (i for chunk in chunks for i in sentences.within(chunk)))
+        numbers = numbers or self._mentioning(row, (i for chunk in chunks for i in self.sentences.within(chunk)))
         shown = list(dict.fromkeys(numbers))[:MOST_SENTENCES]
-        spans = tuple(places or map(sentences.span, shown))
-        description = "\n".join(dict.fromkeys(map(sentences.quoted, shown)))
-        if isinstance(row, Entity):
-            return replace(row, description=description, spans=spans)
-        weight = max(1.0, float(round(row.weight * len(row.chunk_ids) / len(old.chunk_ids))))
-        return replace(row, description=description, spans=spans, weight=weight)
+        spans = spans or tuple(map(self.sentences.span, shown))
+        description = "\n".join(dict.fromkeys(map(self.sentences.quoted, shown)))
+        if isinstance(row, Relationship):
+            weight = max(1.0, float(round(row.weight * len(chunk_ids) / len(row.chunk_ids))))
+            row = replace(row, weight=weight)
+        return replace(row, chunk_ids=chunk_ids, description=description, spans=spans)
 
     def _mentioning(self, row: Entity | Relationship, sentences: Iterable[int]) -> list[int]:
         """Return the sentences that mention a row, or in which one of its ends speaks of the other."""
@@ -164,7 +148,7 @@ class Part:
     def is_unchanged(self, report: Report) -> bool:
         """Tell whether the community of a report rests on the documents alone."""
         community = self.index.communities[report.community]
-        return self.is_whole or (bool(community.chunk_ids) and not self._is_partial(community))
+        return self.is_whole or (bool(community.chunk_ids) and self.chunk_ids.issuperset(community.chunk_ids))
 
     def array(self, name: str) -> Array:
         """Return an array of the whole index, but frequencies of names by the share of their sentences."""

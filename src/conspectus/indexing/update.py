@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from conspectus import __version__
-from conspectus.configuration import REMOVED, RENAMED
 from conspectus.corrections import Correction, marks, source_documents
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated
 from conspectus.index import Index
@@ -207,9 +206,6 @@ def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: S
             continue  # it had no language model, or has none now
         if (old := was.get(key, usual.get(key))) != value:
             yield f"{key} was {_in_words(old)} and is {_in_words(value)}"
-    for key in sorted(was.keys() & (RENAMED.keys() | REMOVED.keys())):
-        if (value := will.get(RENAMED.get(key, ""), REMOVED.get(key))) != was[key]:
-            yield f"{key} was {_in_words(was[key])} and is {_in_words(value)}"
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,10 +12,4 @@ if TYPE_CHECKING:
 
 __all__ = ["data_frame", "draw_map", "export", "import_graphrag", "import_triples", "networkx_graph"]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "exporting": "data_frame draw_map export networkx_graph",
-        "importing": "import_graphrag import_triples",
-    },
-)
+__getattr__ = lazy_names(__name__)

@@ -1,77 +1,42 @@
-"""What is said without a language model, and beside what one says: headings, links and notices, a file a language."""
+"""What is said without a language model, and beside what one says: headings, links and notices, a file a language.
+
+The keys are explained in `en.toml`.
+"""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+FOLDER = Path(__file__).parent
+LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
+SIGNS = {"quote": '{}: "{}"', "label": "{}: {}", "within": ", ", "apart": "; "}
+"""What most languages write alike: who says what; what is named, and its name; between a document and a place in it;
+between one of several and the next."""
+BARE = {
+    "pair": ", ", "others": ", … (+{})", "on": "{}: {}", "this": "…", "links": "({}.)", "mentions": "({}.)",
+    "no_more": "…",
+}  # fmt: skip
+"""Signs alone, in lines that hold words of the sources, so that no line is in two languages."""
 
-@dataclass(frozen=True)
+
 class Wording:
-    """Fixed words of one language; `{}` is where names and numbers go."""
+    """Fixed words of one language by their keys, `words.nothing`; `{}` is where names and numbers go."""
 
-    assembled: str
-    """The notice of an answer that is quotations."""
-    assembled_with_reports: str
-    """The same over an index whose reports a language model wrote."""
-    nothing: str
-    """The answer where nothing was found."""
-    absent: str
-    """The notice of names in a question that no document has."""
-    written: str
-    """The notice of an answer that a language model wrote."""
-    uncited: str
-    """The same where it cites nothing."""
-    selected: str
-    """The notice of an answer that was read off the graph."""
-    unread: str
-    """The notice of an answer that a model gave without reading."""
-    crossing: str
-    """The notice of an answer whose follow-up questions no model asked."""
-    spelt: str
-    """The notice of an answer over phrases without vectors."""
-    sources: str
-    characters: str
-    more_places: str
-    kinds: tuple[str, str, str, str, str]
-    """Report, source, entity, relationship and claim."""
-    comma: str
-    pair: str
-    """Between the last two of several."""
-    others: str
-    """After some of many."""
-    on: str
-    """Who speaks, on what."""
-    this: str
-    """What is spoken of, where it has no name."""
-    unnamed: str
-    links: str
-    mentions: str
-    no_more: str
-    """In place of a name, where there is none."""
-    rating: str
-    """Relationships, entities, how often they are stated, and `rating_parts`."""
-    rating_parts: str
-    told_of: str
-    """The question of what is told of a name."""
-    crossed: str
-    """A question with a name that it is crossed with."""
-    quote: str = '{}: "{}"'
-    """Who says what."""
-    label: str = "{}: {}"
-    """What is named, and its name."""
-    within: str = ", "
-    """Between a document and a place in it."""
-    apart: str = "; "
-    """Between one of several and the next."""
+    def __init__(self, texts: Mapping[str, Any]) -> None:
+        self.texts = texts
+
+    def __getattr__(self, key: str) -> str:
+        if key == "texts" or key not in self.texts:
+            raise AttributeError(f"no message is called {key!r}")
+        return self.texts[key]
 
     def kind(self, name: str) -> str:
         """Return what a kind of row is called, given by its English name."""
-        return dict(zip(_of("en").kinds, self.kinds, strict=True)).get(name, name)
+        return dict(zip(wording("en").texts["kinds"], self.texts["kinds"], strict=True)).get(name, name)
 
     def where(self, document: str, place: str, start: int, end: int) -> str:
         """Return where something stands: a document, a page or section of it, and the characters."""
@@ -82,43 +47,15 @@ class Wording:
         return self.comma.join(names[:-1]) + (self.pair if len(names) > 1 else "") + "".join(names[-1:])
 
 
-FOLDER = Path(__file__).parent
-LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
-
-
-@cache
-def _of(language: str) -> Wording:
-    read: dict[str, Any] = tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
-    read["kinds"] = tuple(read["kinds"])
-    return Wording(**read)
-
-
 @cache
 def wording(language: str) -> Wording:
-    """Return the fixed words of a language, given by its code; where there are none English ones.
-
-    Those have signs alone in lines that hold words of the sources, so that no line is in two languages.
-    """
+    """Return the fixed words of a language, given by its code; where there are none English ones and signs."""
     code = language.partition("-")[0].lower()
-    if code in LANGUAGES:
-        return _of(code)
-    return replace(
-        _of("en"),
-        pair=", ",
-        others=", … (+{})",
-        on="{}: {}",
-        this="…",
-        links="({}.)",
-        mentions="({}.)",
-        no_more="…",
-    )
-
-
-@cache
-def _nothings() -> frozenset[str]:
-    return frozenset(_of(language).nothing for language in LANGUAGES)
+    own = code in LANGUAGES
+    texts = tomllib.loads((FOLDER / f"{code if own else 'en'}.toml").read_text(encoding="utf-8"))
+    return Wording(SIGNS | texts | ({} if own else BARE))
 
 
 def is_empty_answer(answer: str) -> bool:
     """Tell whether an answer says that nothing was found."""
-    return answer.strip() in _nothings()
+    return any(answer.strip() == wording(language).nothing for language in LANGUAGES)

@@ -17,13 +17,4 @@ if TYPE_CHECKING:
     from conspectus.models.llm.sender import open_sender
 
 __all__ = ["OURS", "check", "open_budget", "open_sender", "open_session", "register"]
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "adapters": "register",
-        "budget": "open_budget",
-        "model": "check open_session",
-        "prompts": "OURS",
-        "sender": "open_sender",
-    },
-)
+__getattr__ = lazy_names(__name__)
