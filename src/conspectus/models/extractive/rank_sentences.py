@@ -79,34 +79,34 @@ def rank_sentences(
     if question.names and not any(searcher.is_known(name) for name in question.names):
         return []
     subject, rest = split_question(question, named, searcher)
-    place: dict[int, int] = {}
+    chunk_rank: dict[int, int] = {}
     for rank, chunk in enumerate(chunks):
         for sentence in searcher.passages.within(chunk):
-            place.setdefault(sentence, rank)
+            chunk_rank.setdefault(sentence, rank)
     if (
         named and subject and not rest
-    ):  # the best chunks may be those where it speaks most, and is never spoken of
+    ):  # the best chunks may be those where somebody speaks most, not is spoken of
         for sentence in np.flatnonzero(searcher.shares(subject) > COMPLETE).tolist():
-            place.setdefault(sentence, len(chunks))
-    rows = sorted(place)
-    if not rows or not (subject or rest):
+            chunk_rank.setdefault(sentence, len(chunks))
+    sentences = sorted(chunk_rank)
+    if not sentences or not (subject or rest):
         return []
-    about = subject_share(subject, rows, searcher)
-    fits = (
-        rank_answers(question, rest, about, rows, searcher) if rest else rank_definitions(subject, rows, searcher)
-    )
-    floor = UNREADABLE_FACTOR if rest else UNREADABLE_DEFINITION_FACTOR
-    dates = list(_dates(question.text, question.language))
-    found: list[RankedSentence] = []
+    about = _subject_shares(subject, sentences, searcher)
+    if rest:
+        min_readability = UNREADABLE_FACTOR
+        fits = _fits_of_answers(question, rest, about, sentences, searcher)
+    else:
+        min_readability = UNREADABLE_DEFINITION_FACTOR
+        fits = _fits_of_definitions(subject, sentences, searcher)
+    ranked: list[RankedSentence] = []
     for i, fit, share in fits:
-        score = SUBJECT_WEIGHT * float(about[i]) + fit + CHUNK_RANK_WEIGHT / (1 + place[rows[i]])
-        worth = floor + (1 - floor) * searcher.passages.quality(rows[i])
-        if searcher.passages.text(rows[i]).rstrip(CLOSING).endswith(ASKS):
-            worth *= QUESTION_FACTOR
-        if dates and _is_of_other_dates(dates, rows[i], searcher):
-            worth *= OTHER_DATE_FACTOR
-        found.append(RankedSentence(rows[i], score * worth, share))
-    return sorted(found, key=lambda f: (-f.score, f.sentence))
+        sentence = sentences[i]
+        score = SUBJECT_WEIGHT * float(about[i]) + fit + CHUNK_RANK_WEIGHT / (1 + chunk_rank[sentence])
+        score *= min_readability + (1 - min_readability) * searcher.passages.quality(sentence)
+        if searcher.passages.text(sentence).rstrip(CLOSING).endswith(ASKS):
+            score *= QUESTION_FACTOR
+        ranked.append(RankedSentence(sentence, score, share))
+    return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))
 
 
 def _dates(text: str, language: str) -> Iterator[frozenset[str]]:
@@ -121,57 +121,12 @@ def _is_of_other_dates(dates: Sequence[frozenset[str]], sentence: int, searcher:
 
 
 def asks_for_definition(question: Question, named: Collection[int], searcher: Searcher) -> bool:
-    """Whether nothing is asked but to be told of what is named."""
+    """Tell whether nothing is asked but to be told of what is named."""
     subject, rest = split_question(question, named, searcher)
     return bool(subject) and not rest
 
 
-def rank_answers(
-    question: Question, rest: dict[str, float], about: Floats, rows: Sequence[int], searcher: Searcher
-) -> Iterator[tuple[int, float, float]]:
-    """Yield the sentences that say something of what is asked: their places in `rows`, how well, and what they hold."""
-    around, own = rest_share(rest, rows, searcher)
-    known = sum(weight for term, weight in rest.items() if searcher.frequency(term))
-    mostly_unknown = 2 * known < sum(rest.values())
-    asked = frozenset(search_terms(question.text, searcher.index))
-    named = bool(about.any())
-    opposed = bool(_OPPOSITION.search(question.text))
-    is_person = question.wants == "person" and not _COMPOUND.search(question.text)
-    for i, sentence in enumerate(rows):
-        if around[i] >= MIN_REST_SHARE or (about[i] >= MIN_SUBJECT_SHARE and not mostly_unknown):
-            text = searcher.passages.text(sentence)
-            offers = candidates(question, sentence, asked, searcher) if question.wants else ()
-            fit = REST_WEIGHT * float(around[i]) + ANSWER_WEIGHT * max(
-                (weight for _, weight in offers), default=0.0
-            )
-            if is_person and _is_compound(text, rest, searcher):
-                fit *= OTHER_OFFICE_FACTOR
-            if opposed and not _OPPOSITION.search(text):
-                fit *= NOT_OPPOSED_FACTOR
-            here = OTHER_SUBJECT_FACTOR + (1 - OTHER_SUBJECT_FACTOR) * float(about[i]) if named else 1.0
-            yield i, fit * here, float(own[i])
-
-
-def _is_compound(text: str, rest: Mapping[str, float], searcher: Searcher) -> bool:
-    """Tell whether a sentence has the words that are wanted in compounds with a hyphen alone."""
-    if not _COMPOUND.search(text):
-        return False
-    apart = search_terms(_COMPOUND.sub(" ", text), searcher.index)
-    return not rest.keys().isdisjoint(search_terms(text, searcher.index)) and rest.keys().isdisjoint(apart)
-
-
-def rank_definitions(
-    subject: dict[str, float], rows: Sequence[int], searcher: Searcher
-) -> Iterator[tuple[int, float, float]]:
-    """Yield the sentences that name what is to be told of, as `rank_answers` does; best where they say what it is."""
-    share = searcher.shares(subject)[list(rows)]
-    for i in np.flatnonzero(share >= MIN_SUBJECT_SHARE).tolist():
-        text = searcher.passages.text(rows[i])
-        ends = (
-            m.end() for m in WORD.finditer(text) if subject.keys() & set(search_terms(m.group(), searcher.index))
-        )
-        says = any(_SAYS_WHAT.match(text, end) for end in ends)
-        yield i, REST_WEIGHT * float(share[i]) + ANSWER_WEIGHT * says, float(share[i])
+# What a question is about, and what it asks
 
 
 def split_question(
@@ -182,71 +137,108 @@ def split_question(
     Words that say too little to ask for anything, as what happened, count where nothing is named, or where a date, a
     number, a person or a place is asked for.
     """
-    every = frozenset(question.terms)
-    said = {name_key(t) for name in question.names for t in search_terms(name, searcher.index)}
-    subject = {t for t in every if name_key(t) in said}
-    several = 0
-    for entity in named:
-        row = searcher.index.entities[entity]
-        forms = (frozenset(search_terms(form, searcher.index)) for form in (row.name, *row.aliases))
-        if words := next((form for form in forms if form and form <= every), None):
-            subject |= words
-            several += 1
-    kind = (
-        _OF_TIME if question.wants == "date" else frozenset[str]()
-    )  # "on what date": no date says that it is one
-    kind |= _OF_MONEY if question.wants == "number" else frozenset[str]()
-    if max(several, _runs_of_names(question)) > 1:
-        kind |= _TOGETHER
-    beside = [t for t in searcher.words(question.focus) if t not in subject | kind]
-    joined = {
-        t for run in question.runs if len(run) > 1 for word in run for t in search_terms(word, searcher.index)
-    }
-    rest = [t for t in beside if t not in _VAGUE or t in joined]  # a line says little, a bottling line much
-    if not rest and (question.wants or not subject):
-        rest = beside
+    index = searcher.index
+    every_term = frozenset(question.terms)
+    keys = {name_key(term) for name in question.names for term in search_terms(name, index)}
+    subject = {term for term in every_term if name_key(term) in keys}
+    entities_named = 0
+    for number in named:
+        entity = index.entities[number]
+        forms = (frozenset(search_terms(form, index)) for form in (entity.name, *entity.aliases))
+        if form := next((form for form in forms if form and form <= every_term), None):
+            subject |= form
+            entities_named += 1
+    ignored: frozenset[str] = frozenset()
+    if question.wants == "date":  # "on what date": no date says that it is one
+        ignored |= _OF_TIME
+    if question.wants == "number":
+        ignored |= _OF_MONEY
+    if entities_named > 1 or _names_apart(question) > 1:
+        ignored |= _TOGETHER
+    others = [term for term in searcher.words(question.focus) if term not in subject | ignored]
+    in_phrases = {t for run in question.runs if len(run) > 1 for word in run for t in search_terms(word, index)}
+    # a line says little, a bottling line much
+    rest = [term for term in others if term not in _VAGUE or term in in_phrases] or others
     if not subject and not rest:
         rest = searcher.words(question.terms)
     return {t: searcher.weight(t) for t in sorted(subject)}, {t: searcher.weight(t) for t in rest}
 
 
-def _runs_of_names(question: Question) -> int:
+def _names_apart(question: Question) -> int:
     """Return how many names of one or more words stand apart in a question."""
     names = set(question.written_names)
     inside = [word.strip(CLOSING + ",;:?") in names for word in question.text.split()]
-    return sum(is_one and not before for before, is_one in pairwise([False, *inside]))
+    return sum(is_name and not before for before, is_name in pairwise([False, *inside]))
 
 
-def subject_share(subject: Mapping[str, float], rows: Sequence[int], searcher: Searcher) -> Floats:
-    """Return for each sentence how much of what is named it is about, 0 to 1."""
+def _subject_shares(subject: Mapping[str, float], sentences: Sequence[int], searcher: Searcher) -> Floats:
+    """Return for each sentence how much of the subject it is about, 0 to 1.
+
+    A sentence is about what it names, what the title of its document names, and, less with each sentence, what those
+    before it are about.
+    """
+    about = np.zeros(len(sentences), np.float32)
     if not subject:
-        return np.zeros(len(rows), np.float32)
+        return about
     weights = np.array(list(subject.values()), np.float32)
-    held = np.stack([searcher.shares({term: 1.0})[list(rows)] for term in subject])
-    titles: dict[int, Floats] = {}
+    own = np.stack([searcher.shares({term: 1.0})[list(sentences)] for term in subject])
+    title_shares: dict[int, Floats] = {}
     carried = np.zeros(len(weights), np.float32)
-    about = np.zeros(len(rows), np.float32)
-    before, at = -2, -1
-    for i, sentence in enumerate(rows):
+    previous, previous_document = -2, -1
+    for i, sentence in enumerate(sentences):
         document = int(searcher.passages.document[sentence])
-        if document not in titles:
-            said = set(search_terms(searcher.index.documents[document].title, searcher.index))
-            titles[document] = np.array([TITLE_SHARE * (t in said) for t in subject], np.float32)
-        carried = carried * CARRY_FACTOR if document == at and sentence == before + 1 else np.zeros_like(carried)
-        carried = np.maximum(np.maximum(carried, titles[document]), held[:, i])
+        if document not in title_shares:
+            title = set(search_terms(searcher.index.documents[document].title, searcher.index))
+            title_shares[document] = np.array([TITLE_SHARE * (term in title) for term in subject], np.float32)
+        follows = document == previous_document and sentence == previous + 1
+        carried = carried * CARRY_FACTOR if follows else np.zeros_like(carried)
+        carried = np.maximum(np.maximum(carried, title_shares[document]), own[:, i])
         about[i] = carried @ weights
-        before, at = sentence, document
+        previous, previous_document = sentence, document
     return about / weights.sum()
 
 
-def rest_share(rest: dict[str, float], rows: Sequence[int], searcher: Searcher) -> tuple[Floats, Floats]:
-    """Return for each sentence the share of the rest that it and its neighbours hold, and that it holds itself."""
-    own = searcher.shares(rest)
-    around: Floats = np.pad(own, 1)
-    places = list(rows)
-    beside: Floats = np.maximum(around[:-2], around[2:])
-    return (own + np.float32(BESIDE) * beside)[places], own[places]
+# How well sentences answer
 
+
+def _fits_of_answers(
+    question: Question, rest: dict[str, float], about: Floats, sentences: Sequence[int], searcher: Searcher
+) -> Iterator[tuple[int, float, float]]:
+    """Yield the place, the fit, and the share of the rest of each sentence that says something of what is asked."""
+    own = searcher.shares(rest)
+    padded: Floats = np.pad(own, 1)
+    with_neighbours = own + np.float32(BESIDE) * np.maximum(padded[:-2], padded[2:])
+    known_weight = sum(weight for term, weight in rest.items() if searcher.frequency(term))
+    mostly_unknown = 2 * known_weight < sum(rest.values())
+    query_terms = frozenset(search_terms(question.text, searcher.index))
+    asks_against = bool(_OPPOSITION.search(question.text))
+    for i, sentence in enumerate(sentences):
+        around = float(with_neighbours[sentence])
+        if around < MIN_REST_SHARE and (about[i] < MIN_SUBJECT_SHARE or mostly_unknown):
+            continue
+        answers = candidates(question, sentence, query_terms, searcher) if question.wants else ()
+        fit = REST_WEIGHT * around + ANSWER_WEIGHT * max((weight for _, weight in answers), default=0.0)
+        if asks_against and not _OPPOSITION.search(searcher.passages.text(sentence)):
+            fit *= NOT_OPPOSED_FACTOR
+        if about.any():
+            fit *= OTHER_SUBJECT_FACTOR + (1 - OTHER_SUBJECT_FACTOR) * float(about[i])
+        yield i, fit, float(own[sentence])
+
+
+def _fits_of_definitions(
+    subject: dict[str, float], sentences: Sequence[int], searcher: Searcher
+) -> Iterator[tuple[int, float, float]]:
+    """Yield the same for the sentences that name what is to be told of; best where they say what it is."""
+    shares = searcher.shares(subject)[list(sentences)]
+    for i in np.flatnonzero(shares >= MIN_SUBJECT_SHARE).tolist():
+        text = searcher.passages.text(sentences[i])
+        words = (m for m in WORD.finditer(text) if subject.keys() & set(search_terms(m.group(), searcher.index)))
+        says_what = any(_SAYS_WHAT.match(text, word.end()) for word in words)
+        share = float(shares[i])
+        yield i, REST_WEIGHT * share + ANSWER_WEIGHT * says_what, share
+
+
+# Short answers
 
 NEAR = 8  # unexplained
 """Words between a candidate and the question's words at which it counts half."""
@@ -276,38 +268,34 @@ _KINDS = {"person": "person", "place": "location"}
 
 
 def candidates(
-    question: Question, sentence: int, asked: frozenset[str], searcher: Searcher
+    question: Question, sentence: int, query_terms: frozenset[str], searcher: Searcher
 ) -> Iterator[tuple[str, float]]:
-    """Yield what may be the answer of a sentence, and what it counts, at most 1: the more, the nearer to words `asked`.
+    """Yield what may be the answer in a sentence, and its weight, at most 1: the more, the nearer to query terms.
 
     What says nothing beside the question's own words is no answer.
     """
     text = searcher.passages.text(sentence)
-    places: Sequence[int] | None = None
-    for start, end, weight in _of_kind(question, sentence, text, searcher):
+    positions: list[int] | None = None
+    for start, end, weight in _spans_of_kind(question, sentence, text, searcher):
         answer = text[start:end].strip(" ,.;:()")
-        if answer and not asked.issuperset(search_terms(answer, searcher.index)):
-            places = _places(text, asked, searcher) if places is None else places
-            gap = min((abs(len(text[:start].split()) - place) for place in places), default=2 * NEAR)
-            yield answer, weight / (1 + gap / NEAR)
+        if answer and not query_terms.issuperset(search_terms(answer, searcher.index)):
+            if positions is None:  # of the query terms in the sentence, in words
+                words = ((m.start(), search_terms(m.group(), searcher.index)) for m in WORD.finditer(text))
+                positions = [len(text[:at].split()) for at, terms in words if query_terms.intersection(terms)]
+            position = len(text[:start].split())
+            distance = min((abs(position - other) for other in positions), default=2 * NEAR)
+            yield answer, weight / (1 + distance / NEAR)
 
 
-def _of_kind(
+def _spans_of_kind(
     question: Question, sentence: int, text: str, searcher: Searcher
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield where things of the kind that is asked for stand in a sentence, and what they count."""
+    """Yield start, end and weight of the things in a sentence that are of the kind that is asked for."""
     match question.wants:
         case "date":
             yield from ((start, end, 1.0) for start, end in date_spans(text))
         case "number":
-            dates = list(date_spans(text))
-            money = bool(_ASKS_MONEY.search(question.text))
-            for m in _NUMBER.finditer(text):
-                if not any(start <= m.start() < end for start, end in dates):
-                    unit = _UNIT.match(text, m.end())
-                    end = unit.end() if unit else m.end()
-                    plain = money and not _CURRENCY.search(text, max(0, m.start() - 5), end + 12)
-                    yield m.start(), end, NO_MONEY if plain else 1.0
+            yield from _numbers(text, money=bool(_ASKS_MONEY.search(question.text)))
         case "" if CJK.search(question.text):
             return  # what is asked for is seldom a name, and the clause says it
         case wants:
@@ -315,12 +303,17 @@ def _of_kind(
             for entity in dict.fromkeys(passages.mentioned(sentence)):
                 name, type_ = passages.names[entity], passages.types[entity]
                 start = fold(text).find(fold(name))
-                if start < 0 or type_ == "date" or (kind and type_ != kind):
-                    continue
-                yield start, start + len(name), 1.0 if kind or name[:1].isupper() else PLAIN
+                if start >= 0 and type_ != "date" and (not kind or type_ == kind):
+                    yield start, start + len(name), 1.0 if kind or name[:1].isupper() else PLAIN
 
 
-def _places(text: str, asked: frozenset[str], searcher: Searcher) -> Sequence[int]:
-    """Return the places, in words, of the question's words in a sentence."""
-    words = ((m, search_terms(m.group(), searcher.index)) for m in WORD.finditer(text))
-    return [len(text[: m.start()].split()) for m, said in words if asked.intersection(said)]
+def _numbers(text: str, *, money: bool) -> Iterator[tuple[int, int, float]]:
+    """Yield start, end and weight of the numbers in a text with their units, but for dates."""
+    dates = list(date_spans(text))
+    for number in _NUMBER.finditer(text):
+        if any(start <= number.start() < end for start, end in dates):
+            continue
+        unit = _UNIT.match(text, number.end())
+        end = unit.end() if unit else number.end()
+        is_money = _CURRENCY.search(text, max(0, number.start() - 5), end + 12)
+        yield number.start(), end, NO_MONEY if money and not is_money else 1.0
