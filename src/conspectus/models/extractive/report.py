@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -24,12 +24,12 @@ from conspectus.text.words import CJK, VAGUE, WORD, fold, is_content, name_key
 MOST_FINDINGS = 10  # unexplained
 SUPPORT = 2  # unexplained
 """Further statements that a finding is given at the most."""
-READABLE = 0.45  # unexplained
+MIN_QUALITY = 0.45  # unexplained
 """Least quality of a statement in a report, where there are enough."""
-DATED = 0.1  # unexplained
-COMMON = 0.7  # unexplained
+DATE_WEIGHT = 0.1  # unexplained
+COMMON_WORD_WEIGHT = 0.7  # unexplained
 """What a date, and what a single common word, weighs as a topic beside a name."""
-LOOKED_AT = 8  # unexplained
+LANGUAGE_SAMPLE = 8  # unexplained
 """Descriptions, and reports of parts, that tell the language of a report."""
 TOO_ALIKE = 0.45  # unexplained
 """Share of a statement's terms that another one may already have said."""
@@ -51,37 +51,32 @@ def report_with_references(task: WriteReport, worth: Mapping[str, float], multil
     """Write a report whose references are in the index's numbers, in the language of its context where a corpus
     has several.
     """
+    context = task.context
     if multilingual:
-        context = task.context
-        texts = (
-            *(e.description for e in context.entities[:LOOKED_AT]),
-            *(r.summary for r in context.reports[:LOOKED_AT]),
-        )
-        task = replace(task, language=language_of(texts, [task.language]))
-    return globalized(write_report(task, worth), task.context)
-
-
-def globalized(draft: ReportDraft, context: Context) -> ReportDraft:
-    """Return a draft with its references in the index's numbers."""
+        descriptions = (entity.description for entity in context.entities[:LANGUAGE_SAMPLE])
+        summaries = (report.summary for report in context.reports[:LANGUAGE_SAMPLE])
+        task = replace(task, language=language_of((*descriptions, *summaries), [task.language]))
+    draft = write_report(task, worth)
     findings = tuple(Finding(f.summary, context.globalize(f.explanation)[0]) for f in draft.findings)
     return replace(draft, summary=context.globalize(draft.summary)[0], findings=findings)
 
 
 def write_report(task: WriteReport, worth: Mapping[str, float]) -> ReportDraft:
     """Write the report of a community; `worth` is what set phrases leave of a statement's worth."""
-    evidence, language = task.context, task.language
+    context, language = task.context, task.language
     words = wording(language)
-    topics = _topics(evidence)
-    candidates = _ranked(statements(evidence, worth, language), topics)
+    topics = _topics(context)
+    candidates = _ranked(statements(context, worth, language), topics)
     chosen = _cover(candidates)
     used = [candidate.statement.terms for candidate in chosen]
     leads = chosen[1:] if len(chosen) > 2 else chosen  # the best one opens the summary
     findings = tuple(_finding(lead, candidates, used, language) for lead in leads)
-    rating, why = _rating(evidence, words)
-    return ReportDraft(_title(topics, evidence, words), _summary(chosen, topics, words), rating, why, findings)
+    rating, explanation = _rating(context, words)
+    summary = _summary(chosen, topics, words)
+    return ReportDraft(_title(topics, context, words), summary, rating, explanation, findings)
 
 
-def _topics(evidence: Context) -> dict[str, float]:
+def _topics(context: Context) -> dict[str, float]:
     """Return the entities' names with their weight here, times the root of the share of their edges here.
 
     Of parts that stand as reports, the names in the titles count, the first ones and those of large parts
@@ -89,75 +84,70 @@ def _topics(evidence: Context) -> dict[str, float]:
     """
     weight: defaultdict[str, float] = defaultdict(float)
     edges: Counter[str] = Counter()
-    for relationship in evidence.relationships:
+    for relationship in context.relationships:
         for end in (relationship.source, relationship.target):
             weight[end] += relationship.weight
             edges[end] += 1
-    weights = {
-        e.name: weight[e.name] * math.sqrt(edges[e.name] / max(e.degree, 1)) * _telling(e)
-        for e in evidence.entities
-    }
-    most = max(weights.values(), default=1.0) or 1.0
+    weights: dict[str, float] = {}
+    for entity in context.entities:
+        inside = math.sqrt(edges[entity.name] / max(entity.degree, 1))
+        weights[entity.name] = weight[entity.name] * inside * _topic_weight(entity)
+    highest = max(weights.values(), default=1.0) or 1.0
     written = {name_key(name): name for name in weights}
-    for report in evidence.reports:
+    largest = max((report.size for report in context.reports), default=1)
+    for report in context.reports:
         for rank, name in enumerate(names_in_title(report.title)):
-            size = math.sqrt(report.size / max(r.size for r in evidence.reports))
             name = written.setdefault(name_key(name), name)
-            weights[name] = weights.get(name, 0.0) + most * size * report.rating / 10 / (1 + rank)
+            gain = highest * math.sqrt(report.size / largest) * report.rating / 10 / (1 + rank)
+            weights[name] = weights.get(name, 0.0) + gain
     return {name: weights[name] for name in sorted(weights, key=lambda name: (-weights[name], name))}
 
 
-def _telling(entity: Entity) -> float:
-    """Weigh how much a name tells of its community: a date little, a single common word less than a name."""
+def _topic_weight(entity: Entity) -> float:
+    """Return how much a name tells of its community: a date little, a single common word less than a name."""
     if entity.type == "date":
-        return DATED
+        return DATE_WEIGHT
     if CJK.match(entity.name):  # a script without capitals
-        return COMMON if entity.type == "concept" else 1.0
-    return 1.0 if " " in entity.name or entity.name[:1].isupper() else COMMON
+        return COMMON_WORD_WEIGHT if entity.type == "concept" else 1.0
+    return 1.0 if " " in entity.name or entity.name[:1].isupper() else COMMON_WORD_WEIGHT
 
 
-def _ranked(found: Sequence[Statement], topics: Mapping[str, float]) -> list[_Candidate]:
+def _ranked(rows: Sequence[Statement], topics: Mapping[str, float]) -> list[_Candidate]:
     """Return the statements, the most central first: those that share terms with many, and read well."""
-    spread: Counter[str] = Counter(term for statement in found for term in statement.terms)
-    names = _by_first_word(topics)
-    most = max(topics.values(), default=0.0) or 1.0
+    frequency: Counter[str] = Counter(term for statement in rows for term in statement.terms)
+    by_first_word: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+    for name in topics:
+        if words := tuple(units(name_key(name))):
+            by_first_word.setdefault(words[0], []).append((words, name))
+    for names in by_first_word.values():
+        names.sort(key=lambda pair: -len(pair[0]))
+    highest = max(topics.values(), default=0.0) or 1.0
     candidates: list[_Candidate] = []
-    for statement in found:
-        named = _named(statement, names)
-        central = math.fsum(math.log(1 + spread[t]) for t in statement.terms) / math.sqrt(
-            8 + len(statement.terms)
-        )
-        weight = max((topics[name] for name in named), default=0.0) / most
-        merit = (central + 2 * weight) * statement.quality * statement.weight if statement.terms else 0.0
+    for statement in rows:
+        named = _named(statement, by_first_word)
+        shared = math.fsum(math.log(1 + frequency[term]) for term in statement.terms)
+        centrality = shared / math.sqrt(8 + len(statement.terms))
+        topic = max((topics[name] for name in named), default=0.0) / highest
+        merit = (centrality + 2 * topic) * statement.quality * statement.weight if statement.terms else 0.0
         candidates.append(_Candidate(statement, named, merit))
     return sorted(candidates, key=lambda c: (-c.merit, c.statement.text))
 
 
-def _by_first_word(names: Iterable[str]) -> dict[str, list[tuple[tuple[str, ...], str]]]:
-    """Return the words of each name with the name, by the first of them, the longest first."""
-    found: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-    for name in names:
-        words = tuple(units(name_key(name)))
-        if words:
-            found.setdefault(words[0], []).append((words, name))
-    for alike in found.values():
-        alike.sort(key=lambda pair: -len(pair[0]))
-    return found
-
-
-def _named(statement: Statement, names: Mapping[str, list[tuple[tuple[str, ...], str]]]) -> tuple[str, ...]:
+def _named(
+    statement: Statement, by_first_word: Mapping[str, list[tuple[tuple[str, ...], str]]]
+) -> tuple[str, ...]:
     """Return the topics that a statement names, in the order of its words, the longest name at each place."""
     words = _words(statement.text)
-    found: dict[str, None] = {}
-    after = 0
+    named: dict[str, None] = {}
+    end = 0
     for at, word in enumerate(words):
-        if at >= after and word in names:
-            for alike, name in names[word]:
-                if words[at : at + len(alike)] == alike:
-                    found[name] = None
-                    after = at + len(alike)
-                    break
-    return tuple(found)
+        names = by_first_word.get(word, ()) if at >= end else ()
+        fitting = (pair for pair in names if words[at : at + len(pair[0])] == pair[0])
+        match = next(fitting, None)
+        if match:
+            named[match[1]] = None
+            end = at + len(match[0])
+    return tuple(named)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -167,40 +157,41 @@ def _words(statement: str) -> tuple[str, ...]:
 
 def _cover(candidates: Sequence[_Candidate]) -> list[_Candidate]:
     """Choose leads from the top that say something of their own, at first each about a topic of its own."""
-    pool = [c for c in candidates if c.statement.quality >= READABLE] or list(candidates[:3])
+    pool = [c for c in candidates if c.statement.quality >= MIN_QUALITY] or list(candidates[:3])
     chosen: list[_Candidate] = []
     covered: set[str] = set()
-    said: list[frozenset[str]] = []
-    for fresh_only in (True, False):
+    used: list[frozenset[str]] = []
+    for new_topics_only in (True, False):
         for candidate in pool:
             if len(chosen) > MOST_FINDINGS:
                 return chosen
-            if candidate in chosen or _repeats(candidate.statement, said):
+            if candidate in chosen or _repeats(candidate.statement, used):
                 continue
-            if fresh_only and covered.issuperset(candidate.named):
+            if new_topics_only and covered.issuperset(candidate.named):
                 continue
             chosen.append(candidate)
             covered.update(candidate.named)
-            said.append(candidate.statement.terms)
+            used.append(candidate.statement.terms)
     return chosen or list(pool[:1])
 
 
-def _repeats(statement: Statement, said: Sequence[frozenset[str]]) -> bool:
+def _repeats(statement: Statement, used: Sequence[frozenset[str]]) -> bool:
     terms = statement.terms
-    return any(len(terms & other) > TOO_ALIKE * min(len(terms), len(other)) for other in said)
+    return any(len(terms & other) > TOO_ALIKE * min(len(terms), len(other)) for other in used)
 
 
 def _finding(
     lead: _Candidate, candidates: Sequence[_Candidate], used: list[frozenset[str]], language: str
 ) -> Finding:
     """Return a finding: the lead, and what else is said of its things; `used` is what no other may repeat."""
-    about = set(lead.named[:2])
+    topics = set(lead.named[:2])
     support: list[Statement] = []
-    for candidate in candidates if about else ():
+    for candidate in candidates if topics else ():
         statement = candidate.statement
         if len(support) == SUPPORT or candidate.merit < 0.4 * lead.merit:
             break
-        if about & set(candidate.named) and statement.quality >= READABLE and not _repeats(statement, used):
+        on_topic = not topics.isdisjoint(candidate.named)
+        if on_topic and statement.quality >= MIN_QUALITY and not _repeats(statement, used):
             support.append(statement)
             used.append(statement.terms)
     explanation = "\n".join(f"{s.text} {write(s.references)}" for s in (lead.statement, *support))
@@ -208,20 +199,21 @@ def _finding(
 
 
 def _heading(lead: _Candidate, language: str) -> str:
+    """Return the names in a statement, or its longest words, with who says it."""
     words = wording(language)
     speaker = speaker_of(lead.statement.text)
-    things = [name for name in lead.named if name != speaker][:2]
-    subject = words.listed(things or _gist(words_of(lead.statement.text), language)) or words.this
+    names = [name for name in lead.named if name != speaker][:2]
+    subject = words.listed(names or _longest_words(words_of(lead.statement.text), language)) or words.this
     return words.on.format(speaker, subject) if speaker else upper(subject)
 
 
-def _gist(said: str, language: str) -> list[str]:
-    """Return the longest words of a statement that names no topic, as they stand there."""
+def _longest_words(text: str, language: str) -> list[str]:
+    """Return the two longest words of a statement that names no topic, as they stand there."""
     rules = rules_of(language)
     if rules.tells_noun:
-        words = [w for w in tokenize(said, language) if rules.tells_noun(w) and w not in rules.vague]
+        words = [w for w in tokenize(text, language) if rules.tells_noun(w) and w not in rules.vague]
     else:
-        words = [w for w in WORD.findall(said) if fold(w) not in VAGUE and is_content(fold(w), language)]
+        words = [w for w in WORD.findall(text) if fold(w) not in VAGUE and is_content(fold(w), language)]
     longest = sorted(words, key=lambda w: (-len(w), w))[:2]
     return list(dict.fromkeys(w for w in words if w in longest))
 
@@ -236,8 +228,8 @@ def names_in_title(title: str) -> list[str]:
     return _NAMES_IN_TITLE.split(title)
 
 
-def _title(topics: Mapping[str, float], evidence: Context, words: Wording) -> str:
-    names = list(topics)[:3] or [entity.name for entity in evidence.entities[:3]]
+def _title(topics: Mapping[str, float], context: Context, words: Wording) -> str:
+    names = list(topics)[:3] or [entity.name for entity in context.entities[:3]]
     return upper(words.comma.join(names)) or words.unnamed
 
 
@@ -253,11 +245,11 @@ def _summary(chosen: Sequence[_Candidate], topics: Mapping[str, float], words: W
     return opening + words.links.format(words.listed(names) + others)
 
 
-def _rating(evidence: Context, words: Wording) -> tuple[float, str]:
+def _rating(context: Context, words: Wording) -> tuple[float, str]:
     """Rate a community by how often the sources state its relationships, on a logarithmic scale."""
-    stated = sum(r.weight for r in evidence.relationships)
-    below = max((report.rating for report in evidence.reports), default=0.0)
+    stated = sum(r.weight for r in context.relationships)
+    below = max((report.rating for report in context.reports), default=0.0)
     rating = round(min(10.0, max(math.log2(1 + stated), below + 0.5 if below else 0.0)), 1)
-    entities, relationships = len(evidence.entities), len(evidence.relationships)
-    parts = words.rating_parts.format(len(evidence.reports)) if evidence.reports else ""
-    return rating, words.rating.format(relationships, entities, int(stated), parts)
+    parts = words.rating_parts.format(len(context.reports)) if context.reports else ""
+    counts = len(context.relationships), len(context.entities), int(stated)
+    return rating, words.rating.format(*counts, parts)

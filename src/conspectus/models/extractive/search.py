@@ -67,7 +67,7 @@ class Searcher:
         self.rank_among_parts = lru_cache(QUESTIONS)(self._rank_among_parts)
 
     @cached_property
-    def context(self) -> tuple[Ints, Ints]:
+    def _context(self) -> tuple[Ints, Ints]:
         """Starts and mentions of every sentence; where it has none, of the nearest sentence before it."""
         sizes = np.diff(self.passages.mention_starts)
         document = self.passages.document
@@ -80,6 +80,27 @@ class Searcher:
         take = np.repeat(begin - starts[:-1], size) + np.arange(int(starts[-1]))
         return starts, self.passages.mentions[take].astype(np.int64)
 
+    @cached_property
+    def _chunks_of_document(self) -> dict[str, list[Chunk]]:
+        chunks: dict[str, list[Chunk]] = {}
+        for chunk in self.index.chunks:
+            chunks.setdefault(chunk.document_id, []).append(chunk)
+        return chunks
+
+    def chunk_at(self, span: Span) -> int | None:
+        """Return the number of the first chunk that holds a span, None where a chunk's edge cuts it."""
+        chunks = self._chunks_of_document.get(span.document_id, ())
+        holding = (c.number for c in chunks if c.start <= span.start and span.end <= c.end)
+        return next(holding, None)
+
+    # Terms
+
+    def frequency(self, term: str) -> int:
+        """Return how many sentences hold a term."""
+        number = self.index.number_of_word.get(term)
+        in_sentences = number is not None and number + 1 < len(self._postings.starts)
+        return self._postings.frequency(number) if number is not None and in_sentences else 0
+
     def weight(self, term: str) -> float:
         """Return the squared IDF of a term over sentences, that of a new word where the corpus never uses it.
 
@@ -88,138 +109,17 @@ class Searcher:
         """
         return idf(len(self._postings.lengths), self.frequency(term)) ** 2
 
-    def read(self, question: str) -> Question:
-        """Read a question in the languages of the index; of stems in others than its own those that the corpus has.
-
-        A verb that the corpus has in another form alone stands in that.
-        A question in a language that no document is in shares only names with them: of its other words those that the
-        corpus lacks are left out, since no sentence can be expected to have them.
-        """
-        read = read_question(question, *self.index.languages)
-        read = replace(read, terms=self._in_use(read.terms, read), focus=self._in_use(read.focus, read))
-        foreign = read.language not in self.index.languages
-        if len(self.index.languages) < 2 and not foreign:
-            return read
-        own = frozenset(t for name in read.names for t in search_terms(name, self.index)) if foreign else None
-        own = frozenset(terms(question, read.language)) if own is None else own
-
-        def known(stems: Sequence[str]) -> tuple[str, ...]:
-            return tuple(stem for stem in stems if stem in own or self.frequency(stem))
-
-        focus = known(read.focus)
-        if not foreign:
-            return replace(read, terms=known(read.terms), focus=focus)
-        if not any(map(self.frequency, focus)):
-            return read
-        runs = (tuple(word for word in run if known(search_terms(word, self.index))) for run in read.runs)
-        return replace(read, terms=known(read.terms), focus=focus, runs=tuple(run for run in runs if run))
-
-    def _in_use(self, stems: Sequence[str], read: Question) -> tuple[str, ...]:
-        forms = ((stem, *other_forms(stem, read.language)) for stem in stems)
-        return tuple(next(filter(self.frequency, verb), verb[0]) for verb in forms)
-
-    def _terms(self, sentence: int) -> list[str]:
-        return terms(self.passages.text(sentence), self.passages.language(sentence))
-
-    def frequency(self, term: str) -> int:
-        """Return how many sentences hold a term."""
-        number = self.index.number_of_word.get(term)
-        in_sentences = number is not None and number + 1 < len(self._postings.starts)
-        return self._postings.frequency(number) if number is not None and in_sentences else 0
-
     def is_known(self, name: str) -> bool:
         """Tell whether the corpus has any word of a name, given by its key."""
         return name in self.index.derive(entity_keys) or any(map(self.frequency, search_terms(name, self.index)))
 
-    def words(self, asked: Sequence[str]) -> list[str]:
+    def words(self, terms: Sequence[str]) -> list[str]:
         """Return terms without those that the corpus never has of scripts that are searched by pieces of words."""
-        return [t for t in asked if self.frequency(t) or not (UNSPACED.search(t) or PAIRED.search(t))]
+        return [t for t in terms if self.frequency(t) or not (UNSPACED.search(t) or PAIRED.search(t))]
 
-    def _find(self, question: Question) -> list[RankedSentence]:
-        """Return the sentences that hold a good share of what a question asks for, the best first."""
-        units = segment_query(question, self)
-        total = sum(unit.weight for unit in units)
-        if not total or not any(is_known(unit, self) for unit in units):
-            return []
-        named = {t for name in question.names for t in search_terms(name, self.index)}
-        telling = [u for u in units if not named.issuperset(u.terms) and not u.terms[0].isdigit()]
-        known = [u for u in telling if is_known(u, self)]
-        least = STRICT_SHARE
-        if 2 * len(known) >= len(telling):  # the others are another way to say it, and held against no sentence
-            units = [u for u in units if is_known(u, self)]
-            total = sum(unit.weight for unit in units)
-            least = min(SHARE, max(unit.weight for unit in units) / total)
-        own, around = self._own_and_around(units, total)
-        most = float(np.partition(around, -MANY)[-MANY]) if len(around) > MANY else 0.0
-        passing = np.flatnonzero((own >= least - 1e-6) & (around >= most))
-        asked = {term for unit in units for term in (*unit.terms, *unit.others)}
-        related = self._related(passing[np.argsort(-own[passing], kind="stable")], asked)
-        rank = around + np.minimum(self._sum(related) / total, RELATED_MOST)
-        best = passing[np.argsort(-rank[passing], kind="stable")][: 2 * CANDIDATES]
-        names = set(question.names)
-        found: list[RankedSentence] = []
-        for i in best.tolist():
-            lost = self._lost(i, units, names) / total
-            if own[i] - lost >= least - 1e-6:
-                score = (float(rank[i]) - lost) * (0.3 + 0.7 * self.passages.quality(i))
-                found.append(RankedSentence(i, score, float(own[i]) - lost))
-        return sorted(found, key=lambda f: (-f.score, f.sentence))[:CANDIDATES]
-
-    def _own_and_around(self, units: Sequence[QueryPhrase], total: float) -> tuple[Floats, Floats]:
-        """Return for each sentence the share of what is asked that it holds, and that share with its neighbours'."""
-        own = np.zeros(len(self._postings.lengths), np.float32)
-        around = np.zeros_like(own)
-        for unit in units:
-            share = coverage(unit, self)
-            own += unit.weight / total * share
-            around += unit.weight / total * np.maximum(share, BESIDE * self._next_to(share))
-        return own, around
-
-    def _next_to(self, held: Floats) -> Floats:
-        """Return for each sentence what the better one of its neighbours in the document holds."""
-        same = self.passages.document[1:] == self.passages.document[:-1]
-        beside = np.zeros_like(held)
-        beside[1:] = held[:-1] * same
-        beside[:-1] = np.maximum(beside[:-1], held[1:] * same)
-        return beside
-
-    def _lost(self, sentence: int, units: Sequence[QueryPhrase], asked: set[str]) -> float:
-        """Return the weight of what a sentence holds only inside names that the question does not ask about."""
-        gone = self._in_names(sentence, asked)
-        if not gone:
-            return 0.0
-        terms = set(self._terms(sentence))
-        return sum(unit.weight * (unit.share(terms) - unit.share(terms - gone)) for unit in units)
-
-    def _in_names(self, sentence: int, asked: set[str]) -> set[str]:
-        """Return the terms that a sentence holds only inside names that the question does not ask about.
-
-        "Children of Time" says nothing of children, nor Moore's Law of the law.
-        """
-        names = [self.passages.names[m] for m in self.passages.mentioned(sentence)]
-        inside: Counter[str] = Counter()
-        for name in names:
-            words = name.split()
-            if len(words) > 1 and words[0][:1].isupper() and asked.isdisjoint(name_key(name).split()):
-                inside.update(search_terms(name, self.index))
-        if not inside:
-            return set()
-        held = Counter(self._terms(sentence))
-        return {term for term, count in inside.items() if held[term] <= count}
-
-    def chunk_at(self, span: Span) -> int | None:
-        """Return the number of the first chunk that holds a span, None where a chunk's edge cuts it."""
-        for chunk in self._chunks.get(span.document_id, ()):
-            if chunk.start <= span.start and span.end <= chunk.end:
-                return chunk.number
-        return None
-
-    @cached_property
-    def _chunks(self) -> dict[str, list[Chunk]]:
-        chunks: dict[str, list[Chunk]] = {}
-        for chunk in self.index.chunks:
-            chunks.setdefault(chunk.document_id, []).append(chunk)
-        return chunks
+    def shares(self, weights: dict[str, float]) -> Floats:
+        """Return for each sentence the share it holds of the weights of some terms."""
+        return self._sum(weights) / (sum(weights.values()) or 1.0)
 
     def _sum(self, weights: dict[str, float]) -> Floats:
         """Return for each sentence the weights of the terms that it holds, each counted once."""
@@ -231,39 +131,131 @@ class Searcher:
                 scores[self._postings.texts[low:high]] += weight
         return scores
 
-    def shares(self, weights: dict[str, float]) -> Floats:
-        """Return for each sentence the share it holds of the weights of some terms."""
-        return self._sum(weights) / (sum(weights.values()) or 1.0)
+    def _terms(self, sentence: int) -> list[str]:
+        return terms(self.passages.text(sentence), self.passages.language(sentence))
 
-    def _related(self, best: Ints, asked: set[str]) -> dict[str, float]:
-        """Return the words that stand in the best sentences far more than elsewhere, with weights."""
+    def read(self, question: str) -> Question:
+        """Read a question in the languages of the index; of stems in others than its own those that the corpus has.
+
+        A question in a language that no document is in shares only names with them: of its other words those that the
+        corpus lacks are left out, since no sentence can be expected to have them.
+        """
+        read = read_question(question, *self.index.languages)
+        foreign = read.language not in self.index.languages
+        if len(self.index.languages) < 2 and not foreign:
+            return read
+        if foreign:
+            expected = frozenset(t for name in read.names for t in search_terms(name, self.index))
+        else:
+            expected = frozenset(terms(question, read.language))
+
+        def known(stems: Sequence[str]) -> tuple[str, ...]:
+            return tuple(stem for stem in stems if stem in expected or self.frequency(stem))
+
+        focus = known(read.focus)
+        if not foreign:
+            return replace(read, terms=known(read.terms), focus=focus)
+        if not any(map(self.frequency, focus)):
+            return read
+        runs = (tuple(word for word in run if known(search_terms(word, self.index))) for run in read.runs)
+        return replace(read, terms=known(read.terms), focus=focus, runs=tuple(run for run in runs if run))
+
+    # Sentences
+
+    def _find(self, question: Question) -> list[RankedSentence]:
+        """Return the sentences that hold a good share of what a question asks for, the best first."""
+        phrases = segment_query(question, self)
+        if not any(phrase.weight for phrase in phrases) or not any(is_known(phrase, self) for phrase in phrases):
+            return []
+        phrases, min_share = self._expected(phrases, question)
+        total = sum(phrase.weight for phrase in phrases)
+        own, around = self._own_and_around(phrases, total)
+        often = float(np.partition(around, -MANY)[-MANY]) if len(around) > MANY else 0.0
+        passing = np.flatnonzero((own >= min_share - 1e-6) & (around >= often))
+        query_terms = {term for phrase in phrases for term in (*phrase.terms, *phrase.others)}
+        related = self._related_terms(passing[np.argsort(-own[passing], kind="stable")], query_terms)
+        rank = around + np.minimum(self._sum(related) / total, RELATED_MOST)
+        best = passing[np.argsort(-rank[passing], kind="stable")][: 2 * CANDIDATES]
+        names = set(question.names)
+        ranked: list[RankedSentence] = []
+        for i in best.tolist():
+            in_names = self._weight_in_other_names(i, phrases, names) / total
+            share = float(own[i]) - in_names
+            if own[i] - in_names >= min_share - 1e-6:
+                score = (float(rank[i]) - in_names) * (0.3 + 0.7 * self.passages.quality(i))
+                ranked.append(RankedSentence(i, score, share))
+        return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))[:CANDIDATES]
+
+    def _expected(self, phrases: list[QueryPhrase], question: Question) -> tuple[list[QueryPhrase], float]:
+        """Return the phrases that sentences are expected to hold, and the least share of their weight that one must.
+
+        Where the corpus knows half of them, names and numbers aside, the others are another way to say it.
+        """
+        names = {term for name in question.names for term in search_terms(name, self.index)}
+        beside_names = [p for p in phrases if not names.issuperset(p.terms) and not p.terms[0].isdigit()]
+        known = [phrase for phrase in beside_names if is_known(phrase, self)]
+        if 2 * len(known) < len(beside_names):
+            return phrases, STRICT_SHARE
+        phrases = [phrase for phrase in phrases if is_known(phrase, self)]
+        total = sum(phrase.weight for phrase in phrases)
+        return phrases, min(SHARE, max(phrase.weight for phrase in phrases) / total)
+
+    def _own_and_around(self, phrases: Sequence[QueryPhrase], total: float) -> tuple[Floats, Floats]:
+        """Return for each sentence the share of what is asked that it holds, and that share with its neighbours'."""
+        own = np.zeros(len(self._postings.lengths), np.float32)
+        around = np.zeros_like(own)
+        same_document = self.passages.document[1:] == self.passages.document[:-1]
+        for phrase in phrases:
+            share = coverage(phrase, self)
+            neighbours = np.zeros_like(share)
+            neighbours[1:] = share[:-1] * same_document
+            neighbours[:-1] = np.maximum(neighbours[:-1], share[1:] * same_document)
+            own += phrase.weight / total * share
+            around += phrase.weight / total * np.maximum(share, BESIDE * neighbours)
+        return own, around
+
+    def _weight_in_other_names(self, sentence: int, phrases: Sequence[QueryPhrase], names: set[str]) -> float:
+        """Return the weight of what a sentence holds only inside names that the question does not ask about.
+
+        "Children of Time" says nothing of children, nor Moore's Law of the law.
+        """
+        inside: Counter[str] = Counter()
+        for name in (self.passages.names[mention] for mention in self.passages.mentioned(sentence)):
+            words = name.split()
+            if len(words) > 1 and words[0][:1].isupper() and names.isdisjoint(name_key(name).split()):
+                inside.update(search_terms(name, self.index))
+        if not inside:
+            return 0.0
+        counts = Counter(self._terms(sentence))
+        outside = counts.keys() - {term for term, count in inside.items() if counts[term] <= count}
+        return sum(phrase.weight * (phrase.share(counts) - phrase.share(outside)) for phrase in phrases)
+
+    def _related_terms(self, best: Ints, query_terms: set[str]) -> dict[str, float]:
+        """Return the terms that the best sentences hold far more than others, with weights (relevance feedback)."""
         counts: Counter[str] = Counter()
         distinct = dict.fromkeys(tuple(self._terms(i)) for i in best[: 2 * FEEDBACK].tolist())
-        for found in list(distinct)[:FEEDBACK]:  # parts of a work repeat each other
-            counts.update(set(found) - asked)
-        bound = {
-            t: n * self.weight(t) for t, n in counts.items() if n >= 3 and self.weight(t) > MIN_GAINED_WEIGHT
-        }
-        chosen = sorted(bound, key=lambda t: (-bound[t], t))[:RELATED]
-        return {t: RELATED_WEIGHT * self.weight(t) for t in chosen}
+        for sentence_terms in list(distinct)[:FEEDBACK]:  # parts of a work repeat each other
+            counts.update(set(sentence_terms) - query_terms)
+        weights = {term: self.weight(term) for term, n in counts.items() if n >= 3}
+        rare = {term: weight for term, weight in weights.items() if weight > MIN_GAINED_WEIGHT}
+        chosen = sorted(rare, key=lambda term: (-counts[term] * rare[term], term))[:RELATED]
+        return {term: RELATED_WEIGHT * rare[term] for term in chosen}
+
+    # Communities
 
     def _by_community(self, question: Question, level: int) -> dict[int, list[RankedSentence]]:
-        """Return the sentences that speak to a question, by the community that they mostly mention."""
-        starts, mentions = self.context
-        owner = self._owner(level)
-        grouped: dict[int, list[RankedSentence]] = {}
-        for f in self.find(question):
-            owners: Counter[int] = Counter(owner[mentions[starts[f.sentence] : starts[f.sentence + 1]]].tolist())
-            if owners:
-                grouped.setdefault(owners.most_common(1)[0][0], []).append(f)
-        return grouped
-
-    def _owner(self, level: int) -> Ints:
-        """Return the community of each entity in the view of a level."""
-        owner = np.full(len(self.index.entities), -1, np.int64)
+        """Return the sentences that speak to a question, by the community of a level that they mostly mention."""
+        starts, mentions = self._context
+        community_of = np.full(len(self.index.entities), -1, np.int64)
         for community in self.index.communities_at(level):
-            owner[list(community.entity_numbers)] = community.number
-        return owner
+            community_of[list(community.entity_numbers)] = community.number
+        grouped: dict[int, list[RankedSentence]] = {}
+        for ranked in self.find(question):
+            mentioned = mentions[starts[ranked.sentence] : starts[ranked.sentence + 1]]
+            if len(mentioned):
+                counts: Counter[int] = Counter(community_of[mentioned].tolist())
+                grouped.setdefault(counts.most_common(1)[0][0], []).append(ranked)
+        return grouped
 
     def _rank_among_parts(self, level: int) -> dict[int, int]:
         """Return the rank by rating of each report of a level, among those under the same root."""
@@ -281,7 +273,7 @@ class Searcher:
 MIN_COHESION = 0.2  # unexplained
 """Share of the rarer one's sentences, two at least, from which on two neighbours of a question are one thing."""
 COMPLETE = 0.999
-"""What is held from which on all of it is, in floats."""
+"""The share from which on all of it is there, in floats."""
 
 
 @dataclass(frozen=True)
@@ -293,38 +285,44 @@ class QueryPhrase:
     weight: float
 
     def share(self, terms: Collection[str]) -> float:
-        """Return how far a sentence with some terms holds it, as `held` does for all sentences."""
+        """Return how far a sentence with some terms holds it, as `coverage` does for all sentences."""
         if self.others and all(term in terms for term in self.others):
             return 1.0
         return (sum(term in terms for term in self.terms) / len(self.terms)) ** 2
 
 
 def segment_query(question: Question, searcher: Searcher) -> list[QueryPhrase]:
-    """Return what a question asks for; the focus of its words, each in one unit."""
-    units: list[QueryPhrase] = []
+    """Return what a question asks for; the focus of its words, each in one phrase."""
+    index = searcher.index
+    phrases: list[QueryPhrase] = []
     for words in (part for run in question.runs for part in _cohesive(run, searcher)):
-        terms = tuple(dict.fromkeys(term for word in words for term in search_terms(word, searcher.index)))
-        others = _other_name(" ".join(words), searcher.index)
-        units.append(QueryPhrase(terms, others, _phrase_weight(terms, others, searcher)))
-    inside = {term for unit in units for term in unit.terms}
-    rest = (term for term in searcher.words(question.focus) if term not in inside)
-    return units + [QueryPhrase((term,), (), searcher.weight(term)) for term in rest]
+        terms = tuple(dict.fromkeys(term for word in words for term in search_terms(word, index)))
+        phrase = QueryPhrase(terms, _other_name(" ".join(words), index), 0.0)
+        if len(terms) == 1 and not phrase.others:
+            weight = searcher.weight(terms[0])
+        else:
+            shares = coverage(phrase, searcher)
+            weight = idf(len(shares), int(np.count_nonzero(shares > COMPLETE))) ** 2
+        phrases.append(replace(phrase, weight=weight))
+    inside = {term for phrase in phrases for term in phrase.terms}
+    others = (term for term in searcher.words(question.focus) if term not in inside)
+    return phrases + [QueryPhrase((term,), (), searcher.weight(term)) for term in others]
 
 
-def coverage(unit: QueryPhrase, searcher: Searcher) -> Floats:
-    """Return for each sentence how far it holds a unit: 1 for all of it, less than in proportion for a part.
+def coverage(phrase: QueryPhrase, searcher: Searcher) -> Floats:
+    """Return for each sentence how far it holds a phrase: 1 for all of it, less than in proportion for a part.
 
     "Remotely surprised" says little of remote work.
     """
-    share = searcher.shares(dict.fromkeys(unit.terms, 1.0)) ** 2
-    if unit.others:
-        share[searcher.shares(dict.fromkeys(unit.others, 1.0)) > COMPLETE] = 1
+    share = searcher.shares(dict.fromkeys(phrase.terms, 1.0)) ** 2
+    if phrase.others:
+        share[searcher.shares(dict.fromkeys(phrase.others, 1.0)) > COMPLETE] = 1
     return share
 
 
-def is_known(unit: QueryPhrase, searcher: Searcher) -> bool:
+def is_known(phrase: QueryPhrase, searcher: Searcher) -> bool:
     """Tell whether the corpus ever uses a word of it."""
-    return any(map(searcher.frequency, (*unit.terms, *unit.others)))
+    return any(map(searcher.frequency, (*phrase.terms, *phrase.others)))
 
 
 def is_acronym(short: str, long: str) -> bool:
@@ -338,18 +336,14 @@ def _cohesive(run: Sequence[str], searcher: Searcher) -> Iterator[list[str]]:
     """Yield the parts of a run of words in which each often stands with the next, as of "public health care"."""
     part = [run[0]]
     for one, other in pairwise(run):
-        if _together(one, other, searcher):
+        terms = {*search_terms(one, searcher.index), *search_terms(other, searcher.index)}
+        both = int(np.count_nonzero(searcher.shares(dict.fromkeys(terms, 1.0)) > COMPLETE))
+        if both >= max(2, MIN_COHESION * min(map(searcher.frequency, terms))):
             part.append(other)
             continue
         yield part
         part = [other]
     yield part
-
-
-def _together(one: str, other: str, searcher: Searcher) -> bool:
-    terms = {*search_terms(one, searcher.index), *search_terms(other, searcher.index)}
-    both = int(np.count_nonzero(searcher.shares(dict.fromkeys(terms, 1.0)) > COMPLETE))
-    return both >= max(2, MIN_COHESION * min(map(searcher.frequency, terms)))
 
 
 def _other_name(name: str, index: Index) -> tuple[str, ...]:
@@ -363,10 +357,3 @@ def _other_name(name: str, index: Index) -> tuple[str, ...]:
         if is_acronym(own, other) or is_acronym(other, own):
             return tuple(dict.fromkeys(search_terms(other, index)))
     return ()
-
-
-def _phrase_weight(terms: tuple[str, ...], others: tuple[str, ...], searcher: Searcher) -> float:
-    if len(terms) == 1 and not others:
-        return searcher.weight(terms[0])
-    found = coverage(QueryPhrase(terms, others, 0.0), searcher)
-    return idf(len(found), int(np.count_nonzero(found > COMPLETE))) ** 2
