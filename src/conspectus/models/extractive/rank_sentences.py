@@ -27,6 +27,8 @@ SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT, CHUNK_RANK_WEIGHT = 0.2, 0.45, 0.35,
 """What it counts to be about what is named, to say the rest, to give what is asked for, to stand in the best chunk."""
 OTHER_SUBJECT_FACTOR = 0.6  # unexplained
 """What is left of what a sentence says and gives where it is about something else."""
+OTHER_OFFICE_FACTOR = 0.5  # unexplained
+"""What is left of a sentence that has the words asked for in compounds alone: a vice-chairman is not the chairman."""
 CARRY_FACTOR = 0.8  # unexplained
 """What is left, one sentence on, of being about something."""
 TITLE_SHARE = 0.9  # unexplained
@@ -41,17 +43,15 @@ UNREADABLE_DEFINITION_FACTOR = 0.2  # unexplained
 """The same where nothing is asked but to be told of something: there most sentences that name it say little of it."""
 QUESTION_FACTOR = 0.5  # unexplained
 """What is left of the worth of a question: it answers none."""
+OTHER_DATE_FACTOR = 0.3  # unexplained
+"""What is left of the worth of a sentence whose dates are others than the one that a question names."""
 COMPLETE = 0.999
 """The share of what is named from which on all of it is, in floats."""
 NOT_OPPOSED_FACTOR = 0.5  # unexplained
 """What is left of what a sentence says that does not say "against" where the question does."""
-OTHER_OFFICE_FACTOR = 0.5  # unexplained
-"""What is left of a sentence that has the words asked for in compounds alone: a vice-chairman is not the chairman."""
-OTHER_DATE_FACTOR = 0.3  # unexplained
-"""What is left of the worth of a sentence whose dates are others than the one that a question names."""
+_OPPOSITION = re.compile(r"\b(?:against|not|never|without|n['’]t)\b|反对|不|没", re.IGNORECASE)
 _COMPOUND = re.compile(r"\w+(?:-\w+)+")
 _PART_OF_DATE = re.compile(r"\d+|[^\W\d_]+")
-_OPPOSITION = re.compile(r"\b(?:against|not|never|without|n['’]t)\b|反对|不|没", re.IGNORECASE)
 _SAYS_WHAT = re.compile(
     r"(?:['’]s)?[\"”’»)]*(?:\s*\(|,\s+(?!said|says|and|or|but|in|on|at|for|to|with|as|by)[a-z]|"
     r"\s+(?:is|was|are|were|means|became|has been)\b|(?:（[^（）]*）)?[，,]?[是为乃指])"
@@ -98,6 +98,7 @@ def rank_sentences(
     else:
         min_readability = UNREADABLE_DEFINITION_FACTOR
         fits = _fits_of_definitions(subject, sentences, searcher)
+    dates = _dates(question.text, question.language)
     ranked: list[RankedSentence] = []
     for i, fit, share in fits:
         sentence = sentences[i]
@@ -105,25 +106,27 @@ def rank_sentences(
         score *= min_readability + (1 - min_readability) * searcher.passages.quality(sentence)
         if searcher.passages.text(sentence).rstrip(CLOSING).endswith(ASKS):
             score *= QUESTION_FACTOR
+        if dates and _gives_other_dates(dates, sentence, searcher):
+            score *= OTHER_DATE_FACTOR
         ranked.append(RankedSentence(sentence, score, share))
     return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))
-
-
-def _dates(text: str, language: str) -> Iterator[frozenset[str]]:
-    """Yield the dates of a text, each as its numbers and names."""
-    return (frozenset(_PART_OF_DATE.findall(fold(date))) for date in find_dates(text, language))
-
-
-def _is_of_other_dates(dates: Sequence[frozenset[str]], sentence: int, searcher: Searcher) -> bool:
-    """Tell whether a sentence gives dates, and none that may be one of these: 2 February is one of February 2020."""
-    own = list(_dates(searcher.passages.text(sentence), searcher.passages.language(sentence)))
-    return bool(own) and not any(date <= other or other <= date for date in dates for other in own)
 
 
 def asks_for_definition(question: Question, named: Collection[int], searcher: Searcher) -> bool:
     """Tell whether nothing is asked but to be told of what is named."""
     subject, rest = split_question(question, named, searcher)
     return bool(subject) and not rest
+
+
+def _dates(text: str, language: str) -> list[frozenset[str]]:
+    """Return the dates of a text, each as its numbers and names."""
+    return [frozenset(_PART_OF_DATE.findall(fold(date))) for date in find_dates(text, language)]
+
+
+def _gives_other_dates(dates: Sequence[frozenset[str]], sentence: int, searcher: Searcher) -> bool:
+    """Tell whether a sentence gives dates, and none that may be one of these: 2 February is one of February 2020."""
+    own = _dates(searcher.passages.text(sentence), searcher.passages.language(sentence))
+    return bool(own) and not any(date <= other or other <= date for date in dates for other in own)
 
 
 # What a question is about, and what it asks
@@ -158,7 +161,9 @@ def split_question(
     others = [term for term in searcher.words(question.focus) if term not in subject | ignored]
     in_phrases = {t for run in question.runs if len(run) > 1 for word in run for t in search_terms(word, index)}
     # a line says little, a bottling line much
-    rest = [term for term in others if term not in _VAGUE or term in in_phrases] or others
+    rest = [term for term in others if term not in _VAGUE or term in in_phrases]
+    if not rest and (question.wants or not subject):
+        rest = others
     if not subject and not rest:
         rest = searcher.words(question.terms)
     return {t: searcher.weight(t) for t in sorted(subject)}, {t: searcher.weight(t) for t in rest}
@@ -212,17 +217,29 @@ def _fits_of_answers(
     mostly_unknown = 2 * known_weight < sum(rest.values())
     query_terms = frozenset(search_terms(question.text, searcher.index))
     asks_against = bool(_OPPOSITION.search(question.text))
+    asks_person = question.wants == "person" and not _COMPOUND.search(question.text)
     for i, sentence in enumerate(sentences):
         around = float(with_neighbours[sentence])
         if around < MIN_REST_SHARE and (about[i] < MIN_SUBJECT_SHARE or mostly_unknown):
             continue
         answers = candidates(question, sentence, query_terms, searcher) if question.wants else ()
         fit = REST_WEIGHT * around + ANSWER_WEIGHT * max((weight for _, weight in answers), default=0.0)
-        if asks_against and not _OPPOSITION.search(searcher.passages.text(sentence)):
+        text = searcher.passages.text(sentence)
+        if asks_person and _only_in_compounds(rest, text, searcher):
+            fit *= OTHER_OFFICE_FACTOR
+        if asks_against and not _OPPOSITION.search(text):
             fit *= NOT_OPPOSED_FACTOR
         if about.any():
             fit *= OTHER_SUBJECT_FACTOR + (1 - OTHER_SUBJECT_FACTOR) * float(about[i])
         yield i, fit, float(own[sentence])
+
+
+def _only_in_compounds(rest: Mapping[str, float], text: str, searcher: Searcher) -> bool:
+    """Tell whether a sentence has the words that are asked for in compounds with a hyphen alone."""
+    if not _COMPOUND.search(text):
+        return False
+    apart = search_terms(_COMPOUND.sub(" ", text), searcher.index)
+    return not rest.keys().isdisjoint(search_terms(text, searcher.index)) and rest.keys().isdisjoint(apart)
 
 
 def _fits_of_definitions(

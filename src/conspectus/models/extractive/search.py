@@ -139,8 +139,10 @@ class Searcher:
 
         A question in a language that no document is in shares only names with them: of its other words those that the
         corpus lacks are left out, since no sentence can be expected to have them.
+        A verb that the corpus has in another form alone stands in that.
         """
         read = read_question(question, *self.index.languages)
+        read = replace(read, terms=self._in_use(read.terms, read), focus=self._in_use(read.focus, read))
         foreign = read.language not in self.index.languages
         if len(self.index.languages) < 2 and not foreign:
             return read
@@ -159,6 +161,11 @@ class Searcher:
             return read
         runs = (tuple(word for word in run if known(search_terms(word, self.index))) for run in read.runs)
         return replace(read, terms=known(read.terms), focus=focus, runs=tuple(run for run in runs if run))
+
+    def _in_use(self, stems: Sequence[str], read: Question) -> tuple[str, ...]:
+        """Return stems of a question, each in the first of its forms that the corpus has."""
+        forms = ((stem, *other_forms(stem, read.language)) for stem in stems)
+        return tuple(next(filter(self.frequency, verb), verb[0]) for verb in forms)
 
     # Sentences
 

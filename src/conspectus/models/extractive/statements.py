@@ -44,7 +44,7 @@ def statements(context: Context, worth: Mapping[str, float], language: str = ENG
     """
     references: dict[str, list[Reference]] = {}
     weights: dict[str, float] = {}
-    for text, reference, weight in _quoted(context):
+    for text, reference, weight in _quoted(context, language):
         references.setdefault(text, []).append(reference)
         weights[text] = max(weights.get(text, 0.0), weight)
     rows: list[Statement] = []
@@ -55,11 +55,11 @@ def statements(context: Context, worth: Mapping[str, float], language: str = ENG
     return rows
 
 
-def _quoted(context: Context) -> Iterator[tuple[str, Reference, float]]:
+def _quoted(context: Context, language: str) -> Iterator[tuple[str, Reference, float]]:
     """Yield each statement of a context with the row that it is from and its weight, once for each row."""
     for i, report in enumerate(context.reports, 1):
         for rank, finding in enumerate(report.findings):
-            for text in split(strip(finding.explanation)):
+            for text in split(strip(finding.explanation), language):
                 yield text, Reference("Reports", i), 1.3 - 0.05 * rank
     for table, rows in (("Relationships", context.relationships), ("Entities", context.entities)):
         for i, row in enumerate(rows, 1):
@@ -74,7 +74,7 @@ def split(description: str, language: str = ENGLISH) -> tuple[str, ...]:
     """Cut a description into its statements: a quotation with its speaker stands on a line of its own."""
     parts: list[str] = []
     for line in description.splitlines():
-        parts += [line] if _SPEAKER.match(line) else [line[a:b] for a, b in sentences(line)]
+        parts += [line] if _SPEAKER.match(line) else [line[a:b] for a, b in sentences(line, language=language)]
     return tuple(parts)
 
 
