@@ -45,20 +45,17 @@ MOST_UNREAD = 0.3
 
 
 class Embedder(Protocol):
-    """Makes vectors. Two embedders of one `name` make the same vectors; see also `same_model`."""
+    """Makes vectors of `dimension` numbers; `usage` is what it took of a server so far.
+
+    Two embedders of one `name` make the same vectors; see also `same_model`.
+    """
 
     @property
     def name(self) -> str: ...
-
     @property
-    def dimension(self) -> int:
-        """Numbers in a vector."""
-        ...
-
+    def dimension(self) -> int: ...
     @property
-    def usage(self) -> Usage:
-        """What it took of a server so far."""
-        ...
+    def usage(self) -> Usage: ...
 
     def embed(self, texts: Sequence[str], tick: Tick = no_tick) -> NDArray[np.float32]:
         """Return one vector of length 1 for each text, as an array of shape (texts, dimension).
@@ -130,9 +127,8 @@ class ServedEmbedder:
         self, name: str, settings: Settings, folder: Path | None = None, spent: Usage | None = None
     ) -> None:
         self.name = name
-        self._usage = Usage()
+        self._usage, self._spent = Usage(), spent or Usage()
         self._budget: Budget | None = None
-        self._spent = spent or Usage()
         self._settings = settings
         self._folder = folder
         self._dimension = 0

@@ -271,10 +271,8 @@ class Budget:
             ):
                 if limit is not None and spent + needed > limit:
                     state = f"of {form.format(limit)}, {form.format(spent)} are spent"
-                    if not again and name == "the index":
+                    if not again and (name == "the index" or needed > limit):
                         again = " with a higher budget"
-                    elif not again and needed > limit:
-                        again = " with more than that one call takes"
                     return BudgetReached(
                         f"the budget of {name} {what.format(state, form.format(needed))};"
                         f" replies are cached: the same command goes on{again}"
@@ -428,7 +426,7 @@ class RateLimiter:
         self._admit()
 
     def take(self, tokens: int) -> None:
-        """Take more tokens for a call under way, which turned out to need them."""
+        """Take more tokens for a call under way."""
         if self.tokens:
             self.tokens.take(tokens)
 

@@ -13,12 +13,10 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, fields
-from operator import attrgetter
+from contextlib import closing, suppress
 from pathlib import Path
 from shutil import disk_usage
-from typing import Any
+from typing import Any, NamedTuple
 
 from conspectus.errors import CacheFailed, IndexDamaged
 from conspectus.models.llm.wire import CAPPED, Completion, Feature, Status
@@ -61,8 +59,7 @@ _this_process: Counter[Status] = Counter()
 """Attempts that this process has cached, by their status."""
 
 
-@dataclass(frozen=True, slots=True)
-class CachedReply:
+class CachedReply(NamedTuple):
     """One call and how it ended; `reply` is its text (the error, if it failed), or the bytes of a vector."""
 
     key: str
@@ -76,11 +73,7 @@ class CachedReply:
     seconds: float = 0.0
 
 
-_VALUES = attrgetter(*(f.name for f in fields(CachedReply)))
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(NamedTuple):
     """What the replies to one task by one model took, in every run so far."""
 
     task: str
@@ -91,8 +84,7 @@ class Spent:
     hits: int
 
 
-@dataclass(frozen=True, slots=True)
-class CacheStats:
+class CacheStats(NamedTuple):
     """The size of the cache: attempts and how they ended, bytes on disk, and replies served per task."""
 
     rows: int
@@ -129,7 +121,7 @@ class ResponseCache:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            self.path, timeout=BUSY_SECONDS, isolation_level="IMMEDIATE", check_same_thread=False
         )
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
@@ -163,7 +155,7 @@ class ResponseCache:
     async def add(self, attempts: Sequence[CachedReply]) -> None:
         """Keep attempts; they are durable on return."""
         now = time.time()
-        for write in [self._write(_ADD, (*_VALUES(attempt), now, now)) for attempt in attempts]:
+        for write in [self._write(_ADD, (*attempt, now, now)) for attempt in attempts]:
             await write
         _this_process.update(attempt.status for attempt in attempts)
 
@@ -185,7 +177,8 @@ class ResponseCache:
     def record_build(self, settings: Mapping[str, Any]) -> None:
         """Store the settings of a build that begins: until it has made an index, only they say how to go on."""
         try:
-            self._writer.execute("INSERT OR REPLACE INTO build VALUES (1, ?)", (json.dumps(settings),))
+            with self._writer:
+                self._writer.execute("INSERT OR REPLACE INTO build VALUES (1, ?)", (json.dumps(settings),))
         except sqlite3.OperationalError as error:
             raise self._unwritable(error) from None
 
@@ -221,6 +214,11 @@ class ResponseCache:
                 else:
                     done.set_exception(failure)
 
+    def _commit(self, batch: Sequence[_Write]) -> None:
+        with self._writer:
+            for sql, values, _ in batch:
+                self._writer.execute(sql, values)
+
     def check_writable(self) -> None:
         """Raise CacheFailed where replies cannot be stored: before the first one is paid for, and after a failure."""
         if self.failure is not None:
@@ -242,19 +240,6 @@ class ResponseCache:
             f"replies cannot be stored in {self.path} ({error}), so no more are asked for: free some space or make the "
             "folder writable, and give the same command again; keep the file, for what it has is paid for"
         )
-
-    def _commit(self, batch: Sequence[_Write]) -> None:
-        self._writer.execute("BEGIN IMMEDIATE")
-        try:
-            for sql, values, _ in batch:
-                self._writer.execute(sql, values)
-            self._writer.execute("COMMIT")
-        except BaseException:
-            with suppress(
-                sqlite3.Error
-            ):  # SQLite may have rolled back itself; what is to be told is the first error
-                self._writer.execute("ROLLBACK")
-            raise
 
     def stats(self) -> CacheStats:
         """Return the size of the cache and how much of it was used again."""
@@ -290,25 +275,24 @@ class ResponseCache:
         served.
         """
         self._write_hits()
-        moments = {"made < ?": made_before, "used < ?": unused_since}
-        rules = {rule: moment for rule, moment in moments.items() if moment is not None}
-        where = " OR ".join(
-            [*rules, *(["status != 'ok'"] if bad else [])]
-        )  # of the texts above, nothing from outside
-        if not where:
+        rules = {"made < ?": made_before, "used < ?": unused_since, "status != ?": "ok" if bad else None}
+        chosen = {rule: value for rule, value in rules.items() if value is not None}
+        if not chosen:
             return 0
-        removed = self._writer.execute(f"DELETE FROM replies WHERE {where}", [*rules.values()]).rowcount  # noqa: S608
+        with self._writer:
+            where = " OR ".join(chosen)  # of the texts above, nothing from outside
+            removed = self._writer.execute(f"DELETE FROM replies WHERE {where}", [*chosen.values()]).rowcount  # noqa: S608
         self._writer.execute("VACUUM")
         return removed
 
     def _write_hits(self) -> None:
         now, hits = time.time(), [(n, row) for row, n in self._hits.items()]
         self._hits.clear()
-        if hits:
-            self._writer.execute("BEGIN IMMEDIATE")
+        if not hits:
+            return
+        with self._writer:
             update = "UPDATE replies SET hits = hits + ?, used = ? WHERE id = ?"
             self._writer.executemany(update, [(n, now, row) for n, row in hits])
-            self._writer.execute("COMMIT")
 
     async def aclose(self) -> None:
         """Write what waits to be written, and close."""
@@ -336,22 +320,16 @@ def cached_in(folder: Path) -> int:
     """Return how many replies are cached in the folder of an index, to be served again; 0 where there are none."""
     if not (folder / FILE_NAME).exists():
         return 0
-    replies = ResponseCache(folder / FILE_NAME)
-    try:
+    with closing(ResponseCache(folder / FILE_NAME)) as replies:
         return replies.stats().by_status.get("ok", 0)
-    finally:
-        replies.close()
 
 
 def begun_in(folder: Path) -> dict[str, Any] | None:
-    """Return the settings of a build that began in a folder and cached replies; None where there was none."""
+    """Return the settings of the last build that began in a folder, None where there is none or no reply is cached."""
     if not (folder / FILE_NAME).exists():
         return None
-    replies = ResponseCache(folder / FILE_NAME)
-    try:
+    with closing(ResponseCache(folder / FILE_NAME)) as replies:
         return replies.begun_build()
-    finally:
-        replies.close()
 
 
 def cached_by_this_process() -> int:

@@ -35,7 +35,7 @@ from conspectus.errors import (
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.llm.budget import open_budget
 from conspectus.models.llm.prompts import Prompts
-from conspectus.models.llm.replies import Parsed, parse, schema_of
+from conspectus.models.llm.replies import Parsed, parse, schema_of, strict
 from conspectus.models.llm.sender import CachingSender, open_sender
 from conspectus.models.llm.wire import Completion, Feature, Message, Request, ResponseFormat, Sender, vocabulary
 from conspectus.rows import Finding, Usage
@@ -134,7 +134,7 @@ class ChatModel:
             async for piece in references.translate_stream(self._pieces(task), citations.translate):
                 yield piece
         finally:
-            self._note_removed(task, citations)
+            self._note_removed(task, citations.removed)
 
     async def _pieces(self, task: Task[str]) -> AsyncIterator[str]:
         request = self.request(task)
@@ -263,26 +263,23 @@ class ChatModel:
         """Return the reply with its references in the index's numbers, without those that lead nowhere."""
         citations = _Citations(task)
         translate, result = citations.translate, cast("Any", reply)
-        match reply:
-            case ReportDraft():
-                findings = (Finding(f.summary, translate(f.explanation)) for f in reply.findings)
-                result = replace(reply, summary=translate(reply.summary), findings=tuple(findings))
-            case PartialAnswer():
-                result = replace(reply, text=translate(reply.text))
-            case str():
-                result = translate(reply)
-            case _:
-                pass
-        self._note_removed(task, citations)
+        if isinstance(reply, ReportDraft):
+            findings = (Finding(f.summary, translate(f.explanation)) for f in reply.findings)
+            result = replace(reply, summary=translate(reply.summary), findings=tuple(findings))
+        elif isinstance(reply, PartialAnswer):
+            result = replace(reply, text=translate(reply.text))
+        elif isinstance(reply, str):
+            result = translate(reply)
+        self._note_removed(task, citations.removed)
         return cast("R", result)
 
     def _note(self, task: Task[Any], text: str) -> None:
         self.notices.append(Notice(type(task).__name__, about(task), text))
 
-    def _note_removed(self, task: Task[Any], citations: _Citations) -> None:
-        if citations.removed:
-            self._note(task, f"left out: {citations.removed} references that lead nowhere")
-            references.removed_by_model.get([]).append(citations.removed)
+    def _note_removed(self, task: Task[Any], count: int) -> None:
+        if count:
+            self._note(task, f"left out: {count} references that lead nowhere")
+            references.removed_by_model.get([]).append(count)
 
 
 class _Citations:
@@ -437,12 +434,7 @@ MOST_TOKENS = 1500
 """Tokens of a reply at the most, with what is thought before it: a small model may not know where to stop."""
 WORD = (Message("user", 'Reply with the JSON object {"word": "yes"} and nothing else.'),)
 YES_OR_NO = (Message("user", "Is the sky green? Answer with one word, yes or no."),)
-SCHEMA = {
-    "type": "object",
-    "properties": {"word": {"type": "string"}},
-    "required": ["word"],
-    "additionalProperties": False,
-}
+SCHEMA = strict({"word": {"type": "string"}})
 
 
 @dataclass(frozen=True, slots=True)

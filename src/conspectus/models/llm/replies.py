@@ -141,10 +141,6 @@ def _winner(value: Any) -> int:
     return int(text)
 
 
-def _yes(value: Any) -> bool:
-    return value.strip().casefold() in ("true", "yes") if isinstance(value, str) else bool(value)
-
-
 TEXT, NEEDED_TEXT = _kind("string", text_of), _needed(text_of)
 LINE, NAME = _kind("string", line_of), _needed(line_of)
 OBJECT = _kind("string", lambda value: line_of(value) or "NONE")
@@ -152,7 +148,10 @@ STATUS = Kind(
     {"type": "string", "enum": ["TRUE", "FALSE", "SUSPECTED"]}, lambda value, key, notes: text_of(value).upper()
 )
 DATE = Kind({"type": ["string", "null"]}, lambda value, key, notes: _date(value))
-YES = _kind("boolean", _yes)
+YES = _kind(
+    "boolean",
+    lambda value: value.strip().casefold() in ("true", "yes") if isinstance(value, str) else bool(value),
+)
 COUNT, WINNER = _kind("integer", _count), _kind("integer", _winner)
 SCORE, RATING = _number(0, 100, whole=True), _number(0, 10)
 STRENGTH = Kind(
@@ -166,7 +165,7 @@ COUNTS = Kind({"type": "array", "items": COUNT.schema}, _counts, list)
 # Replies in JSON
 
 
-def _strict(properties: Mapping[str, Schema]) -> Schema:
+def strict(properties: Mapping[str, Schema]) -> Schema:
     """Return the schema of an object in the strict form: every property required, and no others."""
     required = list(properties)
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -185,7 +184,7 @@ class Row:
         self._make = make
         self._split = split
         self._kinds = kinds
-        self.schema = _strict({key: kind.schema for key, kind in kinds.items()})
+        self.schema = strict({key: kind.schema for key, kind in kinds.items()})
 
     def read(self, value: Any, notes: Notes) -> Any:
         """Return what an object stands for; raise Unreadable where it cannot be used."""
@@ -233,18 +232,18 @@ class PydanticRow:
         self._model = model
         whole = model.model_json_schema()
 
-        def strict(part: Mapping[str, Any]) -> Schema:
+        def schema(part: Mapping[str, Any]) -> Schema:
             if reference := part.get("$ref"):
-                return strict(whole["$defs"][reference.rpartition("/")[2]])
+                return schema(whole["$defs"][reference.rpartition("/")[2]])
             if "properties" in part:
-                return _strict({name: strict(value) for name, value in part["properties"].items()})
+                return strict({name: schema(value) for name, value in part["properties"].items()})
             if "items" in part:
-                return {"type": "array", "items": strict(part["items"])}
+                return {"type": "array", "items": schema(part["items"])}
             if "anyOf" in part:
-                return {"anyOf": [strict(option) for option in part["anyOf"]]}
+                return {"anyOf": [schema(option) for option in part["anyOf"]]}
             return {key: part[key] for key in ("type", "enum", "description") if key in part}
 
-        self.schema = strict(whole)
+        self.schema = schema(whole)
 
     def read(self, value: Any, notes: Notes) -> BaseModel:
         try:
@@ -304,11 +303,6 @@ def _rating(text: str) -> int:
     return round(rating)
 
 
-def _question(text: str) -> str:
-    """Return the one question of a reply, without the quotation marks or the label that it may stand behind."""
-    return line_of(_LABEL.sub("", text)).strip('"“”「」')
-
-
 # What each task is answered by
 
 
@@ -339,18 +333,10 @@ def _chosen(choices: tuple[tuple[int, tuple[int, ...]], ...]) -> tuple[tuple[int
     return tuple(tuple(dict.fromkeys(chosen.get(n, ()))) for n in range(max(chosen, default=-1) + 1))
 
 
-def _choices(chosen: Sequence[Sequence[int]]) -> dict[str, Any]:
-    return {"choices": [(n, [relation + 1 for relation in of]) for n, of in enumerate(chosen, 1)]}
-
-
 def _examined(reasoning: str, complete: bool, answers: tuple[str, ...], clue: str) -> tasks.Examined:
     if complete and not answers:
         raise BadReply("it says that the facts are complete and gives no answer")
     return tasks.Examined(answers) if complete else tasks.Examined((), clue)
-
-
-def _examination(examined: tasks.Examined) -> dict[str, Any]:
-    return {"reasoning": "", "complete": examined.complete, "answers": examined.answers, "clue": examined.clue}
 
 
 _CLAIM = Row(
@@ -414,8 +400,19 @@ FORMS: Mapping[type[Task[Any]], Row | Plain] = {
     tasks.PrimeAnswer: _PROBE,
     tasks.PursueFollowUp: _PROBE,
     tasks.RatePassages: _only("ratings", _rows("rating", _RATED), _first_ratings),
-    tasks.ChooseRelations: Row(_chosen, _choices, choices=_rows("choice", _CHOICE)),
-    tasks.ExamineEvidence: Row(_examined, _examination, reasoning=TEXT, complete=YES, answers=TEXTS, clue=LINE),
+    tasks.ChooseRelations: Row(
+        _chosen,
+        lambda chosen: {"choices": [(n, [relation + 1 for relation in of]) for n, of in enumerate(chosen, 1)]},
+        choices=_rows("choice", _CHOICE),
+    ),
+    tasks.ExamineEvidence: Row(
+        _examined,
+        lambda it: {"reasoning": "", "complete": it.complete, "answers": it.answers, "clue": it.clue},
+        reasoning=TEXT,
+        complete=YES,
+        answers=TEXTS,
+        clue=LINE,
+    ),
     tasks.DraftAnswer: Row(tasks.Draft, reasoning=TEXT, answer=NAME),
     tasks.Personas: _only("personas", _rows("persona", Row(tasks.Persona, name=NAME, description=NAME))),
     tasks.UserTasks: _only("tasks", TEXTS),
@@ -430,7 +427,8 @@ FORMS: Mapping[type[Task[Any]], Row | Plain] = {
         lambda answer: f"<ANSWER_HELPFULNESS> {answer.score} </ANSWER_HELPFULNESS>\n{answer.text}",
     ),
     tasks.RateReport: Plain(_rating),
-    tasks.StandaloneQuestion: Plain(_question),
+    # The question may stand behind a label, or in quotation marks:
+    tasks.StandaloneQuestion: Plain(lambda text: line_of(_LABEL.sub("", text)).strip('"“”「」')),
 }
 _BY_TYPE: Mapping[Any, Plain] = {str: Plain(), bool: Plain(_yes_or_no, lambda yes: "yes" if yes else "no")}
 
