@@ -294,7 +294,7 @@ def _version(requested: bool) -> None:
 def help_(
     ctx: typer.Context,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="COMMAND...", help="A command, e.g. index or eval judge.")
+        list[str] | None, options.argument("COMMAND...", "A command, e.g. index or eval judge.")
     ] = None,
 ) -> None:
     """Show the help of conspectus, or of one of its commands.
@@ -310,25 +310,15 @@ def help_(
     typer.echo(context.get_help())
 
 
+Version = Annotated[bool, options.option(cli.VERSION_HELP, "--version", "-V", callback=_version, is_eager=True)]
+RootLog = Annotated[
+    Path | None,
+    options.option(cli.LOG_HELP, "--log", metavar="FILE", envvar="CONSPECTUS_LOG", callback=options.start_log),
+]
+
+
 @app.callback()
-def conspectus(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            "-V",
-            help=cli.VERSION_HELP,
-            callback=_version,
-            is_eager=True,
-        ),
-    ] = False,
-    log: Annotated[
-        Path | None,
-        typer.Option(
-            "--log", metavar="FILE", envvar="CONSPECTUS_LOG", callback=options.start_log, help=cli.LOG_HELP
-        ),
-    ] = None,
-) -> None:
+def conspectus(version: Version = False, log: RootLog = None) -> None:
     """Run one of the commands; their help is in `conspectus.cli`."""
 
 

@@ -15,13 +15,17 @@ from conspectus.cli import options, show
 from conspectus.cli.index import corrections_line, count_corrections
 from conspectus.cli.options import FOLDER, AsJson, IndexFolder, argument, option
 from conspectus.errors import IndexMissing, UsageError
+from conspectus.lazy import lazy_module
 from conspectus.rows import OMITTED_KINDS
 from conspectus.settings import GlobalSettings
 
 if TYPE_CHECKING:
     from conspectus import EntityView, Index
     from conspectus.api import Branch, Edge, Spending, Status
+    from conspectus.interchange import graphrag
     from conspectus.rows import Report
+else:
+    graphrag = lazy_module("conspectus.interchange.graphrag")
 
 
 # Status
@@ -357,16 +361,14 @@ def check(
 
     Example: conspectus check
     """
-    from conspectus.interchange.graphrag import SCHEMA, check_schema
-
     if target is None:
         api.read(folder, verify=True)
-    mismatches = check_schema(target or folder)
+    mismatches = graphrag.check_schema(target or folder)
     if json:
         show.as_json({"mismatches": [mismatch._asdict() for mismatch in mismatches]})
     elif not mismatches:
         whole = "every file is what its manifest says; " if target is None else ""
-        show.out(f"{whole}{len(SCHEMA)} tables are as GraphRAG 3.x reads them")
+        show.out(f"{whole}{len(graphrag.SCHEMA)} tables are as GraphRAG 3.x reads them")
     else:
         show.listed(f"{show.counted(len(mismatches), 'column')} differ:", [str(m) for m in mismatches], show.out)
     raise typer.Exit(1 if mismatches else 0)

@@ -361,16 +361,23 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
         UsageError: there is no terminal to ask at, and neither `yes` nor a budget is given.
         typer.Exit: the answer is no.
     """
-    _say_what_budgets_miss(estimate, settings)
+    llm = settings.llm
+    usd, most = (
+        min((limit for limit in limits if limit is not None), default=inf)
+        for limits in ((llm.budget, llm.index_budget), (llm.budget_tokens, llm.index_budget_tokens))
+    )
+    least = f"{estimate.tokens.low:,.0f} tokens" if most < estimate.tokens.low else ""
+    if estimate.cost is not None and usd < estimate.cost.low:
+        least = show.money(estimate.cost.low)
+    if least:
+        show.note(f"The least that this can take is {least}: the budget will stop it on the way.")
     cost, tokens = estimate.likely_cost, estimate.likely_tokens
     if tokens <= ASK_ABOVE_TOKENS if cost is None else cost <= ASK_ABOVE_USD:
         if estimate.replaced_documents:
             confirmed(yes=yes)
         return
-    llm = settings.llm
-    limits = (llm.budget, llm.budget_tokens, llm.index_budget, llm.index_budget_tokens)
     likely = show.likely(estimate)
-    if yes or any(limit is not None for limit in limits):
+    if yes or min(usd, most) < inf:
         show.note(f"This will take {likely}.")
         return
     if not somebody_is_there():
@@ -381,15 +388,3 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
     show.table(show.costs(estimate), show.note, texts=1)
     show.note(f"This will take {likely}.")
     confirmed(yes=False)
-
-
-def _say_what_budgets_miss(estimate: Estimate, settings: Settings) -> None:
-    """Note where the budget of a run, or of the index, is below the least that the run can take."""
-    llm = settings.llm
-    most = min((b for b in (llm.budget_tokens, llm.index_budget_tokens) if b is not None), default=inf)
-    least = f"{estimate.tokens.low:,.0f} tokens" if most < estimate.tokens.low else ""
-    most = min((b for b in (llm.budget, llm.index_budget) if b is not None), default=inf)
-    if estimate.cost is not None and most < estimate.cost.low:
-        least = show.money(estimate.cost.low)
-    if least:
-        show.note(f"The least that this can take is {least}: the budget will stop it on the way.")

@@ -387,10 +387,9 @@ def literal(value: Any) -> str:
 def nodes(index: Index) -> Rows:
     """Return documents, chunks, entities, claims and communities with their reports, by label."""
 
-    def node(prefix: str, row: Any, names: str = "", **more: Any) -> dict[str, Any]:
-        return (
-            {":ID": f"{prefix}{row.number}", "key": row.id} | {n: getattr(row, n) for n in names.split()} | more
-        )
+    def node(prefix: str, row: Any, names: str, **more: Any) -> dict[str, Any]:
+        properties = {name: getattr(row, name) for name in names.split()}
+        return {":ID": f"{prefix}{row.number}", "key": row.id, **properties, **more}
 
     rows: Rows = {
         "Document": [node("d", d, "title", date=d.date or "") for d in index.documents],
@@ -403,12 +402,15 @@ def nodes(index: Index) -> Rows:
         "Community": [],
     }
     for c in index.communities:
-        text = {"title": f"Community {c.number}", "summary": "", "report": "", "rating": 0.0}
+        row = node("c", c, "level size", title=f"Community {c.number}", summary="", report="", rating=0.0)
         if report := index.report_of_community.get(c.number):
-            text = {name: getattr(report, name) for name in ("title", "summary", "rating")} | {
-                "report": report.text
+            row |= {
+                "title": report.title,
+                "summary": report.summary,
+                "report": report.text,
+                "rating": report.rating,
             }
-        rows["Community"].append(node("c", c, "level size", **text))
+        rows["Community"].append(row)
     return {label: of_label for label, of_label in rows.items() if of_label}
 
 

@@ -71,8 +71,8 @@ class Scene:
     radius: Floats
     edges: Edges
     """The strongest first."""
-    order: list[int]
-    """The number of the relationship that each edge is."""
+    relationships: Sequence[Relationship]
+    """Of each edge."""
     home: list[Ints]
     """The community of each entity in the view of each level, -1 for none."""
     colour: list[str]
@@ -118,8 +118,7 @@ def scene_of(index: Index, seed: int = 0) -> Scene:
         area = radius[members] ** 2
         x, y = (positions[members] * area[:, None]).sum(0) / max(area.sum(), 1e-9)
         circles.append(Circle(float(x), float(y), float(np.sqrt(area.sum() / 0.3))))
-    order = [r.number for r in relationships]
-    return Scene(index, positions, radius, edges, order, home, colours(index.communities), circles)
+    return Scene(index, positions, radius, edges, relationships, home, colours(index.communities), circles)
 
 
 def frame(scene: Scene) -> tuple[float, float, float, float]:
@@ -215,11 +214,8 @@ def _relaxed(positions: Floats, mass: Floats, edges: Edges, parent: Ints) -> Flo
             force[:, axis] += cohesion * (middle[parent] - positions[:, axis])
             force[:, axis] += np.bincount(edges.source, tension[:, axis], n)
             force[:, axis] -= np.bincount(edges.target, tension[:, axis], n)
-        length = 0.09 * np.hypot(*force.T)
-        positions = (
-            positions
-            + 0.09 * force * np.minimum(1, 0.06 * (1 - step / STEPS) / np.maximum(length, 1e-12))[:, None]
-        )
+        move, longest = 0.09 * force, 0.06 * (1 - step / STEPS)
+        positions = positions + move * np.minimum(1, longest / np.maximum(np.hypot(*move.T), 1e-12))[:, None]
     return positions
 
 
@@ -260,7 +256,6 @@ def _content(scene: Scene) -> dict[str, Any]:
     """Return the data of the page but for documents; lists go in the order of the index, edges in that of the scene."""
     index = scene.index
     types = sorted({entity.type for entity in index.entities})
-    relationships = [index.relationships[number] for number in scene.order]
     return {
         "levels": len(index.levels),
         "folded": len(index.entities) > MAX_OPEN_ENTITIES,
@@ -279,10 +274,10 @@ def _content(scene: Scene) -> dict[str, Any]:
         "edges": {
             "source": scene.edges.source.tolist(),
             "target": scene.edges.target.tolist(),
-            "weight": [round(r.weight, 2) for r in relationships],
-            "number": scene.order,
-            "said": [r.description[:DESCRIPTION_CHARS] for r in relationships],
-            "at": [_spans(r, index)[:1] for r in relationships],
+            "weight": [round(r.weight, 2) for r in scene.relationships],
+            "number": [r.number for r in scene.relationships],
+            "said": [r.description[:DESCRIPTION_CHARS] for r in scene.relationships],
+            "at": [_spans(r, index)[:1] for r in scene.relationships],
         },
         "home": [level_home.tolist() for level_home in scene.home],
         "communities": [_community(community, scene) for community in index.communities],
@@ -357,8 +352,9 @@ def picture(scene: Scene, level: int, format: str, width: int = 2000, font: Path
         from matplotlib.figure import Figure
         from matplotlib.patheffects import withStroke
     except ImportError:
-        message = "a picture needs matplotlib: pip install 'conspectus[map]' (a .html map does not)"
-        raise UsageError(message) from None
+        raise UsageError(
+            "a picture needs matplotlib: pip install 'conspectus[map]'; a .html map does not"
+        ) from None
     installed = {entry.name for entry in font_manager.fontManager.ttflist}
     families = [name for name in FONTS.split(",") if name in installed]
     if font:
@@ -368,11 +364,10 @@ def picture(scene: Scene, level: int, format: str, width: int = 2000, font: Path
         except (OSError, RuntimeError) as error:
             raise UsageError(f"the font {font} cannot be read ({error}); name a .ttf or .otf file") from None
     left, top, wide, high = frame(scene)
-    inches = (
-        nextafter(width / DPI, inf),
-        nextafter(round(width * high / wide) / DPI, inf),
+    across, down = (
+        nextafter(n / DPI, inf) for n in (width, round(width * high / wide))
     )  # rounded down to pixels
-    figure = Figure(figsize=inches, dpi=DPI)
+    figure = Figure(figsize=(across, down), dpi=DPI)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(left, left + wide), ylim=(top + high, top))
     axes.set_axis_off()
     points = width / wide  # per unit of the map
