@@ -300,11 +300,6 @@ def _flag(name: str) -> Any:
     return Annotated[kind, declared]
 
 
-with_calls = takes(*SERVER)
-"""For commands that name their model in another way."""
-with_settings = takes()
-
-
 def overrides(pairs: Sequence[str] | None, flags: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return what `--set` and the flags that were given say, by dotted key; flags go before `--set`."""
     values: dict[str, Any] = {}
