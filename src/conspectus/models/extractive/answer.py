@@ -62,47 +62,38 @@ _SECTION = re.compile(r"^### ", re.MULTILINE)
 def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     """Answer from one window: sections for its relevant reports (or chunks), best first; score 0 for none."""
     question = searcher.read(task.question)
-    if question.about_whole and task.context.reports:
-        return _overview(task.context.reports, searcher)
-    found = searcher.find(question)
-    if question.about_whole and not found:
+    reports = task.context.reports
+    if question.about_whole and reports:
+        return _overview(reports, searcher)
+    ranked = searcher.find(question)
+    if question.about_whole and not ranked:
         return _overview_of_sources(task.context.sources, searcher)
     if task.context.sources:
-        return _from_sources(found, task.context.sources, searcher)
-    deepest = max((report.level for report in task.context.reports), default=0)
+        return _answer_from_sources(ranked, task.context.sources, searcher)
+    deepest = max((report.level for report in reports), default=0)
     sections: list[tuple[float, str]] = []
-    for report in task.context.reports:
-        inside = _inside(question, report, deepest, searcher)
-        if inside:
-            sections.append((_relevance(question, report, inside), _section(report, inside, searcher)))
-    sections.sort(key=lambda s: -s[0])
-    sections = [
-        (score, section)
-        for score, section in sections[:MAX_SECTIONS]
-        if score >= MIN_SHARE_OF_BEST * sections[0][0]
-    ]
-    text = "\n\n".join(section for _, section in sections)
+    for report in reports:
+        if inside := _sentences_of(report, question, deepest, searcher):
+            lines = "\n".join(quote(sentence, searcher) for sentence in inside)
+            heading = f"### {report.title} {write([Reference('Reports', report.number)])}"
+            sections.append((_relevance(question, report, inside), f"{heading}\n\n{lines}"))
+    sections.sort(key=lambda section: -section[0])
+    sections = [s for s in sections[:MAX_SECTIONS] if s[0] >= MIN_SHARE_OF_BEST * sections[0][0]]
     scores = tuple(score for score, _ in sections)
+    text = "\n\n".join(section for _, section in sections)
     return PartialAnswer(text, percent(scores[0]) if scores else 0, section_scores=scores)
 
 
-def _inside(question: Question, report: Report, deepest: int, searcher: Searcher) -> list[RankedSentence]:
+def _sentences_of(report: Report, question: Question, deepest: int, searcher: Searcher) -> list[RankedSentence]:
     """Return the sentences of a report's community, in the view of the deepest level that holds it."""
     level = report.level if report.children else max(deepest, report.level)
     return list(deduplicate(searcher.by_community(question, level).get(report.community, ()), searcher))
 
 
-def relevance(question: Question, report: Report, searcher: Searcher) -> float:
-    """Return how relevant a report is to a question by the sentences of its community; 0 for none, seldom above 1."""
-    inside = _inside(question, report, report.level, searcher)
-    return _relevance(question, report, inside) if inside else 0.0
-
-
 def _relevance(question: Question, report: Report, inside: Sequence[RankedSentence]) -> float:
     """Rate a report for a question: by its community's best sentences, and what its title names of it."""
-    best = [f.score for f in inside[:MAX_QUOTES]]
-    title = reading(report.title)[1]
-    named = len(title & set(question.focus)) / max(len(question.focus), 1)
+    best = [sentence.score for sentence in inside[:MAX_QUOTES]]
+    named = len(reading(report.title)[1].intersection(question.focus)) / max(len(question.focus), 1)
     return 0.4 * best[0] + 0.6 * sum(best) / MAX_QUOTES + 0.3 * named
 
 
@@ -111,13 +102,8 @@ def percent(score: float) -> int:
     return max(1, min(100, round(70 * score)))
 
 
-def _section(report: Report, inside: Sequence[RankedSentence], searcher: Searcher) -> str:
-    lines = [quote(f, searcher) for f in inside]
-    return f"### {report.title} {write([Reference('Reports', report.number)])}\n\n" + "\n".join(lines)
-
-
 def deduplicate(
-    found: Sequence[RankedSentence],
+    ranked: Sequence[RankedSentence],
     searcher: Searcher,
     most: int = 3 * MAX_QUOTES,
     terms_of: Callable[[str], frozenset[str]] = lambda text: reading(text)[1],
@@ -125,42 +111,41 @@ def deduplicate(
     weak: float = MIN_SHARE_OF_BEST,
 ) -> Iterator[RankedSentence]:
     """Yield the sentences, best first, that do not say again what an earlier one said."""
-    said: list[frozenset[str]] = []
-    for f in found:
-        if f.score < weak * found[0].score:
+    used: list[frozenset[str]] = []
+    for sentence in ranked:
+        if sentence.score < weak * ranked[0].score or len(used) == most:
             return
-        words = terms_of(searcher.passages.quoted(f.sentence))
-        if words and not _is_repeated(words, said, alike):
-            said.append(words)
-            yield f
-            if len(said) == most:
-                return
+        terms = terms_of(searcher.passages.quoted(sentence.sentence))
+        if terms and not _is_repeated(terms, used, alike):
+            used.append(terms)
+            yield sentence
 
 
-def _is_repeated(words: frozenset[str], said: Sequence[frozenset[str]], alike: float = MAX_SHARED_TERMS) -> bool:
-    return any(len(words & other) > alike * min(len(words), len(other)) for other in said)
+def _is_repeated(terms: frozenset[str], used: Sequence[frozenset[str]], alike: float = MAX_SHARED_TERMS) -> bool:
+    return any(len(terms & other) > alike * min(len(terms), len(other)) for other in used)
 
 
-def quote(found: RankedSentence, searcher: Searcher) -> str:
+def quote(ranked: RankedSentence, searcher: Searcher) -> str:
     """Return a sentence as an item of a list, with the reference to its chunk."""
-    text = _ITEM.sub("", searcher.passages.quoted(found.sentence))
-    return f"- {text} {write(_source(found.sentence, searcher))}"
+    text = _ITEM.sub("", searcher.passages.quoted(ranked.sentence))
+    return f"- {text} {_reference(ranked.sentence, searcher)}"
 
 
-def _source(sentence: int, searcher: Searcher) -> list[Reference]:
-    """Return the chunk that holds a sentence."""
-    span = searcher.passages.span(sentence)
-    chunk = searcher.chunk_at(span)
-    return [Reference("Sources", chunk)] if chunk is not None else []
+def _reference(sentence: int, searcher: Searcher) -> str:
+    """Return the reference to the chunk that holds a sentence, "" where a chunk's edge cuts it."""
+    chunk = searcher.chunk_at(searcher.passages.span(sentence))
+    return write([Reference("Sources", chunk)] if chunk is not None else [])
 
 
-def _from_sources(found: Sequence[RankedSentence], sources: Sequence[Chunk], searcher: Searcher) -> PartialAnswer:
-    """Answer from chunks: the sentences found that lie in them."""
-    held = {sentence for chunk in sources for sentence in searcher.passages.within(chunk)}
-    inside = [f for f in found if f.sentence in held]
+def _answer_from_sources(
+    ranked: Sequence[RankedSentence], sources: Sequence[Chunk], searcher: Searcher
+) -> PartialAnswer:
+    """Answer from chunks: by the ranked sentences that lie in them."""
+    in_sources = {sentence for chunk in sources for sentence in searcher.passages.within(chunk)}
+    inside = [sentence for sentence in ranked if sentence.sentence in in_sources]
     if not inside:
         return PartialAnswer("", 0)
-    text = "\n".join(quote(f, searcher) for f in deduplicate(inside, searcher))
+    text = "\n".join(quote(sentence, searcher) for sentence in deduplicate(inside, searcher))
     return PartialAnswer(text, percent(inside[0].score))
 
 
@@ -170,21 +155,18 @@ def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
     The first report of every part of the root goes before the second of any, so that all of the corpus has
     its say.
     """
-    level = max((report.level for report in given), default=0)
-    ranks = searcher.rank_among_parts(level)
+    ranks = searcher.rank_among_parts(max((report.level for report in given), default=0))
     scores = {r.number: 1 + r.rating / 100 - min(ranks.get(r.number, 0), 20) / 40 for r in given}
     reports = sorted(given, key=lambda r: (-scores[r.number], r.number))[:MAX_OVERVIEW_SECTIONS]
     sections: list[str] = []
     for report in reports:
-        cited = write([Reference("Reports", report.number)])
+        reference = write([Reference("Reports", report.number)])
         language = language_of([report.summary], searcher.index.languages)
-        lines = [f"- {split(strip(f.explanation), language)[0]} {cited}" for f in report.findings[:MAX_QUOTES]]
-        sections.append(f"### {report.title} {cited}\n\n" + "\n".join(lines))
-    return PartialAnswer(
-        "\n\n".join(sections),
-        round(10 * max((r.rating for r in given), default=0)),
-        section_scores=tuple(scores[r.number] for r in reports),
-    )
+        first = (split(strip(f.explanation), language)[0] for f in report.findings[:MAX_QUOTES])
+        sections.append(f"### {report.title} {reference}\n\n" + "\n".join(f"- {s} {reference}" for s in first))
+    helpfulness = round(10 * max((report.rating for report in given), default=0))
+    section_scores = tuple(scores[report.number] for report in reports)
+    return PartialAnswer("\n\n".join(sections), helpfulness, section_scores=section_scores)
 
 
 def _overview_of_sources(sources: Sequence[Chunk], searcher: Searcher) -> PartialAnswer:
@@ -201,61 +183,57 @@ def _overview_of_sources(sources: Sequence[Chunk], searcher: Searcher) -> Partia
 @performs(ReduceAnswer)
 def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
     """Put the sections of all partial answers into one, the most relevant first, nothing said twice."""
-    whole = searcher.read(task.question).about_whole
-    most_sections, most_quotes = (
-        (MAX_OVERVIEW_SECTIONS, MAX_OVERVIEW_QUOTES) if whole else (MAX_SECTIONS, MAX_QUOTES)
-    )
+    question = searcher.read(task.question)
+    most_sections, most_quotes = MAX_SECTIONS, MAX_QUOTES
+    if question.about_whole:
+        most_sections, most_quotes = MAX_OVERVIEW_SECTIONS, MAX_OVERVIEW_QUOTES
     merged: dict[str, tuple[str, list[str]]] = {}
-    said: list[frozenset[str]] = []
-    asked = set(searcher.read(task.question).focus)
-    for heading, lines in _ordered(task):
-        under = strip(heading)
-        kept = merged[under][1] if under in merged else []
+    used: list[frozenset[str]] = []
+    for heading, lines in _sections_by_score(task):
+        title = strip(heading)
+        quotes = merged[title][1] if title in merged else []
         for line in lines:
-            words = subject_terms(words_of(strip(line).removeprefix("- "))) - asked  # all of them have those
-            if words and len(kept) < most_quotes and not _is_repeated(words, said):
-                kept.append(line)
-                said.append(words)
-        if kept:
-            merged.setdefault(under, (heading, kept))
+            # without those of the question, which all of them have
+            terms = subject_terms(words_of(strip(line).removeprefix("- "))).difference(question.focus)
+            if terms and len(quotes) < most_quotes and not _is_repeated(terms, used):
+                quotes.append(line)
+                used.append(terms)
+        if quotes:
+            merged.setdefault(title, (heading, quotes))
         if len(merged) == most_sections:
             break
-    body = "\n\n".join(
-        f"{heading}\n\n" + "\n".join(lines) if heading else "\n".join(lines) for heading, lines in merged.values()
-    )
-    return f"{_notice(task.question, searcher)}\n\n{body}"
+    sections = ("\n".join(lines) for lines in ([h, "", *q] if h else q for h, q in merged.values()))
+    return "\n\n".join((_notice(task.question, searcher), "\n\n".join(sections)))
 
 
 def _notice(question: str, searcher: Searcher) -> str:
+    """Return the words that open an answer: it is assembled of quotations."""
     index = searcher.index
     words = wording(question_language(question, index))
     by_model = "imported" in index.settings or index.settings.get("model", "extractive") != "extractive"
     return f"*{words.assembled_with_reports if by_model and index.reports else words.assembled}*"
 
 
-def _ordered(task: ReduceAnswer) -> list[tuple[str, list[str]]]:
-    """Return the sections of all answers by their scores.
+def _sections_by_score(task: ReduceAnswer) -> list[tuple[str, list[str]]]:
+    """Return heading and lines of the sections of all answers, best first, without those far worse than the best.
 
-    A section without one counts by the helpfulness of its answer and its place in it.
+    A section without a score counts by the helpfulness of its answer and its place in it.
     """
     rated: list[tuple[float, tuple[str, list[str]]]] = []
     for answer in task.answers:
-        sections = list(_sections(answer.text))
+        sections: list[tuple[str, list[str]]] = []
+        for part in _SECTION.split(answer.text):
+            head, _, rest = part.partition("\n\n")
+            if not head.startswith("- ") and rest:
+                sections.append((f"### {head}", rest.strip().splitlines()))
+            elif part.strip():
+                sections.append(("", part.strip().splitlines()))
         scores: Sequence[float] = answer.section_scores
         if len(scores) != len(sections):
-            scores = [answer.score / 70 / (1 + place) for place in range(len(sections))]
+            scores = [answer.score / 70 / (1 + rank) for rank in range(len(sections))]
         rated += zip(scores, sections, strict=True)
     best = max((score for score, _ in rated), default=0.0)
     return [section for score, section in sorted(rated, key=lambda r: -r[0]) if score >= MIN_SHARE_OF_BEST * best]
-
-
-def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
-    for part in _SECTION.split(text):
-        head, _, rest = part.partition("\n\n")
-        if not head.startswith("- ") and rest:
-            yield f"### {head}", rest.strip().splitlines()
-        elif part.strip():
-            yield "", part.strip().splitlines()
 
 
 @performs(AnswerFromContext)
@@ -264,30 +242,26 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
     question = searcher.read(task.question)
     if is_short(task.response) and not question.about_whole:
         short = short_answer(task.question, task.context, searcher)
-        return f"{short[0]} {write(_source(short[1].sentence, searcher))}" if short else ""
+        return f"{short[0]} {_reference(short[1].sentence, searcher)}" if short else ""
     if question.about_whole and task.context.reports:
-        return f"{_notice(task.question, searcher)}\n\n{_overview(task.context.reports, searcher).text}"
-    lines = [quote(f, searcher) for f in supporting_sentences(task.question, task.context, searcher)]
-    return f"{_notice(task.question, searcher)}\n\n" + "\n".join(lines) if lines else ""
+        text = _overview(task.context.reports, searcher).text
+    else:
+        text = "\n".join(quote(s, searcher) for s in supporting_sentences(task.question, task.context, searcher))
+    return f"{_notice(task.question, searcher)}\n\n{text}" if text else ""
 
 
-def supporting_sentences(question: str, evidence: Context, searcher: Searcher) -> list[RankedSentence]:
+def supporting_sentences(question_text: str, context: Context, searcher: Searcher) -> list[RankedSentence]:
     """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
-    named = {entity.number for entity in evidence.entities}
-    asked = searcher.read(question)
-    found = rank_sentences(asked, evidence.sources, named, searcher)
-    weak = MIN_SHARE_OF_BEST_DEFINING if asks_for_definition(asked, named, searcher) else MIN_SHARE_OF_BEST
+    named = {entity.number for entity in context.entities}
+    question = searcher.read(question_text)
+    ranked = rank_sentences(question, context.sources, named, searcher)
+    weak = MIN_SHARE_OF_BEST_DEFINING if asks_for_definition(question, named, searcher) else MIN_SHARE_OF_BEST
+
+    def every_term(text: str) -> frozenset[str]:  # where a fact is asked for, a number is what a sentence adds
+        return frozenset(terms(fold(text)))
+
     # Here an "I" may speak too: the question says what it is about, and the citation who it is.
-    return list(
-        deduplicate(
-            found, searcher, most=2 * MAX_QUOTES, terms_of=_every_term, alike=MAX_SHARED_TERMS_OF_FACT, weak=weak
-        )
-    )
-
-
-def _every_term(said: str) -> frozenset[str]:
-    """Return all terms of a sentence: where a fact is asked for, a number is what it adds to what was said."""
-    return frozenset(terms(fold(said)))
+    return list(deduplicate(ranked, searcher, 2 * MAX_QUOTES, every_term, MAX_SHARED_TERMS_OF_FACT, weak))
 
 
 MAX_SENTENCES_READ = 12  # unexplained
@@ -296,31 +270,30 @@ MAX_SENTENCES_READ = 12  # unexplained
 _CLAUSE = re.compile(r"[^，。；！？,;.!?]+")
 
 
-def short_answer(question_text: str, evidence: Context, searcher: Searcher) -> tuple[str, RankedSentence] | None:
+def short_answer(question_text: str, context: Context, searcher: Searcher) -> tuple[str, RankedSentence] | None:
     """Return the answer alone and the sentence that it stands in, None where no sentence speaks to the question."""
     question = searcher.read(question_text)
-    found = rank_sentences(question, evidence.sources, {entity.number for entity in evidence.entities}, searcher)[
-        :MAX_SENTENCES_READ
-    ]
-    asked = frozenset(search_terms(question_text, searcher.index))
+    named = {entity.number for entity in context.entities}
+    ranked = rank_sentences(question, context.sources, named, searcher)[:MAX_SENTENCES_READ]
+    query_terms = frozenset(search_terms(question_text, searcher.index))
     best: tuple[float, str, RankedSentence] | None = None
-    for f in found:
-        for answer, weight in candidates(question, f.sentence, asked, searcher):
-            if best is None or f.score * weight > best[0]:
-                best = f.score * weight, answer, f
+    for sentence in ranked:
+        for answer, weight in candidates(question, sentence.sentence, query_terms, searcher):
+            if best is None or sentence.score * weight > best[0]:
+                best = sentence.score * weight, answer, sentence
     if best is not None:
         return best[1], best[2]
-    clauses = ((clause, f) for f in found for clause in _clauses(searcher.passages.text(f.sentence)))
-    return max(clauses, key=lambda pair: _weight_of_asked(pair[0], asked, searcher), default=None)
 
+    def weight_of_question(clause: str) -> float:
+        shared = query_terms.intersection(search_terms(clause, searcher.index))
+        return math.fsum(searcher.weight(term) for term in shared)
 
-def _clauses(text: str) -> list[str]:
-    """Return the clauses of a sentence; in scripts with spaces, the whole of it."""
-    return [m.group().strip() for m in _CLAUSE.finditer(text)] if CJK.search(text) else [text]
-
-
-def _weight_of_asked(clause: str, asked: frozenset[str], searcher: Searcher) -> float:
-    return math.fsum(searcher.weight(term) for term in asked.intersection(search_terms(clause, searcher.index)))
+    clauses: list[tuple[str, RankedSentence]] = []
+    for sentence in ranked:
+        text = searcher.passages.text(sentence.sentence)
+        parts = [m.group().strip() for m in _CLAUSE.finditer(text)] if CJK.search(text) else [text]
+        clauses += ((part, sentence) for part in parts)
+    return max(clauses, key=lambda pair: weight_of_question(pair[0]), default=None)
 
 
 SOMEWHAT_RELEVANT, MOST_RELEVANT = 2, 5  # unexplained
@@ -334,9 +307,9 @@ def rate_report(task: RateReport, searcher: Searcher) -> int:
     question = searcher.read(task.question)
     if not question.terms or question.about_whole:
         return SOMEWHAT_RELEVANT
-    return min(
-        MOST_RELEVANT, math.ceil(MOST_RELEVANT * relevance(question, task.report, searcher) / FULL_RELEVANCE)
-    )
+    inside = _sentences_of(task.report, question, task.report.level, searcher)
+    relevance = _relevance(question, task.report, inside) if inside else 0.0
+    return min(MOST_RELEVANT, math.ceil(MOST_RELEVANT * relevance / FULL_RELEVANCE))
 
 
 STEP = 10  # unexplained
@@ -347,69 +320,62 @@ STEP = 10  # unexplained
 def prime_answer(task: PrimeAnswer, searcher: Searcher) -> Probe:
     """Answer from reports, and cross the question with what the sentences of their communities name."""
     question = searcher.read(task.question)
+    reports = task.context.reports
     partial = map_answer(MapAnswer(task.question, task.context), searcher)
     if question.about_whole:
-        heads = (names_in_title(report.title)[0] for report in task.context.reports)
-        asked = (FollowUp(_about(head, task.question), 100 - STEP * i) for i, head in enumerate(heads))
-        return Probe(
-            partial.text, partial.score, tuple(asked)[: task.count], section_scores=partial.section_scores
-        )
-    found = [
-        f for r in task.context.reports for f in searcher.by_community(question, r.level).get(r.community, ())
-    ]
-    follow_ups = _crossed(task.question, found, searcher, task.count)
+        words = wording(language_of([task.question]))
+        heads = [names_in_title(report.title)[0] for report in reports[: task.count]]
+        follow_ups = tuple(FollowUp(words.told_of.format(h), 100 - STEP * i) for i, h in enumerate(heads))
+    else:
+        ranked = [s for r in reports for s in searcher.by_community(question, r.level).get(r.community, ())]
+        follow_ups = _crossed(task.question, ranked, searcher, task.count)
     return Probe(partial.text, partial.score, follow_ups, section_scores=partial.section_scores)
 
 
 @performs(PursueFollowUp)
 def follow_up(task: PursueFollowUp, searcher: Searcher) -> Probe:
-    """Answer from the chunks of the evidence, under what the question was crossed with, and cross it once more."""
-    found = supporting_sentences(task.follow_up, task.context, searcher)[:MAX_QUOTES]
-    if not found:
+    """Answer from the chunks of the context, under what the question was crossed with, and cross it once more."""
+    best = supporting_sentences(task.follow_up, task.context, searcher)[:MAX_QUOTES]
+    if not best:
         return Probe("", 0)
-    lines = "\n".join(quote(f, searcher) for f in found)
+    lines = "\n".join(quote(sentence, searcher) for sentence in best)
     new = [e for e in task.context.entities if e.name in task.follow_up and e.name not in task.question]
     if new:
         lines = f"### {upper(new[0].name)} {write([Reference('Entities', new[0].number)])}\n\n{lines}"
-    score = percent(sum(f.share for f in found) / len(found))
-    follow_ups = _crossed(task.question, found, searcher, task.count, (*task.asked, task.follow_up))
+    score = percent(sum(sentence.share for sentence in best) / len(best))
+    follow_ups = _crossed(task.question, best, searcher, task.count, (*task.asked, task.follow_up))
     # what a step leads to is worth no more than the step itself
     return Probe(lines, score, tuple(replace(f, score=f.score * score // 100) for f in follow_ups))
 
 
 def _crossed(
-    question: str, found: Iterable[RankedSentence], searcher: Searcher, most: int, asked: Sequence[str] = ()
+    question: str, ranked: Iterable[RankedSentence], searcher: Searcher, most: int, earlier: Sequence[str] = ()
 ) -> tuple[FollowUp, ...]:
-    """Return the question with each name of the sentences found that tells them most from others.
+    """Return the question with each name of the ranked sentences that tells them most from others.
 
     Names that the question or an earlier follow-up holds, or that share all words with a better one, are left out.
     """
+    passages, index = searcher.passages, searcher.index
     weights: defaultdict[int, float] = defaultdict(float)
-    for f in found:
-        for entity in searcher.passages.mentioned(f.sentence):
-            weights[entity] += f.score
-    frequency = np.bincount(searcher.passages.mentions, minlength=len(searcher.passages.names))
-    telling = {e: w * idf(len(searcher.passages), int(frequency[e])) for e, w in weights.items()}
+    for sentence in ranked:
+        for entity in passages.mentioned(sentence.sentence):
+            weights[entity] += sentence.score
+    frequency = np.bincount(passages.mentions, minlength=len(passages.names))
+    scores = {e: weight * idf(len(passages), int(frequency[e])) for e, weight in weights.items()}
+    words = wording(language_of([question]))
     whole = searcher.read(question).about_whole
-    known = [set(search_terms(text, searcher.index)) for text in (question, *asked)]
+    known = [set(search_terms(text, index)) for text in (question, *earlier)]
     chosen: list[FollowUp] = []
-    best = max(telling.values(), default=0.0)
-    for entity in sorted(telling, key=lambda e: (-telling[e], e)):
-        name = searcher.passages.names[entity]
-        words = set(search_terms(name, searcher.index))
-        if searcher.passages.types[entity] == "date" or any(words <= other or other <= words for other in known):
+    best = max(scores.values(), default=0.0)
+    for entity in sorted(scores, key=lambda e: (-scores[e], e)):
+        name = passages.names[entity]
+        terms = set(search_terms(name, index))
+        if passages.types[entity] == "date" or any(terms <= other or other <= terms for other in known):
             continue
-        known.append(words)
-        asks = _about(name, question) if whole else _with(name, question)
-        chosen.append(FollowUp(asks, round(100 * telling[entity] / best)))
+        known.append(terms)
+        crossed = words.crossed.format(question.rstrip(" ?？؟。."), name)
+        text = words.told_of.format(name) if whole else crossed
+        chosen.append(FollowUp(text, round(100 * scores[entity] / best)))
         if len(chosen) == most:
             break
     return tuple(chosen)
-
-
-def _with(name: str, question: str) -> str:
-    return wording(language_of([question])).crossed.format(question.rstrip(" ?？؟。."), name)
-
-
-def _about(name: str, question: str) -> str:
-    return wording(language_of([question])).told_of.format(name)
