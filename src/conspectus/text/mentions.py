@@ -1,4 +1,4 @@
-"""Whatever in a text may name something, taken generously: what a walk over sentences goes by.
+"""Mentions, taken generously: whatever in a text may name something, which a walk over sentences goes by.
 
 A graph wants few, clean entities (`names`); a walk wants every thing that two sentences may share, and takes
 no harm from what only one of them has. So a name here is every run of capitalised words with what holds it
@@ -20,7 +20,7 @@ import numpy as np
 
 from conspectus.text.language import ENGLISH, function_words_of
 from conspectus.text.language_rules import UNCASED
-from conspectus.text.vocabulary import Bools, Vocabulary
+from conspectus.text.vocabulary import Bools, Vocabulary, repeated
 from conspectus.text.words import CJK, SMALL, STOPWORDS, WORDS_CACHED, name_key, rjieba
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
@@ -71,30 +71,34 @@ def find_mentions(texts: Sequence[str], vocabulary: Vocabulary, opening: Bools) 
 
 
 def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield for each run of capitalised words its text and the keys of the whole and then of its parts."""
-    by_form = np.frombuffer("".join(map(_class, vocabulary.forms)).encode(), np.uint8)
-    classes = by_form[vocabulary.form].copy()
+    """Yield for each run of capitalised words its text and the keys of the whole and then of its parts.
+
+    A run is a pattern over the classes of tokens, one letter each, with a line for each text.
+    """
+    class_of_form = np.frombuffer("".join(map(_class, vocabulary.forms)).encode(), np.uint8)
+    classes = class_of_form[vocabulary.form].copy()
     first = vocabulary.starts[:-1]
-    opens = first[classes[first] != ord("I")] if len(first) else first
-    classes[opens[(classes[opens] == ord("U")) & ~opening[opens]]] = ord("u")
-    classes[opens[classes[opens] == ord("S")]] = ord("x")
-    place = np.arange(len(classes)) + vocabulary.sentence
-    line = np.full(len(classes) + len(vocabulary.starts), ord("\n"), np.uint8)
-    line[place] = classes
-    known: dict[bytes, tuple[str, ...]] = {}
-    sentence_of = np.zeros(len(line) + 1, np.int64)
-    sentence_of[place] = vocabulary.sentence
-    for match in _RUN.finditer(line.tobytes()):
-        text = int(sentence_of[match.start()])
-        begin, end = match.start() - text, match.end() - text
-        code = vocabulary.form[begin:end].tobytes()
-        if code not in known:
-            known[code] = tuple(_keys(" ".join(vocabulary.written(begin, end))))
-        if known[code]:
-            yield text, known[code]
+    first = first[classes[first] != ord("I")] if len(first) else first
+    classes[first[(classes[first] == ord("U")) & ~opening[first]]] = ord("u")
+    classes[first[classes[first] == ord("S")]] = ord("x")
+    position = np.arange(len(classes)) + vocabulary.sentence
+    lines = np.full(len(classes) + len(vocabulary.starts), ord("\n"), np.uint8)
+    lines[position] = classes
+    text_at = np.zeros(len(lines) + 1, np.int64)
+    text_at[position] = vocabulary.sentence
+    keys_of_run: dict[bytes, tuple[str, ...]] = {}
+    for match in _RUN.finditer(lines.tobytes()):
+        text = int(text_at[match.start()])
+        start, end = match.start() - text, match.end() - text
+        run = vocabulary.form[start:end].tobytes()
+        if run not in keys_of_run:
+            keys_of_run[run] = tuple(_keys(" ".join(vocabulary.written(start, end))))
+        if keys_of_run[run]:
+            yield text, keys_of_run[run]
 
 
 def _class(form: str) -> str:
+    """Return the class of a token, a letter of the pattern of runs."""
     if form == ".":
         return "p"
     if (form.lower() in _JOINTS and form[0].islower()) or form in ("&", "'s", "’s"):
@@ -109,6 +113,7 @@ def _class(form: str) -> str:
 
 
 def _keys(run: str) -> Iterator[str]:
+    """Yield the key of a run of words, and those of its parts where it has several."""
     whole = name_key(run)
     if len(whole) > 1 and whole not in STOPWORDS:
         yield whole
@@ -119,6 +124,7 @@ def _keys(run: str) -> Iterator[str]:
 
 
 def _chinese(text: str) -> Iterator[str]:
+    """Yield the keys of what a Chinese text names: quotations, dates, foreign names, Latin words, tagged names."""
     for match in _CHINESE_QUOTED.finditer(text):
         yield name_key(match.group(1) or match.group(2))
     for match in _CHINESE_DATE.finditer(text):
@@ -159,53 +165,51 @@ def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[np.ndarray
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     numbers: dict[str, int] = {}
     pieces = [[numbers.setdefault(u, len(numbers)) for u in units(name_key(form))] for form in vocabulary.forms]
-    lengths = np.array([len(p) for p in pieces], np.int64)
-    starts = np.concatenate(([0], np.cumsum(lengths)))
-    flat = np.array([n for p in pieces for n in p], np.int64)
-    per_token = lengths[vocabulary.form]
-    text = np.repeat(vocabulary.sentence, per_token)
-    offset = np.arange(len(text)) - np.repeat(np.cumsum(per_token) - per_token, per_token)
-    word = flat[np.repeat(starts[vocabulary.form], per_token) + offset] if len(text) else flat
-    wanted: dict[int, dict[int, int]] = {}
+    sizes = np.array([len(piece) for piece in pieces], np.int64)
+    flat = np.array([number for piece in pieces for number in piece], np.int64)
+    text = np.repeat(vocabulary.sentence, sizes[vocabulary.form])
+    _, words = repeated(vocabulary.form, sizes, flat)
+    by_size: dict[int, dict[int, int]] = {}
     for i, name in enumerate(names):
-        words = [numbers.get(u, -1) for u in units(name)]
-        if words and len(words) <= LONGEST and min(words) >= 0:
-            wanted.setdefault(len(words), {}).setdefault(_rolled(words), i)
-    return _longest(word, text, wanted)
+        name_words = [numbers.get(u, -1) for u in units(name)]
+        if name_words and len(name_words) <= LONGEST and min(name_words) >= 0:
+            by_size.setdefault(len(name_words), {}).setdefault(_hash_of_words(name_words), i)
+    return _longest_matches(words, text, by_size)
 
 
-def _longest(
-    word: np.ndarray[Any, Any], text: np.ndarray[Any, Any], wanted: dict[int, dict[int, int]]
+def _longest_matches(
+    words: np.ndarray[Any, Any], text: np.ndarray[Any, Any], by_size: dict[int, dict[int, int]]
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    found = np.full(len(word), -1, np.int64)
-    rolled = np.zeros(len(word), np.uint64)
-    for size in range(1, max(wanted, default=0) + 1):
-        if size > len(word):
-            break
-        rolled = rolled[: len(word) - size + 1] * _BASE + _mixed(word[size - 1 :])
-        if size in wanted:
-            codes = np.array(sorted(wanted[size]), np.uint64)
-            names = np.array([wanted[size][c] for c in sorted(wanted[size])], np.int64)
-            at = np.minimum(np.searchsorted(codes, rolled), len(codes) - 1)
-            hit = np.flatnonzero((codes[at] == rolled) & (text[: len(rolled)] == text[size - 1 :]))
-            found[hit] = names[at[hit]]
-    places = np.flatnonzero(found >= 0)
-    return text[places], found[places]
+    """Return texts and names where the words, by their numbers, are those of a name, given by size and hash."""
+    name_at = np.full(len(words), -1, np.int64)
+    rolling = np.zeros(len(words), np.uint64)  # the hash of the `size` words from each on
+    for size in range(1, min(max(by_size, default=0), len(words)) + 1):
+        rolling = rolling[: len(words) - size + 1] * _BASE + _mixed(words[size - 1 :])
+        if size in by_size:
+            hashes = np.array(sorted(by_size[size]), np.uint64)
+            names = np.array([by_size[size][code] for code in sorted(by_size[size])], np.int64)
+            nearest = np.minimum(np.searchsorted(hashes, rolling), len(hashes) - 1)
+            same_text = text[: len(rolling)] == text[size - 1 :]
+            matches = np.flatnonzero((hashes[nearest] == rolling) & same_text)
+            name_at[matches] = names[nearest[matches]]
+    places = np.flatnonzero(name_at >= 0)
+    return text[places], name_at[places]
 
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 
 
-def _mixed(word: np.ndarray[Any, Any]) -> Hashes:
-    code = (word.astype(np.uint64) + np.uint64(1)) * np.uint64(0xBF58476D1CE4E5B9)
+def _mixed(words: np.ndarray[Any, Any]) -> Hashes:
+    """Return numbers of words as 64 bits each that look random."""
+    code = (words.astype(np.uint64) + np.uint64(1)) * np.uint64(0xBF58476D1CE4E5B9)
     return code ^ (code >> np.uint64(29))
 
 
-def _rolled(words: Sequence[int]) -> int:
-    rolled = np.zeros(1, np.uint64)
-    for word in words:
-        rolled = rolled * _BASE + _mixed(np.array([word]))
-    return int(rolled[0])
+def _hash_of_words(words: Sequence[int]) -> int:
+    rolling = np.zeros(1, np.uint64)
+    for mixed in _mixed(np.array(words)):
+        rolling = rolling * _BASE + mixed
+    return int(rolling[0])
 
 
 @lru_cache(WORDS_CACHED)
@@ -236,23 +240,20 @@ def lead_subjects(sentence: str) -> list[str]:
     The subject is what stands before the first verb that defines, a parenthesis or a colon, if it is written
     as a name; its part before a comma counts too.
     """
-    found = [*_subject(sentence), *map(name_key, _OTHER_NAME.findall(sentence))]
-    return [key for key in dict.fromkeys(found) if is_name(key)]
-
-
-def _subject(sentence: str) -> Iterator[str]:
+    names: list[str] = []
     if CJK.search(sentence):
-        match = _CHINESE_SUBJECT.match(sentence)
-        if match:
-            yield name_key(match.group(1))
-        return
-    match = _SUBJECT.match(sentence)
-    subject = match.group(1).strip(' ,"“”') if match else ""
-    if subject and (subject[0].isupper() or subject[0].isdigit()) and len(subject.split()) <= 9:
-        yield name_key(subject)
-        if "," in subject:
-            yield name_key(subject.partition(",")[0])
+        if match := _CHINESE_SUBJECT.match(sentence):
+            names.append(match.group(1))
+    else:
+        match = _SUBJECT.match(sentence)
+        subject = match.group(1).strip(' ,"“”') if match else ""
+        if subject and (subject[0].isupper() or subject[0].isdigit()) and len(subject.split()) <= 9:
+            names += [subject, subject.partition(",")[0]]
+    keys = dict.fromkeys(map(name_key, [*names, *_OTHER_NAME.findall(sentence)]))
+    return [key for key in keys if is_name(key)]
 
+
+# Dates and quoted titles
 
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATE = re.compile(
@@ -327,21 +328,17 @@ def find_titles(text: str, language: str = ENGLISH) -> Iterator[str]:
 
     In other languages the first one is, and no end mark closes it.
     """
-    if language != ENGLISH:
-        yield from _titles_elsewhere(text, language)
+    if language == ENGLISH:
+        for match in _TITLE.finditer(text):
+            words = match.group(1).rstrip(",").split()
+            capitals = sum(word[0].isupper() for word in words)
+            closed = words[0][0].isupper() and words[-1][0].isupper() and words[-1][-1] not in ".?!"
+            if 2 <= len(words) <= 8 and closed and capitals >= 0.6 * len(words):
+                yield " ".join(words)
         return
-    for m in _TITLE.finditer(text):
-        words = m.group(1).rstrip(",").split()
-        capital = sum(w[0].isupper() for w in words)
-        ends = words[0][0].isupper() and words[-1][0].isupper() and words[-1][-1] not in ".?!"
-        if 2 <= len(words) <= 8 and ends and capital >= 0.6 * len(words):
-            yield " ".join(words)
-
-
-def _titles_elsewhere(text: str, language: str) -> Iterator[str]:
     uncased = language in UNCASED
-    for m in _TITLE_ELSEWHERE.finditer(text):
-        title = next(filter(None, m.groups())).strip().rstrip(",،")
+    for match in _TITLE_ELSEWHERE.finditer(text):
+        title = next(filter(None, match.groups())).strip().rstrip(",،")
         opens = title[:1].isupper() or (uncased and title[:1].isalpha())
         short = len(title.split()) <= 8 and (len(title) <= 12 or not (uncased and CJK.search(title)))
         if opens and short and len(title) > 3 - uncased and not _CLOSES.search(title):
