@@ -230,31 +230,23 @@ def with_languages(documents: Sequence[Document], default: str = AUTO) -> list[D
     document states of itself stands, unless its text is plainly in another language: pages often state the language
     of their template.
     """
-    found = [guess(_sample(document.text)) for document in documents]
-    usual = default if default != AUTO else _commonest(found)
-    return [
-        document
-        if language and language == _stated(document)
-        else _stating(document, _surely(document, language, usual))
-        for document, language in zip(documents, found, strict=True)
-    ]
+    guesses = [guess(_sample(document.text)) for document in documents]
+    usual = default if default != AUTO else _commonest(guesses)
+    result: list[Document] = []
+    for document, language in zip(documents, guesses, strict=True):
+        stated = _stated(document)
+        if not language or language not in (stated, usual):
+            language = guess(_sample(document.text), [usual]) if language else ""
+            language = language or stated or usual
+        if language != stated:
+            document = replace(document, metadata={**document.metadata, STATED: language})
+        result.append(document)
+    return result
 
 
 def in_languages(documents: Sequence[Document], default: str = AUTO) -> Sequence[Document]:
     """Return documents as they are where each states its language, as those do that were read from files."""
     return documents if all(map(_stated, documents)) else with_languages(documents, default)
-
-
-def _surely(document: Document, language: str, usual: str) -> str:
-    """Return the language of a document, given a guess, and what is usual among its neighbours."""
-    sure = language if language in ("", usual) else guess(_sample(document.text), [usual])
-    return sure or _stated(document) or usual
-
-
-def _stating(document: Document, language: str) -> Document:
-    if _stated(document) == language:
-        return document
-    return replace(document, metadata={**document.metadata, STATED: language})
 
 
 def _stated(document: Document) -> str:

@@ -52,8 +52,8 @@ def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = AL
     """Read a corpus: its sentences, and the names, concepts, dates and titles of the given types in them."""
     table, texts = find_sentences(documents)
     distinct: dict[str, int] = {}
-    first: list[int] = []
-    which = np.empty(len(texts), np.int32)
+    first: list[int] = []  # the first sentence of each distinct text
+    which = np.empty(len(texts), np.int32)  # the distinct text of each sentence
     for i, text in enumerate(texts):
         if text not in distinct:
             distinct[text] = len(distinct)
@@ -61,27 +61,39 @@ def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = AL
         which[i] = distinct[text]
     unique = list(distinct)
     document = table.document[first] if first else np.zeros(0, np.int32)
-    spoken = [d.language for d in documents]
-    languages = [spoken[i] for i in document.tolist()]
+    languages = [documents[i].language for i in document.tolist()]
     vocabulary = read_vocabulary(unique, languages)
     source = np.array(sources([d.path for d in documents], [d.text for d in documents]), np.int32)
     units = _units(document, source)
-    found: dict[str, Candidate] = {}
+    candidates: dict[str, Candidate] = {}
     for language in dict.fromkeys(languages):
         inside = np.flatnonzero(np.array([code == language for code in languages]))
         where = (document[inside], units[inside])
-        here = extract_mentions(
-            [unique[i] for i in inside.tolist()], vocabulary.part(inside, language), where, table.speakers
-        )
-        found = _united(found, here, inside) if found or len(inside) < len(unique) else here
-    phrased = boilerplate_weights(vocabulary, source[document])
-    wanted = frozenset(entity_types)
-    kept = {key: thing for key, thing in found.items() if thing.type in wanted}
-    number: dict[str, int] = {}
-    held = sentence_terms(unique, languages, vocabulary, number)
-    lexicon = _assemble(table, texts, which, len(unique), kept, (tuple(number), *held), vocabulary)
-    return replace(
-        lexicon, templated=(100 * phrased[which]).astype(np.int32), vocabulary=_spread(vocabulary, which)
+        own_texts = [unique[i] for i in inside.tolist()]
+        own = extract_mentions(own_texts, vocabulary.part(inside, language), where, table.speakers)
+        candidates = _united(candidates, own, inside) if candidates or len(inside) < len(unique) else own
+    types = frozenset(entity_types)
+    candidates = {key: candidate for key, candidate in candidates.items() if candidate.type in types}
+    order = sorted(candidates, key=lambda key: (min(candidates[key].places, default=(len(unique), 0)), key))
+    place = {key: i for i, key in enumerate(order)}
+    starts, mentions = _mentions([candidates[key] for key in order], which, len(unique))
+    term_numbers: dict[str, int] = {}
+    own_starts, own_ids = sentence_terms(unique, languages, vocabulary, term_numbers)
+    term_starts, term_ids = repeated(which, np.diff(own_starts), own_ids)
+    templated = boilerplate_weights(vocabulary, source[document])[which]
+    return Lexicon(
+        sentences=table,
+        texts=texts,
+        names=tuple(written(candidates[key].forms) for key in order),
+        types=tuple(candidates[key].type for key in order),
+        starts=starts,
+        mentions=mentions,
+        speaker_names=np.array([place.get(name_key(s), -1) for s in table.speakers], np.int32),
+        templated=(100 * templated).astype(np.int32),
+        terms=tuple(term_numbers),
+        term_starts=term_starts,
+        term_ids=term_ids,
+        vocabulary=_spread(vocabulary, which),
     )
 
 
@@ -91,67 +103,38 @@ def _units(document: Ints, source: Ints) -> Ints:
     if source.max(initial=MIN_SOURCES_FOR_BURSTINESS) + 1 >= MIN_SOURCES_FOR_BURSTINESS:
         return units
     stretch = np.arange(len(document)) // STRETCH_SENTENCES
-    return np.unique(units.astype(np.int64) * (len(document) + 1) + stretch, return_inverse=True)[1].astype(
-        np.int32
-    )
+    combined = units.astype(np.int64) * (len(document) + 1) + stretch
+    return np.unique(combined, return_inverse=True)[1].astype(np.int32)
 
 
-def _united(found: dict[str, Candidate], part: Mapping[str, Candidate], inside: Ints) -> dict[str, Candidate]:
+def _united(
+    candidates: dict[str, Candidate], part: Mapping[str, Candidate], inside: Ints
+) -> dict[str, Candidate]:
     """Add what the sentences of one language mention to what those of others do; `inside` is where each stands.
 
     What several languages name is of the type that it is in the first.
     """
-    for key, thing in part.items():
-        moved = [(int(inside[sentence]), offset) for sentence, offset in thing.places]
-        if key in found:
-            found[key].forms.update(thing.forms)
-            found[key].places += moved
+    for key, candidate in part.items():
+        places = [(int(inside[sentence]), offset) for sentence, offset in candidate.places]
+        if key in candidates:
+            candidates[key].forms.update(candidate.forms)
+            candidates[key].places += places
         else:
-            found[key] = replace(thing, places=moved)
-    return found
+            candidates[key] = replace(candidate, places=places)
+    return candidates
 
 
-def _assemble(
-    table: SentenceTable,
-    texts: Sequence[str],
-    which: Ints,
-    distinct: int,
-    found: Mapping[str, Candidate],
-    held: tuple[tuple[str, ...], Ints, Ints],
-    vocabulary: Vocabulary,
-) -> Lexicon:
-    """Turn what was found, and the terms that the distinct sentences hold, into arrays over all sentences; names in
-    order of first mention.
-    """
-    order = sorted(found, key=lambda key: (min(found[key].places, default=(distinct, 0)), key))
-    names = tuple(written(found[key].forms) for key in order)
-    place = {key: i for i, key in enumerate(order)}
-    rows: list[dict[int, int]] = [{} for _ in range(distinct)]
-    for key in order:
-        for sentence, offset in found[key].places:
-            rows[sentence][place[key]] = min(offset, rows[sentence].get(place[key], offset))
-    ordered = [sorted(row, key=row.__getitem__) for row in rows]
+def _mentions(candidates: Sequence[Candidate], which: Ints, distinct: int) -> tuple[Ints, Ints]:
+    """Return where the mentions of each sentence start, and the numbers of what is mentioned, in order of the text."""
+    offsets: list[dict[int, int]] = [{} for _ in range(distinct)]
+    for number, candidate in enumerate(candidates):
+        for sentence, offset in candidate.places:
+            row = offsets[sentence]
+            row[number] = min(offset, row.get(number, offset))
+    ordered = [sorted(row, key=row.__getitem__) for row in offsets]
     sizes = np.array([len(row) for row in ordered], np.int64)
-    flat = np.array([e for row in ordered for e in row], np.int32)
-    starts, mentions = repeated(which, sizes, flat)
-    terms, own_starts, own_ids = held
-    term_starts, term_ids = repeated(which, np.diff(own_starts), own_ids)
-    speakers = np.array([place.get(name_key(s), -1) for s in table.speakers], np.int32)
-    types = tuple(found[key].type for key in order)
-    return Lexicon(
-        table,
-        texts,
-        names,
-        types,
-        starts,
-        mentions,
-        speakers,
-        which,
-        terms,
-        term_starts,
-        term_ids,
-        vocabulary,
-    )
+    flat = np.array([number for row in ordered for number in row], np.int32)
+    return repeated(which, sizes, flat)
 
 
 def _spread(vocabulary: Vocabulary, which: Ints) -> Vocabulary:

@@ -59,7 +59,7 @@ class Vocabulary:
         """Whether a token opens its sentence, or what is quoted or stands after a colon or dash in it."""
         first = np.ones(len(self.form), bool)
         first[1:] = self.sentence[1:] != self.sentence[:-1]
-        first[1:] |= self._are(_OPENERS)[self.form[:-1]]
+        first[1:] |= self._forms_in(_OPENERS)[self.form[:-1]]
         return first
 
     @cached_property
@@ -70,7 +70,7 @@ class Vocabulary:
         words = np.bincount(self.sentence[letters], minlength=sentences)
         capitals = np.bincount(self.sentence[self.capital[self.form]], minlength=sentences)
         last = self.form[np.maximum(self.starts[1:] - 1, 0)]
-        share = np.where(self._are(_END_MARKS)[last], HEADING_WITH_END, HEADING)
+        share = np.where(self._forms_in(_END_MARKS)[last], HEADING_WITH_END, HEADING)
         return ((words >= 4) & (capitals > share * words))[self.sentence]
 
     @cached_property
@@ -91,17 +91,17 @@ class Vocabulary:
     @cached_property
     def count(self) -> Ints:
         """How often each word occurs."""
-        return self._counted(self.token_word)
+        return self._count_of_words(self.token_word)
 
     @cached_property
     def capitalised(self) -> Ints:
         """How often each word stands with a capital where its place does not ask for one."""
-        return self._counted(self.token_word[self.capital[self.form] & ~self.first & ~self.heading])
+        return self._count_of_words(self.token_word[self.capital[self.form] & ~self.first & ~self.heading])
 
     @cached_property
     def lower(self) -> Ints:
         """How often each word stands without a capital."""
-        return self._counted(self.token_word[~self.capital[self.form]])
+        return self._count_of_words(self.token_word[~self.capital[self.form]])
 
     @cached_property
     def proper(self) -> Bools:
@@ -118,19 +118,19 @@ class Vocabulary:
         if not self.rules.nouns_capitalised:
             return self.proper
         noun = np.array([bool(word.endswith(self.rules.noun_endings)) for word in self.words], bool)
-        written = self._counted(self.token_word[self.capital[self.form]])
+        written = self._count_of_words(self.token_word[self.capital[self.form]])
         return self.proper & ~noun & (written > 1) & (self.articled <= ARTICLED * written)
 
     @cached_property
     def articled(self) -> Ints:
         """How often each word stands with a capital behind an article, or behind an article and one small word."""
-        article = self._words_are(self.rules.articles)[self.token_word]
+        article = self._words_in(self.rules.articles)[self.token_word]
         small = ~self.capital[self.form] & self.alphabetic[self.form]
         behind = np.zeros(len(self.form), bool)
         behind[1:] = article[:-1] & (self.sentence[1:] == self.sentence[:-1])
         second = np.zeros(len(self.form), bool)
         second[1:] = behind[:-1] & (small & ~article)[:-1] & (self.sentence[1:] == self.sentence[:-1])
-        return self._counted(self.token_word[(behind | second) & self.capital[self.form]])
+        return self._count_of_words(self.token_word[(behind | second) & self.capital[self.form]])
 
     @cached_property
     def stop(self) -> Bools:
@@ -149,7 +149,7 @@ class Vocabulary:
         In Chinese, and where nouns have capitals, the word itself tells.
         """
         if self.rules.tells_noun is not None:
-            return self._told(self.rules.tells_noun)
+            return self._by_rule(self.rules.tells_noun)
         if self.rules.nouns_capitalised:
             return np.where(self.alone, -1.0, np.sign(self.capitalised - self.lower)).astype(np.float64)
         return self._used_as_noun
@@ -158,20 +158,20 @@ class Vocabulary:
     def attributive(self) -> Floats:
         """The same of words that may stand inside a noun phrase, before its last."""
         if self.rules.tells_attribute is not None:
-            return self._told(self.rules.tells_attribute)
+            return self._by_rule(self.rules.tells_attribute)
         if self.rules.nouns_capitalised:
             return np.maximum(self.nominal, self._used_as_noun)
         return self.nominal
 
-    def _told(self, tells: Callable[[str], bool]) -> Floats:
+    def _by_rule(self, tells: Callable[[str], bool]) -> Floats:
         return np.array([1.0 if tells(word) else -1.0 for word in self.words], np.float64)
 
     @cached_property
     def _used_as_noun(self) -> Floats:
         before = self.token_word[:-1][self.sentence[1:] == self.sentence[:-1]]
         after = self.token_word[1:][self.sentence[1:] == self.sentence[:-1]]
-        of_noun = self._counted(after[self._words_are(self.rules.before_nouns)[before]])
-        of_verb = self._counted(after[self._words_are(self.rules.before_verbs)[before]])
+        of_noun = self._count_of_words(after[self._words_in(self.rules.before_nouns)[before]])
+        of_verb = self._count_of_words(after[self._words_in(self.rules.before_verbs)[before]])
         return (of_noun - 1.5 * of_verb) / np.maximum(of_noun + 1.5 * of_verb, 3.0)
 
     @cached_property
@@ -179,7 +179,7 @@ class Vocabulary:
         """The share of the uses of each word that end a phrase: before a function word, a sign or the end."""
         ends = np.ones(len(self.form), bool)
         ends[:-1] = self.stop[self.token_word[1:]] | (self.sentence[1:] != self.sentence[:-1])
-        return self._counted(self.token_word[ends]) / np.maximum(self.count, 1)
+        return self._count_of_words(self.token_word[ends]) / np.maximum(self.count, 1)
 
     def part(self, sentences: Ints, language: str) -> Vocabulary:
         """Return the tokens of some sentences, ascending and numbered anew, to be read by the rules of a language."""
@@ -190,13 +190,13 @@ class Vocabulary:
         sentence = np.searchsorted(sentences, self.sentence[inside]).astype(np.int32)
         return replace(self, form=self.form[inside], sentence=sentence, rules=rules)
 
-    def _counted(self, words: Ints) -> Ints:
+    def _count_of_words(self, words: Ints) -> Ints:
         return np.bincount(words, minlength=len(self.words)).astype(np.int32)
 
-    def _are(self, forms: frozenset[str]) -> Bools:
+    def _forms_in(self, forms: frozenset[str]) -> Bools:
         return np.array([f in forms for f in self.forms], bool)
 
-    def _words_are(self, words: frozenset[str]) -> Bools:
+    def _words_in(self, words: frozenset[str]) -> Bools:
         return np.array([w in words for w in self.words], bool)
 
 
@@ -214,7 +214,7 @@ def read_vocabulary(sentences: Sequence[str], languages: Sequence[str] = ()) -> 
         lengths.append(len(tokens))
         flat.extend([number(token, len(forms)) for token in tokens])
     words: dict[str, int] = {}
-    word = [words.setdefault(_word(form), len(words)) for form in forms]
+    word = [words.setdefault(_word_of(form), len(words)) for form in forms]
     return Vocabulary(
         tuple(forms),
         tuple(words),
@@ -230,7 +230,7 @@ def is_acronym(form: str) -> bool:
     return 1 < len(form) <= 6 and form.isalpha() and form.isupper()
 
 
-def _word(form: str) -> str:
+def _word_of(form: str) -> str:
     if is_acronym(form):
         return form
     return fold(form).removesuffix("'s") or form
@@ -250,7 +250,7 @@ def sentence_terms(
     for language in dict.fromkeys(languages):
         inside = np.flatnonzero(np.array([code == language for code in languages]))
         part = vocabulary.part(inside, language)
-        count, ids = _unspaced(texts, inside, language, number) if part.rules.unspaced else _by_word(part, number)
+        count, ids = _by_text(texts, inside, language, number) if part.rules.unspaced else _by_word(part, number)
         order.append(inside)
         sizes.append(np.concatenate((count, np.zeros(len(inside) - len(count), np.int64))))
         flat.append(ids)
@@ -276,9 +276,11 @@ def _by_word(vocabulary: Vocabulary, number: dict[str, int]) -> tuple[Ints, Ints
     return in_sentence.astype(np.int64), ids
 
 
-def _unspaced(texts: Sequence[str], inside: Ints, language: str, number: dict[str, int]) -> tuple[Ints, Ints]:
-    held = [[number.setdefault(term, len(number)) for term in terms(texts[int(i)], language)] for i in inside]
-    return np.array([len(ids) for ids in held], np.int64), np.array([t for ids in held for t in ids], np.int32)
+def _by_text(texts: Sequence[str], inside: Ints, language: str, number: dict[str, int]) -> tuple[Ints, Ints]:
+    """Return the same of texts in a language without spaces."""
+    numbers = [[number.setdefault(term, len(number)) for term in terms(texts[int(i)], language)] for i in inside]
+    sizes = np.array([len(ids) for ids in numbers], np.int64)
+    return sizes, np.array([term for ids in numbers for term in ids], np.int32)
 
 
 def repeated(which: Ints, sizes: np.ndarray[Any, Any], flat: Ints) -> tuple[Ints, Ints]:
