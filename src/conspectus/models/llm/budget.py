@@ -63,6 +63,8 @@ class Call:
     """Tokens of the prompt and of the reply, once there is one."""
     capped: bool = field(default=False, init=False)
     """Whether the cap cut the reply off."""
+    backoff: Backoff | None = field(default=None, init=False)
+    """How long it is tried, from its first failure on."""
 
     @property
     def seconds(self) -> float:

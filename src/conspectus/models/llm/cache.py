@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any, NamedTuple
@@ -73,7 +74,8 @@ class CachedReply(NamedTuple):
     seconds: float = 0.0
 
 
-class Spent(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Spent:
     """What the replies to one task by one model took, in every run so far."""
 
     task: str
@@ -84,7 +86,8 @@ class Spent(NamedTuple):
     hits: int
 
 
-class CacheStats(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CacheStats:
     """The size of the cache: attempts and how they ended, bytes on disk, and replies served per task."""
 
     rows: int

@@ -130,13 +130,9 @@ class CachingSender:
             await asyncio.wait([same])
         done = self._under_way[request.key] = asyncio.get_running_loop().create_future()
         try:
-            client, call, backoff = (
-                self.clients.of(request.model),
-                self._call(request),
-                self._backoff(request.key),
-            )
+            client, call = self.clients.of(request.model), self._call(request)
             while True:
-                async with self._attempt(call, backoff):
+                async with self._attempt(call):
                     reply = await client.ask(_capped(request, call))
                     reply = await self._store(call, reply, request)
                     if not call.capped:
@@ -153,10 +149,10 @@ class CachingSender:
         if cached := self._cached(request):
             yield cached.text
             return
-        client, call, backoff = self.clients.of(request.model), self._call(request), self._backoff(request.key)
+        client, call = self.clients.of(request.model), self._call(request)
         reply: Completion | None = None
         while reply is None:
-            async with self._attempt(call, backoff):
+            async with self._attempt(call):
                 async for piece in client.stream(_capped(request, call)):
                     if isinstance(piece, Completion):
                         reply = await self._store(call, piece, request)
@@ -302,9 +298,8 @@ class CachingSender:
         keys, texts = [key for key, _ in batch], [text for _, text in batch]
         counted = (*texts, question) if self._counts_tokens else ()
         call = Call(digest(keys), model, task, sum(tokens.count(text, vocabulary(model)) for text in counted), 0)
-        backoff = self._backoff(call.key)
         while True:
-            async with self._attempt(call, backoff):
+            async with self._attempt(call):
                 data, used = await ask(texts)
                 call.used, seconds = (used, 0), call.seconds
                 rows: list[CachedReply] = []
@@ -343,11 +338,8 @@ class CachingSender:
         prompt = "\n\n".join(f"[{m.role}] {m.content}" for m in request.messages) if traced else ""
         return Call(request.key, request.model, request.task, count, request.max_tokens, request.priority, prompt)
 
-    def _backoff(self, key: str) -> Backoff:
-        return Backoff(key, self._attempts, FIRST_BACKOFF)
-
     @asynccontextmanager
-    async def _attempt(self, call: Call, backoff: Backoff) -> AsyncGenerator[None]:
+    async def _attempt(self, call: Call) -> AsyncGenerator[None]:
         """Let a call through when its turn comes; what is done inside stores its reply and says what it used.
 
         After a failure that may pass it waits, and the call is to be made again; others are raised.
@@ -377,7 +369,7 @@ class CachingSender:
         if failure is None:
             await asyncio.sleep(0)  # the call that takes its place goes out before this reply is read
         else:
-            await self._failed(call, failure, backoff)
+            await self._failed(call, failure)
 
     async def _enter(self, call: Call) -> None:
         call.used, call.capped = None, False
@@ -396,8 +388,9 @@ class CachingSender:
         self._limiter.take(call.tokens - taken)
         call.started = time.perf_counter()
 
-    async def _failed(self, call: Call, error: ModelError, backoff: Backoff) -> None:
+    async def _failed(self, call: Call, error: ModelError) -> None:
         """Store a failed attempt and wait before the next one; raise the error where there is to be none."""
+        backoff = call.backoff = call.backoff or Backoff(call.key, self._attempts, FIRST_BACKOFF)
         seconds, kind = call.seconds, type(error).__name__
         await self._add(CachedReply(call.key, call.model, call.task, "failed", str(error), kind, 0, 0, seconds))
         if self.budget.trace:
