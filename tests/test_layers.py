@@ -63,7 +63,6 @@ REMAINING: dict[str, set[str]] = {
         "messages",
         "models",
         "readers",
-        "references",
         "retrieval",
         "runtime",
         "storage",

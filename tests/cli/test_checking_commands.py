@@ -1,4 +1,4 @@
-"""`conspectus eval claims`, `eval grounding` and `eval loss`, against a simulated server and without a model.
+"""`conspectus eval claims` and `eval grounding`, against a simulated server and without a model.
 
 The server takes every sentence with a name for factual, drops those that open with a pronoun, makes a claim of what
 stands on either side of a `;`, and lets follow what a text has two thirds of the words of.
@@ -6,13 +6,11 @@ stands on either side of a `;`, and lets follow what a text has two thirds of th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_corpus import documents
 from simulated_server import Behaviour, SimulatedServer
 from typer.testing import Result
 
@@ -142,48 +140,3 @@ def test_without_a_model_words_decide_what_is_supported(folder: Path, run: Run) 
 def test_a_folder_without_answers_is_told(tmp_path: Path, run: Run) -> None:
     result = run("eval", "claims", tmp_path, code=2)
     assert "make them with conspectus eval answers" in result.stderr
-
-
-def test_facts_are_followed_through_an_index_that_a_model_built(tmp_path: Path, run: Run, told: Told) -> None:
-    papers = tmp_path / "papers"
-    papers.mkdir()
-    for document in documents(6):
-        (papers / f"{document['id']}.txt").write_text(document["text"], encoding="utf-8")
-    with SimulatedServer(Behaviour()) as server:
-        run("index", papers, *using(server))
-        built = server.counts["ExtractGraph"]
-
-        seen = told("eval", "loss", "--chunks", 3, *using(server), "--dry-run")
-        assert seen["total"] == 3
-        assert {"SelectFactual", "Entails", "AnswerFromContext"} <= {t["task"] for t in seen["estimate"]["tasks"]}
-
-        result = run("eval", "loss", "--chunks", 3, "--out", "lost", *using(server))
-        assert server.counts["ExtractGraph"] == built  # what was extracted is read from the replies that are kept
-        asked = server.counts["requests"]
-        again = told(
-            "eval", "loss", "--chunks", 3, "--base-url", server.url
-        )  # by the model that the index remembers
-        assert server.counts["requests"] == asked
-
-    assert "Stage" in result.stdout
-    found = json.loads(Path("lost/loss.json").read_text())
-    assert found["facts"] == again["facts"]
-    assert again["checked_by"] == "simulated"
-    assert [one["stage"] for one in found["stages"]][:2] == ["extraction", "descriptions"]
-    assert found["stages"][0]["survive"]["mean"] > 0.8
-    assert len(found["facts"]) == 3 * 14
-
-
-def test_a_budget_that_is_too_small_stops_following_facts_before_the_first_call(indexed: Path, run: Run) -> None:
-    with SimulatedServer(Behaviour()) as server:
-        result = run("eval", "loss", "--index", indexed, *using(server, "--budget-tokens", 100), code=1)
-        assert server.counts["requests"] == 0
-    assert "does not reach" in result.stderr
-
-
-def test_facts_are_followed_without_a_model(indexed: Path, run: Run) -> None:
-    result = run("eval", "loss", "--index", indexed, "--chunks", 3, "--conditions", "local,C0")
-
-    assert "answer by C0" in result.stdout
-    assert "by rules" in result.stderr
-    assert run("eval", "loss", "--index", indexed, "--chunks", 3, "--quiet").stderr == ""

@@ -16,7 +16,6 @@ GUIDE = Path(__file__).parents[2] / "docs" / "evaluation.md"
 SMALL = {
     "eval questions --description about.txt": " --users 1 --tasks 1 --questions 4",
     "eval judge study": " --replicates 1 --criteria diversity",
-    "eval loss": " --chunks 3",
     "eval ablate figure3": " --set chunk.tokens=300,600 --set extract.max_gleanings=0,1",
     "eval ablate window": " --set answer.context_tokens=500,1000 --conditions C0",
     "eval ablate communities": " --seeds 1",
@@ -129,7 +128,6 @@ def test_every_file_and_command_that_the_guide_names_is_there():
         "stats",
         "claims",
         "grounding",
-        "loss",
         "people",
         "report",
         "ablate",

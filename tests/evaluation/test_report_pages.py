@@ -115,7 +115,6 @@ def test_what_is_missing_is_said_with_the_command_that_makes_it(bare: Path):
         "No answers were judged.",
         "Claims were not counted.",
         "What sentences cite was not checked.",
-        "What gets lost was not measured.",
     }
     for command in ("judge", "claims", "grounding"):
         assert f"conspectus eval {command} {bare}" in page
@@ -230,37 +229,10 @@ def test_people_and_ablations_stand_in_the_report_where_there_are_any(folder: Pa
     ]
 
 
-def test_loss_is_shown_where_it_was_measured(folder: Path):
-    stage = {
-        "stage": "descriptions",
-        "facts": 4,
-        "survive": {"mean": 0.5, "low": 0.25, "high": 0.75},
-        "first_lost": 2,
-    }
-    facts = [
-        {"text": f"Fact {n}.", "chunk": n, "document": "mill.txt", "survives": {"descriptions": n > 1}}
-        for n in range(4)
-    ]
-    told = {
-        "checked_by": "extractive",
-        "chunks": 2,
-        "facts": facts,
-        "stages": [stage],
-        "notices": ["Of the stages."],
-    }
-    (folder / "loss.json").write_text(json.dumps(told), encoding="utf-8")
-    page, markdown = written(folder)
-
-    assert "| descriptions | 4 | 50.0 | 25.0 to 75.0 | 2 |" in markdown
-    assert "First lost at descriptions (2)" in page
-    assert "- mill.txt, chunk 1: Fact 1." in markdown
-    assert "Fact 2." not in markdown
-
-
 def test_what_cannot_be_read_is_named(folder: Path):
-    (folder / "loss.json").write_text("{", encoding="utf-8")
+    (folder / "ablation.json").write_text("{", encoding="utf-8")
 
-    with pytest.raises(UsageError, match=r"loss\.json cannot be read"):
+    with pytest.raises(UsageError, match=r"ablation\.json cannot be read"):
         evaluation.write_report(folder, settings={})
 
 

@@ -284,7 +284,7 @@ def report(
 ) -> None:
     """Write all results of a comparison as one HTML page.
 
-    Contains set-up, cost, context per level, win rates, tests, claims, grounding, loss, human ratings and ablations, as
+    Contains set-up, cost, context per level, win rates, tests, claims, grounding, human ratings and ablations, as
     far as they exist, and every question with its answers. Also written as Markdown. Works offline; asks no model.
 
     Example: conspectus eval report comparison

@@ -1,4 +1,4 @@
-"""`conspectus eval`: how well methods retrieve and answer, what an index loses, and the effect of settings."""
+"""`conspectus eval`: how well methods retrieve and answer, and the effect of settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from conspectus import evaluation, open_index
+from conspectus import evaluation
 from conspectus.cli import eval_compare, show
 from conspectus.cli.eval_options import (
     MODELS,
@@ -16,7 +16,6 @@ from conspectus.cli.eval_options import (
     Questions,
     Sample,
     carry_out,
-    condition_names,
     step,
     table,
 )
@@ -39,7 +38,6 @@ from conspectus.rows import Usage
 if TYPE_CHECKING:
     from conspectus.evaluation import charts, tables
     from conspectus.evaluation.ablation import Ablation
-    from conspectus.evaluation.loss import Loss
     from conspectus.evaluation.statistics import Measured
 else:
     charts, tables = (lazy_module(f"conspectus.evaluation.{name}") for name in ("charts", "tables"))
@@ -188,53 +186,6 @@ def _answer(file: Path, folder: Path | list[Path], methods: str, flags: Flags, *
         show.spent(sum((one.usage for one in results), Usage()))
     if any(one.failures for one in results):
         raise typer.Exit(WITH_FAILURES)
-
-
-@app.command("loss")
-@step(*MODELS, index="folder")
-def loss(
-    folder: IndexFolder = FOLDER,
-    chunks: Annotated[
-        int, option("Number of randomly chosen chunks to take facts from.", metavar="N", min=1)
-    ] = 50,
-    conditions: Annotated[
-        str,
-        option(
-            "Conditions that are asked about the entities of each chunk, e.g. local,C0. Empty for none.",
-            metavar="NAMES",
-            autocompletion=condition_names,
-        ),
-    ] = "local",
-    out: Annotated[
-        Path | None, option("Also write every fact to DIR/loss.json.", metavar="DIR", panel=OUTPUT)
-    ] = None,
-    seed: Annotated[int, option("Random seed of the sample.", metavar="N", min=0)] = 0,
-    *,
-    flags: Flags,
-) -> None:
-    """Trace facts through the index: where are they lost?
-
-    For facts of sampled chunks, counts how many follow from the extraction, the descriptions, the reports of each
-    level, and from the answer to a question about them. Run it again to continue.
-
-    Example: conspectus eval loss --chunks 20
-    """
-
-    def display(loss: Loss) -> None:
-        show.out(f"{show.counted(len(loss.facts), 'fact')} of {show.counted(loss.chunks, 'chunk')}:\n")
-        table(tables.loss(loss.as_json()["stages"]))
-        for stage in loss.stages:
-            if examples := loss.lost(stage.stage):
-                show.out(f"\n{show.bold(f'Lost at {stage.stage}')}, for example:")
-                for fact in examples:
-                    show.out(f"  {show.snippet(fact.text, 240)} ({fact.document}, chunk {fact.chunk})")
-        if out:
-            show.out(f"\nEvery fact is in {out / 'loss.json'}.")
-
-    carry_out(
-        evaluation.measure_loss, open_index(folder), flags=flags, noun="chunk", folder=folder, display=display,
-        chunks=chunks, conditions=parts(conditions), seed=seed, out=out,
-    )  # fmt: skip
 
 
 @app.command("ablate")

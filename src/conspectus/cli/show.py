@@ -367,7 +367,6 @@ LABELS = {
     "judge": "judging",
     "claims": "finding claims",
     "grounding": "checking what is cited",
-    "loss": "following facts",
 }
 EVERY = 0.1
 """Seconds between two updates of a bar."""

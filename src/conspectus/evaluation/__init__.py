@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from conspectus.evaluation.claims import extract_claims
     from conspectus.evaluation.grounding import check_grounding
     from conspectus.evaluation.judge import judge_answers, judge_statistics
-    from conspectus.evaluation.loss import measure_loss
     from conspectus.evaluation.people import blinded, export_pairs, import_ratings, rater_agreement
     from conspectus.evaluation.qa import evaluate_answers
     from conspectus.evaluation.questions import QuestionCounts, generate_questions, list_questions
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "QuestionCounts", "ablate", "answer_questions", "blinded", "check_grounding",
     "evaluate_answers", "evaluate_retrieval", "export_pairs", "extract_claims", "generate_questions",
-    "import_ratings", "judge_answers", "judge_statistics", "list_questions", "measure_loss", "rater_agreement",
+    "import_ratings", "judge_answers", "judge_statistics", "list_questions", "rater_agreement",
     "units_read", "write_report",
 ]  # fmt: skip
 

@@ -38,7 +38,6 @@ from conspectus.evaluation.grounding import (
     summarise,
 )
 from conspectus.evaluation.judge import Judged, compare, judged_in, named
-from conspectus.evaluation.loss import LOSS_FILE
 from conspectus.evaluation.people import KAPPA_NOTE, Rating, agreements, ratings_now
 from conspectus.evaluation.tables import Table, capital
 from conspectus.index_status import spending
@@ -103,7 +102,6 @@ def _values(contents: Contents) -> dict[str, Any]:
     set_ups = [contents.set_ups[name] for name in contents.conditions if name in contents.set_ups]
     compared = compare(judged) if judged else None
     claims, grounding = list(contents.claims.values()), list(contents.grounding.values())
-    loss = _json(folder / LOSS_FILE)
     return {
         "folder": folder,
         "tables": tables,
@@ -125,8 +123,6 @@ def _values(contents: Contents) -> dict[str, Any]:
         "claims_by_rules": CLAIMS_BY_RULES,
         "grounding": summarise(grounding) if grounding else None,
         "grounded_by_rules": GROUNDED_BY_RULES,
-        "loss": loss,
-        "lost": list(_lost(loss)) if loss else [],
         "people": agreements(contents.ratings, judged),
         "kappa_note": KAPPA_NOTE,
         "ablations": list(_ablations(folder)),
@@ -178,18 +174,6 @@ def _checked(current: Sequence[AnswerRow], rows: Iterable[AnswerRow]) -> dict[st
     """Return how many answers were checked as they are now, and of which conditions a check failed."""
     failed = Counter(row.condition for row in rows if row.error)
     return {"current": len(current), "failed": ", ".join(f"{n:,} of {name}" for name, n in failed.items())}
-
-
-def _lost(loss: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield the facts that each stage was the first to lose, with where they stand."""
-    for stage in (one["stage"] for one in loss["stages"]):
-        facts = [
-            (f"{one['document']}, chunk {one['chunk']:,}", one["text"])
-            for one in loss["facts"]
-            if next((name for name, survives in one["survives"].items() if not survives), "") == stage
-        ]
-        if facts:
-            yield stage, facts
 
 
 def _ablations(folder: Path) -> Iterator[tuple[dict[str, Any], str, str]]:

@@ -235,7 +235,7 @@ def claim_agreement(agreement: Sequence[ClaimAgreement]) -> Table:
     return Table(head, rows, 2, "Of pairs of which a majority prefers one answer, and the measure too.")
 
 
-# Grounding and loss
+# Grounding
 
 
 def grounding(checked: Grounding) -> Table:
@@ -254,20 +254,6 @@ def _grounded(one: ConditionGrounding, sampled: bool) -> Row:
     lead = Cell(share, ("grounding", one.condition))
     counts = _counts(one.answers, one.sentences, one.uncited)
     return [one.condition, *counts, lead, bounds, _share(one.of_cited)[0], *more, *_counts(one.empty, one.failed)]
-
-
-def loss(stages: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the share of facts that each stage of an index still has."""
-    rows = [
-        [
-            one["stage"],
-            f"{one['facts']:,}",
-            *_share(Interval(**one["survive"]) if one["facts"] else None),
-            f"{one['first_lost']:,}",
-        ]
-        for one in stages
-    ]
-    return Table(("Stage", "Facts", "Survive, %", "95 %", "First lost here"), rows)
 
 
 # People
