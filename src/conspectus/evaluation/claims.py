@@ -10,25 +10,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conspectus.evaluation.comparison import Judgement, Pair, QuestionAnswer, names_in
+from conspectus.evaluation.comparison import Judgement, QuestionAnswer, names_in
 from conspectus.evaluation.grounding import AnswerRow, Check, CheckOptions, Sentence, sentences_in
 from conspectus.evaluation.judge import judged_in, labels
 from conspectus.evaluation.run import StepFunction
-from conspectus.evaluation.statistics import (
-    Figures,
-    Interval,
-    bootstrap,
-    cohens_d,
-    holm,
-    paired_difference,
-    wilcoxon,
-)
+from conspectus.evaluation.statistics import Figures, Interval, PairTest, bootstrap, corrected, paired
 from conspectus.lazy import lazy_module
 from conspectus.models.base import Model
 from conspectus.tasks import ClearSentences, FactualClaims, SelectFactual
@@ -157,26 +149,12 @@ class ConditionClaims:
     averages: Mapping[str, Interval]
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One pair by one measure over the questions that both answered: how many more the first has, and the test."""
+@dataclass(frozen=True, kw_only=True)
+class Difference(PairTest):
+    """One pair by one measure: how many more the first has, with the interval of that mean."""
 
     measure: str
-    first: str
-    second: str
-    questions: int
     mean: float
-    low: float
-    high: float
-    """Of the 95 % bootstrap interval of the mean difference."""
-    z: float | None
-    p: float | None
-    p_holm: float | None
-    """p corrected for all pairs of the measure."""
-    rank_biserial: float | None
-    cohens_d: float | None
-    note: str = ""
-    """Why there is no z or p."""
 
 
 @dataclass(frozen=True)
@@ -232,21 +210,14 @@ def count(rows: Sequence[AnswerClaims], judgements: Sequence[Judgement] = ()) ->
 
 def _family(values: Mapping[str, Values], measure: str) -> list[Difference]:
     """Return the differences of all pairs by one measure, which are corrected together."""
-    differences = [_difference(values, pair, measure) for pair in combinations(values, 2)]
-    corrected = holm([difference.p for difference in differences])
-    return [replace(difference, p_holm=p) for difference, p in zip(differences, corrected, strict=True)]
-
-
-def _difference(values: Mapping[str, Values], pair: Pair, measure: str) -> Difference:
-    first, second = (values[name] for name in pair)
-    shared = [question for question in first if question in second]
-    one, other = ([side[question][measure] for question in shared] for side in (first, second))
-    margins = [a - b for a, b in zip(one, other, strict=True)]
-    test = wilcoxon(margins)
-    interval, effect = paired_difference(one, other), cohens_d(margins)
-    return Difference(
-        measure, *pair, len(shared), *interval, test.z, test.p, None, test.rank_biserial, effect, test.note
-    )
+    differences: list[Difference] = []
+    for pair in combinations(values, 2):
+        first, second = (values[name] for name in pair)
+        shared = [question for question in first if question in second]
+        margins = [first[question][measure] - second[question][measure] for question in shared]
+        interval = bootstrap(margins)
+        differences.append(Difference(**paired(pair, margins, interval), measure=measure, mean=interval.mean))
+    return corrected(differences)
 
 
 def _agreement(values: Mapping[str, Values], judgements: Sequence[Judgement]) -> Iterator[ClaimAgreement]:

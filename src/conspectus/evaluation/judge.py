@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,16 @@ from conspectus.evaluation.comparison import (
 )
 from conspectus.evaluation.pairs import HeadToHead, Plan, criteria_in, criteria_of, plan, save_criteria
 from conspectus.evaluation.run import Step, StepFunction, estimate, model_names
-from conspectus.evaluation.statistics import Figures, bootstrap, cohens_d, holm, plain, shapiro, wilcoxon
+from conspectus.evaluation.statistics import (
+    ALPHA,
+    Figures,
+    PairTest,
+    bootstrap,
+    corrected,
+    paired,
+    plain,
+    shapiro,
+)
 from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model
@@ -45,8 +54,6 @@ DECIMALS = 9
 """Places of a score: what rounding leaves of thirds must not tell apart what is equal."""
 EQUAL = "The two answers are the same text."
 """The reasoning of a tie that no model was asked about."""
-ALPHA = 0.05
-"""The corrected p below which a difference is called significant."""
 EVEN = 50.0
 _ANSWER_NUMBER = re.compile(r"\b(?:the\s+)?answer\s*#?([12])\b|(?:回答|答案)\s*([12一二])", re.IGNORECASE)
 
@@ -138,37 +145,19 @@ def position(judgements: Iterable[Judgement]) -> Position:
     return Position(len(decided), 100 * decided.count(1) / len(decided) if decided else None)
 
 
-@dataclass(frozen=True)
-class Compared:
-    """One pair by one criterion; means are scores from 0 to 100 over questions, with a 95 % bootstrap interval."""
+@dataclass(frozen=True, kw_only=True)
+class Compared(PairTest):
+    """One pair by one criterion; means (the interval is of the first) are scores from 0 to 100 over questions."""
 
     criterion: str
-    first: str
-    second: str
-    questions: int
     wins: int
     """Judgements that preferred the first."""
     ties: int
     losses: int
     mean_first: float
     mean_second: float
-    low: float
-    """Of the interval of the mean of the first."""
-    high: float
     shapiro_w: float | None
     shapiro_p: float | None
-    z: float | None
-    p: float | None
-    p_holm: float | None
-    """p corrected for all pairs that were judged by the criterion."""
-    rank_biserial: float | None
-    cohens_d: float | None
-    note: str
-    """Why there is no z or p: `all tied` or `too few questions`."""
-
-    @property
-    def significant(self) -> bool:
-        return self.p_holm is not None and self.p_holm < ALPHA
 
 
 @dataclass(frozen=True)
@@ -280,19 +269,21 @@ def _family(judgements: Sequence[Judgement], pairs: Sequence[Pair], criterion: s
     for pair in pairs:
         counted = tally(judgements, pair, criterion)
         margins = list(counted.margins.values())
-        if not margins:
-            continue
-        test = wilcoxon(margins)
-        interval = bootstrap([EVEN + margin / 2 for margin in margins])
-        results.append(
-            Compared(
-                criterion, *pair, len(margins), counted.wins, counted.ties, counted.losses, counted.mean,
-                100 - counted.mean, interval.low, interval.high, *shapiro(margins), test.z, test.p, None,
-                test.rank_biserial, cohens_d(margins), test.note,
+        if margins:
+            w, p = shapiro(margins)
+            test = Compared(
+                **paired(pair, margins, bootstrap([EVEN + margin / 2 for margin in margins])),
+                criterion=criterion,
+                wins=counted.wins,
+                ties=counted.ties,
+                losses=counted.losses,
+                mean_first=counted.mean,
+                mean_second=100 - counted.mean,
+                shapiro_w=w,
+                shapiro_p=p,
             )
-        )  # fmt: skip
-    corrected = holm([one.p for one in results])
-    return [replace(one, p_holm=p) for one, p in zip(results, corrected, strict=True)]
+            results.append(test)
+    return corrected(results)
 
 
 def judged_in(folder: Path, judge: str | None = None) -> Judged | None:

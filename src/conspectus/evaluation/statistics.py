@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from math import erfc, sqrt
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from scipy import stats
@@ -82,6 +82,8 @@ def pooled(parts: Sequence[float], wholes: Sequence[float], samples: int = 2000,
     return Interval(float(pairs[0].sum() / pairs[1].sum()), float(low), float(high))
 
 
+ALPHA = 0.05
+"""The corrected p below which a difference is called significant."""
 ALL_TIED, TOO_FEW = "all tied", "too few questions"
 FEWEST = 6
 """Questions that are no ties below which no outcome could be significant: 2 / 2^5 is more than .05."""
@@ -153,6 +155,48 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
         least = max(least, min(1.0, (len(ps) - rank) * p))
         corrected[n] = least
     return corrected
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairTest:
+    """Two conditions over the questions that both answered: the test of their margins, and the size of the effect."""
+
+    first: str
+    second: str
+    questions: int
+    low: float
+    """Of a 95 % bootstrap interval."""
+    high: float
+    z: float | None
+    p: float | None
+    p_holm: float | None = None
+    """p corrected for all pairs of the family."""
+    rank_biserial: float | None
+    cohens_d: float | None
+    note: str
+    """Why there is no z or p: `all tied` or `too few questions`."""
+
+    @property
+    def significant(self) -> bool:
+        """Whether the two differ after correction."""
+        return self.p_holm is not None and self.p_holm < ALPHA
+
+
+Test = TypeVar("Test", bound=PairTest)
+
+
+def paired(pair: tuple[str, str], margins: Sequence[float], interval: Interval) -> dict[str, Any]:
+    """Return the values of a `PairTest`."""
+    return {
+        "first": pair[0], "second": pair[1], "questions": len(margins),
+        "low": interval.low, "high": interval.high, "cohens_d": cohens_d(margins),
+        **wilcoxon(margins)._asdict(),
+    }
+
+
+def corrected(family: Sequence[Test]) -> list[Test]:
+    """Return tests with their p values corrected together, see `holm`."""
+    return [replace(one, p_holm=p) for one, p in zip(family, holm([one.p for one in family]), strict=True)]
 
 
 def kappa(rows: Sequence[Sequence[str]]) -> float | None:

@@ -200,7 +200,7 @@ def claim_differences(differences: Sequence[Difference]) -> Table:
     """Return for each pair how many more claims and clusters the first has, with the test of the claims."""
 
     def more(one: Difference) -> Cell:
-        return Cell(figure(one.mean, 2, "+"), bold=one.p_holm is not None and one.p_holm < 0.05)
+        return Cell(figure(one.mean, 2, "+"), bold=one.significant)
 
     by_pair: dict[tuple[str, str], list[Difference]] = {}
     for row in differences:
