@@ -78,7 +78,8 @@ def test_questions_of_ones_own_need_no_model(run: Run, told: Told, asked: Path):
     assert [question["text"] for question in told("eval", "questions", "--from", asked)["questions"]] == ASKED
 
     said = run("eval", "questions", "--description", ABOUT, code=2).stderr
-    assert "written by a language model: name one with --model, or bring your own with --from" in said
+    assert "written by a language model" in said
+    assert "--model" in said
     assert "--description TEXT or a file" in run("eval", "questions", code=2).stderr
 
 

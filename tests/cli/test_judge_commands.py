@@ -170,6 +170,6 @@ def test_another_pair_or_criterion_of_no_sense_is_a_usage_error(folder: Path, ru
 def test_without_a_model_one_line_says_what_to_do(folder: Path, run: Callable[..., Any]) -> None:
     stderr = run("eval", "judge", folder, code=2).stderr
 
-    assert (
-        stderr == "error: judging needs a language model: name one with --judge-model, as openai/gpt-4.1-mini\n"
-    )
+    assert "judging needs a language model" in stderr
+    assert "--judge-model openai/" in stderr
+    assert stderr.count("\n") == 1
