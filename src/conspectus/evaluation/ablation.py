@@ -29,17 +29,9 @@ from conspectus import Index, __version__, build
 from conspectus import estimate as estimate_build
 from conspectus.algorithms.leiden import Graph, Ints, Partition, adjacency, connected, leiden, modularity
 from conspectus.errors import UsageError
-from conspectus.evaluation import charts
+from conspectus.evaluation import charts, comparison
 from conspectus.evaluation.answers import AnswerOptions, AnswerStep, summary
-from conspectus.evaluation.comparison import (
-    ConditionAnswer,
-    JsonlTable,
-    Source,
-    answers_in,
-    questions_of,
-    write_json,
-    write_text,
-)
+from conspectus.evaluation.comparison import ConditionAnswer, JsonlTable, Source
 from conspectus.evaluation.conditions import digest, model_options, possible, snapshot_of
 from conspectus.evaluation.run import NO_USAGE, Preview, Result, Runs, StepFunction
 from conspectus.evaluation.statistics import Figures
@@ -154,7 +146,7 @@ class AblationStep:
         self.name, self.title = preset or NAME, title.format(", ".join(self.varied))
         self.folder, self.options, self.settings = folder, options, with_values(given, fixed)
         self.rebuilds = any(key.partition(".")[0] in INDEXING for key in self.varied)
-        self.questions = questions_of(options.get("questions", ()))
+        self.questions = comparison.questions_of(options.get("questions", ()))
         if not self.questions and not self.rebuilds:
             raise UsageError(f"{', '.join(self.varied)} changes answers alone: name questions with questions=...")
         self.table = JsonlTable(folder / f"{NAME}.jsonl", Variant, lambda row: row.label)
@@ -259,7 +251,7 @@ class AblationStep:
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield a row for each variant, or for each of its conditions."""
         answers: dict[str, list[ConditionAnswer]] = {}
-        for row in answers_in(self.folder).rows.values() if self.questions else ():
+        for row in comparison.answers_in(self.folder).rows.values() if self.questions else ():
             answers.setdefault(row.condition, []).append(row)
         for variant in filter(None, (self.table.get(variant.label) for variant, _ in self.variants())):
             conditions = [name for name in answers if name.partition("@")[2] == variant.label]
@@ -341,13 +333,13 @@ def _written(ablation: Ablation, keys: Sequence[str]) -> Ablation:
     folder, name = ablation.folder, f"{NAME}_{ablation.name}" if ablation.name != NAME else NAME
     files = [f"{name}.json", f"{name}.csv"]
     values = {key: value for key, value in asdict(ablation).items() if key not in ("folder", "files")}
-    write_json(folder / files[0], values)
+    comparison.write_json(folder / files[0], values)
     text = io.StringIO()
     columns = dict.fromkeys(key for row in ablation.rows for key in row)
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(ablation.rows)
-    write_text(folder / files[1], text.getvalue())
+    comparison.write_text(folder / files[1], text.getvalue())
     labels = [" ".join(short(row[key]) for key in keys if key in row) for row in ablation.rows]
     measured = [{key: value for key, value in row.items() if key not in keys} for row in ablation.rows]
     return replace(ablation, files=(*files, *charts.lines(measured, labels, folder, name)))

@@ -11,19 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from conspectus import Index, tokens
 from conspectus.errors import UsageError
-from conspectus.evaluation.comparison import (
-    COMPARISON,
-    CitedText,
-    ConditionAnswer,
-    Question,
-    Source,
-    answers_in,
-    drawn,
-    joined,
-    once,
-    questions_of,
-    write_list,
-)
+from conspectus.evaluation import comparison
+from conspectus.evaluation.comparison import COMPARISON, CitedText, ConditionAnswer, Question, Source
 from conspectus.evaluation.conditions import (
     Condition,
     Units,
@@ -277,7 +266,7 @@ class AnswerStep(Step[Work, Answered]):
         sample, samples, names = options.get("sample"), options.get("samples", 0), options.get("conditions", ())
         if (sample is not None and sample < 1) or samples < 0:
             raise UsageError("sampled questions are at least 1, and samples of answers not below 0")
-        listed = once(questions)
+        listed = comparison.once(questions)
         if samples and not self.generative:
             raise UsageError(
                 "the extractive model answers the same each time: samples need a language model (model=NAME)"
@@ -289,7 +278,7 @@ class AnswerStep(Step[Work, Answered]):
             check(condition, index, own, generative=self.generative)
             digest = made_with(condition, index, self.model.name if self.model else self.settings.model, own)
             ways.append((replace(condition, name=condition.name + suffix), own, digest))
-        taken = {question.id for question in drawn(listed)[:sample]}
+        taken = {question.id for question in comparison.drawn(listed)[:sample]}
         self.pieces = tuple(
             Work(condition, question, own, digest, number)
             for question in listed
@@ -300,8 +289,8 @@ class AnswerStep(Step[Work, Answered]):
         if duplicates := len(questions) - len(listed):
             notices.append(f"{duplicates:,} of {len(questions):,} questions came twice and are asked once")
         self.notices = notices
-        self.index, self.table, self.sampled_questions = index, answers_in(folder), len(taken)
-        self.questions = joined(listed, folder)
+        self.index, self.table, self.sampled_questions = index, comparison.answers_in(folder), len(taken)
+        self.questions = comparison.joined(listed, folder)
         self.conditions = [condition.name for condition, _, _ in ways]
         self.remaining = [work for work in self.pieces if not self.table.done(work.key, work.made_with)]
         self._ahead = {work.key: n for n, work in enumerate(reversed(self.remaining), 1)}
@@ -315,7 +304,7 @@ class AnswerStep(Step[Work, Answered]):
         return ExtractiveModel.of_index(self.index)
 
     async def begin(self, session: Session | None, model: Model) -> None:
-        write_list(self.questions, self.folder)
+        comparison.write_list(self.questions, self.folder)
         name = self.settings.model if session else model.name
         save_set_up(self.pieces, self.index, name, self.folder)
 
@@ -390,7 +379,7 @@ def answer_questions(
     """
     index = opened(index)
     run = run_of(options, [index.settings])
-    return AnswerStep(questions_of(questions), index, path_of(folder), options, run)
+    return AnswerStep(comparison.questions_of(questions), index, path_of(folder), options, run)
 
 
 def units_read(index: AnyIndex = DEFAULT_FOLDER) -> list[Units]:

@@ -9,15 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from conspectus.errors import ModelError
-from conspectus.evaluation.comparison import (
-    ConditionAnswer,
-    JsonlTable,
-    Key,
-    QuestionAnswer,
-    made_with,
-    names_in,
-    question_answers,
-)
+from conspectus.evaluation import comparison
+from conspectus.evaluation.comparison import ConditionAnswer, JsonlTable, Key, QuestionAnswer, made_with
 from conspectus.evaluation.run import Step, StepFunction, Value, model_names
 from conspectus.evaluation.statistics import Figures, Interval, bootstrap
 from conspectus.indexing.pipeline import Progress
@@ -162,7 +155,7 @@ class Check(Step[QuestionAnswer, Value], Generic[Row, Value]):
         super().__init__(target, run_of(options), options.get("progress"))
         self.table = self.rows_in(target)
         self.by = self.model.name if self.model else model_names(self.settings, *self.tasks)
-        self.pieces = question_answers(target, options.get("conditions", ()), options.get("sample"))
+        self.pieces = comparison.question_answers(target, options.get("conditions", ()), options.get("sample"))
         self.remaining = [a for a in self.pieces if not self.table.done(a.key, self.made_with(a, self.by))]
 
     @classmethod
@@ -174,10 +167,10 @@ class Check(Step[QuestionAnswer, Value], Generic[Row, Value]):
     def current(cls, folder: Path) -> dict[Key, Row]:
         """Return the rows on the answers as they are now, without failed ones."""
         table = cls.rows_in(folder)
-        checkers = names_in(row.made_with for row in table.rows.values())
+        checkers = comparison.names_in(row.made_with for row in table.rows.values())
         return {
             answer.key: table.rows[answer.key]
-            for answer in question_answers(folder)
+            for answer in comparison.question_answers(folder)
             if any(table.done(answer.key, cls.made_with(answer, by)) for by in checkers)
         }
 
@@ -308,7 +301,7 @@ class GroundingCheck(Check[AnswerGrounding, Grounding]):
 def summarise(rows: Sequence[AnswerGrounding]) -> Grounding:
     """Return the figures of rows by condition, in the order in which these first come."""
     names = dict.fromkeys(row.condition for row in rows)
-    checkers = names_in(row.made_with for row in rows if not row.error)
+    checkers = comparison.names_in(row.made_with for row in rows if not row.error)
     conditions = (_condition(name, [row for row in rows if row.condition == name]) for name in names)
     return Grounding(checkers, tuple(conditions))
 

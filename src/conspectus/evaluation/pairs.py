@@ -12,21 +12,8 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from conspectus.errors import UsageError
-from conspectus.evaluation.comparison import (
-    ConditionAnswer,
-    JsonlTable,
-    Judgement,
-    Pair,
-    Question,
-    answers_now,
-    check_questions,
-    check_sample,
-    condition_order,
-    digest_of,
-    drawn,
-    made_with,
-    write_json,
-)
+from conspectus.evaluation import comparison
+from conspectus.evaluation.comparison import ConditionAnswer, JsonlTable, Judgement, Pair, Question
 from conspectus.tasks import Criterion, Judge
 
 FILE = "criteria.json"
@@ -81,7 +68,7 @@ def criteria_of(names: Sequence[str] = (), language: str = "en") -> tuple[Criter
 
 def save_criteria(criteria: Iterable[Criterion], folder: Path) -> None:
     """Write criteria into a comparison's folder, beside those that are there."""
-    write_json(folder / FILE, _saved(folder) | {one.name: one.description for one in criteria})
+    comparison.write_json(folder / FILE, _saved(folder) | {one.name: one.description for one in criteria})
 
 
 def criteria_in(folder: Path, names: Iterable[str], language: str) -> list[Criterion]:
@@ -159,7 +146,9 @@ class HeadToHead:
     def made_with(self, by: str) -> str:
         """Return what must be the same for a judgement to hold: the judge, and all that it was shown in any order."""
         texts = sorted((self.first.text, self.second.text))
-        return made_with(by, self.criterion.name, self.criterion.description, self.question.text, *texts)
+        return comparison.made_with(
+            by, self.criterion.name, self.criterion.description, self.question.text, *texts
+        )
 
     def task(self, language: str) -> Judge:
         """Return what a model is asked."""
@@ -210,12 +199,12 @@ def plan(
 
     Raises UsageError where there is nothing to compare, or an answer is to a question that is not there.
     """
-    check_sample(sample, replicates)
-    answers = answers_now(folder)
-    check_questions(folder, answers, questions)
-    conditions = tuple(sorted({condition for condition, _ in answers}, key=condition_order))
+    comparison.check_sample(sample, replicates)
+    answers = comparison.answers_now(folder)
+    comparison.check_questions(folder, answers, questions)
+    conditions = tuple(sorted({condition for condition, _ in answers}, key=comparison.condition_order))
     answered = {question for _, question in answers}
-    asked = drawn([one for one in questions if one.id in answered])[:sample]
+    asked = comparison.drawn([one for one in questions if one.id in answered])[:sample]
     chosen = pairs_of(pairs, conditions, folder)
     comparisons: list[HeadToHead] = []
     omitted: list[str] = []
@@ -265,7 +254,7 @@ def _balanced(
     """Return the comparisons of a pair, each of its answers shown first half of the time."""
     rows: list[HeadToHead] = []
     names = sorted(pair)
-    swap = int(digest_of(*names, criterion.name), 16) % 2
+    swap = int(comparison.digest_of(*names, criterion.name), 16) % 2
     shown = 0
     for question in questions:
         first, second = (answers[name, question.id] for name in names)

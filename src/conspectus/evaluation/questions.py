@@ -8,17 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from conspectus.errors import ModelError, UsageError
-from conspectus.evaluation.comparison import (
-    COMPARISON,
-    Question,
-    Source,
-    answers_in,
-    id_of,
-    normalised,
-    once,
-    questions_of,
-    write_list,
-)
+from conspectus.evaluation import comparison
+from conspectus.evaluation.comparison import COMPARISON, Question, Source
 from conspectus.evaluation.run import Step, StepFunction
 from conspectus.evaluation.statistics import Figures
 from conspectus.indexing.pipeline import Progress
@@ -99,7 +90,7 @@ class _Writer:
                     continue
                 for item in reply:
                     name = item.name if isinstance(item, Persona) else str(item)
-                    key = normalised(name)
+                    key = comparison.normalised(name)
                     if key in seen[id(one)]:
                         one.repeated.append(name)
                     elif key and one.missing:
@@ -152,7 +143,7 @@ async def make_questions(
     asking = {(who, what): questions_for(who, what) for who, wanted in tasks.items() for what in wanted.items}
     await writer.fill(list(asking.values()), "questions")
     questions = tuple(
-        Question(id_of(text), text, f"{who.name}: {who.description}", what)
+        Question(comparison.id_of(text), text, f"{who.name}: {who.description}", what)
         for (who, what), wanted in asking.items()
         for text in wanted.items
     )
@@ -219,8 +210,8 @@ def generate_questions(
 
 def list_questions(source: Source, folder: str | Path = COMPARISON) -> QuestionList:
     """Write questions of one's own into the folder of a comparison, each once; see `read_list` for files."""
-    given = questions_of(source)
-    questions = tuple(once(given))
+    given = comparison.questions_of(source)
+    questions = tuple(comparison.once(given))
     save_questions(questions, path_of(folder))
     duplicates = len(given) - len(questions)
     notice = f"{duplicates:,} of {len(given):,} questions came twice and are listed once"
@@ -230,7 +221,7 @@ def list_questions(source: Source, folder: str | Path = COMPARISON) -> QuestionL
 def save_questions(questions: Sequence[Question], folder: Path) -> None:
     """Write the questions of a comparison, in place of others where those have no answers yet."""
     ids = {question.id for question in questions}
-    answered = {row.question for row in answers_in(folder).rows.values()}
+    answered = {row.question for row in comparison.answers_in(folder).rows.values()}
     if other := answered - ids:
         raise UsageError(f"{folder} has answers to {len(other)} other questions: name another folder")
-    write_list(questions, folder)
+    comparison.write_list(questions, folder)

@@ -16,19 +16,11 @@ from typing import Any, cast
 from markupsafe import Markup
 
 from conspectus.errors import UsageError
-from conspectus.evaluation import tables
+from conspectus.evaluation import comparison, tables
 from conspectus.evaluation.answers import summary
 from conspectus.evaluation.charts import packed, render
 from conspectus.evaluation.claims import CLAIMS_BY_RULES, AnswerClaims, ClaimCheck, count
-from conspectus.evaluation.comparison import (
-    ConditionAnswer,
-    Key,
-    Question,
-    answers_now,
-    check_questions,
-    condition_order,
-    read_list,
-)
+from conspectus.evaluation.comparison import ConditionAnswer, Key, Question
 from conspectus.evaluation.conditions import SetUp, set_ups_in
 from conspectus.evaluation.grounding import (
     GROUNDED_BY_RULES,
@@ -72,11 +64,11 @@ class Contents:
 
 def contents_of(folder: Path, judge: str | None = None) -> Contents:
     """Read a folder; raise UsageError where it is no comparison with answers."""
-    answers = answers_now(folder)
+    answers = comparison.answers_now(folder)
     if not answers:
         raise UsageError(f"there are no answers in {folder}: make them with conspectus eval answers")
-    questions = read_list(folder)
-    check_questions(folder, answers, questions)
+    questions = comparison.read_list(folder)
+    comparison.check_questions(folder, answers, questions)
     answered = {question for _, question in answers}
     any_good = any(not row.error for row in answers.values())
     set_ups = set_ups_in(folder)
@@ -86,7 +78,7 @@ def contents_of(folder: Path, judge: str | None = None) -> Contents:
         folder,
         tuple(one for one in questions if one.id in answered),
         len(questions) - len(answered),
-        tuple(sorted({condition for condition, _ in answers}, key=condition_order)),
+        tuple(sorted({condition for condition, _ in answers}, key=comparison.condition_order)),
         answers,
         {name: row for name, row in made if row is not None},
         judged_in(folder, judge),

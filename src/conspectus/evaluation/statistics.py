@@ -188,8 +188,12 @@ Test = TypeVar("Test", bound=PairTest)
 def paired(pair: tuple[str, str], margins: Sequence[float], interval: Interval) -> dict[str, Any]:
     """Return the values of a `PairTest`."""
     return {
-        "first": pair[0], "second": pair[1], "questions": len(margins),
-        "low": interval.low, "high": interval.high, "cohens_d": cohens_d(margins),
+        "first": pair[0],
+        "second": pair[1],
+        "questions": len(margins),
+        "low": interval.low,
+        "high": interval.high,
+        "cohens_d": cohens_d(margins),
         **wilcoxon(margins)._asdict(),
     }
 
