@@ -73,7 +73,12 @@ class CommunityContextBuilder:
             parts = [self.communities[child] for child in community.children if child in written]
             sizes = {p.number: self._size(set(p.entity_numbers), p.relationship_numbers) for p in parts}
             for part in sorted(parts, key=lambda p: (-sizes[p.number], p.number)):
-                replaced.append(_without_references(written[part.number]))
+                report = written[
+                    part.number
+                ]  # cited as a whole: what it cites would lead to rows that are not shown
+                findings = tuple(replace(f, explanation=strip(f.explanation)) for f in report.findings)
+                report = replace(report, summary=strip(report.summary), findings=findings)
+                replaced.append(replace(report, n_tokens=tokens.count(report.text)))
                 inside = set(part.entity_numbers)
                 entities -= inside
                 edges = [edge for edge in edges if not inside.issuperset(self._ends(edge))]
@@ -136,13 +141,6 @@ def _fitting(numbers: Iterable[int], sizes: _Sizes, room: int) -> list[int]:
 
 def _reports_size(reports: Sequence[Report]) -> int:
     return sum(report.n_tokens + 4 for report in reports)  # its number, and the line after it
-
-
-def _without_references(report: Report) -> Report:
-    """Return a report as evidence: it is cited as a whole, and what it cites would lead to rows that are not shown."""
-    findings = tuple(replace(f, explanation=strip(f.explanation)) for f in report.findings)
-    bare = replace(report, summary=strip(report.summary), findings=findings)
-    return replace(bare, n_tokens=tokens.count(bare.text))
 
 
 def report_of(community: Community, number: int, draft: ReportDraft) -> Report:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from conspectus.api.asking import AskOptions, IndexLike, Request, answer_question, opened_for
 from conspectus.errors import UsageError
@@ -35,6 +35,8 @@ REMEMBERED = 4
 LONGEST = 1500
 """Characters of an earlier answer that are read: some 350 tokens, its first paragraphs."""
 _MARKERS = re.compile(r"\s*\[\d+\]")
+_ASIDE = re.compile(r"(?m)^- [^:\"]{2,40}: (?=\")|\[\d+\]")
+"""The speakers of quotations, and the marks of citations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,19 +125,16 @@ class Conversation:
 
 def _read(file: Path) -> list[Turn]:
     """Return the exchanges that a file stores."""
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the conversation {file} cannot be read: {error}") from None
     turns: list[Turn] = []
-    for number, line in enumerate(lines, 1):
-        try:
-            row: dict[str, Any] = json.loads(line)
-            turns.append(Turn(*(str(row[key]) for key in ("question", "resolved", "answer", "method"))))
-        except (ValueError, KeyError, TypeError):
-            raise UsageError(
-                f"{file}, line {number}, is no exchange of a conversation; name another file"
-            ) from None
+    try:
+        for line in file.read_text(encoding="utf-8").splitlines():
+            turns.append(Turn(**json.loads(line)))
+    except OSError as error:
+        raise UsageError(f"the conversation {file} cannot be read: {error}") from None
+    except (ValueError, TypeError):
+        raise UsageError(
+            f"{file}, line {len(turns) + 1}, is no exchange of a conversation; name another file"
+        ) from None
     return turns
 
 
@@ -278,7 +277,9 @@ def _meant(types: tuple[str, ...], plural: bool, last: Exchange, index: Index) -
         return joint.join(e.name for e in ordered[:3])
     if of_question:
         return of_question[0].name
-    of_answer = _fitting(entities_in(_prose(last.answer), index), types)
+    lines = [line for line in last.answer.splitlines() if not line.startswith(("#", "*"))]
+    prose = _ASIDE.sub("", "\n".join(lines))
+    of_answer = _fitting(entities_in(prose, index), types)
     counts = {e.number: name_key(last.answer).count(name_key(e.name)) for e in of_answer}
     best = sorted(of_answer, key=lambda e: (-counts[e.number], _position(e, last.answer)))
     return best[0].name if best else _last_name(last.question)
@@ -301,12 +302,6 @@ def _fitting(matches: Sequence[Entity], types: tuple[str, ...], *, strict: bool 
     things = [e for e in matches if e.type.lower() not in (*_PERSON, *_DATE)]
     persons = [] if strict else [e for e in matches if e.type.lower() not in _DATE]
     return sorted(things, key=lambda e: e.type == "concept") or persons
-
-
-def _prose(answer: str) -> str:
-    """Return an answer without headings, marks of citations, and the speakers of its quotations."""
-    lines = [line for line in answer.splitlines() if not line.startswith(("#", "*"))]
-    return re.sub(r"(?m)^- [^:\"]{2,40}: (?=\")|\[\d+\]", "", "\n".join(lines))
 
 
 def _mention(entity: Entity, text: str) -> re.Match[str] | None:

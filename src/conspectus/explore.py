@@ -118,6 +118,11 @@ def entity_view(name: str, index: AnyIndex = DEFAULT_FOLDER, *, most: int = 10, 
     entity = find_entity(name, index)
     edges = [index.relationships[number] for number in index.edges_of(entity.number)]
     edges.sort(key=lambda r: (-r.weight, -r.strength, r.number))
+    memberships: list[Membership] = []
+    for number in index.communities_of(entity.number):
+        report, level = index.report_of_community.get(number), index.communities[number].level
+        title = report.title if report else ""
+        memberships.append(Membership(number, level, report.number if report else None, title))
     chunks = Counter(index.chunk_of[chunk].document_id for chunk in entity.chunk_ids)
     documents = sorted(map(index.document_of.__getitem__, chunks), key=lambda d: (-chunks[d.id], d.number))
     return EntityView(
@@ -126,7 +131,7 @@ def entity_view(name: str, index: AnyIndex = DEFAULT_FOLDER, *, most: int = 10, 
         frequency=entity.frequency,
         sources=sources_of(entity.spans[:places], index),
         relationships=tuple(_edge(r, entity.name, places, index) for r in edges[:most]),
-        communities=tuple(_membership(c, index) for c in index.communities_of(entity.number)),
+        communities=tuple(memberships),
         documents=tuple(Mention(d.path, d.title, chunks[d.id]) for d in documents),
     )  # fmt: skip
 
@@ -215,11 +220,6 @@ def sources_of(spans: Iterable[Span], index: Index) -> tuple[Source, ...]:
     return tuple(
         Source(d.path, s.start, s.end, d.text[s.start : s.end], d.place(s.start, s.end)) for s, d in documents
     )
-
-
-def _membership(number: int, index: Index) -> Membership:
-    report, level = index.report_of_community.get(number), index.communities[number].level
-    return Membership(number, level, report.number if report else None, report.title if report else "")
 
 
 # Reports

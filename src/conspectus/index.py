@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from conspectus.rows import Answer, Hit
 
 T = TypeVar("T")
+COUNTED = ("documents", "chunks", "entities", "relationships", "triples", "claims", "communities", "reports")
+"""The tables whose sizes an index shows."""
 
 
 @runtime_checkable
@@ -86,13 +88,8 @@ class Index:
 
     def _repr_markdown_(self) -> str:
         """Return what it holds as a table in Markdown."""
-        lines = [
-            f"**Index** `{self.folder or 'not stored'}` {self.snapshot}",
-            "",
-            "| table | rows |",
-            "| --- | ---: |",
-        ]
-        return "\n".join([*lines, *(f"| {name} | {count:,} |" for name, count in self._counts())])
+        head = f"**Index** `{self.folder or 'not stored'}` {self.snapshot}\n\n| table | rows |\n| --- | ---: |"
+        return "\n".join([head, *(f"| {name} | {count:,} |" for name, count in self._counts())])
 
     if not TYPE_CHECKING:
 
@@ -101,17 +98,7 @@ class Index:
             raise AttributeError(f"'Index' has no attribute {name!r}{conspectus.hint(name)}")
 
     def _counts(self) -> list[tuple[str, int]]:
-        tables = (
-            "documents",
-            "chunks",
-            "entities",
-            "relationships",
-            "triples",
-            "claims",
-            "communities",
-            "reports",
-        )
-        return [(name, count) for name in tables if (count := len(getattr(self, name)))]
+        return [(name, count) for name in COUNTED if (count := len(getattr(self, name)))]
 
     def ask(self, question: str, **how: Any) -> Answer:
         """Answer a question from the index; `how` is what `conspectus.ask` takes: `method`, `model`, `where` and so on.

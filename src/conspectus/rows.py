@@ -453,7 +453,8 @@ class Answer:
         """Return method and start of the text on one line."""
         count = len(self.citations)
         cited = f"{count} citation{'' if count == 1 else 's'}"
-        return f"<Answer by {self.method}: {snippet(_first_sentence(self.text))!r}, {cited}>"
+        text = _PREAMBLE.sub("", self.text, count=1) if _PREAMBLE.match(self.text) else self.text
+        return f"<Answer by {self.method}: {snippet(text)!r}, {cited}>"
 
     def _repr_markdown_(self) -> str:
         return _answer_shown(self, escaped, "**{}**")
@@ -465,16 +466,8 @@ class Answer:
 
 # How answers show themselves
 
-_PREAMBLE = re.compile(r"\*[^*\n]+\*\n+|#+ [^\n]*\n+|[-*] ")
-"""A notice, a heading and the mark of a list, each of which may stand before the first sentence of an answer."""
-
-
-def _first_sentence(text: str) -> str:
-    """Return an answer from its first sentence on."""
-    start = 0
-    while match := _PREAMBLE.match(text, start):
-        start = match.end()
-    return text[start:] or text
+_PREAMBLE = re.compile(r"(?:\*[^*\n]+\*\n+|#+ [^\n]*\n+|[-*] )+")
+"""Notices, headings and marks of lists, which may stand before the first sentence of an answer."""
 
 
 SNIPPET = 200
@@ -506,12 +499,13 @@ def _answer_shown(answer: Answer, shown: Callable[[str], str], heading: str) -> 
     lines = [plain(answer.text)]
     if answer.citations:
         lines += ["", heading.format(words.sources), ""]
-    for marks, title, sources in _cited(answer):
+    for citation, sources in distinct_sources(answer.citations):
+        title, sources = citation.title if len(citation.sources) != 1 else "", sources[:SHOWN_SOURCES]
         wheres = (words.where(located(s.document), s.place, s.start, s.end) for s in sources)
         places = "; ".join(
             f"{shown(w)}: “{shown(start_of(s.text))}”" for w, s in zip(wheres, sources, strict=True)
         )
-        lines.append(f"- {shown(marks)} {shown(title)}{': ' if title else ''}{places}")
+        lines.append(f"- {shown(f'[{citation.marker}]')} {shown(title)}{': ' if title else ''}{places}")
     for notice in answer.notices:
         lines += ["", shown(notice)]
     return "\n".join(lines)
@@ -527,11 +521,3 @@ def distinct_sources(citations: Sequence[Citation]) -> Iterator[tuple[Citation, 
         single = len(citation.sources) == 1
         yield citation, citation.sources if single else tuple(s for s in citation.sources if s not in shown)
         shown.update(citation.sources)
-
-
-def _cited(answer: Answer) -> list[tuple[str, str, tuple[Source, ...]]]:
-    """Return mark, title and sources of what is cited."""
-    return [
-        (f"[{c.marker}]", c.title if len(c.sources) != 1 else "", sources[:SHOWN_SOURCES])
-        for c, sources in distinct_sources(answer.citations)
-    ]

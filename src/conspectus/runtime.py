@@ -125,9 +125,7 @@ def public(function: F) -> F:
         given, named = check(args, kwargs)
         try:
             return function(*given, **named)
-        except (
-            ConspectusError
-        ) as error:  # its message says all; a notebook would show a hundred lines of event loops
+        except ConspectusError as error:  # a notebook would show a hundred lines of event loops
             raise error.with_traceback(None)  # noqa: B904
 
     checked: Any = checked_async if inspect.iscoroutinefunction(function) else checked_sync

@@ -61,7 +61,13 @@ def encoding(name: str = DEFAULT) -> Encoding:
     """
     if name not in NAMES:
         raise UsageError(f"unknown token vocabulary {name!r}; there are {' and '.join(NAMES)}")
-    return Encoding(_tokenizer(name))
+    try:  # the lighter of two packages of the same vocabularies; it has no wheels for Python 3.14 yet
+        import rs_bpe.bpe as package
+    except ImportError:
+        from bpe_openai._bindings import tokenizer_for_encoding
+
+        return Encoding(tokenizer_for_encoding(name))
+    return Encoding(getattr(cast("Any", package).openai, name)())
 
 
 def count(text: str, name: str = DEFAULT) -> int:
@@ -74,14 +80,3 @@ def at_most(text: str, limit: int, name: str = DEFAULT) -> bool:
     if len(text.encode("utf-8", "surrogatepass")) <= limit:  # a token is at least one byte
         return True
     return limit >= 0 and encoding(name).count_up_to(text, limit) is not None
-
-
-def _tokenizer(name: str) -> Any:
-    """Load the lighter of two packages of the same vocabularies; it has no wheels for Python 3.14 yet."""
-    try:
-        import rs_bpe.bpe as package
-    except ImportError:
-        from bpe_openai._bindings import tokenizer_for_encoding
-
-        return tokenizer_for_encoding(name)
-    return getattr(cast("Any", package).openai, name)()

@@ -39,9 +39,7 @@ class TripleGraph:
 
     @classmethod
     def of(cls, index: Index) -> TripleGraph:
-        """Return the triples of an index, or its relationships where it has none; made once for an open
-        index.
-        """
+        """Return the triples of an index, or its relationships where it has none; made once for an open index."""
         return index.derive(cls._made)
 
     @classmethod
@@ -92,9 +90,7 @@ class TripleGraph:
 
     @cached_property
     def _around(self) -> tuple[Ints, Ints]:
-        """For each name, where its edges are in the second array: triples, below zero (`~`) where it is the
-        tail.
-        """
+        """For each name, where its edges are in the second array: triples, below zero (`~`) where it is the tail."""
         n = len(self.heads)
         ends = np.concatenate((self.heads, self.tails))
         edges = np.concatenate((np.arange(n), ~np.arange(n)))
@@ -155,9 +151,7 @@ class Ways:
         return self._of_way.indices[starts[way] : starts[way + 1]]
 
     def follow(self, way: int) -> dict[int, float]:
-        """Return the ways that can be gone after a way, each with the share of the names arrived at that have
-        it.
-        """
+        """Return the ways that can be gone after a way, each with the share of the names arrived at that have it."""
         if way not in self._follow:
             arrived = self.names(way ^ 1)
             counts = np.asarray(self._of_name[arrived].sum(axis=0)).ravel()

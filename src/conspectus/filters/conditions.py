@@ -15,13 +15,14 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import translate
 from typing import Any
 
 from conspectus.errors import NotFound, UsageError
 from conspectus.readers import iso_date
-from conspectus.rows import Document
+from conspectus.rows import Document, snippet
 
 OWN_FIELDS = ("path", "folder", "title", "date")
 """The fields that every document has."""
@@ -107,7 +108,8 @@ def _value(document: Document, field: str) -> str:
         case "title":
             return document.title
         case "date":
-            return document.date or _date_of_name(document)
+            of_name = _DAY.search(_file(document).replace("\\", "/").rpartition("/")[2])
+            return document.date or (of_name[0] if of_name else "")
         case _:
             return document.metadata.get(field, "")
 
@@ -119,12 +121,6 @@ def _parts(path: str) -> list[str]:
 def _file(document: Document) -> str:
     """Return the path of a document's file: a record of it is `path#n`."""
     return re.sub(r"#\d+$", "", document.path)
-
-
-def _date_of_name(document: Document) -> str:
-    """Return the date in the name of a file, as `2021-09-09-minutes.txt`."""
-    match = _DAY.search(_file(document).replace("\\", "/").rpartition("/")[2])
-    return match[0] if match else ""
 
 
 def _folder(document: Document) -> list[str]:
@@ -198,10 +194,9 @@ def _compares(own: str, comparison: str, value: str) -> bool:
 
 
 def _number(text: str) -> float | None:
-    try:
+    with suppress(ValueError):
         return float(text)
-    except ValueError:
-        return None
+    return None
 
 
 # What there is instead
@@ -232,7 +227,6 @@ def _there_is(documents: Sequence[Document], condition: Condition, given: Condit
         return f"did you mean {folded[near[0]]}?"
     if condition.comparison == "=" and any(wanted in value for value in folded):
         return f"did you mean {given.field}~{given.value}, which takes a part of it?"
-    common = [value for value, _ in values.most_common(SHOWN)]
-    shown = [value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…" for value in common]
+    shown = [snippet(value, LONGEST) for value, _ in values.most_common(SHOWN)]
     more = f", and {len(values) - SHOWN:,} more" if len(values) > SHOWN else ""
     return f"there are {', '.join(shown)}{more}"
