@@ -9,14 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conspectus.errors import UsageError
-from conspectus.filters import conditions
-from conspectus.filters.combine import Part
 from conspectus.index import Index
+from conspectus.lazy import lazy_module
 from conspectus.models.embedders import same_model
 from conspectus.storage.lazy import BoundedCache
 
 if TYPE_CHECKING:
+    from conspectus.filters import combine as combining
+    from conspectus.filters import conditions
+    from conspectus.filters import part as parting
     from conspectus.filters.combine import CombinedReports
+    from conspectus.filters.part import Part
+else:  # most questions are of one whole index
+    combining, conditions, parting = map(
+        lazy_module, ("conspectus.filters.combine", "conspectus.filters.conditions", "conspectus.filters.part")
+    )
 
 CACHED_VIEWS = 4
 """Views of an index that are cached while it is open: a user who compares asks a few in turn."""
@@ -87,8 +94,6 @@ def select_view(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> Vi
 
 
 def _view(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> View:
-    from conspectus.filters.combine import combine  # not at the top: most questions are of one whole index
-
     documents = [index.documents for index in indexes]
     masks = conditions.matching(documents, where) if where else [[True] * len(rows) for rows in documents]
     matching, total = sum(map(sum, masks)), sum(map(len, masks))
@@ -106,14 +111,14 @@ def _view(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> Vi
         new = [met and row.id not in seen for met, row in zip(mask, index.documents, strict=True)]
         seen.update(row.id for row in compress(index.documents, new))
         if any(new) or (not new and not where):  # a graph without text has no documents
-            parts.append(Part(index, new, f"{name}:" if len(indexes) > 1 else ""))
+            parts.append(parting.Part(index, new, f"{name}:" if len(indexes) > 1 else ""))
     if doubled := matching - len(seen):
         subject = "document in several indexes is" if doubled == 1 else "documents in several indexes are"
         remarks.append(f"{doubled:,} {subject} read once.")
     no_vectors = _no_vectors(parts)
     if no_vectors:
         remarks.append(no_vectors)
-    index = combine(parts, vectors=not no_vectors, condition=condition)
+    index = combining.combine(parts, vectors=not no_vectors, condition=condition)
     reports: Any = index.reports
     return View(index, tuple(remarks), no_vectors, tuple(index.settings for index in indexes), reports)
 
