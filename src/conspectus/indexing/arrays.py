@@ -16,8 +16,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,20 +47,28 @@ from conspectus.text.words import CJK, PAIRED, STOPWORDS, fold, name_key, terms,
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
-def inverted_indexes(
-    documents: Sequence[Document], chunks: Sequence[Chunk], lexicon: Lexicon, merged: Merged, names: Names
+def index_arrays(
+    documents: Sequence[Document],
+    chunks: Sequence[Chunk],
+    lexicon: Lexicon,
+    merged: Merged,
+    names: Names,
+    without: Collection[str] = (),
 ) -> tuple[tuple[str, ...], Arrays]:
-    """Return the vocabulary of the corpus, and the arrays over it."""
+    """Return the vocabulary of a corpus, and all arrays over it; names whose keys are in `without` are left out."""
     number = {term: i for i, term in enumerate(lexicon.terms)}
     by_chunk = chunk_terms(documents, chunks, number)
-    sentences = len(lexicon.texts)
-    owners = np.repeat(np.arange(sentences), np.diff(lexicon.term_starts))
-    by_sentence = postings(lexicon.term_ids, owners, size=len(number), texts=sentences)
+    table, starts, ids = lexicon.sentences, lexicon.term_starts, lexicon.term_ids
+    by_sentence = postings(
+        ids, np.repeat(np.arange(len(table)), np.diff(starts)), size=len(number), texts=len(table)
+    )
     in_chunks = postings(*by_chunk, size=len(number), texts=len(chunks))
     return tuple(number), {
         **_sentences(documents, lexicon, merged, names),
         **by_sentence.arrays("sentence_terms"),
         **in_chunks.arrays("chunk_terms"),
+        **walk_terms(documents, table, starts, ids, number),
+        **sentence_entity_graph(documents, chunks, table, lexicon.texts, lexicon.vocabulary, without),
     }
 
 
@@ -175,17 +183,20 @@ def sentence_entity_graph(
     """
     first, last = passage_ranges(documents, chunks, table)
     vocabulary = vocabulary or read_vocabulary(texts, [documents[i].language for i in table.document.tolist()])
-    usage = CasingStats.of(vocabulary)
-    names = NameNumbers(usage)
-    leads = find_topics(documents, chunks, (first, last), texts, vocabulary, names)
+    names = NameNumbers(vocabulary)
+    topics = find_topics(documents, chunks, (first, last), texts, vocabulary, names)
     mentions = _mentions(texts, vocabulary, names)
     shape = (len(chunks), len(names.keys))
-    about, around = leads.matrix(shape), leads.with_inside(names).matrix(shape)
+    about = _topic_matrix(topics, shape)
+    around = _topic_matrix((*topics, *_topics_inside(topics, names)), shape)
     holding = _holding(first, last, len(texts))
     frequency = np.maximum(((holding @ mentions + about) > 0).sum(axis=0), 1).astype(np.int32)
-    outward = mentions.maximum(_ones((holding.T @ about).tocsr()))
-    inward = mentions.maximum(_largest(holding, around))
-    aliases = aliases_of(names, leads)
+    titles = (holding.T @ about).tocsr()
+    titles.data[:] = 1
+    outward = mentions.maximum(titles)
+    largest = float(around.max()) if around.nnz else 0.0  # of several passages the most
+    inward = mentions.maximum((holding.T @ around).minimum(largest).tocsr())
+    aliases = aliases_of(names, topics)
     if aliases.nnz:
         outward = outward.maximum(ALIAS * (outward @ aliases).minimum(1.0))
         inward = inward.maximum(ALIAS * (inward @ aliases).minimum(TITLE))
@@ -244,8 +255,8 @@ def _mentions(texts: Sequence[str], vocabulary: Vocabulary, names: NameNumbers) 
     """Return sentences by names, 1 where one mentions the other."""
     opening = vocabulary.proper[vocabulary.token_word]
     pairs = [(text, names.number(key)) for text, key in find_mentions(texts, vocabulary, opening)]
-    rows, known = find_known(vocabulary, names.known)
-    number = np.array([names.keys[key] for key in names.known], np.int64)
+    rows, known = find_known(vocabulary, names.sought)
+    number = np.array([names.keys[key] for key in names.sought], np.int64)
     met = np.array(pairs, np.int64).reshape(-1, 2)
     size = max(len(names.keys), 1)
     every = np.concatenate((met[:, 0] * size + met[:, 1], rows.astype(np.int64) * size + number[known]))
@@ -263,16 +274,6 @@ def _holding(first: Ints, last: Ints, sentences: int) -> Matrix:
     starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
     inside = np.arange(int(starts[-1])) + np.repeat(first - starts[:-1], sizes)
     return sparse.csr_array((np.ones(len(inside), np.float32), inside, starts), shape=(len(first), sentences))
-
-
-def _largest(holding: Matrix, leads: Matrix) -> Matrix:
-    """Return sentences by names: what each sentence's passage is about, of several passages the most."""
-    return (holding.T @ leads).minimum(float(leads.max()) if leads.nnz else 0.0).tocsr()
-
-
-def _ones(matrix: Matrix) -> Matrix:
-    matrix.data[:] = 1
-    return matrix
 
 
 def _stored(name: str, columns: str, matrix: Matrix) -> Arrays:
@@ -294,46 +295,33 @@ MOST_ALIASES = 2
 """Names that an untitled subject may be a form of; where there are more, it is taken for none."""
 
 
-@dataclass(frozen=True)
-class CasingStats:
-    """How the corpus writes each word, by its key: how often in lower case, and whether as a name."""
-
-    lower: dict[str, int]
-    proper: dict[str, bool]
-
-    @classmethod
-    def of(cls, vocabulary: Vocabulary) -> CasingStats:
-        keys = [name_key(word) for word in vocabulary.words]
-        return cls(
-            dict(zip(keys, vocabulary.lower.tolist(), strict=True)),
-            dict(zip(keys, vocabulary.proper.tolist(), strict=True)),
-        )
-
-
-@dataclass(frozen=True)
 class NameNumbers:
     """Numbers names in the order in which they are met."""
 
-    usage: CasingStats
-    keys: dict[str, int] = field(default_factory=dict[str, int])
-    known: list[str] = field(default_factory=list[str])
-    """Names that are looked for however they are written: what passages are about."""
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        """Note how the corpus writes each word, by its key: how often in lower case, and whether as a name."""
+        keys = [name_key(word) for word in vocabulary.words]
+        self._lower: dict[str, int] = dict(zip(keys, vocabulary.lower.tolist(), strict=True))
+        self._proper: dict[str, bool] = dict(zip(keys, vocabulary.proper.tolist(), strict=True))
+        self.keys: dict[str, int] = {}
+        self.sought: list[str] = []
+        """Names that are looked for however they are written: what passages are about."""
 
     def number(self, key: str) -> int:
         return self.keys.setdefault(key, len(self.keys))
 
-    def know(self) -> None:
-        """Take the names met so far as known, but for short ones and words that the corpus writes small."""
-        lower = self.usage.lower
-        self.known.extend(k for k in self.keys if len(units(k)) > 1 or (len(k) > 3 and not lower.get(k)))
+    def seek(self) -> None:
+        """Look for the names met so far, but for short ones and words that the corpus writes small."""
+        lower = self._lower
+        self.sought.extend(k for k in self.keys if len(units(k)) > 1 or (len(k) > 3 and not lower.get(k)))
 
     def may_open(self, key: str) -> bool:
         """Tell whether a name is one where nothing but its capital says so, and that opens its sentence."""
-        return " " in key or self.usage.proper.get(key, True)
+        return " " in key or self._proper.get(key, True)
 
     def kinds(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
         kinds = np.array([OPENING * self.may_open(key) for key in self.keys], np.uint8)
-        kinds[[self.keys[key] for key in self.known]] |= KNOWN
+        kinds[[self.keys[key] for key in self.sought]] |= KNOWN
         return kinds
 
 
@@ -348,35 +336,28 @@ class PassageTopic:
     untitled: bool
 
 
-@dataclass(frozen=True)
-class PassageTopics:
-    rows: tuple[PassageTopic, ...]
+def _topic_matrix(topics: Iterable[PassageTopic], shape: tuple[int, int]) -> Matrix:
+    """Return passages by names; of several weights the largest holds."""
+    weights: dict[tuple[int, int], float] = {}
+    for topic in topics:
+        at = topic.passage, topic.name
+        weights[at] = max(weights.get(at, 0.0), topic.weight)
+    pairs = np.array(list(weights), np.int64).reshape(-1, 2)
+    values = np.array(list(weights.values()), np.float32)
+    return sparse.csr_array((values, (pairs[:, 0], pairs[:, 1])), shape=shape)
 
-    def matrix(self, shape: tuple[int, int]) -> Matrix:
-        """Return passages by names; of several weights the largest holds."""
-        weights: dict[tuple[int, int], float] = {}
-        for lead in self.rows:
-            place = lead.passage, lead.name
-            weights[place] = max(weights.get(place, 0.0), lead.weight)
-        places = np.array(list(weights), np.int64).reshape(-1, 2)
-        values = np.array(list(weights.values()), np.float32)
-        return sparse.csr_array((values, (places[:, 0], places[:, 1])), shape=shape)
 
-    def with_inside(self, names: NameNumbers) -> PassageTopics:
-        """Return the leads with the known names inside them, weaker the less of the words they are."""
-        found: list[PassageTopic] = []
-        for lead in (row for row in self.rows if row.main):
-            words = lead.key.split()
-            for start in range(len(words)):
-                for end in range(start + 1, min(len(words), start + INSIDE_WORDS) + 1):
-                    key = " ".join(words[start:end])
-                    alone = end - start == 1 and (len(key) < 3 or key in STOPWORDS or not names.may_open(key))
-                    if key in names.keys and end - start < len(words) and not alone:
-                        weight = INSIDE * (end - start) / len(words)
-                        found.append(
-                            PassageTopic(lead.passage, key, names.keys[key], weight, False, lead.untitled)
-                        )
-        return PassageTopics((*self.rows, *found))
+def _topics_inside(topics: Iterable[PassageTopic], names: NameNumbers) -> Iterator[PassageTopic]:
+    """Yield the names inside main topics, weaker the less of the words they are."""
+    for topic in (topic for topic in topics if topic.main):
+        words = topic.key.split()
+        for start in range(len(words)):
+            for end in range(start + 1, min(len(words), start + INSIDE_WORDS) + 1):
+                key = " ".join(words[start:end])
+                alone = end - start == 1 and (len(key) < 3 or key in STOPWORDS or not names.may_open(key))
+                if key in names.keys and end - start < len(words) and not alone:
+                    weight = INSIDE * (end - start) / len(words)
+                    yield PassageTopic(topic.passage, key, names.keys[key], weight, False, topic.untitled)
 
 
 def find_topics(
@@ -386,12 +367,14 @@ def find_topics(
     texts: Sequence[str],
     vocabulary: Vocabulary,
     names: NameNumbers,
-) -> PassageTopics:
+) -> list[PassageTopic]:
     """Return what each passage is about: the title of its document, and the subject of that document's
     opening."""
     title_of = {d.id: title_key(d.title) for d in documents}
     rows: list[PassageTopic] = []
-    runs = _first_runs(vocabulary)
+    runs: dict[int, list[str]] = {}
+    for text, keys in find_runs(vocabulary, vocabulary.proper[vocabulary.token_word]):
+        runs.setdefault(text, [keys[0]])
     opened: set[str] = set()
     for chunk, first, last in zip(chunks, passages[0].tolist(), passages[1].tolist(), strict=True):
         title = title_of[chunk.document_id]
@@ -400,22 +383,15 @@ def find_topics(
         if chunk.document_id in opened or first == last:
             continue
         opened.add(chunk.document_id)
-        found = lead_subjects(texts[int(first)]) or runs.get(first, [])
+        subjects = lead_subjects(texts[int(first)]) or runs.get(first, [])
         weight = SUBJECT if title else SUBJECT_UNTITLED
-        for place, key in enumerate(found):
-            rows.append(PassageTopic(chunk.number, key, names.number(key), weight, place == 0, not title))
-    names.know()
-    return PassageTopics(tuple(rows))
+        for i, key in enumerate(subjects):
+            rows.append(PassageTopic(chunk.number, key, names.number(key), weight, i == 0, not title))
+    names.seek()
+    return rows
 
 
-def _first_runs(vocabulary: Vocabulary) -> dict[int, list[str]]:
-    runs: dict[int, list[str]] = {}
-    for text, keys in find_runs(vocabulary, vocabulary.proper[vocabulary.token_word]):
-        runs.setdefault(text, [keys[0]])
-    return runs
-
-
-def aliases_of(names: NameNumbers, leads: PassageTopics) -> Matrix:
+def aliases_of(names: NameNumbers, topics: Sequence[PassageTopic]) -> Matrix:
     """Return names by names, 1 / n where a name is one of n that an untitled subject may be a form of, both
     ways.
 
@@ -423,10 +399,10 @@ def aliases_of(names: NameNumbers, leads: PassageTopics) -> Matrix:
     last word.
     """
     forms: dict[tuple[str, ...], set[int]] = defaultdict(set)
-    for lead in (row for row in leads.rows if row.main and row.untitled):
-        words = lead.key.split()
+    for topic in (topic for topic in topics if topic.main and topic.untitled):
+        words = topic.key.split()
         for form in _forms(words) if words[0].isalpha() else ():
-            forms[form].add(lead.name)
+            forms[form].add(topic.name)
     rows: list[tuple[int, int, float]] = []
     for key, name in names.keys.items() if forms else ():
         words = key.split()

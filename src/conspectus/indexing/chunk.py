@@ -40,36 +40,28 @@ def chunk_document(document: Document, settings: ChunkSettings, first_number: in
     the overlap, where there are such.
     """
     text = document.text
-    windows = [w for w in _windows(text, settings) if not text[w.start : w.end].isspace()]
+    windows = (window for window in _windows(text, settings) if not text[slice(*window[:2])].isspace())
     return [
         Chunk(
-            id=content_id(document.id, str(w.start), str(w.end)),
-            number=number,
-            document_id=document.id,
-            start=w.start,
-            end=w.end,
-            text=text[w.start : w.end],
-            n_tokens=w.n_tokens,
+            content_id(document.id, str(start), str(end)),
+            number,
+            document.id,
+            start,
+            end,
+            text[start:end],
+            n_tokens,
         )
-        for number, w in enumerate(windows, start=first_number)
+        for number, (start, end, n_tokens) in enumerate(windows, start=first_number)
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """Characters `start` to `end`."""
-
-    start: int
-    end: int
-    n_tokens: int
-
-
-def _windows(text: str, settings: ChunkSettings) -> Iterator[_Window]:
+def _windows(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int, int]]:
+    """Yield the first character of each window, the one after its last, and the number of its tokens."""
     vocabulary = encoding()
     tail = settings.overlap  # a last chunk of no more tokens than the overlap would add nothing
     if (whole := vocabulary.count_up_to(text, settings.tokens + tail)) is not None:
         if whole:
-            yield _Window(0, len(text), whole)
+            yield 0, len(text), whole
         return
     tape = _Tape(vocabulary, vocabulary.encode(text))
     sentences = [m.end() for m in _SENTENCE_END.finditer(text)] if settings.mode == "sentence" else []
@@ -81,7 +73,7 @@ def _windows(text: str, settings: ChunkSettings) -> Iterator[_Window]:
         elif sentences:
             last = _last_sentence_end(tape, first, last, start, sentences, settings)
         end = start + tape.characters(first, last)
-        yield _Window(start, end, last - first)
+        yield start, end, last - first
         if last == tape.length:
             return
         following = tape.edge(last - settings.overlap)

@@ -70,7 +70,7 @@ def with_vectors(
     for array, contents in texts.items():
         kind = np.float32 if array == CHUNKS and not linked else np.float16
         arrays[array] = _vectors(contents, embedder, kind, reusable.get(array), tick, passage)
-    unread = round(embedder.unread(_sample(texts[SENTENCES])), 3)
+    unread = round(embedder.unread([texts[SENTENCES][i] for i in _sample_of(texts[SENTENCES])]), 3)
     made: dict[str, Any] = {
         "embedder": name, "model": embedder.name, "dimension": embedder.dimension, "unread": unread
     }  # fmt: skip
@@ -120,8 +120,9 @@ def _sentences(documents: Sequence[Document], titles: list[str], spans: Array) -
         yield _titled(titles[document], ": ", " ".join(text[start:end].split()))
 
 
-def _sample(texts: list[str]) -> list[str]:
-    return [texts[i] for i in np.linspace(0, len(texts) - 1, min(SAMPLE, len(texts))).astype(int).tolist()]
+def _sample_of(rows: Sequence[object] | Array) -> list[int]:
+    """Return the numbers of rows at equal distances."""
+    return np.linspace(0, len(rows) - 1, min(SAMPLE, len(rows))).astype(int).tolist()
 
 
 def _titled(title: str, joint: str, text: str) -> str:
@@ -177,7 +178,7 @@ def _link(arrays: dict[str, Array], before: Index | None) -> dict[str, Any]:
         arrays[GRAPH] = before.arrays[GRAPH]
         return {key: before.settings["vectors"][key] for key in ("breadth", "recall")}
     every = arrays[SENTENCES] if len(arrays[SENTENCES]) else arrays[CHUNKS]
-    sample = every[np.linspace(0, len(every) - 1, min(SAMPLE, len(every))).astype(int)].astype(np.float32)
+    sample = every[_sample_of(every)].astype(np.float32)
     graph = NeighbourGraph.of(arrays[CHUNKS], sample)
     arrays[GRAPH] = graph.content
     return {"breadth": graph.breadth, "recall": round(graph.recall, 4)}

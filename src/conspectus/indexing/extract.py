@@ -64,11 +64,15 @@ async def extract(
             async for graph in _rounds(chunk, model, settings, language):
                 graphs.append(graph)
             if settings.claims and model.generative:
-                claims = await _claims(chunk, graphs, model, language)
+                names = tuple(dict.fromkeys(entity.name for graph in graphs for entity in graph.entities))
+                claims = await model.perform(ExtractClaims(chunk, names, language=language)) if names else ()
         except Unusable:
             raise
         except ModelError as error:
-            failures = (_failure(chunk, error),)
+            where = f"characters {chunk.start} to {chunk.end}"
+            if chunk.id not in str(error):  # the errors of a model name it already
+                where = f"chunk {chunk.id} ({where})"
+            failures = (Failure("extract", f"{where}: {error}", chunk.document_id),)
         tick()
         return _joined(graphs), claims, failures
 
@@ -118,13 +122,6 @@ async def _open_triples(chunk: Chunk, model: Model, language: str) -> Extraction
     )
 
 
-async def _claims(
-    chunk: Chunk, graphs: Sequence[Extraction], model: Model, language: str
-) -> tuple[FoundClaim, ...]:
-    names = tuple(dict.fromkeys(entity.name for graph in graphs for entity in graph.entities))
-    return await model.perform(ExtractClaims(chunk, names, language=language)) if names else ()
-
-
 def _joined(graphs: Sequence[Extraction]) -> Extraction:
     if len(graphs) == 1:
         return graphs[0]
@@ -133,10 +130,3 @@ def _joined(graphs: Sequence[Extraction]) -> Extraction:
         tuple(pair for graph in graphs for pair in graph.relationships),
         tuple(triple for graph in graphs for triple in graph.triples),
     )
-
-
-def _failure(chunk: Chunk, error: ModelError) -> Failure:
-    where = f"characters {chunk.start} to {chunk.end}"
-    if chunk.id not in str(error):  # the errors of a model name it already
-        where = f"chunk {chunk.id} ({where})"
-    return Failure("extract", f"{where}: {error}", chunk.document_id)

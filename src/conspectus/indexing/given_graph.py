@@ -18,7 +18,7 @@ import numpy as np
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
-from conspectus.indexing.arrays import inverted_indexes, sentence_entity_graph, walk_terms
+from conspectus.indexing.arrays import index_arrays
 from conspectus.indexing.communities import find_communities
 from conspectus.indexing.merge import Element, Merged, triples_of
 from conspectus.indexing.resolve import Names as ResolvedNames
@@ -56,7 +56,7 @@ def index_of(graph: GivenGraph, settings: CommunitySettings | None = None) -> In
     rows = graph_rows(graph)
     communities = find_communities(rows["entities"], rows["relationships"], settings or CommunitySettings())
     names = ResolvedNames({}, {}, {}, {}, [])  # every method expects words and arrays to be there
-    words, arrays = inverted_indexes([], [], read_lexicon([], ()), Merged([], [], [], []), names)
+    words, arrays = index_arrays([], [], read_lexicon([], ()), Merged([], [], [], []), names)
     return Index(**rows, communities=communities, failures=graph.failures, words=words, arrays=arrays)
 
 
@@ -190,13 +190,9 @@ def with_sentences(index: Index) -> Index:
     lexicon = read_lexicon(index.documents)
     elements = [Element((name_key(e.name) or e.name,)) for e in index.entities]
     merged = Merged(list(index.entities), list(index.relationships), elements, [])
-    words, arrays = inverted_indexes(
-        index.documents, index.chunks, lexicon, merged, ResolvedNames({}, {}, {}, {}, [])
-    )
+    resolved = ResolvedNames({}, {}, {}, {}, [])
+    words, arrays = index_arrays(index.documents, index.chunks, lexicon, merged, resolved)
     table = lexicon.sentences
-    number = {word: i for i, word in enumerate(words)}
-    arrays |= walk_terms(index.documents, table, lexicon.term_starts, lexicon.term_ids, number)
-    arrays |= sentence_entity_graph(index.documents, index.chunks, table, lexicon.texts, lexicon.vocabulary)
     names = Names(index.entities, lexicon.texts)
     mentioned = [names.find(text) for text in lexicon.texts]
     starts = np.cumsum([0, *map(len, mentioned)]).astype(np.int32)
@@ -252,10 +248,6 @@ def _with_spans(
     return entities, relationships
 
 
-def _contains(outer: Span, inner: Span) -> bool:
-    return outer.document_id == inner.document_id and outer.start <= inner.start and inner.end <= outer.end
-
-
 Key = tuple[str, ...]
 """The words of a name, normalised."""
 
@@ -296,7 +288,7 @@ class Names:
 
     def find(self, sentence: str) -> list[int]:
         """Return the numbers of the entities that a sentence mentions, each once, in text order."""
-        words = _words(sentence)
+        words = units(name_key.__wrapped__(sentence))  # not cached: hardly any sentence occurs twice
         numbers: dict[int, None] = {}
         at = 0
         while at < len(words):
@@ -310,8 +302,8 @@ class Names:
         return list(numbers)
 
 
-def _words(sentence: str) -> Sequence[str]:
-    return units(name_key.__wrapped__(sentence))  # not cached: hardly any sentence occurs twice
+def _contains(outer: Span, inner: Span) -> bool:
+    return outer.document_id == inner.document_id and outer.start <= inner.start and inner.end <= outer.end
 
 
 def _same(words: Key, key: Key) -> bool:

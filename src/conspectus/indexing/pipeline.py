@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -16,13 +15,7 @@ from conspectus.algorithms.ranking import postings
 from conspectus.community_context import CommunityContextBuilder
 from conspectus.corrections import Correction
 from conspectus.index import Index
-from conspectus.indexing.arrays import (
-    Arrays,
-    chunk_terms,
-    inverted_indexes,
-    sentence_entity_graph,
-    walk_terms,
-)
+from conspectus.indexing.arrays import Arrays, chunk_terms, index_arrays, sentence_entity_graph, walk_terms
 from conspectus.indexing.chunk import chunk as cut
 from conspectus.indexing.communities import find_communities
 from conspectus.indexing.corrections import CorrectionResult, apply_corrections, correct_triples
@@ -36,7 +29,7 @@ from conspectus.settings import Settings
 from conspectus.storage.lazy import paused_garbage_collection
 from conspectus.text.language import in_languages, languages_in
 from conspectus.text.lexicon import Lexicon, read_lexicon
-from conspectus.text.sentence_table import SentenceTable, find_sentences
+from conspectus.text.sentence_table import find_sentences
 from conspectus.text.vocabulary import read_vocabulary, sentence_terms
 
 T = TypeVar("T")
@@ -109,13 +102,14 @@ async def build_index(
         language, *_ = languages = languages_in(documents, settings.language)
         show.stage("lexicon", 0)
         aside = not callable(model)
-        reading = _beside(lambda: _lexicon(documents, settings), aside)
+        reading = _beside(lambda: read_lexicon(documents, settings.extract.entity_types), aside)
         performer = model(documents, await reading) if callable(model) else model
         tick = show.stage("extract", len(chunks))
         extracted = await extract(chunks, performer, settings.extract, language, tick)
         extracted.check(performer.name)
         lexicon = await reading
-        failures = _with_paths(extracted.failures, documents)
+        paths = {document.id: document.path or document.title for document in documents}
+        failures = [replace(failure, document=paths[failure.document]) for failure in extracted.failures]
         made = build_graph(
             replace(build, documents=documents), chunks, extracted, language, lambda name: show.stage(name, 0)
         )
@@ -143,12 +137,6 @@ async def build_index(
         arrays=arrays,
         settings={**settings.model_dump(mode="json", by_alias=True), "language": ",".join(languages)},
     )
-
-
-def _with_paths(failures: Sequence[Failure], documents: Sequence[Document]) -> list[Failure]:
-    """Return failures that name their document by its path in place of its id."""
-    paths = {document.id: document.path or document.title for document in documents}
-    return [replace(failure, document=paths[failure.document]) for failure in failures]
 
 
 @dataclass(frozen=True)
@@ -199,41 +187,29 @@ def _beside(work: Callable[[], T], aside: bool) -> Awaitable[T]:
 
     async def later() -> T:
         await asyncio.sleep(HEAD_START)
-        with _often_switching():
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_SECONDS)
+        try:
             return await asyncio.to_thread(work)
+        finally:
+            sys.setswitchinterval(interval)
 
     async def now() -> T:
         return work()
 
     task = asyncio.ensure_future(later() if aside else now())
-    task.add_done_callback(_retrieved)
+    # the error of a task that an interrupt or another error keeps from being awaited is not asyncio's to report
+    task.add_done_callback(lambda task: task.cancelled() or task.exception())
     return task
-
-
-def _retrieved(task: asyncio.Future[Any]) -> None:
-    """Take note of the error of a task that an interrupt or another error kept from being awaited."""
-    if not task.cancelled():
-        task.exception()
-
-
-def _lexicon(documents: Sequence[Document], settings: Settings) -> Lexicon:
-    return read_lexicon(documents, settings.extract.entity_types)
 
 
 def _arrays(
     documents: Sequence[Document], chunks: Sequence[Chunk], lexicon: Lexicon, made: GraphBuild, settings: Settings
 ) -> tuple[tuple[str, ...], Arrays]:
-    """Return the vocabulary, and all arrays that queries look words and names up in."""
-    if made.corrected.documents:  # what is read in the other documents does not depend on it
-        lexicon = _lexicon(documents, settings)
-    words, arrays = inverted_indexes(documents, chunks, lexicon, made.merged, made.corrected.names)
-    number = {word: i for i, word in enumerate(words)}
-    arrays |= walk_terms(documents, lexicon.sentences, lexicon.term_starts, lexicon.term_ids, number)
-    deleted = made.corrected.deleted
-    arrays |= sentence_entity_graph(
-        documents, chunks, lexicon.sentences, lexicon.texts, lexicon.vocabulary, deleted
-    )
-    return words, arrays
+    corrected = made.corrected
+    if corrected.documents:  # what is read in the other documents does not depend on added facts
+        lexicon = read_lexicon(documents, settings.extract.entity_types)
+    return index_arrays(documents, chunks, lexicon, made.merged, corrected.names, corrected.deleted)
 
 
 async def _describe_and_report(
@@ -261,17 +237,6 @@ async def _describe_and_report(
     return reports.result()
 
 
-@contextmanager
-def _often_switching() -> Generator[None]:
-    """Let a thread that works give way sooner, so that replies are not kept waiting by it."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_SECONDS)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
-
-
 def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
     """Return an index of passages: each document is one chunk, and there is only what ranking needs.
 
@@ -279,7 +244,11 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
     57 s.
     """
     documents = in_languages(documents, settings.language)
-    chunks = [_whole_chunk(document) for document in documents]
+    ends = [len(document.text) for document in documents]
+    chunks = [
+        Chunk(content_id(d.id, "0", str(end)), d.number, d.id, 0, end, d.text, tokens.count(d.text))
+        for d, end in zip(documents, ends, strict=True)
+    ]
     table, texts = find_sentences(documents)
     languages = [documents[i].language for i in table.document.tolist()]
     vocabulary = read_vocabulary(texts, languages)
@@ -288,7 +257,13 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
     by_chunk = chunk_terms(documents, chunks, number)
     owners = np.repeat(np.arange(len(texts)), np.diff(starts))
     arrays = {
-        **_sentence_arrays(table),
+        "sentences.document": table.document,
+        "sentences.start": table.start,
+        "sentences.end": table.end,
+        "sentences.speaker": np.full(len(table), -1, np.int32),
+        "sentences.templated": np.zeros(len(table), np.int32),
+        "sentences.mention_starts": np.zeros(len(table) + 1, np.int32),
+        "sentences.mentions": np.zeros(0, np.int32),
         **postings(ids, owners, size=len(number), texts=len(texts)).arrays("sentence_terms"),
         **postings(*by_chunk, size=len(number), texts=len(chunks)).arrays("chunk_terms"),
         **walk_terms(documents, table, starts, ids, number),
@@ -299,21 +274,3 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
         "language": ",".join(languages_in(documents, settings.language)),
     }
     return Index(documents=documents, chunks=chunks, words=tuple(number), arrays=arrays, settings=recorded)
-
-
-def _whole_chunk(document: Document) -> Chunk:
-    end = len(document.text)
-    id_ = content_id(document.id, "0", str(end))
-    return Chunk(id_, document.number, document.id, 0, end, document.text, tokens.count(document.text))
-
-
-def _sentence_arrays(table: SentenceTable) -> dict[str, np.ndarray[Any, Any]]:
-    return {
-        "sentences.document": table.document,
-        "sentences.start": table.start,
-        "sentences.end": table.end,
-        "sentences.speaker": np.full(len(table), -1, np.int32),
-        "sentences.templated": np.zeros(len(table), np.int32),
-        "sentences.mention_starts": np.zeros(len(table) + 1, np.int32),
-        "sentences.mentions": np.zeros(0, np.int32),
-    }

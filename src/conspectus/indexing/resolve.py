@@ -35,14 +35,6 @@ class _Name:
     def person(self) -> bool:
         return bool(self.types) and min(self.types, key=lambda t: (-self.types[t], t)).lower() == "person"
 
-    @property
-    def undecided(self) -> bool:
-        """Whether it has the capital of a name, and nothing ever told of what kind it is.
-
-        Where most of its instances decided, an edited sentence could turn a name that half of the graph hangs on.
-        """
-        return all(kind.lower() == "concept" for kind in self.types) and _display(self).istitle()
-
 
 @dataclass
 class Names:
@@ -122,21 +114,22 @@ def _join(result: Names, key: str, into: str, rule: str, evidence: str) -> None:
 
 def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Names) -> None:
     """Join an acronym with the one name that has its initials, where the text gives one in brackets."""
-    short = {key for key, name in names.items() if _is_acronym(_display(name))}
+    displayed = {key: _display(name) for key, name in names.items()}
+    short = {
+        key
+        for key, name in displayed.items()
+        if 1 < len(name) <= 8 and name[0].isupper() and all(c.isupper() or c in "&." for c in name)
+    }
     by_initials: dict[str, set[str]] = defaultdict(set)
-    for key in names:
-        for initials in _initials(_display(names[key])):
+    for key, name in displayed.items():
+        for initials in _initials(name):
             by_initials[initials].add(key)
     for key in sorted(short):
-        letters = _display(names[key]).replace(".", "").replace("&", "").lower()
+        letters = displayed[key].replace(".", "").replace("&", "").lower()
         stated = sorted(c for c in by_initials[letters] if c != key and names[c].documents & names[key].documents)
         stated = [c for c in stated if _in_brackets(names[c], names[key], chunks)]
         if len(stated) == 1:
             _join(result, key, stated[0], "acronym", "the text gives one in brackets after the other")
-
-
-def _is_acronym(name: str) -> bool:
-    return 1 < len(name) <= 8 and name[0].isupper() and all(c.isupper() or c in "&." for c in name)
 
 
 def _initials(name: str) -> Iterator[str]:
@@ -202,20 +195,31 @@ def _join_short_names(names: dict[str, _Name], result: Names) -> None:
         word = _without(key.split())
         if len(word) != 1 or not full.get(word[0]):
             continue
-        if not (names[key].person or len(word) < len(key.split()) or names[key].undecided):
+        # it has the capital of a name, and nothing ever told of what kind it is: if most of its instances decided, an
+        # edited sentence could turn a name that half of the graph hangs on
+        untyped = all(kind.lower() == "concept" for kind in names[key].types)
+        undecided = untyped and _display(names[key]).istitle()
+        if not (names[key].person or len(word) < len(key.split()) or undecided):
             continue
         if len(last[word[0]]) == 1 and names[key].person:
             _join(result, key, last[word[0]][0], "last name", "the only person of that last name anywhere")
             continue
-        joined: Counter[str] = Counter()
-        for source in sorted(names[key].sources):
-            meant = [other for other in full[word[0]] if source in names[other].sources]
-            if len(meant) == 1 and (key, source) not in result.within:
-                result.within[key, source] = meant[0]
-                joined[meant[0]] += 1
-        for other, count in sorted(joined.items()):
-            evidence = f"the only person of that name in {count} source{'s' if count > 1 else ''}"
-            result.joins.append(AliasDecision(result.display[key], result.display[other], "short name", evidence))
+        _join_within_sources(names, result, key, full[word[0]], ("short name", "the only person of that name"))
+
+
+def _join_within_sources(
+    names: dict[str, _Name], result: Names, key: str, candidates: Sequence[str], why: tuple[str, str]
+) -> None:
+    """Join a name with the one candidate in each source, by a rule and its evidence."""
+    joined: Counter[str] = Counter()
+    for source in sorted(names[key].sources):
+        meant = [other for other in candidates if source in names[other].sources]
+        if len(meant) == 1:
+            result.within[key, source] = meant[0]
+            joined[meant[0]] += 1
+    for other, count in sorted(joined.items()):
+        evidence = f"{why[1]} in {count} source{'s' if count > 1 else ''}"
+        result.joins.append(AliasDecision(result.display[key], result.display[other], why[0], evidence))
 
 
 def _join_short_forms(names: dict[str, _Name], result: Names) -> None:
@@ -229,15 +233,7 @@ def _join_short_forms(names: dict[str, _Name], result: Names) -> None:
     for key in sorted(names):
         if names[key].person or key not in by_tail or key in result.everywhere:
             continue
-        joined: Counter[str] = Counter()
-        for source in sorted(names[key].sources):
-            meant = [other for other in by_tail[key] if source in names[other].sources]
-            if len(meant) == 1:
-                result.within[key, source] = meant[0]
-                joined[meant[0]] += 1
-        for other, count in sorted(joined.items()):
-            evidence = f"the only name that ends so in {count} source{'s' if count > 1 else ''}"
-            result.joins.append(AliasDecision(result.display[key], result.display[other], "short form", evidence))
+        _join_within_sources(names, result, key, by_tail[key], ("short form", "the only name that ends so"))
 
 
 LONGEST = 14

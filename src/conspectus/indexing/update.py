@@ -52,7 +52,8 @@ def changes_of(before: Sequence[Document], now: Sequence[Document]) -> Changes:
     facts are stated with it (its date, its pages).
     """
     old, new = list(before), list(now)
-    unchanged = len(_paired(old, new, _stated)) + len(_paired(old, new, _stated_in_file))
+    unchanged = len(_paired(old, new, _stated))
+    unchanged += len(_paired(old, new, lambda d: _stated(replace(d, path=_RECORD.sub("", d.path)))))
     restated = _paired(old, new, lambda d: (d.path, d.text))
     renamed = _paired(old, new, lambda d: d.text)
     rewritten = _paired(old, new, lambda d: d.path)
@@ -68,10 +69,6 @@ def changes_of(before: Sequence[Document], now: Sequence[Document]) -> Changes:
 
 def _stated(d: Document) -> Hashable:
     return d.path, d.text, d.title, d.date, tuple(sorted(d.metadata.items())), d.places
-
-
-def _stated_in_file(d: Document) -> Hashable:
-    return _stated(replace(d, path=_RECORD.sub("", d.path)))
 
 
 def _paired(
@@ -170,16 +167,13 @@ def origin_of(settings: Settings, corrections: Sequence[Correction] = ()) -> dic
     made = {"conspectus": __version__}
     if corrections:
         made["corrections"] = marks(corrections)
-    return made if settings.model == "extractive" else made | {"prompts": _prompts(settings)}
-
-
-def _prompts(settings: Settings) -> str:
-    """Return a hash of our prompts and of those that the user put in place of them."""
-    folders = [llm.OURS, *([Path(settings.llm.prompts)] if settings.llm.prompts else [])]
-    digest = sha256()
-    for file in (file for folder in folders for file in sorted(folder.rglob("*.md"))):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
+    if settings.model == "extractive":
+        return made
+    digest = sha256()  # of our prompts and of those that the user put in place of them
+    for folder in (llm.OURS, *([Path(settings.llm.prompts)] if settings.llm.prompts else ())):
+        for file in sorted(folder.rglob("*.md")):
+            digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return made | {"prompts": digest.hexdigest()[:16]}
 
 
 def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: Settings) -> Iterator[str]:
