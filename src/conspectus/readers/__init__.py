@@ -64,25 +64,15 @@ class Options:
 
         Raises UsageError: the file of passwords cannot be read.
         """
-        limit = int(settings.max_megabytes * MEGABYTE)
-        return cls(
-            settings.text_field,
-            settings.title_field,
-            limit,
-            SECONDS_PER_FILE,
-            _passwords(settings.password_file),
-        )
-
-
-def _passwords(file: str) -> tuple[str, ...]:
-    if not file:
-        return ()
-    try:
-        lines = Path(file).read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"the file of passwords {file} cannot be read: {reason}") from None
-    return tuple(line for line in lines if line)
+        passwords: list[str] = []
+        if file := settings.password_file:
+            try:
+                passwords = Path(file).read_text("utf-8-sig").splitlines()
+            except (OSError, UnicodeDecodeError) as error:
+                reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+                raise UsageError(f"the file of passwords {file} cannot be read: {reason}") from None
+        limit, given = int(settings.max_megabytes * MEGABYTE), tuple(filter(None, passwords))
+        return cls(settings.text_field, settings.title_field, limit, SECONDS_PER_FILE, given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,26 +102,18 @@ def decode(data: bytes, stated: str = "") -> Decoded:
     Raises DocumentError: the bytes are not text, or in no encoding that could be told.
     """
     marked = next((name for bom, name in _BOMS if data.startswith(bom)), "")
-    if marked in ("", "utf-8-sig") and _is_binary(data):
+    control = len(data) - len(data.translate(None, _CONTROL))
+    if marked in ("", "utf-8-sig") and control * (_STRAY if b"\0" in data else 10) > len(data):
         raise DocumentError(BINARY)
     decoded = _with_bom(data, marked) if marked else _without_bom(data, stated)
     if "\0" in decoded.text:
         if decoded.encoding in ("utf-16", "utf-32"):
             raise DocumentError(BINARY)
-        decoded = _without_nul(decoded, data)
+        at = data.find(b"\0")
+        first = min(at, decoded.first) if decoded.invalid else at
+        invalid = decoded.invalid + data.count(b"\0")
+        decoded = decoded._replace(text=decoded.text.replace("\0", REPLACEMENT), invalid=invalid, first=first)
     return decoded._replace(text=newlines(decoded.text))
-
-
-def _is_binary(data: bytes) -> bool:
-    control = len(data) - len(data.translate(None, _CONTROL))
-    return control * (_STRAY if b"\0" in data else 10) > len(data)
-
-
-def _without_nul(decoded: Decoded, data: bytes) -> Decoded:
-    at = data.find(b"\0")
-    first = min(at, decoded.first) if decoded.invalid else at
-    text = decoded.text.replace("\0", REPLACEMENT)
-    return decoded._replace(text=text, invalid=decoded.invalid + data.count(b"\0"), first=first)
 
 
 def _with_bom(data: bytes, encoding: str) -> Decoded:

@@ -27,7 +27,9 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     archive = Archive(path, data, options)
     root = next((attribute(e, "full-path") for e in elements(archive.tree(_CONTAINER), "rootfile")), "")
     package = archive.tree(root)
-    protected = _protected(archive)
+    encryption = archive.optional("META-INF/encryption.xml")
+    encrypted = elements(encryption, "CipherReference") if encryption is not None else ()
+    protected = {attribute(reference, "URI") for reference in encrypted}
     prose = Prose(path, options)
     for number, part in enumerate(_chapters(package, root), start=1):
         if part in protected:
@@ -36,12 +38,9 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
             )
         prose.set_location(f"chapter {number}")
         add_main_text(parse_html(_CLOSED.sub(r"<\1\2></\1>", decode(archive.read(part)).text)), prose)
-    about = {"author": ", ".join(_all(package, "creator")), "publisher": first_text(package, "publisher")}
+    authors = ("".join(creator.itertext()).strip() for creator in elements(package, "creator"))
+    about = {"author": ", ".join(filter(None, authors)), "publisher": first_text(package, "publisher")}
     yield prose.document(first_text(package, "title"), iso_date(first_text(package, "date")), about)
-
-
-def _all(package: Element, name: str) -> list[str]:
-    return [text for e in elements(package, name) if (text := "".join(e.itertext()).strip())]
 
 
 def _chapters(package: Element, root: str) -> Iterator[str]:
@@ -55,8 +54,3 @@ def _chapters(package: Element, root: str) -> Iterator[str]:
             and "nav" not in item.get("properties", "").split()
         ):
             yield resolve_path(root, item.get("href", ""))
-
-
-def _protected(archive: Archive) -> set[str]:
-    encryption = archive.optional("META-INF/encryption.xml")
-    return set() if encryption is None else {attribute(e, "URI") for e in elements(encryption, "CipherReference")}

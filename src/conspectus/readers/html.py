@@ -57,7 +57,9 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
     metas = _metas(page)
     head = page.css_first("title")
     title = metas.get("og:title") or (head.text() if head else "")
-    date = next((d for name in _DATES if name in metas and (d := iso_date(metas[name]))), None) or _time(page)
+    date = next((d for name in _DATES if name in metas and (d := iso_date(metas[name]))), None)
+    if date is None and (node := page.css_first("time[datetime]")):
+        date = iso_date(node.attributes.get("datetime") or "")
     author = metas.get("author") or metas.get("article:author") or metas.get("dc.creator") or ""
     root = page.root.attributes if page.root else {}
     prose = Prose(path, options)
@@ -90,7 +92,11 @@ def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     if body is None:
         return
     whole = body.html or ""
-    root = _main(body)
+    total = len(body.text(strip=True))
+    articles = body.css("article")
+    candidates = [*body.css("main, [role=main]"), *(articles if len(articles) == 1 else ())]
+    # the element that says that it holds the main text, unless the text is elsewhere
+    root = next((node for node in candidates if len(node.text(strip=True)) * 5 > total), body)
     _drop(root.css(_NAVIGATION))
     _drop(node for node in root.css("[class], [id]") if _is_navigation(node, root))
     _drop(node for node in root.css("header") if node.css_first("h1") is None)
@@ -107,19 +113,6 @@ def _metas(page: LexborHTMLParser) -> dict[str, str]:
         name = own.get("property") or own.get("name") or own.get("itemprop") or ""
         metas.setdefault(name.lower(), line(own.get("content") or ""))
     return metas
-
-
-def _time(page: LexborHTMLParser) -> str | None:
-    node = page.css_first("time[datetime]")
-    return iso_date(node.attributes.get("datetime") or "") if node else None
-
-
-def _main(body: LexborNode) -> LexborNode:
-    """Return the element that holds the main text: the one that says so, unless the text is elsewhere."""
-    total = len(body.text(strip=True))
-    articles = body.css("article")
-    candidates = [*body.css("main, [role=main]"), *(articles if len(articles) == 1 else ())]
-    return next((node for node in candidates if len(node.text(strip=True)) * 5 > total), body)
 
 
 def _is_navigation(node: LexborNode, root: LexborNode) -> bool:

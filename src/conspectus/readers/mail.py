@@ -102,21 +102,15 @@ def _outlook_message(path: str, file: Any, options: Options) -> ParsedDocument:
     }
     headers = {name: properties.get(name) or str(sent.get(name, "")) for name in HEADERS}
     body = _property(file, _BODY)
-    if not body.strip() and (page := _binary(file, _HTML)):
+    if not body.strip() and (page := _stream(file, f"__substg1.0_{_HTML}0102")):
         body = html_to_text(decode(page).text, options)
-    if not body.strip() and _binary(file, _COMPRESSED):
+    if not body.strip() and _stream(file, f"__substg1.0_{_COMPRESSED}0102"):
         raise DocumentError(
             "holds its text in rich text only, which is not read; save it from Outlook as .eml or .html"
         )
-    return _message(path, headers, body, _attached(file), options)
-
-
-def _attached(file: Any) -> list[str]:
     folders = sorted({entry[0] for entry in file.listdir() if entry[0].startswith("__attach")})
-    names = (
-        next(filter(None, (_property(file, n, f"{folder}/") for n in _FILE_NAMES)), "?") for folder in folders
-    )
-    return list(names)
+    names = (filter(None, (_property(file, name, f"{folder}/") for name in _FILE_NAMES)) for folder in folders)
+    return _message(path, headers, body, [next(name, "?") for name in names], options)
 
 
 def _property(file: Any, tag: str, folder: str = "") -> str:
@@ -125,10 +119,6 @@ def _property(file: Any, tag: str, folder: str = "") -> str:
         return wide.decode("utf-16-le", "replace").rstrip("\0")
     narrow = _stream(file, f"{folder}__substg1.0_{tag}001E")
     return re.sub("\0+$", "", decode(narrow.rstrip(b"\0")).text) if narrow else ""
-
-
-def _binary(file: Any, tag: str) -> bytes:
-    return _stream(file, f"__substg1.0_{tag}0102")
 
 
 def _stream(file: Any, name: str) -> bytes:

@@ -13,11 +13,10 @@ from zipfile import BadZipFile, ZipFile
 import python_calamine as calamine
 
 from conspectus.errors import DocumentError
-from conspectus.readers import Options, ParsedDocument, Prose, iso_date, row, too_large
+from conspectus.readers import Options, Outcome, ParsedDocument, Prose, iso_date, row, too_large
 from conspectus.readers.archive import ENCRYPTED, OLE, Archive, decrypt, is_encrypted_office, refuse_encrypted
 from conspectus.readers.records import records
 from conspectus.readers.xml import attribute, elements, first_text, local_name
-from conspectus.rows import Failure
 
 _MARKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "line-break": "\n"}
 _MATHS = {"den": "/", "sup": "^", "sub": "_"}
@@ -31,7 +30,7 @@ _CREATED = re.compile(r"\\creatim\s*\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
 _HEADING = re.compile(r"heading \d|title", re.IGNORECASE)
 
 
-def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | Failure]:
+def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
     """Yield the text; headings or slides are its places, rows of tables its lines, notes come after it.
 
     Raises DocumentError: it is encrypted, damaged, too large, or without text.
@@ -250,7 +249,7 @@ def _rtf_text(source: str) -> str:
 # Spreadsheets
 
 
-def _workbook(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | Failure]:
+def _workbook(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
     """Yield the workbook as one document, or, where its first sheet has a column of texts, one for each row.
 
     Raises DocumentError: it is encrypted, damaged, too large, or empty.

@@ -42,7 +42,8 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
             prose.add(_BROKEN_WORD.sub("", text))
         else:
             silent.append(str(number))
-            pictures = pictures or _has_pictures(page)
+            images = page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)
+            pictures = pictures or next(iter(images), None) is not None
         page.close()
     if prose.empty:
         raise DocumentError(_reason_without_text(len(document), broken, pictures))
@@ -76,10 +77,6 @@ def _reason_not_opened(data: bytes, error: str) -> str:
     if b"%%EOF" not in data[-2048:]:
         return "is cut off: the end of the PDF is missing; copy or download it again"
     return f"is damaged ({error}); open it in a viewer and print it to a new PDF"
-
-
-def _has_pictures(page: Any) -> bool:
-    return any(True for _ in page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE], max_depth=3))
 
 
 def _reason_without_text(pages: int, broken: list[str], pictures: bool) -> str:

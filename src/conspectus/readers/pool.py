@@ -92,10 +92,19 @@ class _Worker:
         reply = self._process.stdout.readline()
         timer.cancel()
         if late.is_set() or not reply.endswith(b"\n"):
-            self._end()
+            with suppress(subprocess.TimeoutExpired):  # its missing reply foretells its end
+                self._process.wait(5)
+            self.kill()
         if reply.endswith(b"\n"):
-            return deserialize(reply)
-        return [Failure("read", self._timeout_reason() if late.is_set() else self._exit_reason(), name)]
+            return [_outcome(kind, fields) for kind, fields in json.loads(reply)]
+        if late.is_set():
+            reason = f"took more than {self._options.seconds:g} s to parse and was given up; "
+            reason += "split it, or save it as text or in another format"
+        else:
+            limit = f"{memory_of(self._options) / MEGABYTE:,.0f} MB of memory that one file may take"
+            reason = f"ended its parser (exit status {self._process.returncode}): it is damaged, or needs over the "
+            reason += f"{limit}; open it and save it again, or raise read.max_megabytes"
+        return [Failure("read", reason, name)]
 
     def _send(self, line: str) -> None:
         assert self._process.stdin
@@ -105,37 +114,16 @@ class _Worker:
         except OSError:  # it has died, which the missing reply tells
             self.alive = False
 
-    def _end(self) -> None:
-        """Let the process come to its end, which its missing reply foretells."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(5)
-        self.kill()
-
     def kill(self) -> None:
         """Kill the process and wait until it is gone."""
         self.alive = False
         self._process.kill()
         self._process.communicate()
 
-    def _timeout_reason(self) -> str:
-        return (
-            f"took more than {self._options.seconds:g} s to parse and was given up; split it, or save it as text or in "
-            "another format"
-        )
-
-    def _exit_reason(self) -> str:
-        limit = f"{memory_of(self._options) / MEGABYTE:,.0f} MB"
-        return (
-            f"ended its parser (exit status {self._process.returncode}): it is damaged, or needs more than "
-            f"the {limit} of memory that one file may take; open it and save it again, or raise "
-            "read.max_megabytes"
-        )
-
 
 _KINDS: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (ParsedDocument, Failure, Skipped, EncodingWarning)
 }
-DAMAGED = "is damaged, or of a variant that is not known"
 
 
 def main() -> None:
@@ -146,8 +134,15 @@ def main() -> None:
     limit_memory(memory_of(options))
     for request in sys.stdin.buffer:
         file, name = json.loads(request)
-        replies.write(serialize(parse_file(file, name, options)) + b"\n")
+        outcomes = [[type(outcome).__name__, asdict(outcome)] for outcome in parse_file(file, name, options)]
+        replies.write(json.dumps(outcomes).encode() + b"\n")
         replies.flush()
+
+
+def _outcome(kind: str, fields: dict[str, Any]) -> Outcome:
+    if "places" in fields:
+        fields["places"] = tuple(Place(start, name) for start, name in fields["places"])
+    return _KINDS[kind](**fields)
 
 
 def memory_of(options: Options) -> int:
@@ -171,36 +166,19 @@ def parse_file(file: str, name: str, options: Options) -> list[Outcome]:
     outcomes: list[Outcome] = []
     try:
         outcomes += parse(name, Path(file).read_bytes(), options)
+        return outcomes
     except DocumentError as error:
-        outcomes.append(Failure("read", str(error), name))
+        reason = str(error)
     except OSError as error:
-        outcomes.append(
-            Failure("read", f"cannot be read: {error.strerror or error}; change that, then run again", name)
-        )
+        reason = f"cannot be read: {error.strerror or error}; change that, then run again"
     except MemoryError:
         limit = f"the {memory_of(options) / MEGABYTE:,.0f} MB of memory that one file may take"
         reason = f"needs more than {limit}; split it, or raise read.max_megabytes"
-        outcomes.append(Failure("read", reason, name))
     except RecursionError:
-        outcomes.append(Failure("read", "is nested too deeply; open it and save it again", name))
+        reason = "is nested too deeply; open it and save it again"
     except (
         Exception
     ) as error:  # parsers of damaged files raise anything; here, and only here, it ends as a reason
-        reason = f"{DAMAGED} ({type(error).__name__}: {error}); open it in its program and save it again"
-        outcomes.append(Failure("read", reason, name))
-    return outcomes
-
-
-def serialize(outcomes: list[Outcome]) -> bytes:
-    """Return outcomes as one line of JSON."""
-    return json.dumps([[type(o).__name__, asdict(o)] for o in outcomes]).encode()
-
-
-def deserialize(reply: bytes) -> list[Outcome]:
-    """Return the outcomes of a reply."""
-    outcomes: list[Outcome] = []
-    for kind, fields in json.loads(reply):
-        if "places" in fields:
-            fields["places"] = tuple(Place(start, name) for start, name in fields["places"])
-        outcomes.append(_KINDS[kind](**fields))
-    return outcomes
+        unknown = f"is damaged, or of a variant that is not known ({type(error).__name__}: {error})"
+        reason = f"{unknown}; open it in its program and save it again"
+    return [*outcomes, Failure("read", reason, name)]

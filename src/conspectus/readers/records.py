@@ -14,7 +14,18 @@ from itertools import islice
 from typing import Any, cast
 
 from conspectus.errors import DocumentError
-from conspectus.readers import BINARY, EMPTY, TEXT_FIELD, Options, Outcome, ParsedDocument, Prose, newlines, row
+from conspectus.readers import (
+    BINARY,
+    EMPTY,
+    TEXT_FIELD,
+    Options,
+    Outcome,
+    ParsedDocument,
+    Prose,
+    newlines,
+    suffix_of,
+)
+from conspectus.readers import row as line_of
 from conspectus.readers.text import decode_text
 from conspectus.rows import Failure, Skipped
 from conspectus.tokens import well_formed
@@ -34,33 +45,19 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
     decoded = decode_text(data)
     yield from decoded.warnings(path)
     text = decoded.text
-    kind = path.rpartition(".")[2].lower()
-    if kind == "json":
-        yield from _json(path, text, options)
-    elif kind in ("jsonl", "ndjson"):
-        yield from records(path, _lines(text), options)
+    suffix = suffix_of(path)
+    if suffix in JSON_SUFFIXES:
+        values = list(_json(text, suffix))
+        if suffix == ".json" and values and isinstance(error := values[0], DocumentError):
+            raise error
+        yield from records(path, iter(values), options)
     elif cells := _without_texts(text, options):
-        yield _table(path, cells, options)
+        prose = Prose(path, options)
+        for row in cells:
+            prose.add(line_of(row), "\n")
+        yield prose.document()
     else:
-        yield from records(path, _separated(text, kind, options), options)
-
-
-def _json(path: str, text: str, options: Options) -> Iterator[Outcome]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DocumentError(f"is not JSON: {_where(error)}") from error
-    values = cast("list[object]", value) if isinstance(value, list) else [value]
-    return records(path, iter(values), options)
-
-
-def _lines(text: str) -> Iterator[object]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                yield json.loads(line)
-            except (ValueError, RecursionError) as error:
-                yield DocumentError(f"is not JSON: {_where(error, number)}")
+        yield from records(path, _separated(text, suffix, options), options)
 
 
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -69,14 +66,23 @@ JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 
 def json_values(text: str, suffix: str) -> Iterator[tuple[int, object]]:
     """Yield number and value of each record of a file of JSON, as `parse` counts them; None for what is no JSON."""
-    if suffix != ".json":
-        yield from enumerate((None if isinstance(v, DocumentError) else v for v in _lines(text)), start=1)
-        return
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    yield from enumerate(cast("list[object]", value) if isinstance(value, list) else [value], start=1)
+    values = _json(text, suffix)
+    return enumerate((None if isinstance(value, DocumentError) else value for value in values), start=1)
+
+
+def _json(text: str, suffix: str) -> Iterator[object]:
+    """Yield the values of JSON or of JSON lines; a DocumentError for what is neither."""
+    whole = suffix == ".json"
+    for number, line in enumerate([text] if whole else text.split("\n"), start=1):
+        try:
+            value = json.loads(line) if line.strip() else None
+        except (ValueError, RecursionError) as error:
+            yield DocumentError(f"is not JSON: {_where(error, None if whole else number)}")
+            continue
+        if whole and isinstance(value, list):
+            yield from cast("list[object]", value)
+        elif line.strip():
+            yield value
 
 
 def _where(error: ValueError | RecursionError, line: int | None = None) -> str:
@@ -89,11 +95,11 @@ def _where(error: ValueError | RecursionError, line: int | None = None) -> str:
 # Separated values
 
 
-def _separated(text: str, kind: str, options: Options) -> Iterator[object]:
+def _separated(text: str, suffix: str, options: Options) -> Iterator[object]:
     """Return the records of a table; in one that calls itself TSV, quotation marks may be mere characters."""
     text, delimiter = _divided(text, options)
     values = list(_rows(text, delimiter, quoting=True))
-    if kind == "tsv" and values and isinstance(values[-1], DocumentError):
+    if suffix == ".tsv" and values and isinstance(values[-1], DocumentError):
         values = list(_rows(text, delimiter, quoting=False))
     if not values:
         raise DocumentError("has no records: its first line must name the fields, with records after it")
@@ -125,13 +131,6 @@ def _without_texts(text: str, options: Options) -> list[list[str]]:
     return rows if len(rows) > 1 and max(lengths.values()) < LONG_TEXT_CHARS * len(rows) else []
 
 
-def _table(path: str, rows: list[list[str]], options: Options) -> ParsedDocument:
-    prose = Prose(path, options)
-    for cells in rows:
-        prose.add(row(cells), "\n")
-    return prose.document()
-
-
 def delimiter_of(text: str, text_field: str) -> str:
     """Return what separates the fields.
 
@@ -160,7 +159,11 @@ def _rows(text: str, delimiter: str, *, quoting: bool) -> Iterator[object]:
             filled_rows = filter(None, rows)
             header = next(filled_rows, list[str]())
             for row in filled_rows:
-                yield _row(header, row, rows.line_num)
+                if len(row) <= len(header):
+                    yield dict(zip(header, row, strict=False))
+                    continue
+                first = f"has {len(row)} fields (line {rows.line_num}) where the first line of the file names"
+                yield DocumentError(f'{first} {len(header)}; put fields that hold commas into "quotes"')
         except csv.Error as error:
             yield DocumentError(f"is not CSV: line {rows.line_num}: {error}; nothing after it was read")
 
@@ -185,15 +188,6 @@ def _lines_of(text: str) -> Iterator[str]:
         start = end
     if start < len(text):
         yield text[start:]
-
-
-def _row(header: list[str], row: list[str], line: int) -> object:
-    if len(row) > len(header):
-        return DocumentError(
-            f"has {len(row)} fields (line {line}) where the first line of the file names {len(header)}; "
-            'put fields that hold commas into "quotes"'
-        )
-    return dict(zip(header, row, strict=False))
 
 
 @contextmanager
