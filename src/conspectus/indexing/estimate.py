@@ -165,14 +165,14 @@ class Estimate:
     @property
     def cost(self) -> Range | None:
         """US dollars; None where the price of a model is unknown."""
-        costs = [task.cost for task in self.tasks]
-        return None if None in costs else total(cost for cost in costs if cost is not None)
+        costs = [task.cost for task in self.tasks if task.cost is not None]
+        return total(costs) if len(costs) == len(self.tasks) else None
 
     @property
     def likely_cost(self) -> float | None:
         """The US dollars to count on; None where the price of a model is unknown."""
-        costs = [task.cost for task in self.tasks]
-        return None if None in costs else sum(cost.likely for cost in costs if cost is not None)
+        costs = [task.cost.likely for task in self.tasks if task.cost is not None]
+        return sum(costs) if len(costs) == len(self.tasks) else None
 
 
 def check_budget(rest: Estimate, budget: Budget) -> None:
@@ -215,11 +215,9 @@ class Replay:
     def complete(self) -> bool:
         return all(step.completion_tokens is not None for step in self.steps)
 
-    def taken(self, task: str) -> tuple[int, int, int]:
-        """Return the calls of a task that are cached, and the tokens of their prompts and replies."""
-        cached = [step for step in self.steps if step.task == task and step.completion_tokens is not None]
-        prompts, replies = sum(s.prompt_tokens for s in cached), sum(s.completion_tokens or 0 for s in cached)
-        return len(cached), prompts, replies
+    def taken(self, task: str) -> list[Step]:
+        """Return the calls of a task that are cached."""
+        return [step for step in self.steps if step.task == task and step.completion_tokens is not None]
 
 
 class _NotCached(ModelError):
@@ -275,7 +273,12 @@ class Estimator:
         """Estimate a whole build."""
         replays = [await self._replay(chunk, language) for chunk in chunks]
         left = [replay for replay in replays if not replay.complete]
-        drafts = await self._drafts(build, left, language) if left else {}
+        drafts: dict[str, Extraction] = {}
+        if left:
+            lexicon = read_lexicon(build.documents, self._settings.extract.entity_types)
+            model = ExtractiveModel(SentenceStore.read(build.documents, lexicon))
+            extracted = await extract([r.chunk for r in left], model, self._settings.extract, language)
+            drafts = {r.chunk.id: graph for r, graph in zip(left, extracted.graphs, strict=True)}
         complete = [replay for replay in replays if replay.complete]
         seen = len(complete) if len(complete) >= FEW else 0
         entities = {chunk: len(draft.entities) for chunk, draft in drafts.items()}
@@ -292,20 +295,16 @@ class Estimator:
     async def rest(self, made: GraphBuild, language: str, drafts: int = 0) -> Estimate:
         """Estimate the descriptions and reports of a graph, for which so many chunks were drafted without replies."""
         steps = await self._replay_rest(made, language)
-        described, reports = (
-            [step for step in steps if step.task == task] for task in ("DescribeElement", "WriteReport")
-        )
+        described = [step for step in steps if step.task == "DescribeElement"]
+        reports = [step for step in steps if step.task == "WriteReport"]
         cached = any(step.completion_tokens is not None for step in steps)
         if drafts:
-            low, claims = (
-                Range(0 if cached else 1, 1),
-                Range(1, WITH_CLAIMS if self._settings.extract.claims else 1),
+            low = Range(0 if cached else 1, 1).times(
+                Range(1, WITH_CLAIMS if self._settings.extract.claims else 1)
             )
             changed = exactly(drafts).times(CHANGED) if cached else MARGIN
-            shares = [
-                share.times(low).times(claims)
-                for share in (DESCRIBED, DESCRIBED_PROMPTS, REPORTED, REPORTED_PROMPTS)
-            ]
+            measured = (DESCRIBED, DESCRIBED_PROMPTS, REPORTED, REPORTED_PROMPTS)
+            shares = [share.times(low) for share in measured]
         else:
             pending = any(step.completion_tokens is None for step in described)
             changed, shares = NONE, [exactly(1), exactly(1), exactly(1), CONTEXT if pending else exactly(1)]
@@ -351,14 +350,6 @@ class Estimator:
         extracted = await extract([chunk], ChatModel(cache, self._settings), self._settings.extract, language)
         return Replay(chunk, tuple(cache.steps), extracted.graphs[0], extracted.claims[0])
 
-    async def _drafts(self, build: BuildInput, left: Sequence[Replay], language: str) -> dict[str, Extraction]:
-        """Return what the extractive model reads in chunks, by their ids."""
-        lexicon = read_lexicon(build.documents, self._settings.extract.entity_types)
-        model = ExtractiveModel(SentenceStore.read(build.documents, lexicon))
-        chunks = [replay.chunk for replay in left]
-        extracted = await extract(chunks, model, self._settings.extract, language)
-        return {chunk.id: graph for chunk, graph in zip(chunks, extracted.graphs, strict=True)}
-
     async def _edited_from(self, chunk: Chunk, build: BuildInput, language: str) -> Replay | None:
         """Return the chunk of the index before that a chunk was edited from; None where its replies are not cached."""
         if build.before is None:
@@ -377,22 +368,23 @@ class Estimator:
         size = sum(replay.chunk.n_tokens for replay in seen)
         for task in dict.fromkeys(step.task for replay in seen for step in replay.steps):
             taken = [replay.taken(task) for replay in seen]
-            unseen = [replay for replay in left if not replay.taken(task)[0]]
+            unseen = [replay for replay in left if not replay.taken(task)]
             share = sum(replay.chunk.n_tokens for replay in unseen) / size
-            each = sum(calls for calls, _, _ in taken) / len(seen)
-            same = len({calls for calls, _, _ in taken}) == 1  # every chunk takes as many calls
-            margin = exactly(1) if same else SAMPLED
-            most = max(calls for calls, _, _ in taken) * len(unseen)
-            calls = exactly(each * len(unseen)).times(margin)
+            counts = list(map(len, taken))
+            each, most = sum(counts) / len(seen), max(counts) * len(unseen)
+            same = len(set(counts)) == 1  # every chunk takes as many calls
+            calls = exactly(each * len(unseen)).times(exactly(1) if same else SAMPLED)
             calls = Range(calls.low, min(calls.high, most))
-            prompts = exactly(share * sum(prompts for _, prompts, _ in taken)).times(margin)
+            of_prompts = sum(step.prompt_tokens for steps in taken for step in steps)
+            prompts = exactly(share * of_prompts).times(SAMPLED)
             if same:  # a prompt is at least as long as the first one, which is known
                 certain, first = (
                     each * sum(replay.steps[0].prompt_tokens for replay in of) for of in (unseen, seen)
                 )
-                more = share * (sum(prompts for _, prompts, _ in taken) - first)
+                more = share * (of_prompts - first)
                 prompts = exactly(certain).plus(Range(*sorted(more * bound for bound in SAMPLED)))
-            replies = exactly(share * sum(replies for _, _, replies in taken)).times(SAMPLED)
+            of_replies = sum(step.completion_tokens or 0 for steps in taken for step in steps)
+            replies = exactly(share * of_replies).times(SAMPLED)
             rows.append(self.row(task, calls, prompts, replies))
         return rows
 
@@ -413,23 +405,20 @@ class Estimator:
         else:
             replies = exactly(sum(entities[replay.chunk.id] for replay in fresh)).times(GRAPH)
             rows = [self.row("ExtractGraph", first, prompts, replies)]
-            rows += self._gleaning(left, exactly(sum(entities.values())).times(GRAPH))
+            replies = exactly(sum(entities.values())).times(GRAPH)
+            first = exactly(sum(replay.steps[0].prompt_tokens for replay in left))
+            conversation = first.plus(replies.times(REPEATED)).plus(calls.times(QUESTION))
+            rounds = extraction.max_gleanings
+            asked, more = Range(1 if rounds else 0, rounds), Range(0, rounds)
+            gleaned = replies.times(exactly(GLEANED)).times(more)
+            rows += [
+                self.row("AnyMissed", calls.times(asked), conversation.times(asked), calls.times(asked)),
+                self.row("GleanMore", calls.times(more), conversation.times(more), gleaned),
+            ]
         if extraction.claims:
             bare = self._bare_prompts([ExtractClaims(c, (), language=language) for c in chunks])
             rows.append(self.row("ExtractClaims", calls, bare.plus(calls.times(NAMES)), size.times(CLAIMS)))
         return rows
-
-    def _gleaning(self, left: Sequence[Replay], replies: Range) -> list[TaskEstimate]:
-        """Estimate the turns that follow on the first prompts of chunks and their `replies`."""
-        calls, first = exactly(len(left)), exactly(sum(replay.steps[0].prompt_tokens for replay in left))
-        conversation = first.plus(replies.times(REPEATED)).plus(calls.times(QUESTION))
-        rounds = self._settings.extract.max_gleanings
-        asked, more = Range(1 if rounds else 0, rounds), Range(0, rounds)
-        gleaned = replies.times(exactly(GLEANED)).times(more)
-        return [
-            self.row("AnyMissed", calls.times(asked), conversation.times(asked), calls.times(asked)),
-            self.row("GleanMore", calls.times(more), conversation.times(more), gleaned),
-        ]
 
     def _bare_prompts(self, tasks: Sequence[ExtractClaims | ExtractTriples]) -> Range:
         """Return the tokens of prompts without what earlier replies will add."""

@@ -26,7 +26,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
@@ -138,19 +137,16 @@ def _placed(outcomes: list[Outcome], paths: list[str]) -> Read:
 
 
 def _nothing(failures: list[Failure], skipped: list[Skipped], paths: list[str]) -> str:
+    formats = " ".join(sorted(FORMATS))
     reasons = [f"{f.document}: {f.error}" for f in failures] + [f"{s.document}: {s.reason}" for s in skipped]
     if not reasons and not paths:
         return "no document was given: the list of documents is empty"
     if not reasons:
         named = ", ".join(paths[:3])
-        return f"no document could be read: there is none in {named}; what is read are {_known()}"
+        return f"no document could be read: there is none in {named}; what is read are {formats}"
     more = [f"and {len(reasons) - 3:,} more"] if len(reasons) > 3 else []
-    known = [f"what is read are {_known()}"] if skipped else []
+    known = [f"what is read are {formats}"] if skipped else []
     return "no document could be read:\n" + "\n".join(f"  {line}" for line in reasons[:3] + more + known)
-
-
-def _known() -> str:
-    return " ".join(sorted(FORMATS))
 
 
 # Memory
@@ -161,7 +157,10 @@ def _from_memory(values: Iterable[object], options: Options) -> Iterator[Outcome
     for number, value in enumerate(values, start=1):
         name = f"memory#{number}"
         if isinstance(value, Mapping):
-            fields = {k: v if k == options.text_field else _as_text(v) for k, v in cast("Fields", value).items()}
+            fields = dict(cast("Fields", value))
+            for field, content in fields.items():  # a column of a table is not to be lost
+                if field != options.text_field and content and isinstance(content, list | tuple | dict):
+                    fields[field] = json.dumps(content, ensure_ascii=False, default=str)
             key = next((k for k in ("path", "id") if fields.get(k) not in (None, "")), None)
             name, value = (str(fields.pop(key)) if key else name), fields
         names[name] += 1
@@ -174,17 +173,6 @@ def _from_memory(values: Iterable[object], options: Options) -> Iterator[Outcome
             f"documents share an id or path ({examples}): the further ones are called {equal[0]}#2 and so on"
         )
         warnings.warn(message, UserWarning, stacklevel=2)
-
-
-def _as_text(value: Any) -> Any:
-    """Return a list, an array or an object as JSON, so that a column of a table is not lost; anything else as it is."""
-    if hasattr(value, "tolist"):  # an array of numpy, or one of its numbers
-        value = value.tolist()
-    return (
-        json.dumps(value, ensure_ascii=False, default=str)
-        if value and isinstance(value, list | tuple | dict)
-        else value
-    )
 
 
 # Files
@@ -282,13 +270,10 @@ FoundFile = tuple[str, str]
 
 def natural_order(path: str) -> tuple[Any, ...]:
     """Return what sorts paths folder by folder, numbers by their value, upper and lower case alike."""
-    return [_natural(name) for name in path.casefold().split("/")], path
-
-
-def _natural(name: str) -> list[Any]:
-    parts: list[Any] = _NUMBER.split(name)
-    parts[1::2] = map(int, parts[1::2])  # every second one is a number
-    return parts
+    names: list[list[Any]] = [_NUMBER.split(name) for name in path.casefold().split("/")]
+    for parts in names:
+        parts[1::2] = map(int, parts[1::2])  # every second one is a number
+    return names, path
 
 
 def unreadable(name: str, error: OSError) -> Failure:
@@ -305,11 +290,10 @@ class _Folder:
     ignores: tuple[tuple[str, GitIgnoreSpec], ...] = ()
     """Folders above, and what their ignore files say, the nearest last."""
 
-    def ignored(self, path: str, *, is_folder: bool) -> bool:
+    def ignored(self, path: str) -> bool:
         """Tell whether an ignore file leaves something in this folder out; the nearest that says something decides."""
         for base, spec in reversed(self.ignores):
-            relative = _relative(path, base) + "/" * is_folder
-            if (decided := spec.check_file(relative).include) is not None:
+            if (decided := spec.check_file(_relative(path, base)).include) is not None:
                 return decided
         return False
 
@@ -333,14 +317,8 @@ class _Walk:
         self._written: set[str] = set()  # files that Conspectus wrote, by the lists that it left beside them
         above = tuple(_ignores_above(root)) if settings.gitignore else ()
         self._folders = [_Folder(root, _name(source), above)]
-
-    @cached_property
-    def _excluded(self) -> GitIgnoreSpec | None:
-        return _patterns(self._settings.exclude, "read.exclude")
-
-    @cached_property
-    def _included(self) -> GitIgnoreSpec | None:
-        return _patterns(self._settings.include, "read.include")
+        self._excluded = _patterns(settings.exclude, "read.exclude")
+        self._included = _patterns(settings.include, "read.include")
 
     def outcomes(self) -> Iterator[FoundFile | Failure | Skipped]:
         seen: set[str] = set()
@@ -366,7 +344,9 @@ class _Walk:
         if folder.path != self._root and not names.isdisjoint(_MARKERS):
             yield Skipped(folder.name, "it holds installed packages or a cache", "tools")
             return
-        folder = replace(folder, ignores=(*folder.ignores, *self._ignores_in(folder.path, names)))
+        files = names.intersection(_IGNORES if self._settings.gitignore else _IGNORES[1:])
+        ignores = ((folder.path, _ignore_file(folder.path, name)) for name in _IGNORES if name in files)
+        folder = replace(folder, ignores=(*folder.ignores, *ignores))
         for listing in names.intersection(LISTINGS):
             self._written.update(_listed_files(folder.path, listing))
         for entry in entries:
@@ -378,7 +358,7 @@ class _Walk:
                 if is_folder or suffix_of(entry.name) in FORMATS:
                     yield Skipped(name, "it is hidden; name it to read it", "hidden")
                 continue
-            if skipped := self._left_out(folder, entry.path, name, is_folder=is_folder):
+            if skipped := self._left_out(folder, entry.path + "/" * is_folder, name):
                 yield skipped
             elif entry.is_symlink():
                 self._links.append((entry.path, name))
@@ -391,50 +371,38 @@ class _Walk:
             else:
                 yield entry.path, name
 
-    def _left_out(self, folder: _Folder, path: str, name: str, *, is_folder: bool) -> Skipped | None:
-        """Return why something is left out by its name, where it is."""
-        if is_folder and os.path.basename(path) in _TOOLS:
+    def _left_out(self, folder: _Folder, path: str, name: str) -> Skipped | None:
+        """Return why something is left out by its path (a folder's ends with a slash), None where it is not."""
+        is_folder = path.endswith("/")
+        if is_folder and os.path.basename(path[:-1]) in _TOOLS:
             return Skipped(name, "it holds installed packages or a cache", "tools")
-        if self._excluded and self._matches(self._excluded, path, name, is_folder=is_folder):
+        if self._excluded and self._matches(self._excluded, path, name):
             return Skipped(name, "it is excluded by the settings (read.exclude)", "excluded")
-        if folder.ignored(path, is_folder=is_folder):
+        if folder.ignored(path):
             return Skipped(name, _IGNORED, "ignored")
-        if self._included and not is_folder and not self._matches(self._included, path, name, is_folder=False):
+        if self._included and not is_folder and not self._matches(self._included, path, name):
             return Skipped(name, "it is not among what the settings include (read.include)", "excluded")
         return None
 
-    def _matches(self, spec: GitIgnoreSpec, path: str, name: str, *, is_folder: bool) -> bool:
+    def _matches(self, spec: GitIgnoreSpec, path: str, name: str) -> bool:
         """Tell whether patterns of the settings match, from the folder that is read, or from where we are."""
-        end = "/" * is_folder
-        inside = spec.match_file(_relative(path, self._root) + end)
-        return inside or spec.match_file(name.removeprefix("./").lstrip("/") + end)
-
-    def _ignores_in(self, folder: str, names: set[str]) -> Iterator[tuple[str, GitIgnoreSpec]]:
-        for name in _IGNORES:
-            if name in names and (self._settings.gitignore or name != ".gitignore"):
-                yield folder, _ignore_file(folder, name)
+        here = name.removeprefix("./").lstrip("/") + "/" * path.endswith("/")
+        return spec.match_file(_relative(path, self._root)) or spec.match_file(here)
 
     def _follow(self, link: str, name: str) -> Iterator[FoundFile | Skipped]:
-        outcome = _linked(link, self._root, name, follow=self._settings.follow_symlinks)
-        if isinstance(outcome, tuple) and os.path.isdir(outcome[0]):
-            self._folders.append(_Folder(*outcome))
-        elif outcome:
-            yield outcome
-
-
-def _linked(link: str, root: str, name: str, *, follow: bool) -> FoundFile | Skipped | None:
-    """Return where a link leads, or why it is not followed; None where that folder is read anyway."""
-    real = os.path.realpath(link)
-    if not os.path.exists(real):
-        return Skipped(name, "it is a link that leads nowhere", "link")
-    inside = os.path.commonpath([root, real]) == root
-    if not (inside or follow):
-        reason = "it is a link that leads out of the folder; name it as a source, or follow links: "
-        reason += "settings={'read.follow_symlinks': True}"
-        return Skipped(name, reason, "link")
-    if os.path.isfile(real) or (os.path.isdir(real) and not inside):
-        return real, name
-    return None
+        """Yield a file that a link leads to, or why it is not followed; a folder is looked into later."""
+        real = os.path.realpath(link)
+        inside = os.path.commonpath([self._root, real]) == self._root
+        if not os.path.exists(real):
+            yield Skipped(name, "it is a link that leads nowhere", "link")
+        elif not (inside or self._settings.follow_symlinks):
+            reason = "it is a link that leads out of the folder; name it as a source, or follow links: "
+            reason += "settings={'read.follow_symlinks': True}"
+            yield Skipped(name, reason, "link")
+        elif os.path.isfile(real):
+            yield real, name
+        elif os.path.isdir(real) and not inside:  # one inside is read anyway
+            self._folders.append(_Folder(real, name))
 
 
 def _name(*parts: str) -> str:
@@ -442,7 +410,7 @@ def _name(*parts: str) -> str:
 
 
 def _relative(path: str, base: str) -> str:
-    return well_formed(PurePath(os.path.relpath(path, base)).as_posix())
+    return well_formed(PurePath(os.path.relpath(path, base)).as_posix()) + "/" * path.endswith("/")
 
 
 # What Conspectus wrote
@@ -454,10 +422,7 @@ def is_index(folder: str) -> bool:
         manifest = json.loads(Path(folder, MANIFEST).read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
-    if not isinstance(manifest, dict):
-        return False
-    fields = cast("dict[str, object]", manifest)
-    return str(fields.get("format", "")).startswith("conspectus")
+    return isinstance(manifest, dict) and str(cast("Any", manifest).get("format", "")).startswith("conspectus")
 
 
 def _is_ours(path: str) -> bool:
@@ -526,7 +491,5 @@ def _ignores_above(root: str) -> Iterator[tuple[str, GitIgnoreSpec]]:
         above.append(folder := parent)
     ignore_files = [(base, _ignore_file(base, ".gitignore")) for base in reversed(above)]
     inside = _Folder(root, "", tuple(ignore_files))
-    if not inside.ignored(root, is_folder=True) and not inside.ignored(
-        os.path.join(root, "any"), is_folder=False
-    ):
+    if not inside.ignored(f"{root}/") and not inside.ignored(os.path.join(root, "any")):
         yield from ignore_files

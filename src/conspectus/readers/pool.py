@@ -102,7 +102,9 @@ class _Worker:
             reason += "split it, or save it as text or in another format"
         else:
             limit = f"{memory_of(self._options) / MEGABYTE:,.0f} MB of memory that one file may take"
-            reason = f"ended its parser (exit status {self._process.returncode}): it is damaged, or needs over the "
+            reason = (
+                f"ended its parser (exit status {self._process.returncode}): it is damaged, or needs over the "
+            )
             reason += f"{limit}; open it and save it again, or raise read.max_megabytes"
         return [Failure("read", reason, name)]
 
