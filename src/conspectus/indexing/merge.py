@@ -29,7 +29,8 @@ class Element:
     """The description of each instance, by its span and, where the span is only that of the chunk, its words."""
     chunk_ids: dict[str, None] = field(default_factory=dict[str, None])
     types: Counter[str] = field(default_factory=Counter[str])
-    """The types of the instances that are named as the entity is; an alias says less of what it is."""
+    """The types of the instances that are named as the entity is; an alias says less of what it is. Of a claim, the
+    statuses."""
     alias_types: Counter[str] = field(default_factory=Counter[str])
     forms: Counter[str] = field(default_factory=Counter[str])
     strength: float = 0.0
@@ -115,57 +116,36 @@ def _add(element: Element, instance: FoundEntity | FoundRelationship, chunk: Chu
 def _rows(entities: dict[str, Element], pairs: dict[tuple[str, str], Element], names: Names) -> Merged:
     """Make the rows of entities and relationships, given by their keys."""
     degree = Counter(key for pair in pairs for key in pair)
-    display = _unique_names(entities, names)
+    display: dict[str, str] = {}
+    taken: set[str] = set()
+    for key in sorted(entities):  # should two keys be written alike, the second keeps its key as its name
+        name = names.name(key)
+        display[key] = name if name not in taken else key
+        taken.add(display[key])
     by_name = sorted(entities, key=lambda key: (display[key], key))
-    rows = [
-        _entity(i, entities[key], display[key], names.types.get(key, ""), degree[key])
-        for i, key in enumerate(by_name)
-    ]
+    rows: list[Entity] = []
+    for number, key in enumerate(by_name):
+        element, name = entities[key], display[key]
+        types = element.types or element.alias_types
+        type_ = names.types.get(key, "") or min(types, key=lambda t: (-types[t], t), default=UNTYPED)
+        aliases = tuple(sorted(form for form in element.forms if form != name))
+        id_, chunk_ids = content_id("entity", name), tuple(element.chunk_ids)
+        rows.append(Entity(id_, number, name, type_, "", chunk_ids, (), aliases, degree[key]))
     ends = {pair: tuple(sorted((display[pair[0]], display[pair[1]]))) for pair in pairs}
     ordered = sorted(pairs, key=lambda pair: ends[pair])
-    edges = [
-        _relationship(i, pairs[pair], ends[pair], degree[pair[0]] + degree[pair[1]])
-        for i, pair in enumerate(ordered)
-    ]
+    edges: list[Relationship] = []
+    for number, pair in enumerate(ordered):
+        (source, target), element = ends[pair], pairs[pair]
+        id_, weight = content_id("relationship", source, target), len(element.instances)
+        strength, chunk_ids = element.strength / weight, tuple(element.chunk_ids)
+        combined = degree[pair[0]] + degree[pair[1]]
+        edges.append(
+            Relationship(id_, number, source, target, "", float(weight), strength, chunk_ids, (), combined)
+        )
     return Merged(rows, edges, [entities[key] for key in by_name], [pairs[pair] for pair in ordered])
 
 
-def _unique_names(entities: dict[str, Element], names: Names) -> dict[str, str]:
-    """Return the name of each key; should two keys be written alike, the second keeps its key as its name."""
-    taken: set[str] = set()
-    result: dict[str, str] = {}
-    for key in sorted(entities):
-        name = names.name(key)
-        result[key] = name if name not in taken else key
-        taken.add(result[key])
-    return result
-
-
-def _entity(number: int, element: Element, name: str, given_type: str, degree: int) -> Entity:
-    types = element.types or element.alias_types
-    type_ = given_type or min(types, key=lambda t: (-types[t], t), default=UNTYPED)
-    aliases = tuple(sorted(form for form in element.forms if form != name))
-    return Entity(
-        content_id("entity", name), number, name, type_, "", tuple(element.chunk_ids), (), aliases, degree
-    )
-
-
-def _relationship(number: int, element: Element, ends: tuple[str, ...], degree: int) -> Relationship:
-    source, target = ends
-    weight = len(element.instances)
-    return Relationship(
-        content_id("relationship", source, target), number, source, target, "", float(weight),
-        element.strength / weight, tuple(element.chunk_ids), (), degree,
-    )  # fmt: skip
-
-
 Key = tuple[str, str, str, str, str]
-
-
-@dataclass
-class _ClaimInstances:
-    element: Element
-    statuses: Counter[str] = field(default_factory=Counter[str])
 
 
 def merge_claims(
@@ -180,7 +160,7 @@ def merge_claims(
     display = {
         element.key[0]: row.name for element, row in zip(merged.entity_elements, merged.entities, strict=True)
     }
-    by_key: dict[Key, _ClaimInstances] = {}
+    elements: dict[Key, Element] = {}
     for chunk, of_chunk in zip(chunks, claims, strict=True):
         for claim in of_chunk:
             ends = (claim.subject, claim.object)
@@ -189,30 +169,27 @@ def merge_claims(
                 continue
             subject, object_ = (display.get(key or "", name) for key, name in zip(keys, ends, strict=True))
             key = (subject, object_, claim.type, claim.start_date or "", claim.end_date or "")
-            _add_claim(by_key.setdefault(key, _ClaimInstances(Element(key))), claim, chunk)
-    keys = sorted(by_key)
-    rows = [_claim(number, key, by_key[key]) for number, key in enumerate(keys)]
-    return replace(merged, claims=rows, claim_elements=[by_key[key].element for key in keys])
+            element = elements.setdefault(key, Element(key))
+            quoted = located(claim.source_text, chunk.text)
+            start, end = quoted or (0, len(chunk.text))
+            span = Span(chunk.document_id, chunk.start + start, chunk.start + end)
+            element.chunk_ids[chunk.id] = None
+            if (span, claim.description) not in element.instances:
+                element.instances[span, claim.description] = claim.description
+                element.types[claim.status] += 1
+    keys = sorted(elements)
+    rows = [_claim(number, key, elements[key]) for number, key in enumerate(keys)]
+    return replace(merged, claims=rows, claim_elements=[elements[key] for key in keys])
 
 
-def _add_claim(instances: _ClaimInstances, claim: FoundClaim, chunk: Chunk) -> None:
-    quoted = located(claim.source_text, chunk.text)
-    span = Span(chunk.document_id, chunk.start + quoted[0], chunk.start + quoted[1]) if quoted else chunk.span
-    element = instances.element
-    element.chunk_ids[chunk.id] = None
-    if (span, claim.description) not in element.instances:
-        element.instances[span, claim.description] = claim.description
-        instances.statuses[claim.status] += 1
-
-
-def _claim(number: int, key: Key, instances: _ClaimInstances) -> Claim:
+def _claim(number: int, key: Key, element: Element) -> Claim:
     subject, object_, kind, start, end = key
-    (status, most), *others = instances.statuses.most_common()
+    (status, most), *others = element.types.most_common()
     if others and others[0][1] == most:
         status = "SUSPECTED"
     return Claim(
         content_id("claim", *key), number, subject, object_, kind, status, "",
-        tuple(instances.element.chunk_ids), (), start or None, end or None,
+        tuple(element.chunk_ids), (), start or None, end or None,
     )  # fmt: skip
 
 

@@ -199,7 +199,7 @@ def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: S
         if extractive and key.startswith("llm."):
             continue  # it had no language model, or has none now
         if (old := was.get(key, usual.get(key))) != value:
-            yield f"{key} was {_in_words(old)} and is {_in_words(value)}"
+            yield f"{key} was {old} and is {value}"
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -214,11 +214,10 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
             flat |= {f"{stage}.{name}": each for name, each in cast("Mapping[str, Any]", value).items()}
         elif value is not None:
             flat[stage] = value
-    return flat
-
-
-def _in_words(value: Any) -> str:
-    return ",".join(map(str, cast("list[Any]", value))) if isinstance(value, list) else str(value)
+    return {
+        key: ",".join(map(str, cast("list[Any]", value))) if isinstance(value, list) else value
+        for key, value in flat.items()
+    }
 
 
 def _pending(
