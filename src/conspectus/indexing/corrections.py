@@ -300,7 +300,14 @@ class Corrector:
                 self._join(split, name, to, where)
 
     def _add_fact(self, fact: AddFact) -> str:
-        ends = [self._end(name, fact.create) for name in (fact.source, fact.target)]
+        ends: list[str] = []
+        for name in (fact.source, fact.target):
+            try:
+                ends.append(self.find(name))
+            except NotFound:
+                if not fact.create or self.deleted_by(name):
+                    raise
+                ends.append(key_of(name))
         if ends[0] == ends[1]:
             return f"{fact.source!r} and {fact.target!r} are one: {self.display(ends[0])}"
         if any(replace(other, strength=fact.strength) == fact for other, _ in self._facts):
@@ -312,14 +319,6 @@ class Corrector:
             self._entity_of[key_of(name), fact.title] = key
         self._facts.append((fact, passage))
         return ""
-
-    def _end(self, name: str, create: bool) -> str:
-        try:
-            return self.find(name)
-        except NotFound:
-            if not create or self.deleted_by(name):
-                raise
-        return key_of(name)
 
     def _quoted(self, fact: AddFact) -> tuple[Span, Chunk]:
         """Return the passage that a fact quotes, and the first chunk that has it."""

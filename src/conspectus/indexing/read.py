@@ -45,6 +45,7 @@ from conspectus.readers import (
 )
 from conspectus.readers.records import record
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped, content_id
+from conspectus.storage.manifests import is_index
 from conspectus.text.language import with_languages
 from conspectus.tokens import well_formed
 
@@ -247,7 +248,6 @@ def _documents_of(real: str, name: str, options: Options) -> Iterator[Outcome]:
         yield Failure("read", str(error), name)
 
 
-MANIFEST = "manifest.json"
 OWN = (".conspectus", "conspectus.toml", "corrections.toml")
 """What is beside documents that are ours, and that everybody who has it wants there: it is not even counted."""
 _TOOLS = frozenset(("node_modules", "bower_components", "__pycache__", "__pypackages__", "site-packages"))
@@ -332,7 +332,7 @@ class _Walk:
                 yield from self._look_into(folder)
 
     def _look_into(self, folder: _Folder) -> Iterator[FoundFile | Failure | Skipped]:
-        if is_index(folder.path):
+        if is_index(Path(folder.path)):
             yield Skipped(folder.name, "it is an index of Conspectus, not a document", "own")
             return
         try:
@@ -414,15 +414,6 @@ def _relative(path: str, base: str) -> str:
 
 
 # What Conspectus wrote
-
-
-def is_index(folder: str) -> bool:
-    """Return whether a folder is an index: it has a manifest whose format is ours."""
-    try:
-        manifest = json.loads(Path(folder, MANIFEST).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(manifest, dict) and str(cast("Any", manifest).get("format", "")).startswith("conspectus")
 
 
 def _is_ours(path: str) -> bool:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from conspectus.errors import (
     IndexBusy,
@@ -96,24 +96,24 @@ def _advice(folder: Path) -> str:
 def _nearest(folder: Path) -> str:
     """Return the folder of an index below or above the one where none is; empty where none is near."""
     if folder.is_absolute():  # whoever names a whole path is not just in another folder
-        return str(folder / USUAL) if _is_ours(folder / USUAL / NAME) else ""
+        return str(folder / USUAL) if is_index(folder / USUAL) else ""
     start = folder.parent
     with suppress(OSError, ValueError):  # a folder that may not be listed, another drive
         below = sorted(path for path in islice(start.iterdir(), MOST_LISTED) if path.is_dir())
         for candidate in (folder, *below, *start.resolve().parents):
             for index in (candidate, candidate / USUAL):
-                if _is_ours(index / NAME):
+                if is_index(index):
                     return os.path.relpath(index)
     return ""
 
 
-def _is_ours(manifest: Path) -> bool:
+def is_index(folder: Path) -> bool:
+    """Return whether a folder is an index of any version: it has a manifest whose format is ours."""
     try:
-        return bool(_read(manifest))
-    except IndexOutdated:
-        return True
-    except (OSError, StoreError):
+        content: Any = json.loads((folder / NAME).read_bytes())
+    except (OSError, ValueError, RecursionError):
         return False
+    return isinstance(content, dict) and str(cast("Any", content).get("format", "")).startswith("conspectus")
 
 
 def snapshots(folder: Path) -> list[Manifest]:
