@@ -47,7 +47,8 @@ def find_communities(
     relationship_chunks = _pairs((relationship.chunk_ids for relationship in relationships), rank)
     inside: list[list[int]] = []
     mentioned: list[list[int]] = []
-    for first, last in _levels(parts):
+    ends: list[int] = np.cumsum(np.bincount([part.level for part in parts])).tolist() if parts else []
+    for first, last in pairwise([0, *ends]):  # where the parts of each level begin and end
         part_of = _part_of(parts[first:last], len(entities))
         part_of_relationship = np.where(part_of[source] == part_of[target], part_of[source], -1)
         inside += _grouped(part_of_relationship, np.arange(len(relationships)), last - first)
@@ -105,12 +106,6 @@ def _pairs(chunk_ids: Iterable[Sequence[str]], rank: dict[str, int]) -> tuple[In
     ranks = [[rank.setdefault(chunk, len(rank)) for chunk in row] for row in chunk_ids]
     rows = np.repeat(np.arange(len(ranks)), [len(row) for row in ranks])
     return rows, np.array([place for row in ranks for place in row], np.int64)
-
-
-def _levels(parts: Sequence[Part]) -> Iterable[tuple[int, int]]:
-    """Return where the parts of each level begin and end."""
-    ends: list[int] = np.cumsum(np.bincount([part.level for part in parts])).tolist() if parts else []
-    return pairwise([0, *ends])
 
 
 def _part_of(parts: Sequence[Part], n: int) -> Ints:

@@ -53,11 +53,7 @@ class Archive:
             )
         if not data.startswith(b"PK"):
             raise DocumentError(f"is not what its name says: {PurePosixPath(path).suffix} files are zip archives")
-        try:
-            self._zip = ZipFile(BytesIO(data))
-        except (BadZipFile, ValueError, OSError) as error:
-            raise DocumentError(f"is cut off or damaged: {error}; copy or save it again") from None
-        refuse_encrypted(self._zip)
+        self._zip = open_zip(data)
         self.names = frozenset(self._zip.namelist())
         if sum(part.file_size for part in self._zip.infolist()) > 10 * self._limit:
             raise self._too_large()
@@ -101,12 +97,19 @@ class Archive:
         return DocumentError(too_large("unpacks to more than {}", self._limit))
 
 
-def refuse_encrypted(parts: ZipFile) -> None:
-    """Raise DocumentError for an OpenDocument file that is encrypted in parts or as a whole, as its manifest tells."""
+def open_zip(data: bytes) -> ZipFile:
+    """Open a zip archive; raise DocumentError for one that is damaged, or is OpenDocument that its manifest tells is
+    encrypted in parts or as a whole.
+    """
+    try:
+        parts = ZipFile(BytesIO(data))
+    except (BadZipFile, ValueError, OSError) as error:
+        raise DocumentError(f"is cut off or damaged: {error}; copy or save it again") from None
     if _MANIFEST in parts.namelist() and not parts.getinfo(_MANIFEST).flag_bits & 1:
         with suppress(*ARCHIVE_ERRORS), parts.open(_MANIFEST) as manifest:
             if b"encryption-data" in manifest.read(MEGABYTE):
                 raise DocumentError(_OPEN_DOCUMENT)
+    return parts
 
 
 def resolve_path(part: str, target: str) -> str:

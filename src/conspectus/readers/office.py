@@ -8,13 +8,12 @@ from datetime import datetime
 from io import BytesIO
 from typing import Any, cast
 from xml.etree.ElementTree import Element
-from zipfile import BadZipFile, ZipFile
 
 import python_calamine as calamine
 
 from conspectus.errors import DocumentError
 from conspectus.readers import Options, Outcome, ParsedDocument, Prose, iso_date, row, too_large
-from conspectus.readers.archive import ENCRYPTED, OLE, Archive, decrypt, is_encrypted_office, refuse_encrypted
+from conspectus.readers.archive import ENCRYPTED, OLE, Archive, decrypt, is_encrypted_office, open_zip
 from conspectus.readers.records import records
 from conspectus.readers.xml import attribute, elements, first_text, local_name
 
@@ -45,28 +44,28 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
     archive = Archive(path, data, options)
     if "ppt/presentation.xml" in archive.names:
         _slides(archive, prose)
-        yield _with_properties(archive, prose)
     elif any(name.startswith("word/") for name in archive.names):
         _document(archive, prose)
-        yield _with_properties(archive, prose)
     elif "content.xml" in archive.names:
-        yield _open_document(archive, prose)
+        for body in elements(archive.tree("content.xml"), "body"):
+            _add_open(body, prose, [0])
     else:
         raise DocumentError("is a zip archive, but none of an office document; unpack it")
+    yield _with_properties(archive, prose)
 
 
 def _with_properties(archive: Archive, prose: Prose) -> ParsedDocument:
-    core = archive.optional("docProps/core.xml")
-    if core is None:
+    """Return the document with the properties of Office Open XML or OpenDocument."""
+    properties = archive.optional("docProps/core.xml" if "docProps/core.xml" in archive.names else "meta.xml")
+    if properties is None:
         return prose.document()
-    properties = {
-        "author": first_text(core, "creator"),
-        "keywords": first_text(core, "keywords"),
-        "subject": first_text(core, "subject"),
+    date = iso_date(first_text(properties, "created", "modified", "creation-date", "date"))
+    about = {
+        "author": first_text(properties, "initial-creator", "creator"),
+        "keywords": first_text(properties, "keywords", "keyword"),
+        "subject": first_text(properties, "subject"),
     }
-    return prose.document(
-        first_text(core, "title"), iso_date(first_text(core, "created", "modified")), properties
-    )
+    return prose.document(first_text(properties, "title"), date, about)
 
 
 # Text
@@ -165,39 +164,22 @@ def _add_shapes(slide: Element, prose: Prose) -> None:
 # OpenDocument
 
 
-def _open_document(archive: Archive, prose: Prose) -> ParsedDocument:
-    for body in elements(archive.tree("content.xml"), "body"):
-        _add_open(body, prose, [0])
-    meta = archive.optional("meta.xml")
-    if meta is None:
-        return prose.document()
-    author = first_text(meta, "initial-creator", "creator")
-    date = iso_date(first_text(meta, "creation-date", "date"))
-    return prose.document(
-        first_text(meta, "title"), date, {"author": author, "keywords": first_text(meta, "keyword")}
-    )
-
-
 def _add_open(element: Element, prose: Prose, slides: list[int]) -> None:
     for child in element:
         name = local_name(child)
         if name == "h":
-            prose.add_heading(_open_text(child))
+            prose.add_heading("".join(_open_pieces(child)))
         elif name == "p":
-            prose.add(_open_text(child))
+            prose.add("".join(_open_pieces(child)))
         elif name == "table":
             for line in elements(child, "table-row"):
                 cells = (c for c in line if local_name(c) == "table-cell")
-                prose.add(row(" ".join(_open_text(p) for p in elements(c, "p")) for c in cells), "\n")
+                prose.add(row(" ".join("".join(_open_pieces(p)) for p in elements(c, "p")) for c in cells), "\n")
         elif name not in _SKIPPED:
             if name == "page":
                 slides[0] += 1
                 prose.set_location(f"slide {slides[0]}")
             _add_open(child, prose, slides)
-
-
-def _open_text(element: Element) -> str:
-    return "".join(_open_pieces(element))
 
 
 def _open_pieces(element: Element) -> Iterator[str]:
@@ -209,7 +191,7 @@ def _open_pieces(element: Element) -> Iterator[str]:
         elif name in _MARKS:
             yield _MARKS[name]
         elif name in ("note", "annotation"):
-            yield f" ({' '.join(_open_text(p) for p in elements(child, 'p'))})"
+            yield f" ({' '.join(''.join(_open_pieces(p)) for p in elements(child, 'p'))})"
         elif name not in _SKIPPED:
             yield from _open_pieces(child)
         yield child.tail or ""
@@ -276,7 +258,8 @@ def _workbook(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
 
 def _sheets(data: bytes, options: Options, *, locked: bool = True) -> dict[str, Any]:
     """Return the sheets by their names; `locked` tells that a password may still open them (XLS)."""
-    _refuse_archives(data, options)
+    if data.startswith(b"PK") and sum(part.file_size for part in open_zip(data).infolist()) > options.max_bytes:
+        raise DocumentError(too_large("unpacks to more than {}", options.max_bytes))
     try:
         book = calamine.CalamineWorkbook.from_filelike(BytesIO(data))
         return {name: book.get_sheet_by_name(name) for name in book.sheet_names}
@@ -286,18 +269,6 @@ def _sheets(data: bytes, options: Options, *, locked: bool = True) -> dict[str, 
         raise DocumentError(ENCRYPTED) from None
     except calamine.CalamineError as error:
         raise DocumentError(f"is no workbook, or cut off or damaged: {error}; save it again") from None
-
-
-def _refuse_archives(data: bytes, options: Options) -> None:
-    """Raise DocumentError for an archive that is damaged, encrypted, or unpacks to too much."""
-    if data.startswith(b"PK"):
-        try:
-            parts = ZipFile(BytesIO(data))
-        except (BadZipFile, ValueError, OSError) as error:
-            raise DocumentError(f"is cut off or damaged: {error}; copy or save it again") from None
-        refuse_encrypted(parts)
-        if sum(part.file_size for part in parts.infolist()) > options.max_bytes:
-            raise DocumentError(too_large("unpacks to more than {}", options.max_bytes))
 
 
 def _cell(value: object) -> str:
