@@ -111,12 +111,7 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
         if before and not changed
         else 1 + max((m.generation for m in others), default=0),
     )
-    text = manifest.to_json()  # before anything is replaced: settings may hold what JSON cannot
-    if before and changed:
-        _archive(folder, before)
-    _write(folder / manifests.NAME, [text])
-    _sync(folder)
-    _publish(folder, manifest)
+    _make_current(folder, manifest, before if changed else None)
     trim(folder, settings)
     return snapshot
 
@@ -135,10 +130,7 @@ def rollback(folder: Path, snapshot: str = "") -> Manifest:
     for path, facts in wanted.files.items():
         _map(folder / path, facts, verify=True)
     if wanted.snapshot != now.snapshot:
-        _archive(folder, now)
-        _write(folder / manifests.NAME, [wanted.to_json()])
-        _sync(folder)
-        _publish(folder, wanted)
+        _make_current(folder, wanted, now)
     return wanted
 
 
@@ -161,22 +153,27 @@ def trim(folder: Path, settings: Mapping[str, Any]) -> None:
     earlier = [m for m in manifests.snapshots(folder) if m.snapshot != now.snapshot]
     earlier.sort(key=lambda m: m.snapshot != now.before)  # the others stay in their order
     number = int(settings.get("store", {}).get("snapshots", StoreSettings().snapshots))
-    kept = earlier[: number - 1]
-    needed = {path for manifest in (now, *kept) for path in manifest.files}
-    needed |= {f"{manifests.HISTORY}/{manifest.snapshot}.json" for manifest in kept}
+    retained = earlier[: number - 1]
+    needed = {path for manifest in (now, *retained) for path in manifest.files}
+    needed |= {f"{manifests.HISTORY}/{manifest.snapshot}.json" for manifest in retained}
     for path in (p for name in _FOLDERS for p in (folder / name).glob("*")):
         # what others have put in the folder stays
         if _OURS.fullmatch(path.name) and path.relative_to(folder).as_posix() not in needed:
             with suppress(
                 PermissionError
-            ):  # Windows does not remove a file that a reader has mapped: a later commit will
+            ):  # Windows keeps a file that a reader has mapped: a later commit removes it
                 path.unlink()
 
 
-def _archive(folder: Path, manifest: Manifest) -> None:
-    """Put a manifest among the earlier ones."""
-    _write(folder / manifests.HISTORY / f"{manifest.snapshot}.json", [manifest.to_json()])
-    _sync(folder / manifests.HISTORY)
+def _make_current(folder: Path, manifest: Manifest, before: Manifest | None) -> None:
+    """Put a manifest in the place of the one before, which is kept among the earlier ones."""
+    text = manifest.to_json()  # before anything is replaced: settings may hold what JSON cannot
+    if before:
+        _write(folder / manifests.HISTORY / f"{before.snapshot}.json", [before.to_json()])
+        _sync(folder / manifests.HISTORY)
+    _write(folder / manifests.NAME, [text])
+    _sync(folder)
+    _publish(folder, manifest)
 
 
 def _put_all(folder: Path, index: Index) -> dict[str, dict[str, Any]]:
