@@ -158,10 +158,7 @@ def _from_memory(values: Iterable[object], options: Options) -> Iterator[Outcome
     for number, value in enumerate(values, start=1):
         name = f"memory#{number}"
         if isinstance(value, Mapping):
-            fields = dict(cast("Fields", value))
-            for field, content in fields.items():  # a column of a table is not to be lost
-                if field != options.text_field and content and isinstance(content, list | tuple | dict):
-                    fields[field] = json.dumps(content, ensure_ascii=False, default=str)
+            fields = {k: v if k == options.text_field else _as_text(v) for k, v in cast("Fields", value).items()}
             key = next((k for k in ("path", "id") if fields.get(k) not in (None, "")), None)
             name, value = (str(fields.pop(key)) if key else name), fields
         names[name] += 1
@@ -174,6 +171,17 @@ def _from_memory(values: Iterable[object], options: Options) -> Iterator[Outcome
             f"documents share an id or path ({examples}): the further ones are called {equal[0]}#2 and so on"
         )
         warnings.warn(message, UserWarning, stacklevel=2)
+
+
+def _as_text(value: Any) -> Any:
+    """Return a list, an array or an object as JSON, so that a column of a table is not lost; anything else as it is."""
+    if hasattr(value, "tolist"):  # an array of numpy, or one of its numbers
+        value = value.tolist()
+    return (
+        json.dumps(value, ensure_ascii=False, default=str)
+        if value and isinstance(value, list | tuple | dict)
+        else value
+    )
 
 
 # Files
