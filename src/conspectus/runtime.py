@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypedDict, TypeVar, cast
@@ -29,7 +29,7 @@ from conspectus.errors import (
     UsageError,
 )
 from conspectus.index import Index
-from conspectus.index_models import advice, with_index_models
+from conspectus.index_models import EXTRACTIVE, advice, with_index_models
 from conspectus.models import llm
 from conspectus.models.base import Model
 from conspectus.rows import Usage, snippet
@@ -184,14 +184,11 @@ def _check_arguments(
         if isinstance(value, Index) and parameter not in ("self", "index", "folder", "correction"):
             first = f"the {positional[0]} comes first: " if "index" in positional else ""
             raise UsageError(f"{first}{call}; {value!r} was given as {parameter}")
-        if parameter == "question" and (not isinstance(value, str) or _is_index(value)):
+        is_text = isinstance(value, str) and not os.path.isfile(os.path.join(value, manifests.NAME))
+        if parameter == "question" and not is_text:
             raise UsageError(f"the question comes first: {call}; it is a text, and not {value!r}")
         if parameter in ("folder", "path", "file") and not isinstance(value, str | os.PathLike | Index | None):
             raise UsageError(f"{call}: the {parameter} is a path, and not {type(value).__name__}")
-
-
-def _is_index(folder: str) -> bool:
-    return os.path.isfile(os.path.join(folder, manifests.NAME))
 
 
 def _hint(unknown: str, names: Sequence[str]) -> str:
@@ -316,12 +313,27 @@ class Run:
         """The settings in full."""
         return self.resolved.settings
 
-    def session(
+    @asynccontextmanager
+    async def session(
         self, folder: Path | None, settings: Settings | None = None
-    ) -> AbstractAsyncContextManager[Session | None]:
-        """Return `session_for` of the run, by other settings where some are given."""
-        remembered = self.resolved.remembers_model
-        return session_for(settings or self.settings, folder, self.model, remembered=remembered)
+    ) -> AsyncGenerator[Session | None]:
+        """Open the language model that the settings name, if they name one and none was given.
+
+        Where they name it only because an index remembers it, an error says so, and how to go on without it.
+        """
+        settings = settings or self.settings
+        if self.model is not None or settings.model == EXTRACTIVE:
+            yield None
+            return
+        of_model: tuple[type[ConspectusError], ...] = (Unusable, UsageError)
+        try:
+            async with llm.open_session(settings, folder) as session:
+                of_model = (ServerDown, BadKey, UnknownModel)
+                yield session
+        except of_model as error:
+            if not self.resolved.remembers_model:
+                raise
+            raise type(error)(f"{error}; {advice(settings.model)}") from None
 
 
 def run_of(
@@ -372,28 +384,6 @@ def named_model(model: object) -> str | None:
 def resolved(settings: Given) -> Settings:
     """Return settings in full."""
     return run_of({"settings": settings}).settings
-
-
-@asynccontextmanager
-async def session_for(
-    settings: Settings, folder: Path | None, given: Model | None = None, *, remembered: bool = False
-) -> AsyncGenerator[Session | None]:
-    """Open the language model that the settings name, if they name one and none was given.
-
-    Where they name it only because an index remembers it, an error says so, and how to go on without it.
-    """
-    if given is not None or settings.model == "extractive":
-        yield None
-        return
-    async with AsyncExitStack() as stack:
-        try:
-            session = await stack.enter_async_context(llm.open_session(settings, folder))
-        except (Unusable, UsageError) as error:
-            raise type(error)(f"{error}; {advice(settings.model)}") if remembered else error from None
-        try:
-            yield session
-        except (ServerDown, BadKey, UnknownModel) as error:
-            raise type(error)(f"{error}; {advice(settings.model)}") if remembered else error from None
 
 
 # Running

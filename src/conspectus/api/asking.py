@@ -241,20 +241,6 @@ class Request:
         view.check(method.needs)
         return cls(question, view, method, why, run, began)
 
-    @property
-    def of_reports(self) -> bool:
-        """Whether the question alone chose a method that reads reports, which may have nothing on it."""
-        return (
-            bool(self.why)
-            and self.method.name in ("global", "rollup")
-            and self.run.settings.global_.level is None
-        )
-
-    def of_passages(self) -> Request:
-        """Return the request with a method that reads passages instead of reports."""
-        method = named(METHODS, auto.without_reports(self.view.index))
-        return replace(self, method=method, why=f"{self.why}, and no report says anything on it")
-
     @asynccontextmanager
     async def session(self) -> AsyncGenerator[tuple[Session | None, Model]]:
         """Open the model that answers: the one that was given, of the settings, or the extractive one of the index."""
@@ -295,8 +281,10 @@ async def answer_question(request: Request, on_text: Callable[[str], None] | Non
     async with request.session() as (session, model):
         model = StreamingModel(model, index, on_text) if on_text else model
         result = await request.answer(model, session)
-        if request.of_reports and is_empty_answer(result.text):
-            request = request.of_passages()
+        chosen = bool(request.why) and request.run.settings.global_.level is None
+        if chosen and request.method.name in ("global", "rollup") and is_empty_answer(result.text):
+            method = named(METHODS, auto.without_reports(index))
+            request = replace(request, method=method, why=f"{request.why}, and no report says anything on it")
             result = await request.answer(model, session)
         spending = session.budget_notices if session else ()
     notices = (

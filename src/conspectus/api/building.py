@@ -43,13 +43,13 @@ from conspectus.rows import (
 from conspectus.runtime import (
     DEFAULT_FOLDER,
     Options,
+    Run,
     WithIndex,
     path_of,
     public,
     read_sources,
     run_of,
     run_sync,
-    session_for,
     settings_in,
     shown,
     synchronous,
@@ -270,7 +270,7 @@ async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[I
     """Run the stages, and return the index with notices and what was spent on it."""
     settings, progress = request.settings, request.progress
     inputs = pipeline.BuildInput(read.documents, settings, read.failures, request.corrections, update.before)
-    async with session_for(settings, request.folder, remembered=request.resolved.remembers_model) as session:
+    async with Run(request.resolved).session(request.folder) as session:
         if session:
             if progress:
                 progress.watch(lambda: session.total)

@@ -24,17 +24,16 @@ from typing import Any
 
 import numpy as np
 
-from conspectus import tokens
 from conspectus.community_context import CommunityContextBuilder, report_of
 from conspectus.filters.part import Array, Part, Row
 from conspectus.index import Index
 from conspectus.models.extractive.report import report_with_references
 from conspectus.references import Reference, translate
-from conspectus.rows import Community, Entity, Failure, Finding, Relationship, Report, Triple
+from conspectus.rows import Community, Entity, Failure, Relationship, Report, Triple
 from conspectus.settings import ReportSettings
 from conspectus.storage import TABLES
 from conspectus.storage.lazy import LazyMapping, Rows
-from conspectus.tasks import WriteReport
+from conspectus.tasks import ReportDraft, WriteReport
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -332,21 +331,19 @@ class CombinedReports(Rows[Report]):
         return self._tables.table("communities")[int(row_map[old.community])]
 
     def _make_report(self, number: int) -> Report:
-        part, old = self._old[number]
-        community = self._community(number)
-        if not self._tables.parts[part].is_unchanged(old):
-            return self._written_again(number, community)
-        findings = (Finding(f.summary, self._renumbered(f.explanation, part)) for f in old.findings)
-        report = replace(
-            old,
-            number=number,
-            community=community.number,
-            parent=community.parent,
-            children=community.children,
-            summary=self._renumbered(old.summary, part),
-            findings=tuple(findings),
-        )
-        return replace(report, n_tokens=tokens.count(report.text))
+        part_number, old = self._old[number]
+        part, community = self._tables.parts[part_number], self._community(number)
+        if part.is_unchanged(old):
+            findings = (
+                replace(f, explanation=self._renumbered(f.explanation, part_number)) for f in old.findings
+            )
+            summary = self._renumbered(old.summary, part_number)
+            draft = ReportDraft(old.title, summary, old.rating, old.rating_explanation, tuple(findings))
+        else:
+            languages = part.index.languages
+            task = WriteReport(self._evidence.build(community, self.by_community), language=languages[0])
+            draft = report_with_references(task, part.sentences.worth, multilingual=len(languages) > 1)
+        return replace(report_of(community, number, draft), id=old.id)
 
     def _renumbered(self, text: str, part: int) -> str:
         """Return a text with its references in the new numbers, without those that lead nowhere."""
@@ -358,15 +355,6 @@ class CombinedReports(Rows[Report]):
             return Reference(reference.table, number) if number >= 0 else None
 
         return translate(text, renumbered)[0]
-
-    def _written_again(self, number: int, community: Community) -> Report:
-        part, old = self._old[number]
-        languages = self._tables.parts[part].index.languages
-        evidence = self._evidence.build(community, self.by_community)
-        task = WriteReport(evidence, language=languages[0])
-        worth = self._tables.parts[part].sentences.worth
-        draft = report_with_references(task, worth, multilingual=len(languages) > 1)
-        return replace(report_of(community, number, draft), id=old.id)
 
     @cached_property
     def _evidence(self) -> CommunityContextBuilder:
