@@ -92,7 +92,7 @@ class EntityView:
         titles = [shown(community.title) for community in self.communities if community.title]
         lines += ["", "Communities: " + ", ".join(titles)] if titles else []
         paths = [shown(mention.document) for mention in self.documents[:MOST_DOCUMENTS]]
-        lines += ["", f"{self.degree} relationships; {self.frequency} chunks in: {', '.join(paths)}"]
+        lines += ["", f"Relationships: {self.degree}; chunks: {self.frequency}, in {', '.join(paths)}"]
         return "\n".join(lines)
 
 
