@@ -7,6 +7,7 @@ import heapq
 import json
 import random
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from conspectus.errors import BudgetReached, CallFailed, ModelError, RateLimited, ServerDown, UsageError
-from conspectus.models.llm.providers import LONGEST_RETRY_AFTER, is_local
+from conspectus.models.llm.providers import LONGEST_RETRY_AFTER, PRESETS, is_local
 from conspectus.models.llm.wire import Completion, Status
 from conspectus.rows import Usage
 from conspectus.settings import Price, Settings
@@ -49,9 +50,8 @@ class Call:
     priority: float = 0.0
     prompt: str = ""
     tokens: int = field(default=0, init=False)
-    """What the attempt may take at the most, set aside until it is known what it took."""
     cost: float = field(default=0.0, init=False)
-    """The same in US dollars."""
+    """What the attempt may take at the most (US dollars), set aside until it is known what it took."""
     cap: int | None = field(default=None, init=False)
     """The most that its reply may have because no more is set aside; None where there is no budget, or where the
     request states a maximum of its own."""
@@ -129,7 +129,7 @@ class Budget:
     _earlier: Usage = field(default=Usage(), init=False)
     """What earlier runs on the index took, as far as its response cache records it."""
     _lost: Usage = field(default=Usage(), init=False)
-    _tasks: dict[str, Usage] = field(default_factory=dict[str, Usage], init=False)
+    _tasks: defaultdict[str, Usage] = field(default_factory=lambda: defaultdict(Usage), init=False)
     _longest: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int], init=False)
     _excess: dict[str, float] = field(default_factory=dict[str, float], init=False)
     _reserved_tokens: int = field(default=0, init=False)
@@ -179,7 +179,7 @@ class Budget:
 
     def count_cached(self, task: str) -> None:
         """Count a reply that took no call."""
-        self._tasks[task] = self._tasks.get(task, Usage()) + Usage(cached_calls=1)
+        self._tasks[task] += Usage(cached_calls=1)
 
     def add_earlier_runs(self, spent: Iterable[Spent]) -> None:
         """Count what the response cache of an index records against the budget of the index."""
@@ -243,8 +243,7 @@ class Budget:
                 self._lost += Usage(1, prompt_tokens=call.tokens, cost=call.cost)
             return
         prompt_tokens, completion_tokens = call.used
-        usage = self._usage_of(call.model, prompt_tokens, completion_tokens)
-        self._tasks[call.task] = self._tasks.get(call.task, Usage()) + usage
+        self._tasks[call.task] += self._usage_of(call.model, prompt_tokens, completion_tokens)
         self.expect(call.model, call.task, completion_tokens * (2 if call.capped else 1))
         if call.prompt_tokens:
             ratio = prompt_tokens / call.prompt_tokens
@@ -302,11 +301,8 @@ def open_budget(settings: Settings, before: Usage | None = None, *, embedding: b
 FREE = Price(input=0.0)
 OWN_MACHINES = ("ollama/", "vllm/")
 """Models of one's own machines, which cost nothing unless the settings give them a price."""
-PROVIDERS = {name: name for name in ("anthropic", "azure", "openai", "openrouter")} | {
-    "bedrock": "aws",
-    "gemini": "google",
-}
-"""The names of the presets in genai-prices."""
+OTHER_NAMES = {"bedrock": "aws", "gemini": "google"}
+"""Providers that genai-prices names in another way."""
 TYPICAL_CALL = 1000
 """Tokens read and written by the call whose price is taken for that of all: some models cost more in calls of more
 than 200,000 tokens, which are never sent here."""
@@ -337,7 +333,7 @@ def price_source() -> str:
 @cache
 def _published(model: str, base_url: str) -> Price | None:
     prefix, _, name = model.partition("/")
-    provider = PROVIDERS.get(prefix) if name else None
+    provider = OTHER_NAMES.get(prefix, prefix) if name and prefix in PRESETS else None
     if provider is None and not base_url:
         return None
     prices: Any = import_module("genai_prices")  # takes 0.4 seconds, which only a price is worth

@@ -11,7 +11,6 @@ A `Session` is such a model for one run; `check` tries out what its server suppo
 from __future__ import annotations
 
 import asyncio
-import difflib
 import json
 import re
 from collections import Counter
@@ -34,7 +33,7 @@ from conspectus.errors import (
 )
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.llm.budget import open_budget
-from conspectus.models.llm.prompts import Prompts
+from conspectus.models.llm.prompts import Prompts, nearest
 from conspectus.models.llm.replies import Parsed, parse, schema_of, strict
 from conspectus.models.llm.sender import CachingSender, open_sender
 from conspectus.models.llm.wire import Completion, Feature, Message, Request, ResponseFormat, Sender, vocabulary
@@ -90,13 +89,10 @@ class ChatModel:
         self._sender = sender
         self._llm = settings.llm
         self._describe_tokens = settings.reports.context_tokens
-        folder = Path(settings.llm.prompts) if settings.llm.prompts else None
-        self._prompts = Prompts(folder)
+        self._prompts = Prompts(Path(settings.llm.prompts) if settings.llm.prompts else None)
         for task in settings.llm.tasks:
             if task not in TASKS:
-                near = difflib.get_close_matches(task, TASKS, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(TASKS)}"
-                raise SettingsError(f"`llm.tasks` names a task that there is not, {task}: {hint}")
+                raise SettingsError(f"`llm.tasks` names a task that there is not, {task}: {nearest(task, TASKS)}")
 
     async def perform(self, task: Task[R]) -> R:
         if isinstance(task, DescribeElement):
@@ -396,7 +392,7 @@ class Session:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the budget does not limit, and what of the replies was left out or mended: the first of each task."""
+        """What the budget does not limit, and what of the replies was left out or repaired: the first of each task."""
         lines: list[str] = []
         seen: Counter[str] = Counter()
         for notice in self.model.notices:

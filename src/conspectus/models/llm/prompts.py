@@ -19,7 +19,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -42,6 +42,12 @@ _MARKER = re.compile(r"^<!--\s*([\w: -]+?)\s*-->[ \t]*\n?", re.MULTILINE)
 _NAME = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 Chosen = tuple[tuple[str, str], ...]
 """Which section is taken of several: `(("knowledge", "off"),)`."""
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """Return which of the known names is meant, or all of them, as the end of a message."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
 
 
 @cache
@@ -70,8 +76,7 @@ def load(path: Path, chosen: Chosen = ()) -> tuple[str, str]:
     variables: Variables = variables_of(path.stem)
     used: set[str] = {*_NAME.findall(system), *_NAME.findall(user)}
     if unknown := sorted(used - variables.keys()):
-        near = difflib.get_close_matches(unknown[0], variables, n=1)
-        known = f"did you mean {near[0]}?" if near else f"it has {', '.join(variables) or 'no fields'}"
+        known = nearest(unknown[0], variables)
         raise SettingsError(f"the prompt {path} has {{{{{unknown[0]}}}}}, no field of its task: {known}")
     if unused := sorted(variables.keys() - used):
         raise SettingsError(f"the prompt {path} does not use the field {{{{{unused[0]}}}}}")
@@ -101,9 +106,7 @@ class Prompts:
             raise SettingsError(f"there is no folder of prompts at {self.folder}")
         for path in sorted([*self.folder.glob("*.md"), *self.folder.glob("??/*.md")]):
             if path.stem not in (names := (*TASKS, REPAIR)):
-                near = difflib.get_close_matches(path.stem, names, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
-                raise SettingsError(f"the prompt {path} is of no task: {hint}")
+                raise SettingsError(f"the prompt {path} is of no task: {nearest(path.stem, names)}")
             for knowledge in (False, True):
                 load(path, _chosen(knowledge))
 

@@ -241,6 +241,12 @@ _FEATURES: Mapping[str, re.Pattern[str]] = {
 }
 
 
+_OWN_KEY_ONLY = (
+    ", the only variable that is read for a server named by its address"
+    " (OPENAI_API_KEY goes to OpenAI's own, or the one in OPENAI_BASE_URL)"
+)
+
+
 def redact(text: str, key: str | None = None) -> str:
     """Return a text without the key, and without whatever else looks like one."""
     return _KEY.sub("[key]", text.replace(key, "[key]") if key else text)
@@ -308,13 +314,10 @@ def error_of_response(
     if status == 402 or (status in (403, 429) and _NO_CREDIT.search(everything)):
         return BadKey(f"the account behind {at.key_variable} has no credit left at {host} ({message})")
     if status in (401, 403):
-        what = (
-            f"does not accept the key in {at.key_variable}" if at.key else f"wants a key: set {at.key_variable}"
+        what = "does not accept the key in" if at.key else "wants a key: set"
+        return BadKey(
+            f"{host} {what} {at.key_variable}{_OWN_KEY_ONLY if at.key_variable == OWN_KEY else ''} {seen}"
         )
-        if at.key_variable == OWN_KEY:
-            what += ", the only variable that is read for a server named by its address"
-            what += " (OPENAI_API_KEY goes to OpenAI's own, or the one in OPENAI_BASE_URL)"
-        return BadKey(f"{host} {what} {seen}")
     if status == 404 and body.lstrip()[:1] != "{":
         url = redact(at.base_url)
         lacks_version = at.preset.dialect == "openai" and not re.search(r"/v\d", urlsplit(at.base_url).path)
@@ -340,8 +343,7 @@ def error_of_response(
     if status < 400:
         return ServerDown(f"{host} sends calls elsewhere (HTTP {status}): give its own address with base_url=...")
     if request:
-        bias = "logit_bias" if request.logit_bias else ""
-        used = (request.response_format, bias, "streaming" if streamed else "")
+        used = (request.response_format, request.logit_bias and "logit_bias", streamed and "streaming")
         for feature, named in _FEATURES.items():
             if feature in used and named.search(everything):
                 return NotAccepted(f"{host} does not take {feature} for {at.model} ({message})", feature)
