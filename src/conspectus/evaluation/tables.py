@@ -89,31 +89,22 @@ def answers(summaries: Sequence[Summary]) -> Table:
     counted = ("Condition", "Answers", "Nothing found", "Failed")
     means = ("Units read", "Tokens read", "Answer tokens", "Citations")
     spent = ("Calls", "Tokens asked", "Tokens written", "Seconds waited") if asked else ("CPU s",)
-    rows = [
-        [
-            one.condition,
-            *_counts(one.answers, one.nothing, one.failed),
-            *_counts(one.units, one.context_tokens, one.answer_tokens, one.citations, digits=1),
-            *(_counts(one.calls, one.prompt_tokens, one.completion_tokens) if asked else ()),
-            f"{one.seconds:,.2f}",
-        ]
-        for one in summaries
-    ]
+    rows: list[Row] = []
+    for one in summaries:
+        counts = _counts(one.answers, one.nothing, one.failed)
+        averages = _counts(one.units, one.context_tokens, one.answer_tokens, one.citations, digits=1)
+        calls = _counts(one.calls, one.prompt_tokens, one.completion_tokens) if asked else ()
+        rows.append([one.condition, *counts, *averages, *calls, f"{one.seconds:,.2f}"])
     caption = "Units, tokens and citations are means over the answers of a condition."
     return Table((*counted, *means, *spent), rows, 1, caption)
 
 
 def units(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return what global answers from each level read (GraphRAG Table 2)."""
-    shown = [
-        [
-            row["condition"],
-            *_counts(row["units"], row["tokens"]),
-            f"{100 * row['share']:.1f}",
-            f"{row['projected']:,}",
-        ]
-        for row in rows
-    ]
+    shown: list[Row] = []
+    for row in rows:
+        share = f"{100 * row['share']:.1f}"
+        shown.append([row["condition"], *_counts(row["units"], row["tokens"]), share, f"{row['projected']:,}"])
     caption = (
         "Units are reports, or chunks for TS. Projected: reports of communities of higher levels that are not divided "
         "further."
@@ -222,15 +213,10 @@ def claim_differences(differences: Sequence[Difference]) -> Table:
 
 def claim_agreement(agreement: Sequence[ClaimAgreement]) -> Table:
     """Return how often claims prefer the condition that the judge's majority prefers."""
-    rows = [
-        [
-            one.measure,
-            one.criterion,
-            *_counts(one.pairs, one.labelled, one.equal, one.agreeing),
-            figure(one.rate, 0),
-        ]
-        for one in agreement
-    ]
+    rows: list[Row] = []
+    for one in agreement:
+        counts = _counts(one.pairs, one.labelled, one.equal, one.agreeing)
+        rows.append([one.measure, one.criterion, *counts, figure(one.rate, 0)])
     head = ("Measure", "Judged by", "Pairs", "With a majority", "Of these equal", "Agree", "%")
     return Table(head, rows, 2, "Of pairs of which a majority prefers one answer, and the measure too.")
 
@@ -265,18 +251,11 @@ def agreements(rows: Sequence[Agreement]) -> Table:
     def bounded(value: Bounded, digits: int) -> tuple[str, str]:
         return figure(value.value, digits), _range(value.low, value.high, digits)
 
-    shown = [
-        [
-            ", ".join(one.raters),
-            one.criterion,
-            f"{one.pairs:,}",
-            *bounded(one.agree, 0),
-            *bounded(one.kappa, 2),
-            f"{one.decided:,}",
-            *bounded(one.kappa_decided, 2),
-        ]
-        for one in rows
-    ]
+    shown: list[Row] = []
+    for one in rows:
+        lead = (", ".join(one.raters), one.criterion, f"{one.pairs:,}")
+        agreement = (*bounded(one.agree, 0), *bounded(one.kappa, 2))
+        shown.append([*lead, *agreement, f"{one.decided:,}", *bounded(one.kappa_decided, 2)])
     head = ("Raters", "Criterion", "Pairs", "Agree, %", "95 %", "Kappa", "95 %")
     return Table((*head, "Without ties", "Kappa", "95 %"), shown, 2)
 
@@ -287,15 +266,16 @@ def agreements(rows: Sequence[Agreement]) -> Table:
 def ablation(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return the rows of an ablation, the values of a column with as many decimals as the longest has."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    digits = {column: max(_decimals(row.get(column)) for row in rows) for column in columns}
-    shown = [[_value(row.get(column), digits[column]) for column in columns] for row in rows]
+    digits = dict.fromkeys(columns, 0)
+    for column, value in ((column, value) for row in rows for column, value in row.items()):
+        if isinstance(value, float) and value % 1:
+            digits[column] = max(digits[column], len(str(value).partition(".")[2]))
+
+    def shown(row: Mapping[str, Any]) -> Row:
+        values = ((row.get(column), digits[column]) for column in columns)
+        return [value if isinstance(value, str) else figure(value, places) for value, places in values]
+
     texts = sum(isinstance(rows[0].get(column), str) for column in columns)
-    return Table([column.replace("_%", ", %").replace("_", " ") for column in columns], shown, max(1, texts))
-
-
-def _decimals(value: Any) -> int:
-    return len(str(value).partition(".")[2]) if isinstance(value, float) and value % 1 else 0
-
-
-def _value(value: Any, digits: int) -> str:
-    return value if isinstance(value, str) else figure(value, digits)
+    return Table(
+        [column.replace("_%", ", %").replace("_", " ") for column in columns], [*map(shown, rows)], max(1, texts)
+    )
