@@ -83,8 +83,7 @@ Sample = Annotated[
 ]
 DryRun = Annotated[bool, option("Show the estimated calls and cost, and ask nothing.", "--dry-run", panel=COST)]
 ShownJudge = Annotated[
-    str | None,
-    option("Judge whose judgements are shown, if there are several.", metavar="NAME", panel=MODEL),
+    str | None, option("Judge whose judgements are shown, if there are several.", metavar="NAME", panel=MODEL)
 ]
 STEP = {"dry_run": DryRun, "yes": Yes, "json": AsJson, "quiet": Quiet}
 """The switches of a step that asks a model."""

@@ -9,16 +9,7 @@ import typer
 
 from conspectus import evaluation
 from conspectus.cli import eval_compare, show
-from conspectus.cli.eval_options import (
-    MODELS,
-    Conditions,
-    Flags,
-    Questions,
-    Sample,
-    carry_out,
-    step,
-    table,
-)
+from conspectus.cli.eval_options import MODELS, Conditions, Flags, Questions, Sample, carry_out, step, table
 from conspectus.cli.options import (
     FOLDER,
     FOLDERS,

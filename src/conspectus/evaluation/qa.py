@@ -10,13 +10,14 @@ import re
 import string
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import TypeAdapter
 
+from conspectus import Index
 from conspectus.api.asking import IndexLike as IndexSource
 from conspectus.api.asking import viewed
 from conspectus.errors import UsageError
@@ -25,7 +26,8 @@ from conspectus.evaluation.conditions import digest
 from conspectus.evaluation.run import AT_ONCE, attempt, each
 from conspectus.evaluation.statistics import Measured
 from conspectus.messages import is_empty_answer
-from conspectus.models.rerankers import open_reranker
+from conspectus.models.base import Model
+from conspectus.models.rerankers import Reranker, open_reranker
 from conspectus.retrieval import METHODS, RANKINGS, rerank
 from conspectus.retrieval.base import extractive
 from conspectus.retrieval.model_wrappers import WithAnswerOptions
@@ -304,6 +306,30 @@ def _measured(method: str, asked: Sequence[QaQuestion], answered: Sequence[Answe
     return Measured(method, columns, [row.milliseconds for _, row in good], failures)
 
 
+def _asker(
+    index: Index,
+    model: Model,
+    settings: Settings,
+    reranker: Reranker | None,
+    table: JsonlTable[Answered],
+    made_with: str,
+) -> Callable[[str, QaQuestion], Awaitable[None]]:
+    """Return what answers a question by a method and saves the answer, or that a call of it failed."""
+    clock = time.perf_counter if model.generative else time.process_time
+
+    async def ask(method: str, one: QaQuestion) -> None:
+        began = clock()
+        styled = WithAnswerOptions(model, one.text, settings.answer, index.languages)
+        ranker = reranker if method in RANKINGS else None
+        work = rerank.answer_reranked(METHODS[method], one.text, index, styled, settings, ranker)
+        answer, error = await attempt(work)
+        short = short_of(answer) if answer else ()
+        milliseconds = round((clock() - began) * 1000, 3)
+        table.add(Answered(method, one.id, one.text, short, milliseconds, made_with, error))
+
+    return ask
+
+
 @public
 def evaluate_answers(
     questions: str | Path,
@@ -336,19 +362,7 @@ def evaluate_answers(
         ):
             model = run.model or (session.model if session else extractive(index_))
             made_with = digest([index_.snapshot, model.name, chosen.model_dump(mode="json")])
-            clock = time.perf_counter if model.generative else time.process_time
-            at_once = AT_ONCE if model.generative else 1
-
-            async def ask(method: str, one: QaQuestion) -> None:
-                began = clock()
-                styled = WithAnswerOptions(model, one.text, chosen.answer, index_.languages)
-                ranker = reranker if method in RANKINGS else None
-                answer, error = await attempt(
-                    rerank.answer_reranked(METHODS[method], one.text, index_, styled, chosen, ranker)
-                )
-                short = short_of(answer) if answer else ()
-                took = round((clock() - began) * 1000, 3)
-                table.add(Answered(method, one.id, one.text, short, took, made_with, error))
+            ask = _asker(index_, model, chosen, reranker, table, made_with)
 
             def used() -> Usage:
                 return session.total if session else reranker.usage if reranker else Usage()
@@ -357,7 +371,7 @@ def evaluate_answers(
             for method in methods:
                 before = used()
                 remaining = [one for one in asked if not table.done((method, one.id, one.text), made_with)]
-                await each(remaining, functools.partial(ask, method), at_once=at_once)
+                await each(remaining, functools.partial(ask, method), at_once=AT_ONCE if model.generative else 1)
                 rows = [table.rows[method, one.id, one.text] for one in asked]
                 results.append(replace(_measured(method, asked, rows, score), usage=used() - before))
             return results
