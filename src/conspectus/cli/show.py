@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
+from datetime import timedelta
 from threading import Event, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -396,7 +397,15 @@ class Bars:
     def __enter__(self) -> Bars:
         Warnings.bars = self
         if self.shown:
-            self._bars = _bars()
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            names = ("description", "fields[count]", "fields[spent]")
+            label, count, spent = (TextColumn(f"{{task.{name}}}") for name in names)
+            remaining = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
+            columns = (label, BarColumn(bar_width=20), count, remaining, spent)
+            console = Console(stderr=True)
+            self._bars = Progress(*columns, console=console, transient=True, refresh_per_second=5)
             self._bars.start()
         elif not self._quiet:
             Thread(target=self._print_lines, name="progress", daemon=True).start()
@@ -465,7 +474,7 @@ class Bars:
         seconds = time.perf_counter() - self._began
         remaining = ""
         if 0 < done < total:
-            remaining = f"about {_clock(seconds / done * (total - done))} left in this stage"
+            remaining = f"about {timedelta(seconds=round(seconds / done * (total - done)))} left in this stage"
         spent = f"spent so far: {text}" if (text := self._spent()) else ""
         stage = LABELS.get(self._stage, self._stage) or "starting"
         return "; ".join(filter(None, (stage, _count(done, total).replace("/", " of "), remaining, spent)))
@@ -480,38 +489,11 @@ class Bars:
         log.debug("stage %s took %.2f s", self._stage, time.perf_counter() - self._began)
         if self._bars:
             done = self._total or self._done or 1
-            self._bars.update(
-                self._bars.task_ids[-1],
-                total=done,
-                completed=done,
-                count=_count(self._done, self._total),
-                spent="",
-            )
+            count = _count(self._done, self._total)
+            self._bars.update(self._bars.task_ids[-1], total=done, completed=done, count=count, spent="")
         self._stage = ""
 
 
 def _count(done: int, total: int) -> str:
     """Return `12/40`; nothing for a stage that is one piece."""
     return f"{done:,}/{total:,}" if total > 1 else f"{done:,}" if done > 1 else ""
-
-
-def _clock(seconds: float) -> str:
-    """Return `4:05`, or `2:04:05`."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def _bars() -> Progress:
-    """Return bars with what is done, the time left (at the end: taken), and what is spent."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        TextColumn("{task.fields[count]}"),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        TextColumn("{task.fields[spent]}"),
-    )
-    return Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=5)
