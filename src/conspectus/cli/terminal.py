@@ -10,7 +10,18 @@ import os
 import re
 import sys
 from functools import cache
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+from conspectus.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import markdown_it
+    from rich import cells as rich_cells
+    from rich import console as rich_console
+    from rich import markdown as rich_markdown
+else:
+    markdown_it, rich_cells = lazy_module("markdown_it"), lazy_module("rich.cells")
+    rich_console, rich_markdown = lazy_module("rich.console"), lazy_module("rich.markdown")
 
 BOLD, PLAIN = "\ufdd0", "\ufdd1"
 """Where bold text begins and ends. Unicode reserves these; `printable` turns them into codes, or nothing."""
@@ -75,9 +86,7 @@ def cells(text: str) -> int:
     text = text.replace(BOLD, "").replace(PLAIN, "")
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len
-
-    return cell_len(text)
+    return rich_cells.cell_len(text)
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -87,8 +96,6 @@ def wrap(text: str, width: int) -> list[str]:
     """
     if len(text) <= width // 2 or cells(text) <= width:
         return [text]
-    from rich.cells import chop_cells
-
     lead = _LEAD.match(text)
     head = lead[0] if lead else ""
     indent = "".join("│" if sign in "│├" else " " for sign in head)
@@ -101,7 +108,7 @@ def wrap(text: str, width: int) -> list[str]:
     room = width - max(len(head), len(indent))
     lines, current, is_empty = list[str](), head, True
     for word in _words().findall(text[len(head) :]):
-        for part in [word] if cells(word.rstrip()) <= room else chop_cells(word, room):
+        for part in [word] if cells(word.rstrip()) <= room else rich_cells.chop_cells(word, room):
             if not is_empty and cells(current + part.rstrip()) > width:
                 lines.append(current.rstrip())
                 current = indent
@@ -125,14 +132,10 @@ def markdown(text: str, stream: TextIO, width: int) -> list[str]:
 
     HTML is shown as it stands rather than left out, and links with their addresses: a hidden one could lead anywhere.
     """
-    from markdown_it import MarkdownIt
-    from rich.console import Console
-    from rich.markdown import Markdown
-
     colours = "auto" if has_styles(stream) else None
-    console = Console(file=stream, width=min(width, PROSE), color_system=colours, highlight=False)
-    shown = Markdown(clean(text), hyperlinks=False)
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+    console = rich_console.Console(file=stream, width=min(width, PROSE), color_system=colours, highlight=False)
+    shown = rich_markdown.Markdown(clean(text), hyperlinks=False)
+    parser = markdown_it.MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
     parser.disable(["reference", "lheading"])  # `[1]` is a citation, never a link
     shown.parsed = parser.parse(shown.markup)
     with console.capture() as captured:

@@ -25,16 +25,21 @@ from conspectus.errors import UsageError
 from conspectus.interchange.graphrag import SCHEMA
 from conspectus.interchange.map import page, picture, scene_of
 from conspectus.interchange.obsidian import write_vault
+from conspectus.lazy import lazy_module
 from conspectus.readers import GENERATED, list_generated
 from conspectus.rows import Report
 from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, public
 from conspectus.storage import TABLES, encode
 
 if TYPE_CHECKING:
+    import duckdb
+    import networkx
     from typing_extensions import Unpack
 
     from conspectus import Index
     from conspectus.interchange.map import Scene
+else:
+    duckdb, networkx = lazy_module("duckdb"), lazy_module("networkx")
 
 Format = Literal["parquet", "csv", "duckdb", "graphml", "neo4j", "cypher", "json", "obsidian", "graphrag"] | str
 PICTURE_WIDTH = 2000
@@ -207,13 +212,13 @@ def _listed_file(folder: Path, name: str) -> Path:
 def write_duckdb(index: Index, path: Path) -> None:
     """Write a DuckDB database with the tables of the index; raise UsageError if duckdb is not installed."""
     try:
-        import duckdb
+        database = duckdb.connect(str(path))
     except ImportError:
         raise UsageError(
             "a DuckDB database needs duckdb: pip install 'conspectus[duckdb]'. Without it, DuckDB reads the tables as"
             " they are: SELECT * FROM '.conspectus/tables/entities.parquet'"
         ) from None
-    with duckdb.connect(str(path)) as database:
+    with database:
         for name, table in arrow_tables(index):
             database.register("arrow_table", table)
             database.execute(f'CREATE TABLE "{name}" AS SELECT * FROM arrow_table')  # noqa: S608  # names of ours
@@ -267,7 +272,10 @@ def _as_dict(value: Any) -> dict[str, Any]:
 
 def networkx_graph(index: Index) -> Any:
     """Return the graph of an index as a `networkx.Graph`; raise UsageError if networkx is not installed."""
-    graph = _networkx().Graph()
+    try:
+        graph: Any = networkx.Graph()
+    except ImportError:
+        raise UsageError("a networkx graph and GraphML need networkx: pip install 'conspectus[graph]'") from None
     for entity in index.entities:
         graph.add_node(entity.name, type=entity.type, description=entity.description, frequency=entity.frequency)
     for edge in index.relationships:
@@ -284,7 +292,6 @@ def graphml(scene: Scene, level: int = 0) -> Iterator[str]:
 
     Raises UsageError if networkx is not installed.
     """
-    networkx = _networkx()
     graph = networkx_graph(scene.index)
     for entity in scene.index.entities:
         x, y = scene.positions[entity.number].tolist()
@@ -306,14 +313,6 @@ def graphml(scene: Scene, level: int = 0) -> Iterator[str]:
         attributes.update({k: _XML_INVALID.sub(" ", v) for k, v in attributes.items() if isinstance(v, str)})
     numbered = networkx.relabel_nodes(graph, {e.name: f"n{e.number}" for e in scene.index.entities})
     yield from (f"{line}\n" for line in networkx.generate_graphml(numbered))
-
-
-def _networkx() -> Any:
-    try:
-        import networkx
-    except ImportError:
-        raise UsageError("a networkx graph and GraphML need networkx: pip install 'conspectus[graph]'") from None
-    return networkx
 
 
 # Neo4j: a property graph

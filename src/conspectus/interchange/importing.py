@@ -23,6 +23,7 @@ from conspectus.indexing.chunk import chunk
 from conspectus.indexing.communities import find_communities
 from conspectus.indexing.given_graph import GivenGraph, TripleText, graph_rows, index_of, with_sentences
 from conspectus.interchange.graphrag import read_graphrag
+from conspectus.lazy import lazy_module
 from conspectus.readers import suffix_of
 from conspectus.readers.encodings import decode
 from conspectus.readers.records import JSON_SUFFIXES, delimited, delimiter_of, json_values
@@ -33,8 +34,15 @@ from conspectus.storage import store
 from conspectus.text.words import name_key
 
 if TYPE_CHECKING:
+    import rdflib
+    from rdflib import exceptions as rdf_errors
+    from rdflib.plugins.parsers import ntriples
+
     from conspectus.indexing.pipeline import Progress
     from conspectus.interchange.graphrag import Imported
+else:
+    rdflib, rdf_errors = lazy_module("rdflib"), lazy_module("rdflib.exceptions")
+    ntriples = lazy_module("rdflib.plugins.parsers.ntriples")
 
 TRIPLE_HEADERS = (
     "head subject source from start subj head_entity entity1 entity_1 node1 node_1 :start_id s h",
@@ -226,28 +234,27 @@ def _delimiter(lines: Sequence[str], suffix: str) -> str:
 
 def _statements(text: str) -> tuple[list[Statement], list[int]]:
     """Return the statements of N-Triples (RDF 1.1) in order, and the numbers of the lines that are invalid."""
-    try:
-        from rdflib import BNode
-        from rdflib.exceptions import ParserError
-        from rdflib.plugins.parsers.ntriples import W3CNTriplesParser
-    except ImportError as error:
-        raise UsageError("N-Triples need rdflib: pip install 'conspectus[graph]'") from error
     statements: list[Statement] = []
     invalid: list[int] = []
-    blank_nodes: dict[str, BNode] = {}
+    blank_nodes: dict[str, Term] = {}
 
     def add(*statement: Term) -> None:
         statements.append(cast("Statement", statement))
 
     sink: Any = SimpleNamespace(triple=add)
-    parser = W3CNTriplesParser(sink, blank_nodes)
+    try:
+        parser = ntriples.W3CNTriplesParser(sink, blank_nodes)
+    except ImportError as error:
+        raise UsageError("N-Triples need rdflib: pip install 'conspectus[graph]'") from error
     for number, line in enumerate(text.split("\n"), 1):
         try:
             parser.line = line.rstrip("\r")
             parser.parseline()
-        except (ParserError, ValueError):
+        except (rdf_errors.ParserError, ValueError):
             invalid.append(number)
-    labels: dict[Term, Term] = {node: BNode(label) for label, node in blank_nodes.items()}  # rdflib's are random
+    labels: dict[Term, Term] = {
+        node: rdflib.BNode(label) for label, node in blank_nodes.items()
+    }  # rdflib's are random
     return [(labels.get(s, s), p, labels.get(o, o)) for s, p, o in statements], invalid
 
 
