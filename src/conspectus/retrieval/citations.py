@@ -43,7 +43,8 @@ def cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
     markers: dict[tuple[Source, ...], int] = {}
     citations: list[Citation] = []
     removed = 0
-    statements = iter(_statements(text))
+    # for each block of references the text between it and the block, or line end, before it
+    statements = (part.rsplit("\n", 1)[-1].strip() for part in between(text)[:-1])
 
     def block(references: list[Reference]) -> str:
         nonlocal removed
@@ -62,12 +63,6 @@ def cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
         return "".join(dict.fromkeys(written))
 
     return rewrite(text, block), tuple(citations), removed
-
-
-def _statements(text: str) -> Iterator[str]:
-    """Yield for each block of references the text between it and the block (or line end) before it."""
-    for part in between(text)[:-1]:
-        yield part.rsplit("\n", 1)[-1].strip()
 
 
 def row_of(reference: Reference, index: Index) -> Row | None:
@@ -95,27 +90,23 @@ def sources_of(reference: Reference, statement: str, index: Index) -> list[Sourc
 
 
 def _spans(reference: Reference, statement: str, index: Index, seen: frozenset[Reference]) -> Iterator[Span]:
+    """Yield the spans behind a row; of a report those of the findings that hold the statement, of all if none does."""
     row = row_of(reference, index)
     match row:
         case Chunk():
             yield row.span
         case Report():
             if reference not in seen:
-                for inner in _behind(row, statement):
+                words = _bare(statement)
+                texts = [row.summary, *(f.explanation for f in row.findings)]
+                holding = [text for text in texts if words and words in _bare(strip(text))]
+                named = [r for text in holding for r in find(text)] or [r for text in texts for r in find(text)]
+                for inner in dict.fromkeys(named):
                     yield from _spans(inner, statement, index, seen | {reference})
         case Entity() | Relationship() | Claim():
             yield from row.spans or [index.chunk_of[chunk].span for chunk in row.chunk_ids[:MOST_SOURCES]]
         case None:
             return
-
-
-def _behind(report: Report, statement: str) -> list[Reference]:
-    """Return the references of the findings that hold the statement, of all where those have none."""
-    words = _bare(statement)
-    texts = [report.summary, *(f.explanation for f in report.findings)]
-    holding = [text for text in texts if words and words in _bare(strip(text))]
-    named = [reference for text in holding for reference in find(text)]
-    return list(dict.fromkeys(named or [reference for text in texts for reference in find(text)]))
 
 
 def _bare(text: str) -> str:

@@ -4,33 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, TypeVar
 
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model, succeeded
-from conspectus.retrieval import method
+from conspectus.retrieval import Answering, method
 from conspectus.rows import Answer
 from conspectus.settings import Settings
 from conspectus.tasks import Draft, DraftAnswer
 from conspectus.text.language import ENGLISH, language_of
 from conspectus.text.words import name_key
 
-F = TypeVar("F", bound=Callable[..., Any])
 UNREAD = wording(ENGLISH).unread
 SAMPLES = 5
 """Number of sampled chains of thought that vote."""
 
 
-def _closed_book(name: str, does: str) -> Callable[[F], F]:
+def _closed_book(name: str, does: str) -> Callable[[Answering], Answering]:
     """Register a method that reads nothing and needs a language model."""
-    return method(
-        name,
-        help=does,
-        reads=(),
-        needs={"model"},
-        no_preview=f"{name} reads nothing: it asks for what a language model knows",
-    )
+    reason = f"{name} reads nothing: it asks for what a language model knows"
+    return method(name, help=does, reads=(), needs={"model"}, no_preview=reason)
 
 
 @_closed_book("direct", "the model answers without reading anything")
@@ -58,16 +51,11 @@ async def self_consistency(question: str, index: Index, model: Model, settings: 
         raise next(reply for reply in replies if isinstance(reply, Exception))
     votes = Counter(name_key(draft.answer) for draft in drafts)
     most = votes.most_common(1)[0][0]
-    return _answer(
-        question,
-        next(d for d in drafts if name_key(d.answer) == most),
-        "cot-sc",
-        f"{votes[most]} of {len(drafts)}",
-    )
+    first = next(draft for draft in drafts if name_key(draft.answer) == most)
+    return _answer(question, first, "cot-sc", f"{votes[most]} of {len(drafts)} chains of thought say so")
 
 
-def _answer(question: str, draft: Draft, method: str, votes: str = "") -> Answer:
-    why = f"{votes} chains of thought say so" if votes else ""
+def _answer(question: str, draft: Draft, method: str, why: str = "") -> Answer:
     text = f"{draft.reasoning}\n\n{draft.answer}" if draft.reasoning else draft.answer
     words = wording(language_of([question]))
     return Answer(question, text, method, why=why, notices=(words.written, words.unread), short=(draft.answer,))

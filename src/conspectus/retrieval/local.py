@@ -20,6 +20,8 @@ from conspectus.tasks.base import Context
 from conspectus.text.mentions import units
 from conspectus.text.words import CJK, STOPWORDS, declined_stems, entity_keys, name_key, stem, without_particles
 
+Floats = np.ndarray[tuple[int], np.dtype[np.float32]]
+
 MOST_NAMED = 10
 """Maximum number of entities that the context starts from."""
 NEIGHBOURS = 2
@@ -36,24 +38,22 @@ LONGEST, LONGEST_UNSPACED = 6, 14
 )
 async def answer(question: str, index: Index, model: Model, settings: AnswerSettings) -> Answer:
     """Answer from entities, relationships, reports, claims and chunks around what the question names."""
-    evidence = context(question, index, settings)
-    if not evidence.sources:
+    rows = context(question, index, settings)
+    if not rows.sources:
         return empty_answer(question, index, method="local")
-    draft = Answer(question, "", "local", context_tokens=tokens.count(evidence.text))
-    result = await finish(AnswerFromContext(question, evidence), draft, index, model)
+    draft = Answer(question, "", "local", context_tokens=tokens.count(rows.text))
+    result = await finish(AnswerFromContext(question, rows), draft, index, model)
     named = {entity.number for entity in entities_in(question, index)[:MOST_NAMED]}
-    names = ", ".join([entity.name for entity in evidence.entities if entity.number in named][:4])
-    return replace(
-        result,
-        why=f"from what the graph knows of {names}" if names else "from the chunks nearest to the question",
-    )
+    names = ", ".join([entity.name for entity in rows.entities if entity.number in named][:4])
+    why = f"from what the graph knows of {names}" if names else "from the chunks nearest to the question"
+    return replace(result, why=why)
 
 
 def context(question: str, index: Index, settings: AnswerSettings) -> Context:
-    """Return the evidence of a question: rows of each table, the most relevant first, within its part."""
+    """Return the context of a question: rows of each table, the most relevant first, within its part."""
     named = entities_in(question, index)[:MOST_NAMED]
     scores = scores_of(question, index)
-    edges = list(_edges(named, scores, index))
+    edges = _edges(named, scores, index)
     near = _nearest(named, edges, index)
     return pack_rows(
         settings.context_tokens,
@@ -68,76 +68,61 @@ def context(question: str, index: Index, settings: AnswerSettings) -> Context:
 def entities_in(question: str, index: Index) -> list[Entity]:
     """Return the entities that a question names, the longest and rarest names first."""
     question = without_particles(question, index.languages)
-    number_of_key, longest = index.derive(entity_keys), LONGEST
-    words = name_key(question).split()
     if CJK.search(question):
-        number_of_key, longest, words = (
-            index.derive(_known_in_pieces),
-            LONGEST_UNSPACED,
-            units(name_key(question)),
-        )
+        number_of_key, longest, words = index.derive(_keys_in_pieces), LONGEST_UNSPACED, units(name_key(question))
+    else:
+        number_of_key, longest, words = index.derive(entity_keys), LONGEST, name_key(question).split()
     entities: dict[int, tuple[int, int]] = {}
-    at = 0
-    while at < len(words):
-        sizes = range(min(longest, len(words) - at), 0, -1)
-        size = next((n for n in sizes if _keys(words[at : at + n], index) & number_of_key.keys()), 0)
-        if size == 1 and (words[at] in STOPWORDS or CJK.match(words[at])):
+    start = 0
+    while start < len(words):
+        sizes = range(min(longest, len(words) - start), 0, -1)
+        keys = {size: _keys(words[start : start + size], index) & number_of_key.keys() for size in sizes}
+        size = next((size for size in sizes if keys[size]), 0)
+        if size == 1 and (words[start] in STOPWORDS or CJK.match(words[start])):
             size = 0
-        for key in _keys(words[at : at + size], index) & number_of_key.keys():
+        for key in keys[size] if size else ():
             number = number_of_key[key]
             entities[number] = (-size, index.entities[number].degree)
-        at += max(size, 1)
+        start += max(size, 1)
     return [index.entities[number] for number in sorted(entities, key=lambda n: (*entities[n], n))]
 
 
-def _known_in_pieces(index: Index) -> Mapping[str, int]:
+def _keys_in_pieces(index: Index) -> Mapping[str, int]:
     """Return the numbers of entities by their keys in pieces, Chinese ones character by character."""
     return {" ".join(units(key)): n for key, n in index.derive(entity_keys).items()}
 
 
 def _keys(words: Sequence[str], index: Index) -> set[str]:
     """Return the keys under which words may be known: as written, with the last one in its stem, or declined."""
-    if not words:
-        return set()
-    return {
-        " ".join(words),
-        " ".join((*words[:-1], stem(words[-1]))),
-        *declined_stems(" ".join(words), index.languages),
-    }
+    stemmed = " ".join((*words[:-1], stem(words[-1])))
+    return {" ".join(words), stemmed, *declined_stems(" ".join(words), index.languages)}
 
 
-def _edges(
-    named: Sequence[Entity], scores: np.ndarray[tuple[int], np.dtype[np.float32]], index: Index
-) -> Iterator[Relationship]:
-    """Yield the relationships of the named entities: between two of them first, then by relevant chunks."""
-    inside = {entity.name for entity in named}
-    number_of_chunk = {chunk.id: chunk.number for chunk in index.chunks}
-    edges = [index.relationships[r] for r in sorted({r for e in named for r in index.edges_of(e.number)})]
+def _edges(named: Sequence[Entity], scores: Floats, index: Index) -> list[Relationship]:
+    """Return the relationships of the named entities: between two of them first, then by relevant chunks."""
+    names = {entity.name for entity in named}
+    numbers = sorted({number for entity in named for number in index.edges_of(entity.number)})
 
-    def relevance(edge: Relationship) -> tuple[float, ...]:
-        both = edge.source in inside and edge.target in inside
-        relevance_of_chunks = max(
-            (float(scores[number_of_chunk[chunk]]) for chunk in edge.chunk_ids), default=0.0
-        )
-        return (-float(both), -relevance_of_chunks, -edge.weight, edge.number)
+    def order(edge: Relationship) -> tuple[float, ...]:
+        both = edge.source in names and edge.target in names
+        return (-float(both), -_relevance(edge.chunk_ids, scores, index), -edge.weight, edge.number)
 
-    yield from sorted(edges, key=relevance)
+    return sorted((index.relationships[number] for number in numbers), key=order)
 
 
-def claims_of(
-    names: Collection[str], scores: np.ndarray[tuple[int], np.dtype[np.float32]], index: Index
-) -> list[Claim]:
+def claims_of(names: Collection[str], scores: Floats, index: Index) -> list[Claim]:
     """Return the claims about any of some names: between two of them first, then those of relevant chunks."""
-    number_of_chunk = {chunk.id: chunk.number for chunk in index.chunks} if index.claims else {}
 
-    def relevance(claim: Claim) -> tuple[float, ...]:
+    def order(claim: Claim) -> tuple[float, ...]:
         both = claim.subject in names and claim.object in names
-        relevance_of_chunks = max(
-            (float(scores[number_of_chunk[chunk]]) for chunk in claim.chunk_ids), default=0.0
-        )
-        return (-float(both), -relevance_of_chunks, claim.number)
+        return (-float(both), -_relevance(claim.chunk_ids, scores, index), claim.number)
 
-    return sorted((c for c in index.claims if c.subject in names or c.object in names), key=relevance)
+    return sorted((c for c in index.claims if c.subject in names or c.object in names), key=order)
+
+
+def _relevance(chunk_ids: Sequence[str], scores: Floats, index: Index) -> float:
+    """Return the highest score of some chunks."""
+    return max((float(scores[index.chunk_of[chunk].number]) for chunk in chunk_ids), default=0.0)
 
 
 def _nearest(named: Sequence[Entity], edges: Sequence[Relationship], index: Index) -> Iterator[Entity]:
@@ -166,18 +151,17 @@ def _reports(named: Sequence[Entity], index: Index) -> Iterator[Report]:
 def _chunks(
     named: Sequence[Entity],
     edges: Sequence[Relationship],
-    scores: np.ndarray[tuple[int], np.dtype[np.float32]],
+    scores: Floats,
     index: Index,
 ) -> Iterator[Chunk]:
     """Yield the chunks by their words, those that tell of named entities and their edges before others."""
     gain = np.zeros(len(index.chunks), np.float32)
-    number_of_chunk = {chunk.id: chunk.number for chunk in index.chunks}
     for entity in named:
         for chunk in entity.chunk_ids:
-            gain[number_of_chunk[chunk]] += 1 / np.sqrt(len(entity.chunk_ids))
+            gain[index.chunk_of[chunk].number] += 1 / np.sqrt(len(entity.chunk_ids))
     for edge in edges[:40]:
         for chunk in edge.chunk_ids:
-            gain[number_of_chunk[chunk]] += 0.1
+            gain[index.chunk_of[chunk].number] += 0.1
     top = float(scores.max(initial=0.0)) or 1.0
     total = scores / top + 0.5 * gain / (float(gain.max(initial=0.0)) or 1.0)
     for i in np.argsort(-total, kind="stable")[:60].tolist():

@@ -8,6 +8,7 @@ language model a summary is the sentences that are most like the whole of its cl
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -64,23 +65,20 @@ class Words:
     @classmethod
     def of(cls, texts: Sequence[str]) -> Words:
         """Learn the words of texts."""
-        number: dict[str, int] = {}
-        frequency: list[int] = []
+        frequency: Counter[str] = Counter()
         for text in texts:
-            for term in set(terms(text)):
-                if number.setdefault(term, len(number)) == len(frequency):
-                    frequency.append(0)
-                frequency[number[term]] += 1
-        return cls(number, np.log(1 + len(texts) / np.maximum(np.array(frequency), 1)).astype(np.float32))
+            frequency.update(set(terms(text)))
+        number = {term: i for i, term in enumerate(frequency)}
+        counts = np.maximum(np.array(list(frequency.values())), 1)
+        return cls(number, np.log(1 + len(texts) / counts).astype(np.float32))
 
     def vectors(self, texts: Sequence[str]) -> sparse.csr_array[Any, Any]:
         """Return the vectors of texts, of the words that are known."""
-        places = [[self.number[t] for t in terms(text) if t in self.number] for text in texts]
-        starts = np.cumsum([0, *map(len, places)])
-        columns = np.array([p for row in places for p in row], np.int64)
-        matrix = sparse.csr_array(
-            (np.ones(len(columns), np.float32), columns, starts), shape=(len(texts), len(self.number))
-        )
+        rows = [[self.number[t] for t in terms(text) if t in self.number] for text in texts]
+        starts = np.cumsum([0, *map(len, rows)])
+        columns = np.array([column for row in rows for column in row], np.int64)
+        ones = np.ones(len(columns), np.float32)
+        matrix = sparse.csr_array((ones, columns, starts), shape=(len(texts), len(self.number)))
         matrix.sum_duplicates()
         matrix.data = (1 + np.log(matrix.data)) * self.weights[matrix.indices]
         return _unit(matrix)
@@ -110,22 +108,21 @@ async def build_tree(index: Index, settings: Settings, summarise: Summarise) -> 
         return embedder_of(index, settings).embed([prefix + text for text in texts])
 
     texts = [c.text for c in index.chunks]
-    level: Any = words.vectors(texts) if words else np.asarray(index.arrays["vectors.chunks"], np.float32)
+    vectors: Any = words.vectors(texts) if words else np.asarray(index.arrays["vectors.chunks"], np.float32)
     leaves: list[tuple[int, ...]] = [(i,) for i in range(len(texts))]
-    every, parts, here = list(texts), [level], list(range(len(texts)))
+    levels, level = [vectors], list(range(len(texts)))
     for _ in range(LEVELS):
-        groups = clusters(level, CLUSTER)
-        if len(groups) < 2 or len(groups) >= len(here):
+        groups = [[level[i] for i in group] for group in clusters(vectors, CLUSTER)]
+        if len(groups) < 2 or len(groups) >= len(level):
             break
-        made = await summarise([[every[here[i]] for i in group] for group in groups])
-        above = [tuple(sorted({leaf for i in group for leaf in leaves[here[i]]})) for group in groups]
-        here = list(range(len(every), len(every) + len(made)))
-        every += made
-        leaves += above
-        level = vectors_of(made)
-        parts.append(level)
-    stacked = sparse.vstack(parts).tocsr() if words else np.concatenate(parts)
-    return Tree(tuple(every), tuple(leaves), stacked, words)
+        summaries = await summarise([[texts[node] for node in group] for group in groups])
+        leaves += [tuple(sorted({leaf for node in group for leaf in leaves[node]})) for group in groups]
+        level = list(range(len(texts), len(texts) + len(summaries)))
+        texts += summaries
+        vectors = vectors_of(summaries)
+        levels.append(vectors)
+    stacked = sparse.vstack(levels).tocsr() if words else np.concatenate(levels)
+    return Tree(tuple(texts), tuple(leaves), stacked, words)
 
 
 def clusters(vectors: Any, size: int) -> list[list[int]]:
@@ -151,11 +148,11 @@ def _extract(texts: Sequence[str]) -> str:
     """Return the sentences most like all of them together, in their order, within SUMMARY_TOKENS."""
     candidates = list(dict.fromkeys(text[a:b] for text in texts for a, b in sentences(text)))
     grams = Grams.of(candidates, 4).matrix
-    central: Floats = np.asarray(grams @ np.asarray(grams.sum(axis=0)).ravel()).ravel()
+    centrality: Floats = np.asarray(grams @ np.asarray(grams.sum(axis=0)).ravel()).ravel()
     chosen: list[int] = []
     used = 0
-    best: list[int] = np.argsort(-central, kind="stable").tolist()
-    for i in best:
+    order: list[int] = np.argsort(-centrality, kind="stable").tolist()
+    for i in order:
         used += tokens.count(candidates[i])
         if chosen and used > SUMMARY_TOKENS:
             break
