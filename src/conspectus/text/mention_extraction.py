@@ -233,16 +233,10 @@ def written(forms: Counter[tuple[str, ...]]) -> str:
     common = sorted(forms, key=lambda form: (-forms[form], form))
     mixed = [form for form in common if len(form) == 1 or not " ".join(form).isupper()]
     if mixed:
-        return _without_gaps(" ".join(mixed[0]))
-    return " ".join(_capitalised(word) for word in common[0])
-
-
-def _without_gaps(name: str) -> str:
-    return name.replace("' ", "'").replace("’ ", "’")
-
-
-def _capitalised(word: str) -> str:
-    return "-".join(part.capitalize() for part in word.split("-")) if len(word) > 2 or "." not in word else word
+        return " ".join(mixed[0]).replace("' ", "'").replace("’ ", "’")
+    parts = ([part.capitalize() for part in word.split("-")] for word in common[0])
+    words = zip(common[0], parts, strict=True)
+    return " ".join("-".join(part) if len(word) > 2 or "." not in word else word for word, part in words)
 
 
 _OPEN, _CLOSE = ("(", "（"), (")", "）")

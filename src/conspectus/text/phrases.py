@@ -68,30 +68,20 @@ def _candidates(vocabulary: Vocabulary, size: int) -> Ints:
     """Return the first tokens of all runs of `size` lower-case content words that could be a noun phrase."""
     word, n = vocabulary.token_word, len(vocabulary.form)
     small = ~vocabulary.capital[vocabulary.form] | vocabulary.rules.nouns_capitalised
-    last = _can_end(vocabulary)[word] & small
-    inner = _can_stand_inside(vocabulary)[word] & small
+    content, nominal = _content(vocabulary), vocabulary.nominal
+    closing = content & (vocabulary.closing >= CLOSING)
+    adverbs = np.array([bool(w.endswith(vocabulary.rules.adverbs)) for w in vocabulary.words], bool)
+    last = (closing & (nominal >= NOMINAL))[word] & small
+    inner = (content & (vocabulary.attributive >= NOMINAL / 2) & ~adverbs)[word] & small
     ok = np.ones(max(n - size + 1, 0), bool)
     if vocabulary.rules.adjectives_follow and size > 1:
-        last |= (
-            (vocabulary.nominal >= 0)[word]
-            & (_content(vocabulary) & (vocabulary.closing >= CLOSING))[word]
-            & small
-        )
-        ok &= (vocabulary.nominal >= NOMINAL)[word][: n - size + 1]
+        last |= (closing & (nominal >= 0))[word] & small
+        ok &= (nominal >= NOMINAL)[word][: n - size + 1]
     for k in range(size - 1):
         ok &= inner[k : n - size + 1 + k]
         ok &= vocabulary.sentence[k : n - size + 1 + k] == vocabulary.sentence[size - 1 :]
     ok &= last[size - 1 :]
     return np.flatnonzero(ok)
-
-
-def _can_end(vocabulary: Vocabulary) -> Bools:
-    return _content(vocabulary) & (vocabulary.nominal >= NOMINAL) & (vocabulary.closing >= CLOSING)
-
-
-def _can_stand_inside(vocabulary: Vocabulary) -> Bools:
-    adverbs = np.array([bool(w.endswith(vocabulary.rules.adverbs)) for w in vocabulary.words], bool)
-    return _content(vocabulary) & (vocabulary.attributive >= NOMINAL / 2) & ~adverbs
 
 
 def _content(vocabulary: Vocabulary) -> Bools:

@@ -206,14 +206,8 @@ def _shared_openings(texts: Sequence[str]) -> list[int]:
 
 
 def _common_prefix(a: str, b: str) -> int:
-    low, high = 0, min(len(a), len(b))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if a[:middle] == b[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    different = (i for i, (one, other) in enumerate(zip(a, b, strict=False)) if one != other)
+    return next(different, min(len(a), len(b)))
 
 
 def _not_cut(document: list[int], texts: list[str]) -> list[int]:

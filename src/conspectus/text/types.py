@@ -67,9 +67,13 @@ def type_of(
     )
     if 2 <= len(words) <= 4 and plain and (lower[0] in given or (foreign and len(words) < 4)):
         surely = lower[0] in given
-        if _places(context) >= max(2.0, (0.5 if surely else 0.25) * mentions):
+        if _share(context.before, _LISTS["before_places"]) >= max(2.0, (0.5 if surely else 0.25) * mentions):
             return LOCATION
-        return ORGANIZATION if not surely and _members(context) >= max(1.0, 0.25 * mentions) else PERSON
+        return (
+            ORGANIZATION
+            if not surely and _share(context.before, _LISTS["before_organizations"]) >= max(1.0, 0.25 * mentions)
+            else PERSON
+        )
     return _by_context(lower, context, given, plain, mentions)
 
 
@@ -94,7 +98,10 @@ def _head(lower: list[str]) -> str:
 
 def _told_by_words(lower: list[str], language: str) -> str:
     """Return the type that any word of a name tells in another language, or the end of a compound of one."""
-    for kind, heads in ((ORGANIZATION, organizations_of(language)), (LOCATION, _places_of(language))):
+    for kind, heads in (
+        (ORGANIZATION, organizations_of(language)),
+        (LOCATION, tuple(function_words_of(language).places.split())),
+    ):
         stems = {stem(head, language) for head in heads} if language in SLAVIC or language == "el" else ()
         for word in lower:
             if (
@@ -115,11 +122,6 @@ def organizations_of(language: str) -> tuple[str, ...]:
     return tuple(function_words_of(language).organizations.split())
 
 
-@cache
-def _places_of(language: str) -> tuple[str, ...]:
-    return tuple(function_words_of(language).places.split())
-
-
 def type_in_context(kind: str, context: Context) -> str:
     """Return the type of a name whose pattern tells one: what looks like a foreign person may be a place."""
     mentions = max(sum(context.before.values()), 1)
@@ -132,20 +134,12 @@ def type_in_context(kind: str, context: Context) -> str:
     return kind
 
 
-def _places(context: Context) -> float:
-    return _share(context.before, _LISTS["before_places"])
-
-
-def _members(context: Context) -> float:
-    return _share(context.before, _LISTS["before_organizations"])
-
-
 def _by_context(lower: list[str], context: Context, given: frozenset[str], plain: bool, mentions: int) -> str:
     """Return the type that the words around a name speak for, where enough of its mentions do."""
     score = {
         PERSON: 2.0 * _share(context.after, _LISTS["saying"]) + _share(context.before, _LISTS["before_persons"]),
-        ORGANIZATION: 1.3 * _members(context),
-        LOCATION: _places(context) + 0.5 * context.before["at"],
+        ORGANIZATION: 1.3 * _share(context.before, _LISTS["before_organizations"]),
+        LOCATION: _share(context.before, _LISTS["before_places"]) + 0.5 * context.before["at"],
         WORK: 1.5 * _share(context.before, _LISTS["before_works"]) + 2.0 * context.quoted,
     }
     if len(lower) == 1 and lower[0] in given:

@@ -131,7 +131,8 @@ def _kind_of(words: Sequence[str], grammar: FunctionWords) -> str:
 
 def _told_behind(vocabulary: Vocabulary) -> Iterator[_Span]:
     """Yield what stands before a title, and what ends like an organization or place."""
-    grammar = function_words_of(vocabulary.rules.language)
+    language = vocabulary.rules.language
+    grammar = function_words_of(language)
     titles = frozenset(grammar.titles.split())
     ends = ((ORGANIZATION, tuple(grammar.organizations.split())), (LOCATION, tuple(grammar.places.split())))
     noun = _nouns(vocabulary).tolist()
@@ -147,7 +148,8 @@ def _told_behind(vocabulary: Vocabulary) -> Iterator[_Span]:
             if start < at and 2 <= len(joined(forms[start:at])) <= 7:
                 yield start, at, PERSON
             continue
-        if _korean_person(form, vocabulary.rules.language) and vocabulary.count[vocabulary.token_word[at]] > 1:
+        like_person = len(form) == 3 and form[0] in KOREAN_SURNAMES and form not in _NO_PERSONS_KO
+        if like_person and language == "ko" and vocabulary.count[vocabulary.token_word[at]] > 1:
             yield at, at + 1, PERSON
             continue
         goes_on = at + 1 < len(forms) and noun[at + 1] and sentence[at + 1] == sentence[at]
@@ -162,18 +164,11 @@ def _told_behind(vocabulary: Vocabulary) -> Iterator[_Span]:
                 break
 
 
-def _korean_person(form: str, language: str) -> bool:
-    """Tell whether a Korean word is as long as most names of persons and begins like one."""
-    return language == "ko" and len(form) == 3 and form[0] in KOREAN_SURNAMES and form not in _NO_PERSONS_KO
-
-
 def _content(vocabulary: Vocabulary) -> Bools:
     return np.array([len(w) > 1 and w[0].isalpha() for w in vocabulary.words], bool) & ~vocabulary.stop
 
 
 def _nouns(vocabulary: Vocabulary) -> Bools:
-    def is_word(word: str) -> bool:
-        return len(word) > 1 and word[0].isalpha()
-
-    tells = vocabulary.rules.tells_noun or is_word
-    return (np.array([tells(w) for w in vocabulary.words], bool) & ~vocabulary.stop)[vocabulary.token_word]
+    tells = vocabulary.rules.tells_noun
+    nouns = [tells(w) if tells else len(w) > 1 and w[0].isalpha() for w in vocabulary.words]
+    return (np.array(nouns, bool) & ~vocabulary.stop)[vocabulary.token_word]

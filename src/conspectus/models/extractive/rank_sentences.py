@@ -79,10 +79,7 @@ def rank_sentences(
     if question.names and not any(searcher.is_known(name) for name in question.names):
         return []
     subject, rest = split_question(question, named, searcher)
-    chunk_rank: dict[int, int] = {}
-    for rank, chunk in enumerate(chunks):
-        for sentence in searcher.passages.within(chunk):
-            chunk_rank.setdefault(sentence, rank)
+    chunk_rank = _chunk_ranks(chunks, searcher)
     if (
         named and subject and not rest
     ):  # the best chunks may be those where somebody speaks most, not is spoken of
@@ -93,23 +90,36 @@ def rank_sentences(
         return []
     about = _subject_shares(subject, sentences, searcher)
     if rest:
-        min_readability = UNREADABLE_FACTOR
         fits = _fits_of_answers(question, rest, about, sentences, searcher)
     else:
-        min_readability = UNREADABLE_DEFINITION_FACTOR
         fits = _fits_of_definitions(subject, sentences, searcher)
+    min_factor = UNREADABLE_FACTOR if rest else UNREADABLE_DEFINITION_FACTOR
     dates = _dates(question.text, question.language)
     ranked: list[RankedSentence] = []
     for i, fit, share in fits:
-        sentence = sentences[i]
-        score = SUBJECT_WEIGHT * float(about[i]) + fit + CHUNK_RANK_WEIGHT / (1 + chunk_rank[sentence])
-        score *= min_readability + (1 - min_readability) * searcher.passages.quality(sentence)
-        if searcher.passages.text(sentence).rstrip(CLOSING).endswith(ASKS):
-            score *= QUESTION_FACTOR
-        if dates and _gives_other_dates(dates, sentence, searcher):
-            score *= OTHER_DATE_FACTOR
-        ranked.append(RankedSentence(sentence, score, share))
+        score = SUBJECT_WEIGHT * float(about[i]) + fit + CHUNK_RANK_WEIGHT / (1 + chunk_rank[sentences[i]])
+        score *= _worth(sentences[i], dates, min_factor, searcher)
+        ranked.append(RankedSentence(sentences[i], score, share))
     return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))
+
+
+def _chunk_ranks(chunks: Sequence[Chunk], searcher: Searcher) -> dict[int, int]:
+    """Return the sentences of chunks, each with the place of the first chunk that holds it."""
+    ranks: dict[int, int] = {}
+    for rank, chunk in enumerate(chunks):
+        for sentence in searcher.passages.within(chunk):
+            ranks.setdefault(sentence, rank)
+    return ranks
+
+
+def _worth(sentence: int, dates: Sequence[frozenset[str]], min_factor: float, searcher: Searcher) -> float:
+    """Return what is left of the score of a sentence that does not read alone, asks, or gives other dates than asked."""
+    worth = min_factor + (1 - min_factor) * searcher.passages.quality(sentence)
+    if searcher.passages.text(sentence).rstrip(CLOSING).endswith(ASKS):
+        worth *= QUESTION_FACTOR
+    if dates and _gives_other_dates(dates, sentence, searcher):
+        worth *= OTHER_DATE_FACTOR
+    return worth
 
 
 def asks_for_definition(question: Question, named: Collection[int], searcher: Searcher) -> bool:
@@ -151,13 +161,7 @@ def split_question(
         if form := next((form for form in forms if form and form <= every_term), None):
             subject |= form
             entities_named += 1
-    ignored: frozenset[str] = frozenset()
-    if question.wants == "date":  # "on what date": no date says that it is one
-        ignored |= _OF_TIME
-    if question.wants == "number":
-        ignored |= _OF_MONEY
-    if entities_named > 1 or _names_apart(question) > 1:
-        ignored |= _TOGETHER
+    ignored = _words_of_kind(question, max(entities_named, _names_apart(question)))
     others = [term for term in searcher.words(question.focus) if term not in subject | ignored]
     in_phrases = {t for run in question.runs if len(run) > 1 for word in run for t in search_terms(word, index)}
     # a line says little, a bottling line much
@@ -167,6 +171,16 @@ def split_question(
     if not subject and not rest:
         rest = searcher.words(question.terms)
     return {t: searcher.weight(t) for t in sorted(subject)}, {t: searcher.weight(t) for t in rest}
+
+
+def _words_of_kind(question: Question, names: int) -> frozenset[str]:
+    """Return the words that only say what kind of answer is asked for; `names` is how many things a question names."""
+    words: frozenset[str] = frozenset()
+    if question.wants == "date":  # "on what date": no date says that it is one
+        words |= _OF_TIME
+    if question.wants == "number":
+        words |= _OF_MONEY
+    return words | _TOGETHER if names > 1 else words
 
 
 def _names_apart(question: Question) -> int:
