@@ -113,7 +113,7 @@ def _chunk_ranks(chunks: Sequence[Chunk], searcher: Searcher) -> dict[int, int]:
 
 
 def _worth(sentence: int, dates: Sequence[frozenset[str]], min_factor: float, searcher: Searcher) -> float:
-    """Return what is left of the score of a sentence that does not read alone, asks, or gives other dates than asked."""
+    """Return what is left of the score of a sentence that reads badly alone, asks, or gives other dates than asked."""
     worth = min_factor + (1 - min_factor) * searcher.passages.quality(sentence)
     if searcher.passages.text(sentence).rstrip(CLOSING).endswith(ASKS):
         worth *= QUESTION_FACTOR
