@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from conspectus import tokens
 from conspectus.api.building import BuildRequest
-from conspectus.errors import ModelError, Unusable, UsageError
+from conspectus.errors import UsageError
 from conspectus.indexing.chunk import chunk
 from conspectus.models import llm
-from conspectus.models.base import Model, together
+from conspectus.models.base import Model
 from conspectus.models.llm.prompts import OURS, fence
 from conspectus.models.llm.replies import dump
 from conspectus.readers import list_generated
@@ -153,18 +153,12 @@ async def _examples(
     drawn = random.Random(SEED).sample(sample, min(len(sample), 6 * most))
     tasks = [ExtractGraph(_excerpt(chunk), profile.entity_types, language=language) for chunk in drawn]
 
-    async def graph_of(task: ExtractGraph) -> Extraction:
-        try:
-            return await model.perform(task)
-        except Unusable:
-            raise
-        except ModelError:  # another example will do
-            return Extraction()
-
     pairs = [
         (task, graph)
-        for task, graph in zip(tasks, await together(map(graph_of, tasks)), strict=True)
-        if graph.relationships and tokens.at_most(dump(task, graph), EXAMPLE_REPLY_TOKENS)
+        for task, graph in zip(tasks, await model.perform_all(tasks), strict=True)  # of a failed call no example
+        if isinstance(graph, Extraction)
+        and graph.relationships
+        and tokens.at_most(dump(task, graph), EXAMPLE_REPLY_TOKENS)
     ]
     return sorted(pairs, key=lambda pair: (-len(pair[1].relationships), pair[0].chunk.id))[:most]
 
