@@ -297,11 +297,6 @@ def report(
     show.listed("Not there, and said so in the report:", [] if flags.quiet else made.missing)
 
 
-@people_app.callback()
-def people_() -> None:
-    """Have people judge blinded pairs, and see how far they agree with the judge and with each other."""
-
-
 @people_app.command("export")
 def export(
     folder: Folder,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter
 from pathlib import Path
@@ -34,7 +33,6 @@ from conspectus.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from conspectus.cli.show import Bars
     from conspectus.evaluation.run import Result, StepFunction
     from conspectus.evaluation.tables import Table
     from conspectus.settings import Settings
@@ -175,8 +173,12 @@ def carry_out(
             raise typer.Exit
         if estimate and not flags.quiet:
             confirmed(yes=flags.yes)
-    with with_progress(folder, quiet=flags.quiet or flags.json) as bars:
-        result = function(*arguments, progress=bars, **options)
+    try:
+        with show.Bars(quiet=flags.quiet or flags.json) as bars:
+            result = function(*arguments, progress=bars, **options)
+    except KeyboardInterrupt:
+        show.note(f"interrupted: the results so far are saved in {folder}; the same command goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
     ended(result, display, flags)
 
 
@@ -192,17 +194,6 @@ def ended(result: Result[Any], display: Callable[[Any], None], flags: Flags) -> 
         show.listed("Notes:", result.notices)
         show.spent(result.usage)
     raise typer.Exit(WITH_FAILURES if result.errors else DONE)
-
-
-@contextmanager
-def with_progress(folder: Path, *, quiet: bool) -> Generator[Bars]:
-    """Show progress bars; an interruption ends the command and says where the results so far are."""
-    try:
-        with show.Bars(quiet=quiet) as bars:
-            yield bars
-    except KeyboardInterrupt:
-        show.note(f"interrupted: the results so far are saved in {folder}; the same command goes on from there")
-        raise typer.Exit(INTERRUPTED) from None
 
 
 def table(shown: Table, title: str = "", *, caption: bool = True) -> None:

@@ -40,11 +40,6 @@ JUDGED = "R@5"
 """The measure that intervals and differences are shown of."""
 
 
-@app.callback()
-def evaluate() -> None:
-    """Evaluate retrieval and answers."""
-
-
 @app.command("retrieval")
 @step(*MODELS, "--embedder", "--rerank", switches=["json"])
 def retrieval(
