@@ -18,7 +18,7 @@ from conspectus.tasks import Task
 from conspectus.text.lexicon import read_lexicon
 
 R = TypeVar("R")
-REGISTERED = (answer, extract, answer, extract, statements, reason, report)
+REGISTERED = (answer, extract, reason, report, statements)
 """The modules whose functions, registered by `performs`, are what the model does."""
 
 
