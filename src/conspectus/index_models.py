@@ -108,10 +108,16 @@ def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does
     memories = list(map(IndexModels.of, built))
     models = list(dict.fromkeys(memory.model for memory in memories if memory.model))
     at = f" at {url}" if url else ""
+    address_from = origins.get("llm.base_url", "default")
     lines: list[str] = []
     if origin == INDEX:
-        lines += [f"Model {name}{at}, as this index was built (model={EXTRACTIVE!r} {does} without one)."]
-    elif url and origins.get("llm.base_url") == INDEX:
+        built_as = f"as this index was built (model={EXTRACTIVE!r} {does} without one)"
+        if url and address_from not in ("default", INDEX):
+            named_by = "base_url=..." if address_from == "given" else address_from
+            lines += [f"Model {name}, {built_as}, at {url} ({named_by})."]
+        else:
+            lines += [f"Model {name}{at}, {built_as}."]
+    elif url and address_from == INDEX:
         lines += [f"Model {name}{at}, the address that this index was built with."]
     elif origin == "given":
         if memories and memories[0].base_url and not url and name not in (EXTRACTIVE, *models):
