@@ -501,7 +501,7 @@ def test_what_takes_the_place_of_an_imported_graph_says_so_and_can_be_undone(cor
 
     made = conspectus.build("corpus", "films")
 
-    assert made.update.rebuild_reasons == ("the graph there was imported (conspectus rollback returns to it)",)
+    assert made.update.rebuild_reasons == ("the graph there was imported (conspectus.rollback() returns to it)",)
     assert api.rollback("films").snapshot == graph.snapshot
 
 
