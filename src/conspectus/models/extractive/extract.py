@@ -118,15 +118,17 @@ _DEFINES_ELSEWHERE = re.compile(
 
 
 @performs(DescribeElement)
-def describe_element(task: DescribeElement, worth: Mapping[str, float]) -> Description:
+def describe_element(task: DescribeElement, boilerplate: Mapping[str, float]) -> Description:
     """Choose the few instances that read best and say something of their own; name them in order of merit.
 
-    `worth` is what set phrases leave of a statement's worth, by its words.
+    `boilerplate` is what set phrases leave of a statement's quality, by its words.
     """
     chosen: list[int] = []
     words: set[str] = set()
     length = 0
-    for i in sorted(range(len(task.descriptions)), key=lambda i: (-_merit(task, task.descriptions[i], worth), i)):
+    for i in sorted(
+        range(len(task.descriptions)), key=lambda i: (-_merit(task, task.descriptions[i], boilerplate), i)
+    ):
         own = _words(task.descriptions[i])
         if chosen and (len(own & words) > 0.6 * len(own) or length + len(own) > MOST_WORDS):
             continue
@@ -153,10 +155,10 @@ def _reading(description: str, language: str) -> tuple[float, str, str]:
     return min(quality(said, language), *(0.9 * _reading(line, language)[0] for line in more), 1.0), speaker, said
 
 
-def _merit(task: DescribeElement, description: str, worth: Mapping[str, float]) -> float:
+def _merit(task: DescribeElement, description: str, boilerplate: Mapping[str, float]) -> float:
     name = task.name
     merit, speaker, said = _reading(description, task.language)
-    merit *= worth.get(said, 1.0)
+    merit *= boilerplate.get(said, 1.0)
     if name == speaker:  # what somebody says is no description of them
         merit -= 1
     at = said.lower().find(name.lower())

@@ -26,7 +26,7 @@ class ExtractiveModel:
     """Performs tasks by selecting from the sources: fitted to a corpus to index it, or opened on an index to answer.
 
     It can do what functions are registered for by `performs` (see `models.base`). Their further parameters are its
-    properties: `passages`, `worth`, `index`, `searcher` and `multilingual`.
+    properties: `passages`, `boilerplate`, `index`, `searcher` and `multilingual`.
     """
 
     name = "extractive"
@@ -85,11 +85,11 @@ class ExtractiveModel:
             return self._searcher
 
     @cached_property
-    def worth(self) -> Mapping[str, float]:
-        """What set phrases leave of the worth of sentences, by their words."""
+    def boilerplate(self) -> Mapping[str, float]:
+        """What boilerplate leaves of the quality of sentences, by their words."""
         if self.passages is not None:
-            return self.passages.worth
-        return self.searcher.passages.worth if self._index is not None else {}
+            return self.passages.boilerplate
+        return self.searcher.passages.boilerplate if self._index is not None else {}
 
     @cached_property
     def multilingual(self) -> bool:

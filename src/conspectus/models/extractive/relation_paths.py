@@ -50,7 +50,7 @@ CACHED_PATHS = 1000
 """Names whose paths are cached, by question; one search asks for those of a beam of names, again at each step."""
 CACHED_WORDS = 1 << 12
 """Words of questions of which it is cached which relations express them; a question has some 10, at most some 3,000."""
-LEADS_TO_PLACE = 0.9  # unexplained
+LEADS_THERE = 0.9  # unexplained
 """How well what leads to a place expresses `where`, beside a relation that says place itself."""
 MIN_LIKENESS = 0.5  # unexplained
 """From which likeness on a word expresses a relation."""
@@ -227,9 +227,9 @@ class PathFinder:
                 values |= {relation: max(like, values.get(relation, 0.0)) for relation in relations}
         if word == root("where"):  # a relation, as `born in`, may say by itself where its head is or was
             for relation in range(len(self.graph.relations)):
-                lower = values.get(relation, 0.0) < LEADS_TO_PLACE
+                lower = values.get(relation, 0.0) < LEADS_THERE
                 if lower and self._ends_at_place(relation) and self.kind(2 * relation) == "":
-                    values[relation] = LEADS_TO_PLACE
+                    values[relation] = LEADS_THERE
         return values
 
     def _ends_at_place(self, relation: int) -> bool:

@@ -47,7 +47,9 @@ class _Candidate:
 
 
 @performs(WriteReport)
-def report_with_references(task: WriteReport, worth: Mapping[str, float], multilingual: bool) -> ReportDraft:
+def report_with_references(
+    task: WriteReport, boilerplate: Mapping[str, float], multilingual: bool
+) -> ReportDraft:
     """Write a report whose references are in the index's numbers, in the language of its context where a corpus
     has several.
     """
@@ -56,17 +58,17 @@ def report_with_references(task: WriteReport, worth: Mapping[str, float], multil
         descriptions = (entity.description for entity in context.entities[:LANGUAGE_SAMPLE])
         summaries = (report.summary for report in context.reports[:LANGUAGE_SAMPLE])
         task = replace(task, language=language_of((*descriptions, *summaries), [task.language]))
-    draft = write_report(task, worth)
+    draft = write_report(task, boilerplate)
     findings = tuple(Finding(f.summary, context.globalize(f.explanation)[0]) for f in draft.findings)
     return replace(draft, summary=context.globalize(draft.summary)[0], findings=findings)
 
 
-def write_report(task: WriteReport, worth: Mapping[str, float]) -> ReportDraft:
-    """Write the report of a community; `worth` is what set phrases leave of a statement's worth."""
+def write_report(task: WriteReport, boilerplate: Mapping[str, float]) -> ReportDraft:
+    """Write the report of a community; `boilerplate` is what set phrases leave of a statement's quality."""
     context, language = task.context, task.language
     words = wording(language)
     topics = _topics(context)
-    candidates = _ranked(statements(context, worth, language), topics)
+    candidates = _ranked(statements(context, boilerplate, language), topics)
     chosen = _cover(candidates)
     used = [candidate.statement.terms for candidate in chosen]
     leads = chosen[1:] if len(chosen) > 2 else chosen  # the best one opens the summary

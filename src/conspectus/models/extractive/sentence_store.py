@@ -166,13 +166,13 @@ class SentenceStore:
         return quality(self.text(sentence), self.language(sentence)) * left
 
     @cached_property
-    def worth(self) -> dict[str, float]:
-        """What is left of the worth of each sentence that holds set phrases, by its words as quoted."""
-        worth: dict[str, float] = {}
+    def boilerplate(self) -> dict[str, float]:
+        """What is left of the quality of each sentence that holds set phrases, by its words as quoted."""
+        factors: dict[str, float] = {}
         for sentence in np.flatnonzero(self.templated).tolist():
             words = without_opening(self.text(sentence), self.language(sentence)).strip(QUOTES)
-            worth[words] = max(0.0, 1 - SET_PHRASE * self._templated[sentence] / 100)
-        return worth
+            factors[words] = max(0.0, 1 - SET_PHRASE * self._templated[sentence] / 100)
+        return factors
 
     @cached_property
     def _templated(self) -> list[int]:

@@ -37,10 +37,10 @@ class Statement:
     """What it gains from the row that it comes from."""
 
 
-def statements(context: Context, worth: Mapping[str, float], language: str = ENGLISH) -> list[Statement]:
+def statements(context: Context, boilerplate: Mapping[str, float], language: str = ENGLISH) -> list[Statement]:
     """Return the distinct statements of a context, with references by its local numbers.
 
-    `worth` says what is left of the quality of those that hold set phrases, by their words.
+    `boilerplate` says what is left of the quality of those that hold set phrases, by their words.
     """
     references: dict[str, list[Reference]] = {}
     weights: dict[str, float] = {}
@@ -50,7 +50,7 @@ def statements(context: Context, worth: Mapping[str, float], language: str = ENG
     rows: list[Statement] = []
     for text, named in references.items():
         own_quality, terms_of_text = reading(text, language)
-        own_quality *= worth.get(words_of(text), 1.0) if worth else 1.0
+        own_quality *= boilerplate.get(words_of(text), 1.0) if boilerplate else 1.0
         rows.append(Statement(text, tuple(dict.fromkeys(named)), own_quality, terms_of_text, weights[text]))
     return rows
 
