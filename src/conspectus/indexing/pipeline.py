@@ -110,9 +110,8 @@ async def build_index(
         lexicon = await reading
         paths = {document.id: document.path or document.title for document in documents}
         failures = [replace(failure, document=paths[failure.document]) for failure in extracted.failures]
-        made = build_graph(
-            replace(build, documents=documents), chunks, extracted, language, lambda name: show.stage(name, 0)
-        )
+        build = replace(build, documents=documents)
+        made = build_graph(build, chunks, extracted, language, lambda name: show.stage(name, 0))
         facts = made.corrected
         documents, chunks = [*documents, *facts.documents], [*chunks, *facts.chunks]
         del extracted
