@@ -506,6 +506,13 @@ def _answer_shown(answer: Answer, shown: Callable[[str], str], heading: str) -> 
             f"{shown(w)}: “{shown(start_of(s.text))}”" for w, s in zip(wheres, sources, strict=True)
         )
         lines.append(f"- {shown(f'[{citation.marker}]')} {shown(title)}{': ' if title else ''}{places}")
+    if count := answer.removed_references:
+        removed = (
+            "1 reference in it led nowhere, and was"
+            if count == 1
+            else f"{count:,} references in it led nowhere, and were"
+        )
+        lines += ["", f"{removed} removed."]
     for notice in answer.notices:
         lines += ["", shown(notice)]
     return "\n".join(lines)

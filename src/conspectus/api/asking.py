@@ -18,6 +18,7 @@ from conspectus.index_models import FUNCTION
 from conspectus.lazy import lazy_module
 from conspectus.messages import is_empty_answer
 from conspectus.models.base import Model
+from conspectus.models.extractive.answer import assembled_notice
 from conspectus.models.llm.adapters import is_registered
 from conspectus.retrieval import METHODS, RANKINGS, auto
 from conspectus.retrieval import Method as AnsweringMethod
@@ -300,6 +301,9 @@ async def answer_question(request: Request, on_text: Callable[[str], None] | Non
             request = replace(request, method=method, why=f"{request.why}, and no report says anything on it")
             result = await request.answer(model, session)
         spending = session.budget_notices if session else ()
+        # a short answer has no room for what opens the others
+        is_bare = bool(result.citations) and not result.notices and not result.text.startswith("*")
+        quoted = is_bare and not model.generative and is_short(request.run.settings.answer.response)
     notices = (
         *request.view.notices(reads),
         *(unknown_name_notice(question, index) if reads else ()),
@@ -307,6 +311,7 @@ async def answer_question(request: Request, on_text: Callable[[str], None] | Non
         *added_fact_notices(result.citations),
         *spending,
         *result.notices,
+        *((assembled_notice(question, index),) if quoted else ()),
     )
     why = "; ".join(part for part in (request.why, result.why) if part)
     seconds = time.perf_counter() - request.began

@@ -6,6 +6,7 @@ import pytest
 from making import a_built_index
 
 from conspectus import api
+from conspectus.messages import wording
 from conspectus.retrieval.base import NOTHING
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import SHORT, is_short
@@ -57,3 +58,17 @@ def test_many_ways_to_ask_for_it_are_understood(response: str):
 @pytest.mark.parametrize("response", ["multiple paragraphs", "a list of 5 points", "a short report"])
 def test_other_lengths_are_not(response: str):
     assert not is_short(response)
+
+
+def test_who_somebody_is_is_answered_by_a_sentence_about_them_and_never_by_another_name():
+    built = a_built_index(
+        "Rosamund Pellow met Dorothea Quill in Hollin. Dorothea Quill was the keeper of the Hollin Light.",
+        "Wilf Garrick, a clerk of Hollin, wrote to Rosamund Pellow.",
+    )
+    for name in ("Dorothea Quill", "Wilf Garrick"):
+        answer = built.ask(f"Who is {name}?", settings={"answer.response": SHORT})
+        assert name in answer.text
+        assert wording("en").assembled in answer.notices
+    assert built.ask("Who met Dorothea Quill?", settings={"answer.response": SHORT}).text.startswith(
+        "Rosamund Pellow"
+    )

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from conspectus.algorithms.ranking import idf
+from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import performs
 from conspectus.models.extractive.rank_sentences import asks_for_definition, candidates, rank_sentences
@@ -203,15 +204,14 @@ def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
         if len(merged) == most_sections:
             break
     sections = ("\n".join(lines) for lines in ([h, "", *q] if h else q for h, q in merged.values()))
-    return "\n\n".join((_notice(task.question, searcher), "\n\n".join(sections)))
+    return "\n\n".join((f"*{assembled_notice(task.question, searcher.index)}*", "\n\n".join(sections)))
 
 
-def _notice(question: str, searcher: Searcher) -> str:
-    """Return the words that open an answer: it is assembled of quotations."""
-    index = searcher.index
+def assembled_notice(question: str, index: Index) -> str:
+    """Return what an answer says of itself that is assembled of quotations."""
     words = wording(question_language(question, index))
     by_model = "imported" in index.settings or index.settings.get("model", "extractive") != "extractive"
-    return f"*{words.assembled_with_reports if by_model and index.reports else words.assembled}*"
+    return words.assembled_with_reports if by_model and index.reports else words.assembled
 
 
 def _sections_by_score(task: ReduceAnswer) -> list[tuple[str, list[str]]]:
@@ -247,7 +247,7 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
         text = _overview(task.context.reports, searcher).text
     else:
         text = "\n".join(quote(s, searcher) for s in supporting_sentences(task.question, task.context, searcher))
-    return f"{_notice(task.question, searcher)}\n\n{text}" if text else ""
+    return f"*{assembled_notice(task.question, searcher.index)}*\n\n{text}" if text else ""
 
 
 def supporting_sentences(question_text: str, context: Context, searcher: Searcher) -> list[RankedSentence]:
@@ -275,6 +275,9 @@ def short_answer(question_text: str, context: Context, searcher: Searcher) -> tu
     question = searcher.read(question_text)
     named = {entity.number for entity in context.entities}
     ranked = rank_sentences(question, context.sources, named, searcher)[:MAX_SENTENCES_READ]
+    if ranked and question.wants in ("", "person") and asks_for_definition(question, named, searcher):
+        # "Who is Ada Byrne?": another name beside hers is not what she is, the sentence is
+        return _ITEM.sub("", searcher.passages.quoted(ranked[0].sentence)), ranked[0]
     query_terms = frozenset(search_terms(question_text, searcher.index))
     best: tuple[float, str, RankedSentence] | None = None
     for sentence in ranked:
