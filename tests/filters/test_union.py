@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import a_built_index, an_edge, an_index
 
+import conspectus
 from conspectus import api
 from conspectus.errors import NotFound, UsageError
 from conspectus.filters import index_names, select_view
@@ -19,7 +20,7 @@ from conspectus.filters.combine import Part, combine
 from conspectus.index import Index
 from conspectus.references import find
 from conspectus.retrieval import RANKINGS, bm25
-from conspectus.retrieval.citations import row_of
+from conspectus.retrieval.citations import cite, row_of
 from conspectus.rows import Triple, content_id
 from conspectus.settings import SearchSettings, Settings
 
@@ -286,3 +287,20 @@ def test_an_index_of_a_graph_alone_joins_one_with_texts():
 
     assert [t.tail for t in index.triples] == ["mouse"]
     assert bm25.rank("owl", index, SearchSettings())[0].document == "texts:0.txt"
+
+
+def test_a_report_leads_to_the_documents_of_the_index_that_it_is_of(halves: tuple[Index, Index], both: Index):
+    """Both indexes have Ruben Vale and the Hollin Council, and each report was written from one of them."""
+    for report in both.reports:
+        name = "mill" if report.number < len(halves[0].reports) else "bridge"
+        text, citations, _ = cite(f"A theme [Data: Reports ({report.number})].", both)
+        assert citations, text
+        assert {source.document.partition(":")[0] for source in citations[0].sources} == {name}
+
+
+def test_a_text_from_memory_has_its_title_in_several_indexes_too(tmp_path: Path):
+    indexes = [
+        conspectus.build(documents=[{"text": text, "title": f"Title {i}"}], folder=tmp_path / str(i)).index
+        for i, text in enumerate((MILL[0], BRIDGE[0]))
+    ]
+    assert "Title 0" in str(conspectus.ask("Who bought the Orran Mill?", indexes))

@@ -7,7 +7,8 @@ Where an answer quotes, the chain ends at the very characters that are quoted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 
 from conspectus.index import Index
 from conspectus.references import TABLES, Reference, between, find, rewrite, strip
@@ -24,8 +25,8 @@ _WHOLE = re.compile(rf"[\"“](.{{15,}}|(?=.*{CJK.pattern}).{{6,}})[\"”]", re.
 
 _OPENED = re.compile(r"^(?:(?:[-*>#]+|\d+[.)])\s+)+")
 """The marks of an item or a heading: "2." is one, though not the 2 of "2 February"."""
-_NUMBERED = re.compile(r"(?:memory#)?\d+")
-"""The path of a document from memory that says nothing to a reader."""
+_NUMBERED = re.compile(r"(?:[^/]*:)?(?:memory#)?\d+")
+"""The path of a document from memory that says nothing to a reader, perhaps after the name of its index."""
 FEW, LONGEST = 5, 60
 """Words, and characters, of a statement that is cited by the sentence that holds it."""
 UNSPACED_LEAST = 5
@@ -89,8 +90,18 @@ def sources_of(reference: Reference, statement: str, index: Index) -> list[Sourc
     return [_source(span, index) for span in (list(dict.fromkeys(quoted)) or spans[:MOST_SOURCES])]
 
 
-def _spans(reference: Reference, statement: str, index: Index, seen: frozenset[Reference]) -> Iterator[Span]:
-    """Yield the spans behind a row; of a report those of the findings that hold the statement, of all if none does."""
+def _spans(
+    reference: Reference,
+    statement: str,
+    index: Index,
+    seen: frozenset[Reference],
+    documents: Collection[str] | None = None,
+) -> Iterator[Span]:
+    """Yield the spans behind a row; of a report those of the findings that hold the statement, of all if none does.
+
+    Those behind a report are in `documents`, which its community stands on: of several indexes that are asked as one,
+    an entity may have spans in them all, and the report was written from those of one.
+    """
     row = row_of(reference, index)
     match row:
         case Chunk():
@@ -101,12 +112,23 @@ def _spans(reference: Reference, statement: str, index: Index, seen: frozenset[R
                 texts = [row.summary, *(f.explanation for f in row.findings)]
                 holding = [text for text in texts if words and words in _bare(strip(text))]
                 named = [r for text in holding for r in find(text)] or [r for text in texts for r in find(text)]
+                documents = documents or _documents_of(row, index)
                 for inner in dict.fromkeys(named):
-                    yield from _spans(inner, statement, index, seen | {reference})
+                    yield from _spans(inner, statement, index, seen | {reference}, documents)
         case Entity() | Relationship() | Claim():
-            yield from row.spans or [index.chunk_of[chunk].span for chunk in row.chunk_ids[:MOST_SOURCES]]
+            spans = [span for span in row.spans if not documents or span.document_id in documents]
+            of_chunks = (index.chunk_of[chunk].span for chunk in row.chunk_ids)
+            inside = (span for span in of_chunks if not documents or span.document_id in documents)
+            yield from spans or islice(inside, MOST_SOURCES)
         case None:
             return
+
+
+def _documents_of(report: Report, index: Index) -> frozenset[str]:
+    """Return the documents that the community of a report stands on; none where that is not known."""
+    if not 0 <= report.community < len(index.communities):
+        return frozenset()
+    return frozenset(index.chunk_of[chunk].document_id for chunk in index.communities[report.community].chunk_ids)
 
 
 def _bare(text: str) -> str:
