@@ -189,6 +189,7 @@ def test_an_answer_says_how_many_references_of_a_model_led_nowhere(tmp_path: Pat
                 )
                 assert answer.text == "".join(pieces) == "A [1]. B. C."
                 assert answer.removed_references == 3
+                assert "3 references" in str(answer)
 
 
 def test_vectors_that_are_none_are_named(tmp_path: Path):
@@ -336,3 +337,15 @@ def test_progress_is_shown_where_it_is_asked_for(tmp_path: Path, capsys: pytest.
     lines = capsys.readouterr().err.splitlines()
     assert any(line.startswith("extract") for line in lines)
     assert any(line.startswith("reports") for line in lines)
+
+
+async def test_a_build_that_fails_leaves_no_work_behind(tmp_path: Path):
+    def failing(messages: list[dict[str, str]]) -> str:
+        raise RuntimeError("no reply")
+
+    before = asyncio.all_tasks()
+    with pytest.raises(ModelError):
+        await conspectus.abuild(documents=TEXTS[:1], folder=tmp_path, model=failing, settings={"llm.attempts": 1})
+    for _ in range(3):  # a cancelled task ends in the next turns of the loop
+        await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
@@ -96,13 +97,14 @@ async def build_index(
     Raises Unusable where nothing more can be asked of the model.
     """
     show, settings = progress or Silent(), build.settings
-    with paused_garbage_collection():
+    with paused_garbage_collection(), ExitStack() as on_exit:  # no work beside goes on after an error
         documents = in_languages(build.documents, settings.language)
         chunks = cut(documents, settings.chunk)
         language, *_ = languages = languages_in(documents, settings.language)
         show.stage("lexicon", 0)
         aside = not callable(model)
         reading = _beside(lambda: read_lexicon(documents, settings.extract.entity_types), aside)
+        on_exit.callback(reading.cancel)
         performer = model(documents, await reading) if callable(model) else model
         tick = show.stage("extract", len(chunks))
         extracted = await extract(chunks, performer, settings.extract, language, tick)
@@ -118,6 +120,7 @@ async def build_index(
         if check:
             await check(made, language)
         indexing = _beside(lambda: _arrays(documents, chunks, lexicon, made, settings), aside)
+        on_exit.callback(indexing.cancel)
         reports, unwritten = await _describe_and_report(made, performer, settings, language, show)
         show.stage("lexical", 0)
         words, arrays = await indexing
@@ -181,7 +184,7 @@ SWITCH_SECONDS = 0.0005
 takes several turns."""
 
 
-def _beside(work: Callable[[], T], aside: bool) -> Awaitable[T]:
+def _beside(work: Callable[[], T], aside: bool) -> asyncio.Task[T]:
     """Do work of the processor while calls are waited for; where there are none to wait for, when it is asked for."""
 
     async def later() -> T:
