@@ -421,8 +421,13 @@ class SimulatedServer(Service):
         self._loop.close()
 
     def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        with suppress(RuntimeError):  # it has stopped already
+            self.stop()
         self._thread.join(10)
+
+    def stop(self) -> None:
+        """Go away at once: connections break, and no more are accepted."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
 
     @property
     def url(self) -> str:

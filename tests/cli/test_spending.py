@@ -24,6 +24,7 @@ from conspectus.cli.options import ASK_ABOVE_TOKENS, ASK_ABOVE_USD, agree_to
 from conspectus.cli.show import LINE_EVERY, Bars
 from conspectus.errors import UsageError
 from conspectus.indexing.estimate import Estimate, Range, TaskEstimate, exactly
+from conspectus.models.llm import sender
 from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 from conspectus.rows import Usage
 from conspectus.runtime import shown
@@ -269,3 +270,41 @@ def test_an_error_in_mid_run_says_how_many_replies_are_cached_and_the_same_comma
         healthy = True
         run("index", papers, *asking(server))
         assert server.counts["asked again"] == 0
+
+
+def test_a_server_that_goes_away_in_mid_run_leaves_replies_that_are_counted(
+    run: Run, papers: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sender, "FIRST_BACKOFF", 0.01)
+    asked = 0
+
+    def reply(*of: Any) -> str:
+        nonlocal asked
+        asked += 1
+        if asked == 20:
+            server.stop()
+        return reply_to(*of)
+
+    with SimulatedServer(Behaviour(), reply) as server:
+        stopped = run("index", papers, *asking(server), code=1).stderr
+    replies = ResponseCache(Path(".conspectus") / FILE_NAME)
+    cached = replies.stats().by_status["ok"]
+    replies.close()
+    assert "no server answers" in stopped
+    assert f"{cached} replies of language models are cached" in stopped
+
+
+def test_a_name_that_the_server_does_not_know_is_checked_where_it_was_given(run: Run, papers: Path):
+    with SimulatedServer(Behaviour(models=("simulated",))) as server:
+        no_embedder = run("index", papers, *asking(server), "--embedder", "wrong", code=1).stderr
+        no_model = run("index", papers, "--model", "wrong", "--base-url", server.url, code=1).stderr
+    assert "check --embedder" in no_embedder
+    assert "check --model" in no_model
+
+
+def test_an_address_that_names_the_path_of_calls_is_answered_with_the_one_that_does_not(
+    run: Run, server: SimulatedServer, papers: Path
+):
+    whole = f"{server.url}/chat/completions"
+    refused = run("index", papers, "--model", "simulated", "--base-url", whole, code=1).stderr
+    assert f"--base-url {server.url}," in refused

@@ -11,7 +11,7 @@ from conspectus.indexing.read import read_texts
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import METHODS, closed_book, propositions, raptor
-from conspectus.retrieval.base import run_ready
+from conspectus.retrieval.base import WRITTEN, run_ready
 from conspectus.settings import SearchSettings, Settings
 from conspectus.tasks import AnswerFromContext, Draft, DraftAnswer, WritePropositions
 
@@ -66,6 +66,7 @@ async def test_a_direct_answer_says_that_it_stands_on_nothing():
 
     assert (answer.text, answer.short) == ("Kell", ("Kell",))
     assert closed_book.UNREAD in answer.notices
+    assert WRITTEN not in answer.notices  # which speaks of citations
 
 
 def test_a_proposition_that_is_found_leads_to_its_chunk():

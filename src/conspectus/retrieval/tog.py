@@ -114,7 +114,7 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
             else:
                 answers = ()
     else:
-        notice = words.written if model.generative else words.selected
+        notice = words.uncited if model.generative else words.selected
         result = Answer(question, _listed(exploration), method, notices=(notice,))
     short = answers
     if not answers and model.generative:

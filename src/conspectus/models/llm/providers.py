@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, cast
@@ -99,6 +99,7 @@ RERANKERS: Mapping[str, Provider] = {
     "vllm": PRESETS["vllm"],
 }
 """Servers that score passages, at `/rerank` of their address."""
+RERANKER_NAMED_BY = "settings={'rerank.by': ...}"
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,8 @@ class Endpoint:
     base_url: str
     key_variable: str
     key: str | None = field(default=None, repr=False)
+    named_by: str = "embedder=..."
+    """The argument that names it, where it makes no text."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -181,7 +184,8 @@ def find_reranker(name: str, environ: Mapping[str, str] = os.environ) -> Endpoin
     """
     if name.startswith(("http://", "https://")):
         url, _, model = name.partition("#")
-        return _endpoint(name, Provider(), model, re.sub(r"/rerank/?$", "", url), OWN_KEY, environ)
+        endpoint = _endpoint(name, Provider(), model, re.sub(r"/rerank/?$", "", url), OWN_KEY, environ)
+        return replace(endpoint, named_by=RERANKER_NAMED_BY)
     prefix, _, rest = name.partition("/")
     if prefix not in RERANKERS or not rest:
         raise UsageError(
@@ -189,7 +193,9 @@ def find_reranker(name: str, environ: Mapping[str, str] = os.environ) -> Endpoin
             " or give the address of its server, as http://localhost:8000/v1#MODEL"
         )
     preset = RERANKERS[prefix]
-    return _endpoint(name, preset, rest, preset.base_url, preset.key, environ)
+    return replace(
+        _endpoint(name, preset, rest, preset.base_url, preset.key, environ), named_by=RERANKER_NAMED_BY
+    )
 
 
 def _endpoint(
@@ -307,7 +313,7 @@ def error_of_response(
     *,
     streamed: bool = False,
 ) -> ModelError:
-    """Return the error that an HTTP reply other than 200 stands for; `request` is None for embeddings."""
+    """Return the error that an HTTP reply other than 200 stands for; `request` is None for vectors and scores."""
     text, codes = message_of(body)
     message, everything, host = one_line(text, at.key), f"{codes} {text}", at.server
     seen = f"(HTTP {status}: {message})"
@@ -320,12 +326,17 @@ def error_of_response(
         )
     if status == 404 and body.lstrip()[:1] != "{":
         url = redact(at.base_url)
+        whole = re.search(r"/(chat/completions|completions|embeddings|responses)$", url)
         lacks_version = at.preset.dialect == "openai" and not re.search(r"/v\d", urlsplit(at.base_url).path)
         hint = f"try base_url='{url}/v1'" if lacks_version else "check base_url=..."
+        if whole:
+            hint = f"try base_url={url[: whole.start()]!r}, without {whole[0]}"
         return ServerDown(f"no language model is served at {url} (HTTP 404): {hint}")
     if status == 404 or (status in (400, 422) and _NO_MODEL.search(everything)):
-        pull = f"; `ollama pull {at.model}` fetches it" if at.preset.dialect == "ollama" else "; check model=..."
-        return UnknownModel(f"{host} has no model {at.model!r} ({message}){pull}")
+        advice = "check model=..." if request else f"check {at.named_by}"
+        if at.preset.dialect == "ollama":
+            advice = f"`ollama pull {at.model}` fetches it"
+        return UnknownModel(f"{host} has no model {at.model!r} ({message}); {advice}")
     if status == 408:
         return TimedOut(f"{host} gave up waiting {seen}")
     if status == 413 or (status != 429 and _CONTEXT.search(everything)):
