@@ -27,7 +27,7 @@ INDEX = an_index(
 
 
 def test_an_index_is_shown_by_what_it_holds_and_not_by_its_texts():
-    assert repr(INDEX).endswith("1 documents, 1 chunks, 4 entities, 2 relationships, 5 communities, 4 reports>")
+    assert repr(INDEX).endswith("1 document, 1 chunk, 4 entities, 2 relationships, 5 communities, 4 reports>")
     assert repr(Index()) == "<Index not stored: empty>"
 
 

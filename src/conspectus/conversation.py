@@ -20,7 +20,7 @@ from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval.base import extractive
 from conspectus.retrieval.local import entities_in
-from conspectus.rows import Answer, Entity
+from conspectus.rows import Answer, Entity, counted
 from conspectus.runtime import DEFAULT_FOLDER, check_question, public, run_sync
 from conspectus.tasks import Exchange, StandaloneQuestion
 from conspectus.text.language import language_of
@@ -72,12 +72,14 @@ class Conversation:
 
     def __repr__(self) -> str:
         """Return on one line what it is asked of, and how far it has come."""
-        return f"<Conversation with {self._view.index!r}: {len(self.turns)} exchanges>"
+        return f"<Conversation with {self._view.index!r}: {counted(len(self.turns), 'exchange')}>"
 
+    @public
     def ask(self, question: str, *, on_text: Callable[[str], None] | None = None) -> Answer:
         """Answer a question; `question` of the answer is what was asked in the end, `why` says how it came to that."""
         return run_sync(self.aask(question, on_text=on_text))
 
+    @public
     async def aask(self, question: str, *, on_text: Callable[[str], None] | None = None) -> Answer:
         """Do what `ask` does, inside a running event loop."""
         began = time.perf_counter()

@@ -32,6 +32,18 @@ Messages say what happened, to which document or call, and what to do next. A fa
 work standing is not an exception but a row: see `rows.Failure`.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return what to add to an error about an unknown name: the known one that it is most like, "" if there is none."""
+    import difflib  # here: a command that names nothing wrong need not wait for it
+
+    near = difflib.get_close_matches(name.lower(), list(names), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
 
 class ConspectusError(Exception):
     """The root of the tree; catch it to catch everything that is ours."""

@@ -11,7 +11,7 @@ from itertools import islice
 
 from conspectus.errors import NotFound, UsageError
 from conspectus.index import Index
-from conspectus.rows import Entity, Relationship, Report, Source, Span, escaped, plain
+from conspectus.rows import Entity, Relationship, Report, Source, Span, counted, escaped, plain
 from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, public
 from conspectus.text.words import entity_keys, name_key, stem
 
@@ -81,7 +81,7 @@ class EntityView:
 
     def __repr__(self) -> str:
         """Return name, type and degree on one line."""
-        return f"<EntityView {self.name!r} ({self.type}), {self.degree} relationships>"
+        return f"<EntityView {self.name!r} ({self.type}), {counted(self.degree, 'relationship')}>"
 
     def _repr_markdown_(self) -> str:
         return self._markdown(escaped)
@@ -90,9 +90,14 @@ class EntityView:
         lines = [f"### {shown(self.name)} ({shown(self.type)})", "", shown(self.description), ""]
         lines += [f"- **{shown(edge.target)}**: {shown(edge.description)}" for edge in self.relationships]
         titles = [shown(community.title) for community in self.communities if community.title]
-        lines += ["", "Communities: " + ", ".join(titles)] if titles else []
+        lines += ["", "Communities: " + "; ".join(titles)] if titles else []
         paths = [shown(mention.document) for mention in self.documents[:MOST_DOCUMENTS]]
-        lines += ["", f"Relationships: {self.degree}; chunks: {self.frequency}, in {', '.join(paths)}"]
+        few = len(self.relationships)
+        strongest = f" (the strongest {few:,} are listed)" if 0 < few < self.degree else ""
+        lines += [
+            "",
+            f"Relationships: {self.degree:,}{strongest}; chunks: {self.frequency}, in {', '.join(paths)}",
+        ]
         return "\n".join(lines)
 
 

@@ -21,6 +21,7 @@ from conspectus.rows import (
     Report,
     Triple,
     Usage,
+    counted,
 )
 
 if TYPE_CHECKING:
@@ -31,8 +32,11 @@ if TYPE_CHECKING:
     from conspectus.rows import Answer, Hit
 
 T = TypeVar("T")
-COUNTED = ("documents", "chunks", "entities", "relationships", "triples", "claims", "communities", "reports")
-"""The tables whose sizes an index shows."""
+COUNTED = {
+    "documents": "document", "chunks": "chunk", "entities": "entity", "relationships": "relationship",
+    "triples": "triple", "claims": "claim", "communities": "community", "reports": "report",
+}  # fmt: skip
+"""The tables whose sizes an index shows, and what one row of each is called."""
 
 
 @runtime_checkable
@@ -83,7 +87,7 @@ class Index:
 
     def __repr__(self) -> str:
         """Return what it holds on one line, and not the corpus."""
-        counts = ", ".join(f"{count:,} {name}" for name, count in self._counts())
+        counts = ", ".join(counted(count, COUNTED[name]) for name, count in self._counts())
         return f"<Index {self.snapshot or 'not stored'}: {counts or 'empty'}>"
 
     def _repr_markdown_(self) -> str:

@@ -35,6 +35,16 @@ def snippet(text: str, most: int = 60) -> str:
     return f"{start.rstrip(' ,;:-–—')}…"
 
 
+def counted(n: int, noun: str) -> str:
+    """Return `1 document`, `1,669 documents`."""
+    return f"{n:,} {noun if n == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Return the plural of one of the nouns that we count."""
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
 class Span(NamedTuple):
     """Characters `start` to `end` (exclusive) of one document."""
 
@@ -451,8 +461,7 @@ class Answer:
 
     def __repr__(self) -> str:
         """Return method and start of the text on one line."""
-        count = len(self.citations)
-        cited = f"{count} citation{'' if count == 1 else 's'}"
+        cited = counted(len(self.citations), "citation")
         text = _PREAMBLE.sub("", self.text, count=1) if _PREAMBLE.match(self.text) else self.text
         return f"<Answer by {self.method}: {snippet(text)!r}, {cited}>"
 
@@ -499,20 +508,20 @@ def _answer_shown(answer: Answer, shown: Callable[[str], str], heading: str) -> 
     lines = [plain(answer.text)]
     if answer.citations:
         lines += ["", heading.format(words.sources), ""]
+    markers = {c.sources[0]: f"[{c.marker}]" for c in answer.citations if len(c.sources) == 1}
     for citation, sources in distinct_sources(answer.citations):
         title, sources = citation.title if len(citation.sources) != 1 else "", sources[:SHOWN_SOURCES]
         wheres = (words.where(located(s.document), s.place, s.start, s.end) for s in sources)
         places = "; ".join(
             f"{shown(w)}: “{shown(start_of(s.text))}”" for w, s in zip(wheres, sources, strict=True)
         )
+        if not places:  # other numbers show all of them
+            elsewhere = dict.fromkeys(markers[s] for s in citation.sources if s in markers)
+            places = shown(f"see {', '.join(elsewhere)}") if elsewhere else ""
         lines.append(f"- {shown(f'[{citation.marker}]')} {shown(title)}{': ' if title else ''}{places}")
     if count := answer.removed_references:
-        removed = (
-            "1 reference in it led nowhere, and was"
-            if count == 1
-            else f"{count:,} references in it led nowhere, and were"
-        )
-        lines += ["", f"{removed} removed."]
+        verb = "was" if count == 1 else "were"
+        lines += ["", f"{counted(count, 'reference')} in it led nowhere, and {verb} removed."]
     for notice in answer.notices:
         lines += ["", shown(notice)]
     return "\n".join(lines)

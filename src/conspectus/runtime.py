@@ -27,6 +27,7 @@ from conspectus.errors import (
     UnknownModel,
     Unusable,
     UsageError,
+    did_you_mean,
 )
 from conspectus.index import Index
 from conspectus.index_models import EXTRACTIVE, advice, with_index_models
@@ -180,6 +181,7 @@ def _check_arguments(
     except TypeError as error:
         more = "the others are given by their names, and several indexes as a list"
         raise UsageError(f"{call}: {error}; {more}; an index is asked by index.ask(question)") from None
+    given.pop("self", None)
     for parameter, value in given.items():
         if isinstance(value, Index) and parameter not in ("self", "index", "folder", "correction"):
             first = f"the {positional[0]} comes first: " if "index" in positional else ""
@@ -187,7 +189,8 @@ def _check_arguments(
         is_text = isinstance(value, str) and not os.path.isfile(os.path.join(value, manifests.NAME))
         if parameter == "question" and not is_text:
             raise UsageError(f"the question comes first: {call}; it is a text, and not {value!r}")
-        if parameter in ("folder", "path", "file") and not isinstance(value, str | os.PathLike | Index | None):
+        is_path = parameter in ("folder", "path", "file") or str(parameters[parameter].annotation) == "str | Path"
+        if is_path and not isinstance(value, str | os.PathLike | Index | None):
             raise UsageError(f"{call}: the {parameter} is a path, and not {type(value).__name__}")
 
 
@@ -216,9 +219,9 @@ def check_question(question: str) -> None:
 def named(methods: Mapping[str, T], name: str) -> T:
     """Return a method by its name; raise UsageError where there is none."""
     if name not in methods:
-        near = difflib.get_close_matches(str(name).lower(), methods, n=1)
-        meant = f"; did you mean {near[0]}?" if near else ""
-        raise UsageError(f"there is no method {name!r}{meant}; there are {', '.join(methods)}")
+        raise UsageError(
+            f"there is no method {name!r}{did_you_mean(str(name), methods)}; there are {', '.join(methods)}"
+        )
     return methods[name]
 
 
@@ -360,7 +363,9 @@ def run_of(
         **(overrides or {}),
     }
     more = {key: value for key, value in given.items() if value is not None}
-    settings = options.get("settings")
+    settings, any_settings = options.get("settings"), cast("object", options.get("settings"))
+    if not isinstance(any_settings, Settings | Resolved | Mapping | None):
+        raise UsageError(f"settings are given as {{'chunk.tokens': 800}}, and not as {any_settings!r}")
     if isinstance(settings, Settings):
         settings = Resolved(settings, {})
     if isinstance(settings, Resolved):
@@ -428,8 +433,10 @@ def shown(progress: Progress | bool | None) -> Generator[Progress | None]:
     line = ProgressLine(sys.stderr)
     try:
         yield line
-    finally:
-        line.close()
+    except BaseException:
+        line.close(stopped=True)
+        raise
+    line.close()
 
 
 class ProgressLine:
@@ -467,11 +474,14 @@ class ProgressLine:
         """Show calls, tokens and money of a stage at its end."""
         self._usage = usage
 
-    def close(self) -> None:
-        """Write the last state of the stage, and end its line."""
+    def close(self, *, stopped: bool = False) -> None:
+        """Write the last state of the stage, and end its line; `stopped` says that it did not come to its end."""
         if self._stage:
             count, used = self._total or self._done, self._usage()
             line = f"{self._stage} {count:,}" if count > 1 else self._stage
+            if stopped:
+                of = f" of {self._total:,}" if self._total else ""
+                line = f"{self._stage} stopped after {self._done:,}{of}"
             money = f", {used.cost:.4f} USD spent" if used.cost else ""
             spent = f": {used.calls:,} calls, {used.tokens:,} tokens so far{money}" if used.calls else ""
             self.note(f"{line}{spent} ({time.monotonic() - self._began:.1f} s)")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import simulated_replies
 from making import a_built_index
 
 import conspectus
+from conspectus import evaluation
 from conspectus.errors import IndexMissing, ModelError, NothingToIndex, SettingsError, UsageError
+from conspectus.evaluation.comparison import Question
 from conspectus.models.llm import adapters
 from conspectus.models.llm.budget import Budget
 
@@ -283,3 +286,97 @@ def test_what_build_returned_is_taken_wherever_an_index_is(tmp_path: Path):
         assert conspectus.export(given, "json", tmp_path / "out.json")
         assert call.history(given)
     assert conspectus.search("Orran Mill", [built, built])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda folder: call.build(documents=TEXTS, folder=folder, settings="chunk.tokens=100"),
+        lambda _: call.ask("Who?", 42),
+        lambda _: call.Conversation(INDEX).ask(3),
+        lambda _: call.Conversation(INDEX).ask(INDEX),
+        lambda _: evaluation.evaluate_answers(cast("Any", ["Who?"]), INDEX),
+        lambda folder: evaluation.answer_questions(cast("Any", ["Who?"]), INDEX, folder, conditions=["local"]),
+    ],
+)
+def test_what_is_of_the_wrong_type_is_an_error_of_ours(wrong: Callable[[Path], object], tmp_path: Path):
+    with pytest.raises(UsageError, match=r"\w{3}"):
+        wrong(tmp_path)
+
+
+def test_an_unknown_name_leads_to_the_one_that_is_meant(tmp_path: Path):
+    with pytest.raises(UsageError, match="did you mean graphml"):
+        call.export(INDEX, "grapml")
+    with pytest.raises(UsageError, match="did you mean entities"):
+        INDEX.to_pandas("Entities")
+    questions = [Question("1", "Who founded Tarn Works?")]
+    with pytest.raises(UsageError, match="did you mean local"):
+        evaluation.answer_questions(questions, INDEX, tmp_path, conditions=["locl"])
+
+
+def test_an_evaluation_shows_its_progress(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    questions = [Question("1", "Who founded Tarn Works?")]
+    evaluation.answer_questions(questions, INDEX, tmp_path, conditions=["local"], progress=True)
+    assert capsys.readouterr().err.startswith("answers")
+
+
+def test_a_build_that_is_interrupted_does_not_show_its_last_stage_as_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    def interrupted(messages: list[dict[str, str]]) -> str:
+        raise KeyError("reply")
+
+    with pytest.raises(ModelError):
+        conspectus.build(documents=TEXTS, folder=tmp_path, model=interrupted, progress=True)
+    assert "extract stopped" in capsys.readouterr().err
+
+
+def test_documents_that_are_not_given_again_and_other_settings_are_said(tmp_path: Path):
+    rows = [{"text": text, "path": f"{i}.txt"} for i, text in enumerate(TEXTS)]
+    conspectus.build(documents=rows, folder=tmp_path, settings={"chunk.tokens": 300})
+    fewer = conspectus.build(documents=rows[:1], folder=tmp_path, settings={"chunk.tokens": 300})
+    other = conspectus.build(documents=rows[:1], folder=tmp_path)
+    again = conspectus.build(documents=rows[:1], folder=tmp_path)
+
+    assert any("1 document" in n and f"rollback(folder={str(tmp_path)!r})" in n for n in fewer.notices)
+    assert any("chunk.tokens was 300" in notice for notice in other.notices)
+    assert not again.notices
+    assert "1 deleted" in fewer._repr_markdown_()  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_notebook_shows_what_a_build_passed_over(tmp_path: Path):
+    source = tmp_path / "docs"
+    source.mkdir()
+    (source / "a.txt").write_text(TEXTS[0], encoding="utf-8")
+    (source / "b.xyz").write_bytes(b"\0\1")
+    (source / "c.pdf").write_bytes(b"no page")
+    built = conspectus.build(source, tmp_path / "index")
+    shown = built._repr_markdown_()  # pyright: ignore[reportPrivateUsage]
+    assert "b.xyz" in shown
+    assert "c.pdf" in shown
+
+
+def test_a_replacement_is_warned_of_each_time(tmp_path: Path):
+    conspectus.build(documents=[{"text": TEXTS[0], "path": "a"}], folder=tmp_path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for path in "bab":
+            conspectus.build(documents=[{"text": TEXTS["ab".index(path)], "path": path}], folder=tmp_path)
+    assert len(caught) == 3
+    assert all(str(tmp_path) in str(warning.message) for warning in caught)
+
+
+def test_the_index_that_is_offered_is_one_of_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("a/.conspectus", "mine"):
+        conspectus.build(documents=TEXTS, folder=folder)
+    with pytest.raises(IndexMissing, match="index='mine'"):
+        conspectus.open_index(".conspectus")
+
+
+def test_what_an_answer_would_be_made_from_can_be_printed():
+    gathered = conspectus.context("Who founded Tarn Works?", INDEX, method="bm25")
+    assert TEXTS[1] in str(gathered)
+    assert TEXTS[1] not in repr(gathered)

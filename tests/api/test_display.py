@@ -81,7 +81,7 @@ def test_what_a_build_returns_is_asked_like_its_index(tmp_path: Path):
     assert built.search("Tarn") == built.index.search("Tarn")
     assert built.entities == built.index.entities  # type: ignore[attr-defined]
     assert "entities" in built._repr_markdown_()  # pyright: ignore[reportPrivateUsage]
-    assert "1 notices>" in repr(replace(built, notices=("one",)))
+    assert "1 notice>" in repr(replace(built, notices=("one",)))
     assert copy.copy(built) == built
     with pytest.raises(AttributeError, match="no attribute 'index'"):
         _ = built.__class__.__new__(built.__class__).index

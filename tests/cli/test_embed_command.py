@@ -69,7 +69,7 @@ def test_asking_with_another_embedder_names_the_command_that_makes_its_vectors(m
     told = run("ask", "--index", made, "--method", "vector", "--embedder", other, "Why?", code=2).stderr
 
     assert f"the index has vectors of {NAME} (24 numbers)" in told
-    assert f"conspectus embed --embedder {other}" in told
+    assert f"conspectus embed --index made --embedder {other}" in told
 
 
 def test_a_server_that_now_gives_other_vectors_is_told(made: Path, run: Run, server: SimulatedServer):
@@ -129,7 +129,7 @@ def test_a_server_that_fails_on_the_way_leaves_an_index_without_vectors_and_a_fa
     failed = run("index", corpus, "--index", "half", *more, code=3).stderr
 
     assert "None of 24 texts has a vector" in failed
-    assert f"conspectus embed --embedder {NAME} makes them" in failed
+    assert f"conspectus embed --index half --embedder {NAME} makes them" in failed
     assert told("status", "--index", "half")["vectors"] is None
     server.behaviour = Behaviour()
     assert told("embed", "--index", "half", *more)["vectors"]["chunks"] == 6

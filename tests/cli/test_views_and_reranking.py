@@ -58,8 +58,8 @@ def test_metadata_and_dates_choose_documents(told: Told, letters: Path):
 def test_a_search_tells_apart_from_its_hits_what_it_read(run: Run, letters: Path):
     result = run("search", "Ada Brook", "--index", letters, "--where", "author=Vale")
 
-    assert "Only 1 of 2 documents are read: those where author=Vale." in result.stderr
-    assert "documents are read" not in result.stdout
+    assert "Only 1 of 2 documents is read: those where author=Vale." in result.stderr
+    assert "documents is read" not in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_conditions_hold_for_all_indexes(told: Told, indexed: Path, letters: Pat
     said = told("search", "Ada Brook", "--index", indexed, "--index", letters, "--where", "author=Brook")
 
     assert [hit["title"] for hit in said["hits"]] == ["One"]
-    assert said["notices"] == ["Only 1 of 8 documents are read: those where author=Brook."]
+    assert said["notices"] == ["Only 1 of 8 documents is read: those where author=Brook."]
 
 
 def test_what_answers_measure_up_to_is_of_the_documents_that_are_read(told: Told, letters: Path, tmp_path: Path):

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from conspectus.corrections import added_fact_notices
 from conspectus.errors import UsageError
@@ -25,7 +25,7 @@ from conspectus.retrieval import Method as AnsweringMethod
 from conspectus.retrieval.base import extractive, unknown_name_notice
 from conspectus.retrieval.model_wrappers import ContextRecorder, StreamingModel, WithAnswerOptions
 from conspectus.retrieval.rerank import answer_reranked, rank_reranked, reranker_for
-from conspectus.rows import Answer, Hit
+from conspectus.rows import Answer, Hit, counted, plain
 from conspectus.runtime import (
     DEFAULT_FOLDER,
     AnyIndex,
@@ -100,9 +100,12 @@ class QuestionContext:
 
     def __repr__(self) -> str:
         """Return the method and the size of the evidence on one line."""
-        count = len(self.windows)
-        windows = f"{count} window{'' if count == 1 else 's'}"
+        windows = counted(len(self.windows), "window")
         return f"<QuestionContext by {self.method}: {windows}, {self.context_tokens:,} tokens>"
+
+    def __str__(self) -> str:
+        """Return the text of all windows, as a language model would read it, without control characters."""
+        return plain("\n\n".join(window.text.strip() for window in self.windows))
 
 
 @public
@@ -341,6 +344,9 @@ def viewed(index: IndexLike = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -
         if where:
             raise UsageError("conditions are given when a view is opened, not when it is asked")
         return index
+    given = cast("object", index)
+    if not isinstance(given, Index | WithIndex | str | Path | Sequence):
+        raise UsageError(f"an index, its folder or a list of them is asked, and not {given!r}")
     indexes = [index] if isinstance(index, Index | WithIndex | str | Path) else list(index)
     if not indexes:
         raise UsageError("name an index to ask")
@@ -353,9 +359,8 @@ def viewed(index: IndexLike = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -
         readable.append(whole.derive(embedding.without_vectors) if forgotten else whole)
     view = select_view(readable, where)
     for name in lost:
-        remark = (
-            f"Vectors are left out: they were made by the function {name}, which this process does not have;"
-            " give it as embedder=..."
+        reason = (
+            f"they were made by the function {name}, which this process does not have; give it as embedder=..."
         )
-        view = replace(view, remarks=(*view.remarks, remark), no_vectors=remark)
+        view = replace(view, remarks=(*view.remarks, f"Vectors are left out: {reason}"), no_vectors=reason)
     return view

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -38,6 +38,7 @@ from conspectus.rows import (
     Skipped,
     Usage,
     count_omitted,
+    counted,
     escaped,
 )
 from conspectus.runtime import (
@@ -79,8 +80,10 @@ else:  # with aiohttp and scipy, which take long to import
 
 MOST_REASONS = 20
 """Reasons for not reading files that an index remembers: one for each suffix, and few folders hold more kinds."""
-ISSUES = ("failures", "skipped", "warnings", "notices")
-"""What of a build may need a look."""
+ISSUES = {"failures": "failure", "skipped": "skipped file", "warnings": "warning", "notices": "notice"}
+"""What of a build may need a look, and what one of each is called."""
+SHOWN_ISSUES = 10
+"""Failures and skipped files that a notebook lists: as many as leave the table of counts in view."""
 SAMPLE_SEED = 42
 """Of the chunks that an estimate asks about: any will do, as long as it is always the same."""
 Agree = Callable[["Estimate"], None]
@@ -115,13 +118,22 @@ class Built(WithIndex):
 
     def __repr__(self) -> str:
         """Return the index, its folder and how much needs a look, on one line."""
-        counts = [f", {len(getattr(self, name))} {name}" for name in ISSUES if getattr(self, name)]
+        issues = {noun: len(getattr(self, name)) for name, noun in ISSUES.items()}
+        counts = [f", {counted(count, noun)}" for noun, count in issues.items() if count]
         return f"<Built {self.index!r} in {str(self.folder)!r}{''.join(counts)}>"
 
     def _repr_markdown_(self) -> str:
-        """Return what the index holds, and the notices, as Markdown."""
-        notices = "".join(f"\n\n> {escaped(notice)}" for notice in self.notices)
-        return self.index._repr_markdown_() + notices  # pyright: ignore[reportPrivateUsage]
+        """Return as Markdown what the index holds, what changed in it, what was not read, and the notices."""
+        changes = self.update.changes
+        blocks = [self.index._repr_markdown_()]  # pyright: ignore[reportPrivateUsage]
+        blocks += [f"Documents: {changes}."] if changes else []
+        failures = [f"{row.document or row.stage}: {row.error}" for row in self.failures]
+        skipped = [f"{row.document}: {row.reason}" for row in self.skipped]
+        for name, rows in (("failures", failures), ("skipped", skipped)):
+            lines = [f"- {escaped(row)}" for row in rows[:SHOWN_ISSUES]]
+            lines += [f"- … and {len(rows) - SHOWN_ISSUES:,} more"] if rows[SHOWN_ISSUES:] else []
+            blocks += [f"{counted(len(rows), ISSUES[name])}:", "\n".join(lines)] if rows else []
+        return "\n\n".join([*blocks, *(f"> {escaped(notice)}" for notice in self.notices)])
 
     def ask(self, question: str, **how: Any) -> Answer:
         """Answer a question from the index; see `Index.ask`."""
@@ -230,7 +242,9 @@ async def abuild(
     request = BuildRequest.of(folder, options)
     with shown(progress) as bars, paused_garbage_collection():
         read = read_sources(sources, options.get("documents"), request.settings, bars)
-        return await build_read(read, replace(request, progress=bars, agree=agree))
+        built = await build_read(read, replace(request, progress=bars, agree=agree))
+    notices = _update_notices(built, from_memory=options.get("documents") is not None, fresh=request.fresh)
+    return replace(built, notices=(*built.notices, *notices))
 
 
 build = synchronous(abuild)
@@ -245,7 +259,7 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
         update = request.update(read)
         replaced = update.replaced_documents if update.changes else 0
         if not update.up_to_date and (replaced or costs(settings)):
-            _warn_of_replacement(update, request.progress)
+            _warn_of_replacement(update, request)
             request.check_embedder()
             estimate = await estimated_build(read.documents, update, request)
             request.agree(replace(estimate, replaced_documents=replaced))
@@ -255,15 +269,35 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
             store.trim(folder, settings.model_dump(mode="json"))
             return Built(existing, existing.snapshot, folder, skipped, guessed, update=update)
         request.check_embedder()
-        warning = _warn_of_replacement(update, request.progress) if not request.agree else ""
+        warning = _warn_of_replacement(update, request) if not request.agree else ""
         index, notices, spent = await _indexed(read, request, update)
         index, lost = with_vectors(index, settings, folder, spent, request.progress)
         snapshot = store.commit(folder, index, settings=index.settings, usage=index.usage)
     if warning and not request.progress:
         notices = (*notices, warning)
-        warnings.warn(warning, UserWarning, stacklevel=2)
+        # no line of the caller is on the stack of an event loop, and a notebook is to see it each time
+        warnings.warn_explicit(warning, UserWarning, "conspectus.build", 1)
     index = replace(index, snapshot=snapshot, folder=folder)
     return Built(index, snapshot, folder, skipped, guessed, (*notices, *lost), update)
+
+
+def _update_notices(built: Built, *, from_memory: bool, fresh: bool) -> Iterator[str]:
+    """Yield what a caller may not have meant: settings other than before, and documents that were not given again."""
+    update = built.update
+    if update.rebuild_reasons and update.existing and not fresh:
+        yield f"All was made anew: {'; '.join(update.rebuild_reasons)}."
+    deleted = update.changes.deleted if update.changes else ()
+    if from_memory and deleted and not update.replaced_documents:
+        verb = "is no longer given was" if len(deleted) == 1 else "are no longer given were"
+        yield (
+            f"{counted(len(deleted), 'document')} that {verb} removed from the index:"
+            f" conspectus.rollback({_folder_argument(built.folder)}) returns to the index before."
+        )
+
+
+def _folder_argument(folder: Path) -> str:
+    """Return how a call names a folder that is not the usual one."""
+    return "" if folder == Path(DEFAULT_FOLDER) else f"folder={str(folder)!r}"
 
 
 async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[Index, tuple[str, ...], Usage]:
@@ -292,18 +326,20 @@ async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[I
     return index, notices, spent
 
 
-def _warn_of_replacement(update: Update, progress: Progress | None) -> str:
+def _warn_of_replacement(update: Update, request: BuildRequest) -> str:
     """Say before anything is spent that other documents take the place of all that the index holds."""
     if not update.changes or not update.replaced_documents:
         return ""
     source, count = ", ".join(folders_of(update.changes.deleted)), update.replaced_documents
+    what = "the only document" if count == 1 else f"all {count:,} documents"
     warning = (
-        f"This takes all documents{' of ' if source else ''}{source} ({count:,}) out of the index and puts others in"
-        " their place. conspectus.rollback() returns to them; folder=DIR makes an index of its own, and"
+        f"This takes {what}{' of ' if source else ''}{source} out of the index and puts others in"
+        f" their place. conspectus.rollback({_folder_argument(request.folder)}) returns to them; folder=DIR makes an"
+        " index of its own, and"
         " conspectus.build([A, B]) one of both."
     )
-    if progress:
-        progress.note(warning)
+    if request.progress:
+        request.progress.note(warning)
     return warning
 
 
@@ -376,7 +412,8 @@ class Preview:
 
     def __repr__(self) -> str:
         """Return the counts on one line."""
-        return f"<Preview {self.documents:,} documents, {self.chunks:,} chunks, {self.tokens:,} tokens>"
+        counts = {"document": self.documents, "chunk": self.chunks, "token": self.tokens}
+        return f"<Preview {', '.join(counted(count, noun) for noun, count in counts.items())}>"
 
 
 @public

@@ -24,6 +24,7 @@ from conspectus.models.embedders import (
     Embedder,
     Prefixes,
     StoredBlocks,
+    embed_call,
     is_served,
     open_embedder,
     prefixes_of,
@@ -158,7 +159,7 @@ def with_vectors(
     opened = OpenEmbedder.of(settings.vectors.embedder, settings, folder, spent)
     if opened is None:
         lost = own_embedder(before) if before else ""
-        advice = f"The index before had vectors of {lost}; conspectus.embed(embedder='{lost}') makes those of this one."
+        advice = f"The index before had vectors of {lost}; {embed_call(folder, lost)} makes those of this one."
         return index, (advice,) if lost else ()
     if progress:
         progress.watch(lambda: spent + opened.embedder.usage)
@@ -169,10 +170,12 @@ def with_vectors(
         usage = {**index.usage, TASK: opened.embedder.usage} if opened.embedder.usage != Usage() else index.usage
         index = replace(index, failures=[*index.failures, failure], usage=usage)
         texts = sum(map(len, vectors.texts_of(index).values()))
-        again = "..." if opened.name.startswith(FUNCTION) else repr(opened.name)
+        again = embed_call(folder, opened.name)
+        if opened.name.startswith(FUNCTION):
+            again = again.replace(repr(opened.name), "...")
         notice = (
             f"None of {texts:,} texts has a vector, since the embedder failed ({error})."
-            f" conspectus.embed(embedder={again}) makes them, and pays for none twice."
+            f" {again} makes them, and pays for none twice."
         )
         if not progress:
             warnings.warn(notice, UserWarning, stacklevel=2)

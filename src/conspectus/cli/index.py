@@ -34,7 +34,7 @@ from conspectus.errors import ConspectusError, UsageError
 from conspectus.rows import OMITTED_KINDS, count_omitted
 
 if TYPE_CHECKING:
-    from conspectus.api import Built, Changes, Corrections, Estimate, Preview, Resolved, Status
+    from conspectus.api import Built, Corrections, Estimate, Preview, Resolved, Status
     from conspectus.settings import Settings
 
 
@@ -154,6 +154,7 @@ def _code(read: Built | Preview) -> int:
 def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     """Print what a build made."""
     status, update = conspectus.status_of(built.index), built.update
+    changed = list(_changed(built))
     file = str(built.index.settings.get("store", {}).get("corrections", ""))
     corrections = api.corrections(built.folder, file=file or built.folder / api.CORRECTIONS_FILE)
     if json:
@@ -168,12 +169,12 @@ def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> Non
         entities, relationships = show.counted(status.entities, "entity"), status.relationships
         show.out(f"Graph: {entities}, {show.counted(relationships, 'relationship')}.")
         show.out(f"Reports by level: {levels or 'none'}.")
-        for line in (*_changed(built), *corrections_line(corrections)):
+        for line in (*changed, *corrections_line(corrections)):
             show.out(line)
         show.out(f"Snapshot: {status.snapshot}")
     if not quiet:
         _print_unread(built)
-        show.listed("Worth knowing:", built.notices)
+        show.listed("Worth knowing:", [notice for notice in built.notices if notice not in changed])
     if update.up_to_date:
         return
     show.spent(status.usage, show.out, cost=show.dollars(status.cost))
@@ -209,19 +210,13 @@ def _changed(built: Built) -> Iterator[str]:
     """Yield what was updated, in lines."""
     update = built.update
     if update.changes is not None:
-        yield f"Documents: {_counts(update.changes)}."
+        yield f"Documents: {update.changes}."
     if update.rebuild_reasons:
         yield f"All was made anew: {'; '.join(update.rebuild_reasons)}."
     elif update.before:
         ids = {community.id for community in update.before.communities}
         same = sum(community.id in ids for community in built.index.communities)
         yield f"Communities: {same:,} of {len(built.index.communities):,} are those of before."
-
-
-def _counts(changes: Changes) -> str:
-    counts = {name: len(getattr(changes, name)) for name in ("added", "edited", "renamed", "deleted")}
-    parts = [f"{count:,} {name}" for name, count in counts.items() if count]
-    return ", ".join([*parts, f"{changes.unchanged:,} unchanged"])
 
 
 def _print_unread(read: Built | Preview) -> None:
@@ -281,7 +276,7 @@ def _planned(seen: Preview) -> Iterator[str]:
         yield f"Nothing has changed since snapshot {seen.snapshot}."
         return
     if seen.changes is not None:
-        yield f"Since snapshot {seen.snapshot}: {_counts(seen.changes)}."
+        yield f"Since snapshot {seen.snapshot}: {seen.changes}."
     if seen.rebuild_reasons:
         yield f"All would be made anew: {'; '.join(seen.rebuild_reasons)}."
     if seen.pending:

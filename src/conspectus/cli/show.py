@@ -139,12 +139,12 @@ def bold(text: str) -> str:
 
 def counted(n: int, noun: str) -> str:
     """Return `1 document`, `1,669 documents`."""
-    return f"{n:,} {noun if n == 1 else plural(noun)}"
+    return rows.counted(n, noun)
 
 
 def plural(noun: str) -> str:
     """Return the plural of one of the nouns that we count."""
-    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return rows.plural(noun)
 
 
 def size(n: int) -> str:

@@ -81,7 +81,7 @@ class AblationOptions(Options, total=False):
     conditions: what answers them; left out, the deepest of the paper's levels, TS and local.
     sample: a number of questions that are drawn by a seed.
     seeds: of `communities`, 10 if left out.
-    progress: is told what is done.
+    progress: True shows on standard error how far it is; or an object that shows it.
     """
 
     preset: str
@@ -91,7 +91,7 @@ class AblationOptions(Options, total=False):
     conditions: Sequence[str]
     sample: int | None
     seeds: int
-    progress: Progress | None
+    progress: Progress | bool | None
 
 
 @dataclass(frozen=True)

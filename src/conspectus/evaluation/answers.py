@@ -235,13 +235,13 @@ class AnswerOptions(Options, total=False):
     conditions: `C0`, `TS`, `SS` or methods; the paper's, as far as the index has them, if left out.
     sample: a number of questions that are drawn by a seed.
     samples: further answers to each question, for self-consistency.
-    progress: is told what is done.
+    progress: True shows on standard error how far it is; or an object that shows it.
     """
 
     conditions: Sequence[str]
     sample: int | None
     samples: int
-    progress: Progress | None
+    progress: Progress | bool | None
 
 
 class AnswerStep(Step[Work, Answered]):

@@ -26,7 +26,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
@@ -310,7 +310,10 @@ Source = str | Path | Sequence[Question]
 
 def questions_of(source: Source) -> list[Question]:
     """Return the questions of a file or folder, or those given."""
-    return read_list(Path(source)) if isinstance(source, str | Path) else list(source)
+    questions = read_list(Path(source)) if isinstance(source, str | Path) else list(source)
+    if strays := [question for question in questions if not isinstance(cast("object", question), Question)]:
+        raise UsageError(f"questions are a file, or a list of Question(id, text), and {strays[0]!r} is none")
+    return questions
 
 
 def read_list(source: Path) -> list[Question]:

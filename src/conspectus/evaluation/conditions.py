@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from conspectus import Index, __version__, status_of
-from conspectus.errors import UsageError
+from conspectus.errors import UsageError, did_you_mean
 from conspectus.evaluation.comparison import PAPER, JsonlTable, Question
 from conspectus.retrieval import METHODS, Answering
 from conspectus.retrieval.auto import choose
@@ -65,8 +65,9 @@ def conditions_of(names: Sequence[str]) -> list[Condition]:
     for name in dict.fromkeys(name.strip() for name in names if name):
         level, method = _LEVEL.fullmatch(name), _NAMES.get(name, name)
         if not level and method not in METHODS and method != AUTO:
+            meant = did_you_mean(name, (*_NAMES, AUTO, *METHODS))
             raise UsageError(
-                f"there is no condition {name!r}; there are C0, C1, … for the levels of reports, "
+                f"there is no condition {name!r}{meant}; there are C0, C1, … for the levels of reports, "
                 f"{', '.join(_NAMES)}, and the methods {', '.join((AUTO, *METHODS))}"
             )
         conditions.append(Condition(name, "global", int(level[1])) if level else Condition(name, method))

@@ -119,12 +119,12 @@ class CheckOptions(Options, total=False):
 
     conditions: all that have answers where none is named.
     sample: a number of questions that are drawn by a seed, as judging does.
-    progress: is told what is done.
+    progress: True shows on standard error how far it is; or an object that shows it.
     """
 
     conditions: Sequence[str]
     sample: int | None
-    progress: Progress | None
+    progress: Progress | bool | None
 
 
 @dataclass(frozen=True)

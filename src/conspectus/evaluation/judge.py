@@ -344,7 +344,7 @@ class JudgeOptions(Options, total=False):
     replicates: the judgements of each comparison, 5 if left out.
     sample: a number of questions that are drawn by a seed.
     judge_model: the name of the language model that judges, in place of `model`.
-    progress: is told what is done.
+    progress: True shows on standard error how far it is; or an object that shows it.
     """
 
     criteria: Sequence[str]
@@ -352,7 +352,7 @@ class JudgeOptions(Options, total=False):
     replicates: int
     sample: int | None
     judge_model: str | None
-    progress: Progress | None
+    progress: Progress | bool | None
 
 
 class JudgeStep(Step[HeadToHead, Comparison]):

@@ -334,7 +334,7 @@ def _asker(
 def evaluate_answers(
     questions: str | Path,
     index: IndexSource = DEFAULT_FOLDER,
-    methods: Sequence[str] = ("walk",),
+    methods: str | Sequence[str] = ("walk",),
     **options: Unpack[QaOptions],
 ) -> list[Measured]:
     """Answer the questions of a file by each method, and measure the answers.
@@ -344,6 +344,7 @@ def evaluate_answers(
 
     Example: `evaluate_answers("data/hotpotqa", "idx", ["bm25", "walk"], limit=100)`
     """
+    methods = [methods] if isinstance(methods, str) else methods
     if not methods:
         raise UsageError(f"there is no method named; there are {', '.join(METHODS)}")
     asked = read_questions(Path(questions))[: options.get("limit")]

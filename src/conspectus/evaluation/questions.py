@@ -154,11 +154,11 @@ class QuestionOptions(Options, total=False):
     """What is written.
 
     counts: how many personas, tasks and questions; 5 of each if left out.
-    progress: is told what is done.
+    progress: True shows on standard error how far it is; or an object that shows it.
     """
 
     counts: QuestionCounts
-    progress: Progress | None
+    progress: Progress | bool | None
 
 
 class QuestionStep(Step[QuestionCounts, QuestionList]):

@@ -26,7 +26,7 @@ from conspectus.models.llm.cache import FILE_NAME
 from conspectus.models.llm.model import Session, open_session
 from conspectus.models.llm.wire import prompt_tokens
 from conspectus.rows import Usage, content_id
-from conspectus.runtime import Run, public, run_sync
+from conspectus.runtime import Run, public, run_sync, shown
 from conspectus.settings import Settings
 from conspectus.storage import manifests
 
@@ -87,9 +87,10 @@ class Step(ABC, Generic[Piece, Value]):
     sampled = SAMPLED
     """Pieces that an estimate tries."""
 
-    def __init__(self, folder: Path | None, run: Run, progress: Progress | None) -> None:
+    def __init__(self, folder: Path | None, run: Run, progress: Progress | bool | None) -> None:
         self.folder, self.run, self.settings, self.model = folder, run, run.settings, run.model
-        self.progress = progress
+        self.progress: Progress | None = None
+        self._shown = progress
         self.pieces: Sequence[Piece] = ()
         self.remaining: Sequence[Piece] = ()
         self.notices: list[str] = []
@@ -162,7 +163,8 @@ class Step(ABC, Generic[Piece, Value]):
                 notices = (*rules, *self.notices, *(session.notices if session else ()))
                 return Result(value, session.total if session else NO_USAGE, notices, dict(self.errors))
 
-        return run_sync(perform())
+        with shown(self._shown) as self.progress:
+            return run_sync(perform())
 
 
 class StepFunction(Generic[P, Value]):

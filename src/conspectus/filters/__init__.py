@@ -50,7 +50,9 @@ class View:
     def check(self, needs: Collection[str]) -> None:
         """Raise UsageError where a method, of which this is what it needs, lacks vectors that were left out."""
         if self.no_vectors and "vectors" in needs:
-            raise UsageError(self.no_vectors)
+            raise UsageError(
+                f"this method compares vectors, and those of the index are of no use: {self.no_vectors}"
+            )
 
     def notices(self, reads: Collection[str]) -> tuple[str, ...]:
         """Return what to say of an answer by a method that reads these parts of an index, a line each."""
@@ -103,7 +105,8 @@ def _view(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> Vi
     condition = ""
     if matching < total:
         condition = f"where {' and '.join(map(str, where))}"
-        remarks.append(f"Only {matching:,} of {total:,} documents are read: those {condition}.")
+        verb = "is" if matching == 1 else "are"
+        remarks.append(f"Only {matching:,} of {total:,} documents {verb} read: those {condition}.")
     parts: list[Part] = []
     seen: set[str] = set()
     names = index_names([index.folder for index in indexes])
@@ -117,7 +120,7 @@ def _view(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> Vi
         remarks.append(f"{doubled:,} {subject} read once.")
     no_vectors = _no_vectors(parts)
     if no_vectors:
-        remarks.append(no_vectors)
+        remarks.append(f"Vectors are left out: {no_vectors}")
     index = combining.combine(parts, vectors=not no_vectors, condition=condition)
     reports: Any = index.reports
     return View(index, tuple(remarks), no_vectors, tuple(index.settings for index in indexes), reports)
@@ -137,7 +140,7 @@ def _no_vectors(parts: Sequence[Part]) -> str:
             embedder = next(filter(None, names), "local")
             command = f"conspectus.embed('{part.index.folder or 'DIR'}', embedder='{embedder}')"
             which = ", ".join(filter(None, (models, bare)))
-            return f"Vectors are left out, since they do not compare ({which}); make them alike: {command}"
+            return f"they do not compare ({which}); make them alike: {command}"
     return ""
 
 

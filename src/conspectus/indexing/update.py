@@ -43,6 +43,12 @@ class Changes:
     def __bool__(self) -> bool:
         return bool(self.added or self.edited or self.renamed or self.deleted)
 
+    def __str__(self) -> str:
+        """Return the counts on one line."""
+        counts = {name: len(getattr(self, name)) for name in ("added", "edited", "renamed", "deleted")}
+        parts = [f"{count:,} {name}" for name, count in counts.items() if count]
+        return ", ".join([*parts, f"{self.unchanged:,} unchanged"])
+
 
 def changes_of(before: Sequence[Document], now: Sequence[Document]) -> Changes:
     """Compare the documents of an index with those that were read now.

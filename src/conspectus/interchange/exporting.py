@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from conspectus.errors import UsageError
+from conspectus.errors import UsageError, did_you_mean
 from conspectus.interchange.graphrag import SCHEMA
 from conspectus.interchange.map import page, picture, scene_of
 from conspectus.interchange.obsidian import write_vault
@@ -71,7 +71,9 @@ def export(
     Raises UsageError for an unknown format or level, for a missing extra, and if the path cannot be written.
     """
     if format not in FORMATS:
-        raise UsageError(f"there is no format {format!r}; there are {', '.join(FORMATS)}")
+        raise UsageError(
+            f"there is no format {format!r}{did_you_mean(format, FORMATS)}; there are {', '.join(FORMATS)}"
+        )
     source, target = opened(index), Path(path if path is not None else FORMATS[format])
     _check_level(source, level)
     with _writing(target) as temporary:
@@ -214,9 +216,10 @@ def write_duckdb(index: Index, path: Path) -> None:
     try:
         database = duckdb.connect(str(path))
     except ImportError:
+        tables = (index.folder or Path(".conspectus")) / "tables"
         raise UsageError(
-            "a DuckDB database needs duckdb: pip install 'conspectus[duckdb]'. Without it, DuckDB reads the tables as"
-            " they are: SELECT * FROM '.conspectus/tables/entities.parquet'"
+            "a DuckDB database needs duckdb: pip install 'conspectus[duckdb]'. Without it, DuckDB reads the files in"
+            f" {tables} as they are, as FROM 'entities.parquet' does"
         ) from None
     with database:
         for name, table in arrow_tables(index):
@@ -233,7 +236,7 @@ def data_frame(index: Index, table: str) -> Any:
     files = {name: schema.file for name, schema in TABLES.items()}
     file = files.get(table, table)
     if file not in files.values():
-        raise UsageError(f"there is no table {table!r}; there are {', '.join(files)}")
+        raise UsageError(f"there is no table {table!r}{did_you_mean(table, files)}; there are {', '.join(files)}")
     _, arrow = next(arrow_tables(index, file))
     try:
         return arrow.to_pandas()

@@ -96,6 +96,12 @@ def open_embedder(
     )
 
 
+def embed_call(folder: Path | None, embedder: str) -> str:
+    """Return the call that makes the vectors of the index in a folder."""
+    named = "" if folder is None or folder == Path(".conspectus") else f"folder={str(folder)!r}, "
+    return f"conspectus.embed({named}embedder={embedder!r})"
+
+
 def same_model(one: str, other: str) -> bool:
     """Tell whether two names of embedders are of one model: a local one is known by the hash behind its `@`."""
     if one.startswith(f"{LOCAL}:") and other.startswith(f"{LOCAL}:"):

@@ -14,7 +14,7 @@ from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.index_models import IndexModels, checked_address
 from conspectus.models.base import Model
-from conspectus.models.embedders import MOST_UNREAD, NONE, Embedder, open_embedder, same_model
+from conspectus.models.embedders import MOST_UNREAD, NONE, Embedder, embed_call, open_embedder, same_model
 from conspectus.retrieval import method, ranking
 from conspectus.retrieval.base import answer_from, hit, hits_of
 from conspectus.retrieval.bm25 import scores_of
@@ -51,7 +51,7 @@ def embedder_of(index: Index, settings: Settings) -> Embedder:
     made: Mapping[str, Any] = index.settings.get("vectors", {})
     requested = settings.vectors.embedder
     if not has_vectors(index):
-        advice = f"conspectus.embed(embedder={requested if requested != NONE else 'local'!r})"
+        advice = embed_call(index.folder, requested if requested != NONE else "local")
         raise UsageError(f"the index has no vectors; make them: {advice}")
     name = made.get("embedder", NONE) if requested == NONE else requested
     if requested == NONE and not (settings.llm.embedder_base_url or settings.llm.base_url):
@@ -72,7 +72,7 @@ def _differ(index: Index, other: str, name: str) -> UsageError:
     dimension = int(index.arrays["vectors.chunks"].shape[1])
     return UsageError(
         f"the index has vectors of {made.get('model')} ({dimension} numbers), the question would have one of {other};"
-        f" name that embedder, or make the vectors anew: conspectus.embed(embedder={name!r})"
+        f" name that embedder, or make the vectors anew: {embed_call(index.folder, name)}"
     )
 
 

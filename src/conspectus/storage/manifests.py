@@ -100,10 +100,11 @@ def _nearest(folder: Path) -> str:
     start = folder.parent
     with suppress(OSError, ValueError):  # a folder that may not be listed, another drive
         below = sorted(path for path in islice(start.iterdir(), MOST_LISTED) if path.is_dir())
-        for candidate in (folder, *below, *start.resolve().parents):
-            for index in (candidate, candidate / USUAL):
-                if is_index(index):
-                    return os.path.relpath(index)
+        here = (folder, *below)
+        above = (index for parent in start.resolve().parents for index in (parent, parent / USUAL))
+        for index in (*here, *(candidate / USUAL for candidate in here), *above):
+            if is_index(index):
+                return os.path.relpath(index)
     return ""
 
 

@@ -177,7 +177,8 @@ def _overview_of_sources(sources: Sequence[Chunk], searcher: Searcher) -> Partia
         best = sorted(searcher.passages.within(chunk), key=lambda s: -searcher.passages.quality(s))
         lines = [quote(RankedSentence(s, 1.0, 1.0), searcher) for s in sorted(best[:MAX_OVERVIEW_QUOTES])]
         if lines:
-            sections.append(f"### {searcher.index.document_of[chunk.document_id].title}\n\n" + "\n".join(lines))
+            document = searcher.index.document_of[chunk.document_id]
+            sections.append(f"### {document.title or document.path}\n\n" + "\n".join(lines))
     return PartialAnswer("\n\n".join(sections), SOMEWHAT_HELPFUL if sections else 0)
 
 

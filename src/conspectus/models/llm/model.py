@@ -274,7 +274,10 @@ class ChatModel:
 
     def _note_removed(self, task: Task[Any], count: int) -> None:
         if count:
-            self._note(task, f"left out: {count} references that lead nowhere")
+            self._note(
+                task,
+                f"left out: {count} {'reference that leads' if count == 1 else 'references that lead'} nowhere",
+            )
             references.removed_by_model.get([]).append(count)
 
 
