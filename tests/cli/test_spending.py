@@ -308,3 +308,34 @@ def test_an_address_that_names_the_path_of_calls_is_answered_with_the_one_that_d
     whole = f"{server.url}/chat/completions"
     refused = run("index", papers, "--model", "simulated", "--base-url", whole, code=1).stderr
     assert f"--base-url {server.url}," in refused
+
+
+def test_a_sample_says_what_it_spent_and_is_not_advised_for_a_small_folder(
+    run: Run, server: SimulatedServer, papers: Path
+):
+    dry = ("index", papers, *asking(server), "--dry-run")
+    assert "--sample" not in run(*dry).stderr
+    assert re.search(r"Spent: [1-9]\d* calls", run(*dry, "--sample", 2).stderr)
+
+
+def test_a_budget_below_one_call_is_told_as_that(run: Run, server: SimulatedServer, papers: Path):
+    before = server.counts["requests"]
+    refused = run("index", papers, *asking(server), "--budget-tokens", 3000, code=1).stderr
+    assert "nothing was sent" in refused
+    assert server.counts["requests"] == before
+
+
+def test_a_budget_of_money_that_limits_nothing_is_said_before_the_first_call(run: Run, papers: Path):
+    with SimulatedServer(Behaviour(key="other")) as server:
+        refused = run("index", papers, *asking(server), "--budget", 1, code=1).stderr
+    assert "--budget-tokens" in refused
+
+
+def test_a_check_of_models_and_the_cache_speak_as_the_command_line_does(
+    run: Run, server: SimulatedServer, papers: Path
+):
+    down = run("models", "check", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", code=3).stdout
+    assert "--base-url" in down
+    run("index", papers, *asking(server))
+    run("index", papers, "--fresh", *asking(server))
+    assert "AnyMissed" not in run("cache").stdout

@@ -494,4 +494,4 @@ async def estimated_build(
         estimated = await estimates.Estimator(session.model, session.sender, settings).build(
             inputs, chunks, language
         )
-    return replace(estimated, tasks=(*estimated.tasks, *vectors))
+    return replace(estimated, tasks=(*estimated.tasks, *vectors), sampling=session.total)

@@ -48,6 +48,8 @@ _DRY_RUN = "Show what would be done and what it would cost, and write nothing."
 _SAMPLE = (
     "With --dry-run: send N chunks to the model and extrapolate the cost from them. Their responses are cached."
 )
+SAMPLED = 40
+"""Chunks that are advised for a sample: a folder that has no more is asked as a whole by it."""
 DryRun = Annotated[bool, option(_DRY_RUN, "--dry-run", panel=COST)]
 Sample = Annotated[int, option(_SAMPLE, metavar="N", panel=COST, min=0, show_default=False)]
 
@@ -114,6 +116,13 @@ def _warn_of_settings_file(source: Path, config: Path | None) -> None:
 def _build(sources: list[str], folder: Path, settings: Resolved, *, fresh: bool, quiet: bool, yes: bool) -> Built:
     gc.disable()  # the process ends with the build: what it made need not be searched for cycles
     before = _snapshot(folder)
+    llm = settings.settings.llm
+    money = llm.budget is not None or llm.index_budget is not None
+    if money and not quiet and api.costs(settings.settings) and api.is_free(settings.settings):
+        show.note(
+            "A budget of money limits no model that is taken to cost nothing, as one on a machine of your own is:"
+            " --budget-tokens N does."
+        )
     try:
         with show.Bars(quiet=quiet) as bars:
 
@@ -121,7 +130,6 @@ def _build(sources: list[str], folder: Path, settings: Resolved, *, fresh: bool,
                 with bars.paused():
                     agree_to(estimate, settings.settings, yes=yes)
 
-            llm = settings.settings.llm
             limited = llm.budget_tokens is not None or llm.index_budget_tokens is not None
             spends = limited or not api.is_free(settings.settings)
             asks = agree if spends or (options.somebody_is_there() and not yes) else None
@@ -168,7 +176,7 @@ def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> Non
         show.out(f"Indexed {_size(status)} into {built.folder} in {seconds:.1f} s.")
         entities, relationships = show.counted(status.entities, "entity"), status.relationships
         show.out(f"Graph: {entities}, {show.counted(relationships, 'relationship')}.")
-        show.out(f"Reports by level: {levels or 'none'}.")
+        show.out(f"Reports{' by level' * (bool(levels) and len(status.levels) > 1)}: {levels or 'none'}.")
         for line in (*changed, *corrections_line(corrections)):
             show.out(line)
         show.out(f"Snapshot: {status.snapshot}")
@@ -216,7 +224,8 @@ def _changed(built: Built) -> Iterator[str]:
     elif update.before:
         ids = {community.id for community in update.before.communities}
         same = sum(community.id in ids for community in built.index.communities)
-        yield f"Communities: {same:,} of {len(built.index.communities):,} are those of before."
+        counts = f"{same:,} of {len(built.index.communities):,}"
+        yield f"Communities: {counts}, with those that have no report, are those of before."
 
 
 def _print_unread(read: Built | Preview) -> None:
@@ -257,15 +266,18 @@ def _print_preview(seen: Preview, cost: Estimate | None, settings: Settings, *, 
         show.table(show.costs(cost))
     if quiet:
         return
+    if cost:
+        show.spent(cost.sampling)
     if cost and cost.tasks:
         prices = f" Prices: the setting `prices`, then {api.price_source()}." if cost.likely_cost else ""
         show.note(f"It will take {show.likely(cost)}.{prices}")
         if cost.seen:
             show.note(f"Extraction is estimated from the cached responses on {show.counted(cost.seen, 'chunk')}.")
         elif settings.model != "extractive":
+            show.note("What is asked first of each chunk is exact; ranges are by what replies are usually like.")
+        if not cost.seen and settings.model != "extractive" and seen.chunks > SAMPLED:
             show.note(
-                "What is asked first of each chunk is exact; ranges are by what replies are usually like. "
-                "--sample 40 asks 40 chunks, caches their responses, and estimates extraction from them."
+                f"--sample {SAMPLED} asks {SAMPLED} chunks, caches their responses, and estimates extraction from them."
             )
     _print_unread(seen)
 

@@ -46,7 +46,9 @@ def check(json: AsJson = False, *, settings: Settings) -> None:
     if json:
         show.as_json({"checks": [asdict(c) for c in checked]})
     else:
-        rows = [["Model", "Request", "Works", ""]] + [[c.model, c.kind, SIGNS[c.ok], c.detail] for c in checked]
+        rows = [["Model", "Request", "Works", ""]] + [
+            [c.model, c.kind, SIGNS[c.ok], show.with_options(c.detail)] for c in checked
+        ]
         show.table(rows, texts=4)
     if any(c.ok is False and c.kind in api.NEEDED for c in checked):
         raise typer.Exit(options.WITH_FAILURES)
@@ -84,7 +86,10 @@ def cache(
         return
     by_status = ", ".join(f"{n:,} {status}" for status, n in stats.by_status.items()) or "none"
     show.out(f"Attempts: {stats.rows:,} ({by_status}), {show.size(stats.bytes)}")
-    show.out("Used again: " + (", ".join(f"{task} {n:,}" for task, n in stats.hits.items() if n) or "none"))
+    show.out(
+        "Used again: "
+        + (", ".join(f"{api.task_label(task)} {n:,}" for task, n in stats.hits.items() if n) or "none")
+    )
     if prune_older is not None or prune_unused is not None or prune_bad:
         show.out(f"Deleted: {removed:,}")
 

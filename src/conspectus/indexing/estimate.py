@@ -9,7 +9,7 @@ are counted over a whole graph, and what was measured is how much more or less a
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, floor, sqrt
 from typing import NamedTuple
 
@@ -139,6 +139,8 @@ class Estimate:
     """Chunks with cached replies that the estimate of extraction is based on; 0 where it is based on the text."""
     replaced_documents: int = 0
     """All documents of the index, where the build puts others in their place."""
+    sampling: Usage = field(default=Usage())
+    """What asking a sample took, which the estimate does not count again."""
 
     @property
     def calls(self) -> Range:

@@ -73,7 +73,7 @@ async def source_summary(question: str, index: Index, model: Model, settings: An
     used = sum(chunk.n_tokens for chunk in index.chunks)
     draft = Answer(question, "", SOURCE_SUMMARY, context_tokens=used)
     result = await map_reduce(draft, windows, index, model, settings)
-    return replace(result, why=f"{len(windows)} windows of source text")
+    return replace(result, why=f"{len(windows)} window{'s' * (len(windows) != 1)} of source text")
 
 
 def level_of(index: Index, settings: GlobalSettings) -> int:

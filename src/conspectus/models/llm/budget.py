@@ -222,7 +222,8 @@ class Budget:
         while self.limited:
             tokens, cost = self._reserved_tokens + call.tokens, max(0.0, self._reserved_cost) + call.cost
             label = f" ({task_label(call.task)})" if call.task else ""
-            reached = self._passed(tokens, cost, f"is reached: {{}} and the next call{label} may take {{}}")
+            what = f"is reached: {{}} and the next call{label} may take {{}}"
+            reached = self._passed(tokens, cost, what, small=f"is {{}}, less than the next call{label} may take")
             if reached is None:
                 break
             if self._reserved_tokens <= 0:
@@ -258,8 +259,13 @@ class Budget:
         if reached := self._passed(tokens, cost, what, f" with a higher budget, or {instead}"):
             raise reached
 
-    def _passed(self, tokens: float, cost: float, what: str, again: str = "") -> BudgetReached | None:
-        """Return the error for the first budget that so much more would pass, None where it fits them all."""
+    def _passed(
+        self, tokens: float, cost: float, what: str, again: str = "", small: str = ""
+    ) -> BudgetReached | None:
+        """Return the error for the first budget that so much more would pass, None where it fits them all.
+
+        It says `small` where nothing was spent yet: such a budget is less than one call needs.
+        """
         own = self.total() + self._lost
         budgets = (
             ("this run", own + self.before, self.budget, self.budget_tokens),
@@ -274,6 +280,13 @@ class Budget:
                     state = f"of {form.format(limit)}, {form.format(spent)} are spent"
                     if not again and (name == "the index" or needed > limit):
                         again = " with a higher budget"
+                    if small and not spent and needed > limit:
+                        too_little = (
+                            f"{small.format(form.format(limit))} ({form.format(needed)}): nothing was sent"
+                        )
+                        return BudgetReached(
+                            f"the budget of {name} {too_little}; the same command goes on{again}"
+                        )
                     return BudgetReached(
                         f"the budget of {name} {what.format(state, form.format(needed))};"
                         f" replies are cached: the same command goes on{again}"
