@@ -11,6 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "conspectus"
 ALLOWED = {
+    "cli/show.py": "names of arguments and settings",
     "configuration.py": "names of settings",
     "evaluation/charts.py": "tags of HTML",
     "readers": "tags, declarations and bytes of files",

@@ -83,7 +83,7 @@ class Index:
     further_reports: dict[int, Report] = field(
         default_factory=dict[int, Report], init=False, repr=False, compare=False
     )
-    """Reports that were written for a question, by number; see `query.just_in_time`."""
+    """Reports that were written for a question, by number; see `retrieval.rollup`."""
 
     def __repr__(self) -> str:
         """Return what it holds on one line, and not the corpus."""

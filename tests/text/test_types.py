@@ -15,17 +15,17 @@ from conspectus.text.types import (
     ORGANIZATION,
     PERSON,
     WORK,
-    Context,
+    NameContext,
     type_of,
 )
 
 
-def typed(name: str, context: Context | None = None, foreign: bool = False) -> str:
-    return type_of(tuple(name.split()), context or Context(), GIVEN_NAMES, foreign)
+def typed(name: str, context: NameContext | None = None, foreign: bool = False) -> str:
+    return type_of(tuple(name.split()), context or NameContext(), GIVEN_NAMES, foreign)
 
 
-def before(word: str, times: int = 3) -> Context:
-    return Context(before=Counter({word: times}))
+def before(word: str, times: int = 3) -> NameContext:
+    return NameContext(before=Counter({word: times}))
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_the_last_word_tells_or_the_one_before_of(name: str, kind: str):
 
 
 def test_who_speaks_or_bears_a_title_is_a_person_whatever_the_name():
-    assert typed("Zorba Guild", Context(speaks=True)) == PERSON
-    assert typed("Zorba", Context(titled=2)) == PERSON
+    assert typed("Zorba Guild", NameContext(speaks=True)) == PERSON
+    assert typed("Zorba", NameContext(titled=2)) == PERSON
 
 
 def test_a_first_name_makes_a_person():
@@ -78,11 +78,11 @@ def test_what_people_join_and_leave_is_an_organization():
 
 def test_what_is_read_or_quoted_is_a_work():
     assert typed("Quorl", before("read")) == WORK
-    assert typed("QUORL", Context(quoted=2)) == WORK
+    assert typed("QUORL", NameContext(quoted=2)) == WORK
 
 
 def test_who_says_things_is_a_person():
-    assert typed("Quorl", Context(after=Counter(said=2))) == PERSON
+    assert typed("Quorl", NameContext(after=Counter(said=2))) == PERSON
 
 
 def test_one_word_around_a_name_is_not_enough():

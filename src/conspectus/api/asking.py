@@ -20,8 +20,7 @@ from conspectus.messages import is_empty_answer
 from conspectus.models.base import Model
 from conspectus.models.extractive.answer import assembled_notice
 from conspectus.models.llm.adapters import is_registered
-from conspectus.retrieval import METHODS, RANKINGS, auto
-from conspectus.retrieval import Method as AnsweringMethod
+from conspectus.retrieval import METHODS, RANKINGS, Method, auto
 from conspectus.retrieval.base import extractive, unknown_name_notice
 from conspectus.retrieval.model_wrappers import ContextRecorder, StreamingModel, WithAnswerOptions
 from conspectus.retrieval.rerank import answer_reranked, rank_reranked, reranker_for
@@ -55,7 +54,7 @@ else:  # a question seldom needs any of indexing
 IndexLike = AnyIndex | View | Sequence[AnyIndex]
 """What a question is asked of: an index, what `build` returned, or a folder; or several, which are asked as one."""
 
-Method = (
+MethodName = (
     Literal[
         "auto", "global", "local", "rollup", "drilldown", "drift", "source-summary", "bm25", "vector", "hybrid", "walk",
         "hippo", "ircot", "tog", "tog1", "raptor", "propositions", "direct", "cot", "cot-sc",
@@ -63,9 +62,7 @@ Method = (
     | str
 )  # fmt: skip
 """The methods of answering, spelt out for the completion of editors; others may be registered."""
-RankingMethod = (
-    Literal["bm25", "vector", "hybrid", "walk", "hippo", "ircot", "tog", "raptor", "propositions"] | str
-)
+RankingName = Literal["bm25", "vector", "hybrid", "walk", "hippo", "ircot", "tog", "raptor", "propositions"] | str
 """The methods of searching."""
 
 
@@ -80,7 +77,7 @@ class AskOptions(Options, total=False):
     where: conditions on the documents that it is answered from, as `folder=reports/2024` or `date>=2024-01`.
     """
 
-    method: Method
+    method: MethodName
     level: int | Literal["auto"] | None
     where: str | Sequence[str]
 
@@ -195,7 +192,7 @@ async def asearch(
     question: str,
     index: IndexLike = DEFAULT_FOLDER,
     *,
-    method: RankingMethod = "bm25",
+    method: RankingName = "bm25",
     k: int | None = None,
     where: str | Sequence[str] = (),
     **options: Unpack[Options],
@@ -232,7 +229,7 @@ class Request:
 
     question: str
     view: View
-    method: AnsweringMethod
+    method: Method
     why: str
     """Why this method was taken, where it was chosen by the question."""
     run: Run

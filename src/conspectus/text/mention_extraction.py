@@ -24,7 +24,7 @@ from conspectus.text.types import (
     PERSON,
     ROLES,
     WORK,
-    Context,
+    NameContext,
     type_in_context,
     type_of,
 )
@@ -41,12 +41,12 @@ _DIGIT = re.compile(r"\d")
 
 @dataclass
 class Candidate:
-    """What is known of one thing while mentions are gathered."""
+    """What is known of a name while mentions are gathered."""
 
     forms: Counter[tuple[str, ...]] = field(default_factory=Counter[tuple[str, ...]])
     kinds: Counter[str] = field(default_factory=Counter[str])
     """The types that the patterns of its mentions tell."""
-    context: Context = field(default_factory=Context)
+    context: NameContext = field(default_factory=NameContext)
     type: str = ""
     places: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     """Distinct sentence and token offset of each mention."""
@@ -62,9 +62,9 @@ def extract_mentions(
     large = len(texts) >= LARGE
     found: dict[str, Candidate] = defaultdict(Candidate)
     for speaker in speakers:
-        thing = found[name_key(speaker)]
-        thing.context.speaks = True
-        thing.forms[tuple(speaker.split())] += 0
+        candidate = found[name_key(speaker)]
+        candidate.context.speaks = True
+        candidate.forms[tuple(speaker.split())] += 0
     named = np.zeros(len(vocabulary.form), bool)
     for mention in _names(vocabulary):
         named[mention.start : mention.end] = True
@@ -73,14 +73,16 @@ def extract_mentions(
     _note_concepts(found, vocabulary, where, named, 3 if large else 2)
     _note_dates_and_titles(found, texts, large, vocabulary.rules)
     lower = dict(zip(vocabulary.words, vocabulary.lower.tolist(), strict=True))
-    given = GIVEN_NAMES | {name_key(s).split()[0] for s in speakers if " " in s}
-    for thing in found.values():
-        if not thing.type:
-            words = thing.forms.most_common(1)[0][0]
-            foreign = not any(lower.get(w.casefold()) for w in words)
-            thing.type = type_of(words, thing.context, given, foreign, vocabulary.rules.language)
+    first_names = GIVEN_NAMES | {name_key(s).split()[0] for s in speakers if " " in s}
+    for candidate in found.values():
+        if not candidate.type:
+            words = candidate.forms.most_common(1)[0][0]
+            never_lower = not any(lower.get(w.casefold()) for w in words)
+            candidate.type = type_of(
+                words, candidate.context, first_names, never_lower, vocabulary.rules.language
+            )
     if vocabulary.rules.language in INFLECTING:  # a name is known to other languages by how it is mostly written
-        return {name_key(written(thing.forms)): thing for thing in found.values()}
+        return {name_key(written(candidate.forms)): candidate for candidate in found.values()}
     return found
 
 
@@ -108,36 +110,36 @@ def _key(words: Sequence[str], rules: LanguageRules) -> str:
     return " ".join(undeclined(word, rules.language) for word in name_key(" ".join(words)).split())
 
 
-def _note_name(thing: Candidate, mention: Mention, vocabulary: Vocabulary) -> None:
+def _note_name(candidate: Candidate, mention: Mention, vocabulary: Vocabulary) -> None:
     sentence = int(vocabulary.sentence[mention.start])
     offset = mention.start - int(vocabulary.starts[sentence])
-    thing.forms[mention.words] += 1
+    candidate.forms[mention.words] += 1
     if mention.type:
-        thing.kinds[mention.type] += 1
-    thing.places.append((sentence, offset))
-    thing.context.titled += mention.titled
+        candidate.kinds[mention.type] += 1
+    candidate.places.append((sentence, offset))
+    candidate.context.titled += mention.titled
     words = vocabulary.words
     if offset:
-        thing.context.before[words[vocabulary.word[vocabulary.form[mention.start - 1]]]] += 1
+        candidate.context.before[words[vocabulary.word[vocabulary.form[mention.start - 1]]]] += 1
     if mention.end < len(vocabulary.form) and vocabulary.sentence[mention.end] == sentence:
-        thing.context.after[words[vocabulary.word[vocabulary.form[mention.end]]]] += 1
+        candidate.context.after[words[vocabulary.word[vocabulary.form[mention.end]]]] += 1
 
 
 def _sifted_names(found: Mapping[str, Candidate], vocabulary: Vocabulary, large: bool) -> dict[str, Candidate]:
     """Leave out what is no name after all: vague words, offices, nationalities, words written small."""
     number = {word: i for i, word in enumerate(vocabulary.words)}
     kept: dict[str, Candidate] = {}
-    for key, thing in found.items():
-        if thing.context.speaks:
-            kept[key] = thing
+    for key, candidate in found.items():
+        if candidate.context.speaks:
+            kept[key] = candidate
             continue
-        if thing.kinds:
-            if is_sure(thing, large):
-                kind, name = thing.kinds.most_common(1)[0][0], written(thing.forms)
-                thing.type = kind if like_person(name) else type_in_context(kind, thing.context)
-                kept[key] = thing
+        if candidate.kinds:
+            if is_sure(candidate, large):
+                kind, name = candidate.kinds.most_common(1)[0][0], written(candidate.forms)
+                candidate.type = kind if like_person(name) else type_in_context(kind, candidate.context)
+                kept[key] = candidate
             continue
-        words = thing.forms.most_common(1)[0][0]
+        words = candidate.forms.most_common(1)[0][0]
         parts = key.split()
         acronym = len(words) == 1 and is_acronym(words[0])
         empty = ROLES if acronym else ROLES | vocabulary.rules.vague
@@ -148,18 +150,20 @@ def _sifted_names(found: Mapping[str, Candidate], vocabulary: Vocabulary, large:
             proper = place is None or vocabulary.alone[place]
             if not proper or key in NATIONALITIES or key in CALENDAR or len(key) < 2:
                 continue
-            if large and len(thing.places) < 2 and (place is None or not vocabulary.capitalised[place]):
+            if large and len(candidate.places) < 2 and (place is None or not vocabulary.capitalised[place]):
                 continue
         elif all(p in CALENDAR or p.isdigit() for p in parts):
             continue
-        kept[key] = thing
+        kept[key] = candidate
     return kept
 
 
-def is_sure(thing: Candidate, large: bool) -> bool:
+def is_sure(candidate: Candidate, large: bool) -> bool:
     """Tell whether what has the pattern of a name is one: short ones, and all of a large corpus, recur or are told."""
-    short = len("".join(thing.forms.most_common(1)[0][0])) < SHORT
-    return bool(thing.context.titled) or len(thing.places) > (large or (short and set(thing.kinds) == {PERSON}))
+    short = len("".join(candidate.forms.most_common(1)[0][0])) < SHORT
+    return bool(candidate.context.titled) or len(candidate.places) > (
+        large or (short and set(candidate.kinds) == {PERSON})
+    )
 
 
 def _note_concepts(
@@ -173,12 +177,12 @@ def _note_concepts(
     for start, size in zip(phrases.start.tolist(), phrases.words.tolist(), strict=True):
         form = _form(start, size, vocabulary)
         stems = _stems(name_key(" ".join(form)) if rules.language != ENGLISH else " ".join(form), rules)
-        thing = found.setdefault(by_stems.setdefault(stems, stems), Candidate())
-        thing.forms[form] += 1
-        if not thing.kinds:
-            thing.type = CONCEPT
+        candidate = found.setdefault(by_stems.setdefault(stems, stems), Candidate())
+        candidate.forms[form] += 1
+        if not candidate.kinds:
+            candidate.type = CONCEPT
         sentence = int(vocabulary.sentence[start])
-        thing.places.append((sentence, start - int(starts[sentence])))
+        candidate.places.append((sentence, start - int(starts[sentence])))
 
 
 def _form(start: int, size: int, vocabulary: Vocabulary) -> tuple[str, ...]:
@@ -206,19 +210,21 @@ def _note_dates_and_titles(
                 dates[date].places.append((sentence, text.find(date.split()[0]) // 6))
                 dates[date].forms[tuple(date.split())] += 1
         for title in find_titles(text, rules.language):
-            thing = found.setdefault(_key_of_title(title, found, rules), Candidate())
-            thing.forms[tuple(title.split())] += 1
-            thing.context.quoted += 1
-            if not thing.context.speaks and thing.type in ("", WORK):
-                thing.type = WORK if not thing.context.before else ""
-            thing.places.append((sentence, text.find(title) // 6))
+            candidate = found.setdefault(_key_of_title(title, found, rules), Candidate())
+            candidate.forms[tuple(title.split())] += 1
+            candidate.context.quoted += 1
+            if not candidate.context.speaks and candidate.type in ("", WORK):
+                candidate.type = WORK if not candidate.context.before else ""
+            candidate.places.append((sentence, text.find(title) // 6))
     if rules.unspaced:  # there quotation marks only tell what is said again and again
-        for key in [key for key, thing in found.items() if 0 < thing.context.quoted == len(thing.places) < 2]:
+        for key in [
+            key for key, candidate in found.items() if 0 < candidate.context.quoted == len(candidate.places) < 2
+        ]:
             del found[key]
-    for date, thing in dates.items():
-        if len(thing.places) >= (3 if large else 2) or " " in date or "月" in date:
-            thing.type = DATE
-            found.setdefault(date.lower(), thing)
+    for date, candidate in dates.items():
+        if len(candidate.places) >= (3 if large else 2) or " " in date or "月" in date:
+            candidate.type = DATE
+            found.setdefault(date.lower(), candidate)
 
 
 def _key_of_title(title: str, found: Mapping[str, Candidate], rules: LanguageRules) -> str:

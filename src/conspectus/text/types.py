@@ -20,7 +20,7 @@ CALENDAR, ROLES, CURRENCIES = _LISTS["calendar"], _LISTS["roles"], _LISTS["curre
 _PLACES = _LISTS["countries_and_cities"] | {
     "united states", "united kingdom", "new york", "los angeles", "san francisco", "buenos aires", "palo alto", "hong kong",
 }  # fmt: skip
-_HEADS = (
+_TYPE_WORDS = (
     (ORGANIZATION, _LISTS["organization_words"]),
     (EVENT, _LISTS["event_words"]),
     (LOCATION, _LISTS["location_words"]),
@@ -30,7 +30,7 @@ _HEADS = (
 
 
 @dataclass(slots=True)
-class Context:
+class NameContext:
     """What stands around the mentions of a name."""
 
     before: Counter[str] = field(default_factory=Counter[str])
@@ -43,11 +43,17 @@ class Context:
 
 
 def type_of(
-    words: tuple[str, ...], context: Context, given: frozenset[str], foreign: bool, language: str = ENGLISH
+    words: tuple[str, ...],
+    context: NameContext,
+    first_names: frozenset[str],
+    never_lower: bool,
+    language: str = ENGLISH,
 ) -> str:
     """Return the type of a name.
 
-    `given` are first names, those that the corpus taught among them; `foreign` says that the corpus writes
+    The first of these that applies decides: a label of a speaker or a title before it, a list of places, a word of the
+    name that says what it is, a first name or capitals without exception, the words around it; else it is a concept.
+    `first_names` are those of the list and of the corpus's speakers; `never_lower` says that the corpus writes
     none of the name's words in lower case, as with the names of people.
     """
     lower = [w.lower().rstrip(".") for w in words]
@@ -56,58 +62,59 @@ def type_of(
         return PERSON
     if " ".join(lower) in _PLACES:
         return LOCATION
-    head = _head(lower) if len(words) > 1 else ""
-    if not head and language != ENGLISH:
-        head = _told_by_words(lower, language)
-    if head:
-        return head
-    foreign &= language not in UNCASED  # there Latin letters are used for more than for people
+    by_words = _type_by_words(lower) if len(words) > 1 else ""
+    if not by_words and language != ENGLISH:
+        by_words = _type_by_foreign_words(lower, language)
+    if by_words:
+        return by_words
+    never_lower &= language not in UNCASED  # there Latin letters are used for more than for people
     plain = all(
         w[0].isupper() and w[1:].islower() for w in words if len(w.rstrip(".")) > 1 and w not in PARTICLES
     )
-    if 2 <= len(words) <= 4 and plain and (lower[0] in given or (foreign and len(words) < 4)):
-        surely = lower[0] in given
-        if _share(context.before, _LISTS["before_places"]) >= max(2.0, (0.5 if surely else 0.25) * mentions):
+    if 2 <= len(words) <= 4 and plain and (lower[0] in first_names or (never_lower and len(words) < 4)):
+        surely = lower[0] in first_names
+        if _count_in(context.before, _LISTS["before_places"]) >= max(2.0, (0.5 if surely else 0.25) * mentions):
             return LOCATION
         return (
             ORGANIZATION
-            if not surely and _share(context.before, _LISTS["before_organizations"]) >= max(1.0, 0.25 * mentions)
+            if not surely
+            and _count_in(context.before, _LISTS["before_organizations"]) >= max(1.0, 0.25 * mentions)
             else PERSON
         )
-    return _by_context(lower, context, given, plain, mentions)
+    return _by_context(lower, context, first_names, plain, mentions)
 
 
-def _head(lower: list[str]) -> str:
+def _type_by_words(lower: list[str]) -> str:
     """Return the type that the last word of a name tells, or in "Bank of X" the word before "of"."""
     ends = [lower[-1]]
     for joint in ("of", "for", "at", "in", "on"):
         if joint in lower[1:]:
-            head = lower[lower.index(joint, 1) - 1]
-            if head == "bank" and joint == "of":
+            word = lower[lower.index(joint, 1) - 1]
+            if word == "bank" and joint == "of":
                 return ORGANIZATION
-            ends.insert(0, head)
+            ends.insert(0, word)
             break
     for end in ends:
-        for kind, heads in _HEADS:
-            if end in heads or (end.endswith("s") and end[:-1] in heads):
+        for kind, words in _TYPE_WORDS:
+            if end in words or (end.endswith("s") and end[:-1] in words):
                 return kind
     if lower[0] in {"lake", "mount", "port", "cape", "fort", "isle", "river", "san", "santa", "los", "las"}:
         return LOCATION
     return LOCATION if lower[0] in {"north", "south", "east", "west", "new"} and len(lower) == 2 else ""
 
 
-def _told_by_words(lower: list[str], language: str) -> str:
+def _type_by_foreign_words(lower: list[str], language: str) -> str:
     """Return the type that any word of a name tells in another language, or the end of a compound of one."""
-    for kind, heads in (
+    for kind, words in (
         (ORGANIZATION, organizations_of(language)),
         (LOCATION, tuple(function_words_of(language).places.split())),
     ):
-        stems = {stem(head, language) for head in heads} if language in SLAVIC or language == "el" else ()
+        stems = {stem(word, language) for word in words} if language in SLAVIC or language == "el" else ()
         for word in lower:
             if (
-                word in heads
+                word in words
                 or stem(word, language) in stems
-                or (language in _COMPOUNDING and len(word) > 7 and word.endswith(heads))
+                or (language in _COMPOUNDING and len(word) > 7 and word.endswith(words))
             ):
                 return kind
     return ""
@@ -122,27 +129,30 @@ def organizations_of(language: str) -> tuple[str, ...]:
     return tuple(function_words_of(language).organizations.split())
 
 
-def type_in_context(kind: str, context: Context) -> str:
+def type_in_context(kind: str, context: NameContext) -> str:
     """Return the type of a name whose pattern tells one: what looks like a foreign person may be a place."""
     mentions = max(sum(context.before.values()), 1)
     if (
         kind == PERSON
         and not context.titled
-        and _share(context.before, _LISTS["before_places"]) >= 0.3 * mentions
+        and _count_in(context.before, _LISTS["before_places"]) >= 0.3 * mentions
     ):
         return LOCATION
     return kind
 
 
-def _by_context(lower: list[str], context: Context, given: frozenset[str], plain: bool, mentions: int) -> str:
+def _by_context(
+    lower: list[str], context: NameContext, first_names: frozenset[str], plain: bool, mentions: int
+) -> str:
     """Return the type that the words around a name speak for, where enough of its mentions do."""
     score = {
-        PERSON: 2.0 * _share(context.after, _LISTS["saying"]) + _share(context.before, _LISTS["before_persons"]),
-        ORGANIZATION: 1.3 * _share(context.before, _LISTS["before_organizations"]),
-        LOCATION: _share(context.before, _LISTS["before_places"]) + 0.5 * context.before["at"],
-        WORK: 1.5 * _share(context.before, _LISTS["before_works"]) + 2.0 * context.quoted,
+        PERSON: 2.0 * _count_in(context.after, _LISTS["saying"])
+        + _count_in(context.before, _LISTS["before_persons"]),
+        ORGANIZATION: 1.3 * _count_in(context.before, _LISTS["before_organizations"]),
+        LOCATION: _count_in(context.before, _LISTS["before_places"]) + 0.5 * context.before["at"],
+        WORK: 1.5 * _count_in(context.before, _LISTS["before_works"]) + 2.0 * context.quoted,
     }
-    if len(lower) == 1 and lower[0] in given:
+    if len(lower) == 1 and lower[0] in first_names:
         score[PERSON] += 2 + mentions
     if not plain:
         score[PERSON] = score[LOCATION] = 0.0
@@ -150,5 +160,5 @@ def _by_context(lower: list[str], context: Context, given: frozenset[str], plain
     return best if score[best] >= max(1.5, 0.25 * mentions) else CONCEPT
 
 
-def _share(counts: Counter[str], words: frozenset[str]) -> float:
+def _count_in(counts: Counter[str], words: frozenset[str]) -> float:
     return float(sum(n for word, n in counts.items() if word in words))
