@@ -370,3 +370,8 @@ def test_without_colours_markdown_has_no_codes(narrow: Wide, monkeypatch: pytest
 
     assert "\x1b" not in narrow.getvalue()
     assert "Sources" in narrow.getvalue()
+
+
+def test_conditions_in_messages_are_not_written_as_options():
+    assert show.with_options("those where folder=a/b and model=P7.") == "those where folder=a/b and model=P7."
+    assert show.with_options("name it: folder='x'") == "name it: --index x"

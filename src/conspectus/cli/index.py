@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ from conspectus.cli.options import (
 from conspectus.configuration import FILE_NAME, settings_file
 from conspectus.errors import ConspectusError, UsageError
 from conspectus.rows import OMITTED_KINDS, count_omitted
+from conspectus.storage.manifests import USUAL
 
 if TYPE_CHECKING:
     from conspectus.api import Built, Corrections, Estimate, Preview, Resolved, Status
@@ -187,11 +189,18 @@ def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> Non
         return
     show.spent(status.usage, show.out, cost=show.dollars(status.cost))
     if not quiet and sys.stdout.isatty():
-        question = '"What are the main themes?"' if status.reports else '"Who is ...?"'
-        commands = [f"conspectus ask {question}"]
-        commands += ["conspectus report"] if status.reports else []
-        commands += ["conspectus map"] if status.entities else []
-        show.listed("Next:", commands)
+        show.listed("Next:", _next_commands(built.folder, status))
+
+
+def _next_commands(folder: Path, status: Status) -> list[str]:
+    """Return what may be done with an index that was built, as commands that find it from here."""
+    commands = ['ask "What are the main themes?"' if status.reports else 'ask "Who is ...?"']
+    commands += ["report"] if status.reports else []
+    commands += ["map"] if status.entities else []
+    index = (
+        "" if folder == Path(USUAL) or os.environ.get("CONSPECTUS_INDEX") else f" -i {shlex.quote(str(folder))}"
+    )
+    return [f"conspectus {command}{index}" for command in commands]
 
 
 def _as_json(built: Built, status: Status, corrections: Corrections) -> dict[str, Any]:

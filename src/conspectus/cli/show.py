@@ -42,10 +42,11 @@ _ESCAPED = re.compile(r"[\x7f-\x9f]")
 _ARGUMENTS = re.compile(
     r"conspectus\.(?P<function>[a-z_]+)\((?P<inside>[^()]*)\)"
     r"|(?P<kind>settings|varied)=\{'(?P<key>[\w.]+)': (?P<value>[^{}]*)\}"
-    r"|(?<![\w?&/.])(?P<argument>model|judge_model|base_url|embedder|where|method|questions|create|folder|index)"
+    r"|(?<![\w?&/.])(?<!\bwhere )(?<!\band )"
+    r"(?P<argument>model|judge_model|base_url|embedder|where|method|questions|create|folder|index)"
     r"=(?P<given>'[^']*'|\.\.\.|[^\s,;:()'.]+)"
 )
-"""What messages of the library name as Python does."""
+"""What messages of the library name as Python does; a condition ("those where folder=notes") is no argument."""
 OPTION_OF: dict[str, str] = {}
 """The option of each setting that has one, by its key; `options` fills it."""
 _COMMANDS = {"build": "index", "draw_map": "map", "import_graphrag": "import graphrag"}

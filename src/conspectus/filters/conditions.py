@@ -144,7 +144,7 @@ def _test(condition: Condition) -> Test:
         return lambda d: any(_parts(path)[-len(wanted) :] == wanted for path in (d.path, _file(d)))
     if field == "date" and not iso_date(value):
         form = "dates are written as 2023-01-31, 2023-01 or 2023"
-        raise UsageError(f"{form}, and not {value!r} (in where={condition!r})")
+        raise UsageError(f"{form}, and not {value!r} (in {str(condition)!r})")
     return lambda document: _compares(_value(document, field), comparison, value)
 
 
