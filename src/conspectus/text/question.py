@@ -92,6 +92,11 @@ class Question:
         return next((kind for kind in kinds if self._matches(kind, language)), "")
 
     @property
+    def asks_name(self) -> bool:
+        """Whether a name answers it, of whatever kind: which company, what street; never in Chinese."""
+        return self._matches("name", self.language)
+
+    @property
     def joins_facts(self) -> bool:
         """Whether its answer takes two facts: things are compared, or one is only told by another."""
         if self._other_language:

@@ -72,3 +72,29 @@ def test_who_somebody_is_is_answered_by_a_sentence_about_them_and_never_by_anoth
     assert built.ask("Who met Dorothea Quill?", settings={"answer.response": SHORT}).text.startswith(
         "Rosamund Pellow"
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "wrong", "right"),
+    [
+        ("What is the limit of Hollin?", "Wilf Garrick", "The limit of Hollin is €140"),
+        ("Who is the owner of the Hollin Light?", "Wilf Garrick", "The owner, Sallow Trust"),
+        (
+            "What does a lantern of Pellow Works cost?",
+            "Sallow Trust",
+            "A lantern of Pellow Works costs €17",
+        ),
+        ("How much does Brack Glass ask for the lens?", "for", "€84,000"),
+        ("How many lamps broke?", "7 old", "14"),
+    ],
+)
+def test_a_name_or_number_that_merely_stands_near_is_no_answer(question: str, wrong: str, right: str):
+    built = a_built_index(
+        "Wilf Garrick spoke of the Hollin Light. The owner, Sallow Trust, sold the Hollin Light.",
+        "Wilf Garrick approves. The limit of Hollin is €140 and Wilf Garrick set it.",
+        "A lantern of Pellow Works costs €17 and came from Sallow Trust. Brack Glass asks €84,000 for the lens.",
+        "Of the Q7 old lamps 14 broke within six weeks.",
+    )
+    text = built.ask(question, method="walk", settings={"answer.response": SHORT}).text
+    assert text.startswith(right)
+    assert not text.removesuffix(" [1]").endswith(wrong)

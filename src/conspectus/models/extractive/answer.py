@@ -14,7 +14,12 @@ from conspectus.algorithms.ranking import idf
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import performs
-from conspectus.models.extractive.rank_sentences import asks_for_definition, candidates, rank_sentences
+from conspectus.models.extractive.rank_sentences import (
+    asks_for_definition,
+    candidates,
+    most_of_rest,
+    rank_sentences,
+)
 from conspectus.models.extractive.report import names_in_title, upper
 from conspectus.models.extractive.search import RankedSentence, Searcher
 from conspectus.models.extractive.statements import reading, split, subject_terms, words_of
@@ -281,12 +286,19 @@ def short_answer(question_text: str, context: Context, searcher: Searcher) -> tu
         return _ITEM.sub("", searcher.passages.quoted(ranked[0].sentence)), ranked[0]
     query_terms = frozenset(search_terms(question_text, searcher.index))
     best: tuple[float, str, RankedSentence] | None = None
-    for sentence in ranked:
+    for sentence in most_of_rest(question, named, ranked, searcher):
         for answer, weight in candidates(question, sentence.sentence, query_terms, searcher):
             if best is None or sentence.score * weight > best[0]:
                 best = sentence.score * weight, answer, sentence
     if best is not None:
         return best[1], best[2]
+
+    for sentence in ranked:
+        text = searcher.passages.text(sentence.sentence)
+        if CJK.search(text):
+            break
+        if not query_terms.issuperset(search_terms(text, searcher.index)):  # as the heading "Budget" would be
+            return _ITEM.sub("", searcher.passages.quoted(sentence.sentence)), sentence
 
     def weight_of_question(clause: str) -> float:
         shared = query_terms.intersection(search_terms(clause, searcher.index))

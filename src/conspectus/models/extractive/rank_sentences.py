@@ -19,7 +19,7 @@ from conspectus.text.mentions import date_spans, find_dates
 from conspectus.text.question import Question
 from conspectus.text.sentences import ASKS, CLOSING
 from conspectus.text.types import CURRENCIES
-from conspectus.text.words import CJK, VAGUE, WORD, fold, name_key, search_terms, stems
+from conspectus.text.words import VAGUE, WORD, fold, is_content, name_key, search_terms, stems
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -282,6 +282,7 @@ _NUMBER = re.compile(
     r"thousand|million|half|twice|once)\b",
     re.IGNORECASE,
 )
+_JOINED = re.compile(r"[A-Za-zÀ-ʯ]{1,20}-?$")
 _UNIT = re.compile(
     r"\s?(?:%|per cent|percent|(?:hundred|thousand|million|billion)\b(?:\s[^\W\d_A-Z]{3,})?|[^\W\d_A-Z]{2,}\b"
     r"|[万亿千百]*[个名位次年岁公里米元分钟吨人部集座]{0,2})"
@@ -289,13 +290,33 @@ _UNIT = re.compile(
 _ASKS_MONEY = re.compile(
     r"\b(?:cost|price|pa(?:y|id)|earn|worth|spen[dt]|charge|budget|salary|wages?)|多少钱|价格|费用", re.IGNORECASE
 )
+_ASKS_ORGANISATION = re.compile(
+    r"\b(?:which|what|welche[mnrs]?|quelle|qué) (?:\w+ )?(?:compan|firm|organi[sz]ation|business|bank|supplier|"
+    r"institut|universit|compagnie|entreprise|société|empresa|compañía|unternehmen)",
+    re.IGNORECASE,
+)
 _CURRENCY = re.compile(
     rf"[£$€¥]|\b(?:{'|'.join(sorted(CURRENCIES))})\b|"
     r"\b(?:dollar|euro|pound|cent|pence|yen|yuan|kron[ae]r?|franc|rupee)|[元块]"
 )
 NO_MONEY = 0.3  # unexplained
 """What a number that is no amount of money counts where money is asked for."""
+_COUNTS = re.compile(r"\b(?:how many|wie ?viele|combien d|cuánt[oa]s)\b", re.IGNORECASE)
+OTHER_UNIT = 0.3  # unexplained
+"""What a number of something else counts where so many of a thing are asked for."""
 _KINDS = {"person": "person", "place": "location"}
+
+
+def most_of_rest(
+    question: Question, named: Collection[int], ranked: Sequence[RankedSentence], searcher: Searcher
+) -> list[RankedSentence]:
+    """Return the ranked sentences that hold the most of what a question asks: in others a name merely stands."""
+    _, rest = split_question(question, named, searcher)
+    if not rest or not ranked:
+        return list(ranked)
+    shares = searcher.shares(rest)
+    most = max(float(shares[r.sentence]) for r in ranked)
+    return [r for r in ranked if float(shares[r.sentence]) >= COMPLETE * most]
 
 
 def candidates(
@@ -309,6 +330,9 @@ def candidates(
     positions: list[int] | None = None
     for start, end, weight in _spans_of_kind(question, sentence, text, searcher):
         answer = text[start:end].strip(" ,.;:()")
+        unit = search_terms(answer.partition(" ")[2], searcher.index) if _COUNTS.search(question.text) else ()
+        if unit and query_terms.isdisjoint(unit):  # sensors are not counted in weeks
+            weight *= OTHER_UNIT
         if answer and not query_terms.issuperset(search_terms(answer, searcher.index)):
             if positions is None:  # of the query terms in the sentence, in words
                 words = ((m.start(), search_terms(m.group(), searcher.index)) for m in WORD.finditer(text))
@@ -327,14 +351,15 @@ def _spans_of_kind(
             yield from ((start, end, 1.0) for start, end in date_spans(text))
         case "number":
             yield from _numbers(text, money=bool(_ASKS_MONEY.search(question.text)))
-        case "" if CJK.search(question.text):
-            return  # what is asked for is seldom a name, and the clause says it
+        case "" if not question.asks_name:
+            return  # what is asked for is seldom a name, and the sentence says it
         case wants:
             passages, kind = searcher.passages, _KINDS.get(wants)
+            without = "person" if not wants and _ASKS_ORGANISATION.search(question.text) else ""
             for entity in dict.fromkeys(passages.mentioned(sentence)):
                 name, type_ = passages.names[entity], passages.types[entity]
                 start = fold(text).find(fold(name))
-                if start >= 0 and type_ != "date" and (not kind or type_ == kind):
+                if start >= 0 and type_ not in ("date", without) and (not kind or type_ == kind):
                     yield start, start + len(name), 1.0 if kind or name[:1].isupper() else PLAIN
 
 
@@ -344,7 +369,11 @@ def _numbers(text: str, *, money: bool) -> Iterator[tuple[int, int, float]]:
     for number in _NUMBER.finditer(text):
         if any(start <= number.start() < end for start, end in dates):
             continue
+        joined = _JOINED.search(text, 0, number.start())
+        if joined and joined.group() not in CURRENCIES:  # the P7 is no number, EUR84 is
+            continue
         unit = _UNIT.match(text, number.end())
-        end = unit.end() if unit else number.end()
+        is_unit = unit and is_content(fold(unit.group().strip()))  # "84,000 for" has none
+        end = unit.end() if unit and is_unit else number.end()
         is_money = _CURRENCY.search(text, max(0, number.start() - 5), end + 12)
         yield number.start(), end, NO_MONEY if money and not is_money else 1.0
