@@ -41,6 +41,13 @@ def test_the_model_and_its_server_are_those_that_the_index_was_built_with(built:
     assert "model='extractive'" in describe_models(resolved, [built])
 
 
+def test_a_remembered_embedder_behind_a_server_is_named_with_its_address():
+    for embedder, served in (("openai/text-embedding-3-small", True), ("local", False)):
+        built = {**LOCAL, "vectors": {"embedder": embedder}}
+        line = describe_models(with_index_models(load({}, environ={}), [built], builds=True), [built])
+        assert (f"{embedder} at http://localhost:8000/v1" in line) is served
+
+
 def test_who_names_a_model_gets_that_and_not_the_server_of_another():
     resolved = asking(LOCAL, model="openai/gpt-4o")
     assert (resolved.settings.model, resolved.settings.llm.base_url) == ("openai/gpt-4o", "")

@@ -132,7 +132,10 @@ def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does
         ]
     if origins.get("vectors.embedder") == INDEX:
         embedder = settings.vectors.embedder
-        lines += [f"Embedder {embedder}, as this index was built (embedder={NONE!r} makes no vectors)."]
+        served = embedder.partition(":")[0] not in (NONE, "local") and not embedder.startswith(FUNCTION)
+        address = (settings.llm.embedder_base_url or url) if served else ""
+        at = f" at {address}" if address else ""
+        lines += [f"Embedder {embedder}{at}, as this index was built (embedder={NONE!r} makes no vectors)."]
     return " ".join(lines)
 
 
