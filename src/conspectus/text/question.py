@@ -36,13 +36,16 @@ def question_stopwords(language: str) -> frozenset[str]:
 
 
 @cache
-def _forms_of_verbs(language: str) -> dict[str, frozenset[str]]:
-    verbs = [frozenset(stem(form, language) for form in verb.split()) for verb in _PATTERNS[language]["verbs"]]
-    return {form: verb - {form} for verb in verbs for form in verb}
+def _forms_of_verbs(language: str) -> dict[str, tuple[str, ...]]:
+    verbs = [[stem(form, language) for form in verb.split()] for verb in _PATTERNS[language]["verbs"]]
+    return {form: tuple(other for other in verb[1:] if other != form) for verb in verbs for form in verb}
 
 
 def other_forms(term: str, language: str) -> Collection[str]:
-    """Return the stems of other forms of a verb whose stem is given, as led for lead."""
+    """Return the stems of other past forms of a verb whose stem is given, as led for lead, and written for wrote.
+
+    Not the present for the past: who won is not told by those who may win.
+    """
     if language in ("de", "nl"):  # leitet, geleitet
         return (term.removeprefix("ge") if term.startswith("ge") else f"ge{term}",)
     return _forms_of_verbs(language).get(term, ()) if language == ENGLISH else ()
