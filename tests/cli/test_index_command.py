@@ -360,7 +360,7 @@ def test_a_message_names_arguments_in_python_and_options_on_the_command_line(run
     index = conspectus.open_index(tmp_path / ".conspectus")
     (failure,) = index.failures
     assert "settings={'read.text_field': NAME}" in failure.error
-    with pytest.raises(UsageError, match=r"conspectus\.embed\(embedder='local'\)"):
+    with pytest.raises(UsageError, match=r"conspectus\.embed\(folder='.*', embedder='local'\)"):
         index.search("Ada", method="vector")
 
 
