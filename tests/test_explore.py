@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise, permutations
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -218,3 +218,12 @@ def test_a_report_that_is_not_there_is_told_with_the_ways_to_name_one():
         report_view("xyz", a_hierarchy())
     with pytest.raises(NotFound, match="this index has no reports"):
         report_view("0", Index())
+
+
+def test_a_name_that_shares_but_a_german_stem_with_another_is_not_taken_for_it():
+    index = an_index(entities=[an_entity("Maren")])
+    cast("dict[str, str]", index.settings)["language"] = "en,de"
+
+    with pytest.raises(NotFound):
+        find_entity("Mars", index)
+    assert find_entity("Marens", index).name == "Maren"
