@@ -55,3 +55,32 @@ def test_what_many_say_is_about_many():
 
 def test_names_are_the_capitalised_words_inside():
     assert read_question("What did Mara Tolan build at Orrin? When?").names == ("mara", "tolan", "orrin")
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("Summarise the P7 problem", False),
+        ("Give me an overview of sensor P7", False),
+        ("Give me an overview of the documents on the P7", True),
+        ("Summarise the main themes of Quenda", True),
+        ("Summarise the corpus", True),
+        ("Give me an overview", True),
+        ("Gib mir einen Überblick über Vattnet", False),
+        ("Gib mir einen Überblick über alle Dokumente", True),
+    ],
+)
+def test_a_summary_of_what_is_named_is_not_of_the_whole(text: str, whole: bool):
+    assert read_question(text).about_whole == whole
+
+
+@pytest.mark.parametrize(
+    "text", ["Who presented a report?", "How many people work in Gothenburg?", "When was the plan discussed?"]
+)
+def test_who_when_and_how_many_ask_for_a_fact(text: str):
+    assert not read_question(text).about_many
+
+
+def test_who_among_several_sources_is_about_many():
+    assert read_question("Which guests discussed the climate?").about_many
+    assert read_question("How many of the speakers mentioned Quenda?").about_many

@@ -71,7 +71,11 @@ class Question:
     @property
     def about_whole(self) -> bool:
         """Whether it asks for the whole of the corpus, by its own words."""
-        if self._matches("whole", ENGLISH) or (self.language != "zh" and self._matches("whole", self.language)):
+        own = self.language if self.language != "zh" else ENGLISH
+        text = self.text
+        if self._names_subject and not self._matches("corpus", own):  # "an overview of the P7" is of that alone
+            text = question_pattern(own, "summary").sub(" ", question_pattern(ENGLISH, "summary").sub(" ", text))
+        if any(question_pattern(language, "whole").search(text) for language in (ENGLISH, own)):
             return True
         if not self.focus:  # "What is this about?", but neither "Where is it?" nor "Hello"
             return not self.wants and bool(self.terms or _QUESTION_MARK.search(self.text))
@@ -82,7 +86,7 @@ class Question:
         """Whether it asks what several people or documents say, rather than for one fact."""
         if self.chinese:
             return self._matches("many", "zh")
-        if self._matches("choice", ENGLISH):
+        if self._matches("choice", ENGLISH) or self._matches("look_up", ENGLISH):
             return False
         of_many = self._matches("about_many", ENGLISH) and not self.wants
         return of_many or self._matches("of_corpus", ENGLISH) or self._matches("many", ENGLISH)
@@ -93,6 +97,18 @@ class Question:
         language = ENGLISH if self.language == "zh" else self.language
         kinds = ("number", "date", "person", "place")
         return next((kind for kind in kinds if self._matches(kind, language)), "")
+
+    @property
+    def asks_summary(self) -> bool:
+        """Whether it asks for a summary, of whatever it names."""
+        own = ENGLISH if self.language == "zh" else self.language
+        return self._matches("summary", ENGLISH) or self._matches("summary", own)
+
+    @property
+    def _names_subject(self) -> bool:
+        """Whether a name is among what it is about."""
+        stems = (terms(name, language) for name in self.written_names for language in (ENGLISH, self.language))
+        return not {term for own in stems for term in own}.isdisjoint(self.focus)
 
     @property
     def asks_name(self) -> bool:

@@ -168,6 +168,8 @@ def split_question(
     rest = [term for term in others if term not in _VAGUE or term in in_phrases]
     if not rest and (question.wants or not subject):
         rest = others
+    if subject and question.asks_summary:  # "the P7 problem", where no document calls it one
+        rest = [term for term in rest if searcher.frequency(term)]
     if not subject and not rest:
         rest = searcher.words(question.terms)
     return {t: searcher.weight(t) for t in sorted(subject)}, {t: searcher.weight(t) for t in rest}
