@@ -97,3 +97,15 @@ def test_a_pronoun_for_which_nothing_is_found_is_told():
 
 def test_the_first_question_is_as_it_is():
     assert rewrite_question("and who founded it?", (), INDEX) == RewrittenQuestion("and who founded it?")
+
+
+def test_what_was_no_question_is_not_continued():
+    thanks = Exchange("thanks", "")
+    assert rewrite_question("What about the budget?", (thanks,), INDEX).question == "What about the budget?"
+    asked = Exchange("When was Ishbel Corran born?", "")
+    rewritten = rewrite_question("And Wilf Garrick?", (asked, thanks), INDEX)
+    assert rewritten.question == "When was Wilf Garrick born?"
+
+
+def test_what_goes_on_in_a_sentence_has_no_capital():
+    assert "in 2021" in taken("And in 2021?", "Tell me what happened in 2020").question

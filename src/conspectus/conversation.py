@@ -207,14 +207,25 @@ class RewrittenQuestion:
 
 def rewrite_question(question: str, exchanges: Sequence[Exchange], index: Index) -> RewrittenQuestion:
     """Return a question that stands alone, by the exchanges before it, the latest last."""
-    if not exchanges:
+    last = next((exchange for exchange in reversed(exchanges) if _asks(exchange.question, index)), None)
+    if last is None:
         return RewrittenQuestion(question)
-    last = exchanges[-1]
     bare = _LEAD.sub("", question.strip())
     fragment = (bare != question.strip() or _ABOUT.search(bare)) and not _QUESTION.search(bare)
     if (fragment or _ALONE.match(bare)) and (continued := _continued(bare, last.question, index)):
         return continued
     return _resolved(bare[:1].upper() + bare[1:], last, index)
+
+
+def _asks(text: str, index: Index) -> bool:
+    """Tell whether a message asks for anything, or names something: thanks do not."""
+    read = read_question(text, *index.languages)
+    return (
+        read.asks_fact
+        or read.asks_description
+        or read.about_whole
+        or bool(read.names or entities_in(text, index))
+    )
 
 
 def _continued(bare: str, before: str, index: Index) -> RewrittenQuestion | None:
@@ -228,7 +239,9 @@ def _continued(bare: str, before: str, index: Index) -> RewrittenQuestion | None
     if old and named:
         return None
     space = "" if CJK.search(before) else " "
-    return RewrittenQuestion(f"{before}{space}{rest[:1].upper()}{rest[1:]}", "it goes on with the last question")
+    if before.rstrip().endswith((".", "!", "?", "。", "！", "？", "؟")):
+        rest = rest[:1].upper() + rest[1:]
+    return RewrittenQuestion(f"{before}{space}{rest}", "it goes on with the last question")
 
 
 def _resolved(question: str, last: Exchange, index: Index) -> RewrittenQuestion:
