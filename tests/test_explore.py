@@ -227,3 +227,8 @@ def test_a_name_that_shares_but_a_german_stem_with_another_is_not_taken_for_it()
     with pytest.raises(NotFound):
         find_entity("Mars", index)
     assert find_entity("Marens", index).name == "Maren"
+
+
+def test_a_report_that_is_not_there_is_named_as_it_was_asked_for():
+    with pytest.raises(NotFound, match="'P7'"):
+        report_view("P7", an_index(entities=["Ada"], reports=["Ada and others"]))

@@ -282,7 +282,7 @@ def report_view(name: str | int, index: AnyIndex = DEFAULT_FOLDER) -> ReportView
     (`c12`), or at least the first 6 characters of its id. What can be read as several is the first of them.
     """
     index = opened(index)
-    report = _report_of(str(name).strip().lower(), index)
+    report = _report_of(str(name).strip(), index)
     community = index.communities[report.community]
     reported = index.report_of_community
     above = community.parent
@@ -293,7 +293,8 @@ def report_view(name: str | int, index: AnyIndex = DEFAULT_FOLDER) -> ReportView
 
 
 def _report_of(name: str, index: Index) -> Report:
-    reports, reported = index.reports, index.report_of_community
+    reports, reported, written = index.reports, index.report_of_community, name
+    name = name.lower()
     if name.isdecimal() and int(name) < len(reports):
         return reports[int(name)]
     if name.startswith("c") and name[1:].isdecimal() and int(name[1:]) < len(index.communities):
@@ -312,6 +313,6 @@ def _report_of(name: str, index: Index) -> Report:
         raise NotFound("this index has no reports")
     problem = f"the ids of {len(matches)} reports start with" if matches else "there is no report"
     raise NotFound(
-        f"{problem} {name!r}: give its number (0 to {len(reports) - 1}), c and the number of its community (c0 to"
+        f"{problem} {written!r}: give its number (0 to {len(reports) - 1}), c and the number of its community (c0 to"
         f" c{len(index.communities) - 1}), or at least the first {SHORTEST_PREFIX} characters of its id"
     )

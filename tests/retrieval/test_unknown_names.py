@@ -20,3 +20,8 @@ def test_whoever_misspells_a_name_is_told_the_one_it_is_like():
         "Not found anywhere in these documents: Quendo (Quenda?)."
     ]
     assert list(unknown_name_notice("Who rebuilt the weir of Quenda?", INDEX)) == []
+
+
+def test_a_name_without_its_accents_is_known():
+    index = an_index("The ring came from Kovač Gummi.", entities=["Kovač Gummi"])
+    assert unknown_names("What does Kovac sell?", index) == []

@@ -332,9 +332,13 @@ class Talk:
             case "sources" if self.last and self.last.citations:
                 show.citations(self.last.citations, self.last.language, self.last.text)
             case "sources":
-                show.note("There is no answer that cites anything yet.")
+                show.note(
+                    "The last answer cites nothing."
+                    if self.last
+                    else "There is no answer that cites anything yet."
+                )
             case "method":
-                show.note(made_by(self.last) if self.last else "There is no answer yet.")
+                show.note(made_by(self.last) if self.last else "There is no answer that cites anything yet.")
                 show.note("conspectus chat --method NAME asks by another method.")
             case _:
                 show.note(f"there is no command /{name}; help shows the commands")

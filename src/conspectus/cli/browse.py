@@ -270,7 +270,8 @@ def _print_entity(view: EntityView) -> None:
     if view.description:
         show.out(f"\n{show.line(view.description)}")
     strongest = f"the {len(view.relationships)} strongest of " if view.degree > len(view.relationships) else ""
-    show.out(f"\n{show.bold('Relationships')} ({strongest}{view.degree:,})\n")
+    if view.relationships:
+        show.out(f"\n{show.bold('Relationships')} ({strongest}{view.degree:,})\n")
     for edge in view.relationships:
         show.out(f"{show.line(edge.target)}  (weight {edge.weight:g})")
         _print_passages(edge, 1)

@@ -142,24 +142,31 @@ ALIKE = 0.8
 
 def unknown_names(question: str, index: Index) -> list[str]:
     """Return the capitalised words inside a question that neither the documents nor the graph have."""
-    vocabulary = index.number_of_word
+    vocabulary, words_of_names = index.number_of_word, index.derive(_words_of_names)
     return [
         name
         for name in read_question(question, *index.languages).written_names
         if not any(term in vocabulary for term in search_terms(name, index))
         and name_key(name) not in index.derive(entity_keys)
+        and name_key(name) not in words_of_names
     ]
+
+
+def _words_of_names(index: Index) -> dict[str, str]:
+    """Return the words of the names of entities by what their spellings have in common, so Kovač by kovac."""
+    words = {name_key(word): word for entity in index.entities for word in entity.name.split()}
+    words.pop("", None)
+    return words
 
 
 def unknown_name_notice(question: str, index: Index) -> Iterator[str]:
     """Yield a notice of the names that are absent, if any, each with the known one that it is most like."""
     if absent := unknown_names(question, index):
-        words = {name_key(word): word for entity in index.entities for word in entity.name.split()}
-        words.pop("", None)
+        words = index.derive(_words_of_names)
         shown: list[str] = []
         for name in absent:
             near = difflib.get_close_matches(name_key(name), words, n=1, cutoff=ALIKE)
-            shown.append(f"{name} ({words[near[0]]}?)" if near else name)
+            shown.append(f"{name} ({words[near[0]]}?)" if near else name.removesuffix("."))
         texts = wording(question_language(question, index))
         yield texts.absent.format(texts.comma.join(shown))
 
