@@ -56,6 +56,7 @@ OTHER_OPTIONS: Mapping[str, str] = {
     "--top-k --topk --limit": "-k N of conspectus search; for ask: --set search.k=N",
     "--mode": "--method NAME, as --method local, global, drift, hippo or bm25",
     "--root --data --working-dir": "--index DIR, the folder of the index (default: .conspectus)",
+    "--chat --interactive": "the command conspectus chat",
     "--output": "-o PATH of map and export; of index: --index DIR",
     "--query --question": 'a question without an option: conspectus ask "..."',
     "--stream --streaming": "nothing: answers of a language model are streamed to a terminal anyway",
