@@ -353,7 +353,9 @@ def read_values(path: Path) -> Any:
 def lines_of(sides: Sequence[Mapping[str, Any]], parts: Sequence[str]) -> Iterator[str]:
     """Yield the lines of an answer that differ."""
     old, new = ([line for part in parts for line in as_lines(side.get(part, ""))] for side in sides)
-    shown = [line for line in difflib.unified_diff(old, new, n=0, lineterm="") if line[:3] not in ("---", "+++")]
+    shown = [
+        line for line in difflib.unified_diff(old, new, n=0, lineterm="") if line[:3] not in ("---", "+++")
+    ]
     shown = [line for line in shown if not line.startswith("@@")]
     yield from (f"    {line[:240]}" for line in shown[:LINES])
     if len(shown) > LINES:
@@ -362,7 +364,9 @@ def lines_of(sides: Sequence[Mapping[str, Any]], parts: Sequence[str]) -> Iterat
 
 def as_lines(value: Any) -> list[str]:
     return (
-        value.splitlines() if isinstance(value, str) else [json.dumps(row, ensure_ascii=False) for row in value]
+        value.splitlines()
+        if isinstance(value, str)
+        else [json.dumps(row, ensure_ascii=False) for row in value]
     )
 
 

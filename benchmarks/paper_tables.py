@@ -88,7 +88,8 @@ def table_2(data: Path, work: Path) -> Table:
     rows: list[tuple[str, str, Sequence[str]]] = []
     for corpus, figures in TABLE_2.items():
         rows += [
-            (f"{corpus}, {name}", "the paper's", [f"{n:,}" for n in values]) for name, values in figures.items()
+            (f"{corpus}, {name}", "the paper's", [f"{n:,}" for n in values])
+            for name, values in figures.items()
         ]
     podcast = _built(data / "podcast" / "input", work / "podcast")
     rows += _of_index("Podcast", "here, reports without a model", podcast)
@@ -135,7 +136,9 @@ def tables_3_and_4(data: Path, work: Path) -> Table:
     for corpus, means in TABLE_3.items():
         rows.append((f"{corpus}, claims", "the paper's", [f"{mean:.2f}" for mean in means]))
         for threshold, values in TABLE_4[corpus].items():
-            rows.append((f"{corpus}, clusters at {threshold}", "the paper's", [f"{mean:.2f}" for mean in values]))
+            rows.append(
+                (f"{corpus}, clusters at {threshold}", "the paper's", [f"{mean:.2f}" for mean in values])
+            )
     _built(data / "podcast" / "input", work / "podcast")
     study = work / "podcast-study"
     answered = evaluation.answer_questions(
@@ -171,7 +174,9 @@ def table_iv(data: Path, work: Path) -> Table:
         (method, "the paper's", cells) for method, cells in TABLE_IV.items()
     ]
     found = {
-        name: evaluation.evaluate_retrieval(data / "docqa" / name, METHODS, index_folder=work / name, settings={})
+        name: evaluation.evaluate_retrieval(
+            data / "docqa" / name, METHODS, index_folder=work / name, settings={}
+        )
         for name in SETS
     }
     questions = ", ".join(f"{measured[METHODS[0]].queries} of {name}" for name, measured in found.items())
@@ -202,7 +207,9 @@ def _hippo(data: Path, work: Path) -> str:
     evaluation.evaluate_retrieval(source, ["bm25"], index_folder=folder, settings={})
     if not len(api.open_index(folder).triples):
         api.import_openie(source / "openie-gpt-3.5.jsonl", folder, settings={})
-    return _recalls(evaluation.evaluate_retrieval(source, ["hippo"], index_folder=folder, settings={})["hippo"])
+    return _recalls(
+        evaluation.evaluate_retrieval(source, ["hippo"], index_folder=folder, settings={})["hippo"]
+    )
 
 
 TABLES: dict[str, Callable[[Path, Path], Table]] = {"p1-2": table_2, "p1-3": tables_3_and_4, "p2-4": table_iv}

@@ -124,7 +124,9 @@ def _print(rows: Rows) -> None:
         print(f"| {label}, the paper | {' | '.join(figures)} | |")
     for label, sets in rows.items():
         means = {name: measured.as_row() for name, measured in sets.items()}
-        cells = [f"{100 * means[n]['R@2']:.1f}/{100 * means[n]['R@5']:.1f}" if n in means else "" for n in SETS]
+        cells = [
+            f"{100 * means[n]['R@2']:.1f}/{100 * means[n]['R@5']:.1f}" if n in means else "" for n in SETS
+        ]
         print(f"| {label} | {' | '.join(cells)} | {next(iter(means.values()))['ms']:.1f} |")
 
 

@@ -21,7 +21,9 @@ from pathlib import Path
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("folder", type=Path)
     arguments.add_argument("--json", action="store_true")
     options = arguments.parse_args()
@@ -32,7 +34,9 @@ def main() -> None:
         print(json.dumps(runs, indent=2))
         return
     whole = next(run for run in runs if run["size"] == 1.0)
-    print(f"{'size':>6} {'files':>7} {'CPU s':>7} {'per file':>9} {'peak MB':>8} {'entities':>9} {'reports':>8}")
+    print(
+        f"{'size':>6} {'files':>7} {'CPU s':>7} {'per file':>9} {'peak MB':>8} {'entities':>9} {'reports':>8}"
+    )
     for run in runs:
         relative = run["cpu_seconds"] / run["files"] / (whole["cpu_seconds"] / whole["files"])
         print(

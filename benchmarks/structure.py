@@ -56,13 +56,13 @@ BUDGETS: dict[str, float] = {
 (50,415 lines in 392 files)."""
 
 LIMITS: dict[str, float] = {
-    "lines of Python": 47_550,
-    "files": 217,
+    "lines of Python": 44_000,
+    "files": 190,
     "settings": 61,
-    "imports inside functions": 92,
-    "files entered by a global question": 42,
-    "files entered by a build": 81,
-    "constants without an explanation": 130,  # since docstrings that give no reason are marked, and so counted
+    "imports inside functions": 40,
+    "files entered by a global question": 40,
+    "files entered by a build": 64,
+    "constants without an explanation": 129,  # since docstrings that give no reason are marked, and so counted
 }
 """Where the source is still above its budget: what it must not exceed meanwhile."""
 
@@ -133,7 +133,13 @@ def code_width(text: str, tree: ast.Module) -> tuple[int, int]:
     """
     rows: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
+        if token.type not in (
+            tokenize.COMMENT,
+            tokenize.NL,
+            tokenize.NEWLINE,
+            tokenize.INDENT,
+            tokenize.DEDENT,
+        ):
             rows.update(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(tree):
         match node:
@@ -154,7 +160,9 @@ def settings_keys() -> int:
 
     def count(model: type[BaseModel]) -> int:
         kinds = [field.annotation for field in model.model_fields.values()]
-        return sum(count(kind) if isinstance(kind, type) and issubclass(kind, BaseModel) else 1 for kind in kinds)
+        return sum(
+            count(kind) if isinstance(kind, type) and issubclass(kind, BaseModel) else 1 for kind in kinds
+        )
 
     return count(Settings)
 

@@ -62,7 +62,9 @@ def one_percent(folder: Path) -> list[Path]:
 def edited(folder: Path) -> None:
     for n, path in enumerate(one_percent(folder)):
         parts = _SENTENCE.split(path.read_bytes().decode())
-        parts[len(parts) // 2] = f"Note {n}: Kevin Scott wrote to the Lumen Institute of Oslo about it in 2019. "
+        parts[len(parts) // 2] = (
+            f"Note {n}: Kevin Scott wrote to the Lumen Institute of Oslo about it in 2019. "
+        )
         path.write_bytes("".join(parts).encode())
 
 
@@ -100,7 +102,9 @@ def index(folder: Path, url: str) -> float:
     model = ["--model", "simulated", "--base-url", url] if url else []
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])}
-    subprocess.run([*command, *model], cwd=folder.parent, env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [*command, *model], cwd=folder.parent, env=environment, check=True, stdout=subprocess.DEVNULL
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

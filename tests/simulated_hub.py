@@ -76,4 +76,6 @@ class SimulatedHub:
 
     def listing(self) -> bytes:
         """Return what the hub tells of the model."""
-        return json.dumps({"id": "some/model", "siblings": [{"rfilename": path} for path in self.files]}).encode()
+        return json.dumps(
+            {"id": "some/model", "siblings": [{"rfilename": path} for path in self.files]}
+        ).encode()

@@ -28,7 +28,9 @@ _TYPES = re.compile(r"(?:these types|以下类型的一切)[:：]\s*([^\n.。]+)
 _SENTENCE = re.compile(r"[^.!?\n。！？]+[.!?。！？]*")
 _NAME = re.compile(r"\b[A-Z][\w'’-]+(?: (?:(?:of|de|van) )?[A-Z][\w'’-]+){0,3}")
 _RUN = re.compile(r"[\u4e00-\u9fff]{2,4}")
-_COMMON_HAN = re.compile("[的了是在和与对把被这那个我你他她它们也都就不有说要会去上中下来到着过一之以为于而其]")
+_COMMON_HAN = re.compile(
+    "[的了是在和与对把被这那个我你他她它们也都就不有说要会去上中下来到着过一之以为于而其]"
+)
 _COMMON = frozenset(
     [
         "The",
@@ -107,7 +109,9 @@ def reply_to(messages: Conversation, schema: Mapping[str, Any] | None = None, sc
 
 def without_repairs(messages: Conversation) -> Conversation:
     """Return the conversation up to the request that replies were asked to be corrected for."""
-    while len(messages) > 2 and messages[-2]["role"] == "assistant" and not _TASK.search(messages[-1]["content"]):
+    while (
+        len(messages) > 2 and messages[-2]["role"] == "assistant" and not _TASK.search(messages[-1]["content"])
+    ):
         messages = messages[:-2]
     return messages
 
@@ -191,7 +195,9 @@ def any_missed(messages: Conversation) -> str:
     text = data_of(messages)
     gleaned = sum(m["role"] == "assistant" for m in messages) > 1
     return (
-        "yes" if not gleaned and any(is_missed(n) for s in sentences(text) for n in names_in(s, text)) else "no"
+        "yes"
+        if not gleaned and any(is_missed(n) for s in sentences(text) for n in names_in(s, text))
+        else "no"
     )
 
 
@@ -361,7 +367,9 @@ COMMON_OF = 9
 
 def personas(messages: Conversation) -> str:
     made = [f"{kind} {word}" for kind, word in drawn(messages, ("Reader of", "Teacher of", "Critic of"))]
-    return json.dumps({"personas": [{"name": name, "description": f"Wants to know of {name}."} for name in made]})
+    return json.dumps(
+        {"personas": [{"name": name, "description": f"Wants to know of {name}."} for name in made]}
+    )
 
 
 def user_tasks(messages: Conversation) -> str:
@@ -419,7 +427,9 @@ def cleared(messages: Conversation) -> str:
 def taken_apart(messages: Conversation) -> str:
     """Answer FactualClaims: what a sentence says on either side of `; ` is a claim each."""
     parts = [(n, part) for n, text in numbered(data_of(messages)).items() for part in re.split("; |；", text)]
-    return json.dumps({"claims": [{"number": n, "text": part.strip()} for n, part in parts]}, ensure_ascii=False)
+    return json.dumps(
+        {"claims": [{"number": n, "text": part.strip()} for n, part in parts]}, ensure_ascii=False
+    )
 
 
 def entailed(messages: Conversation) -> str:
@@ -488,7 +498,9 @@ def filled(schema: Mapping[str, Any], material: Sequence[str], depth: int) -> An
     kind = kind[0] if isinstance(kind, list) else kind
     if kind == "object":
         properties: Mapping[str, Any] = schema.get("properties", {})
-        return {name: filled(part, material[n:], depth + 1) for n, (name, part) in enumerate(properties.items())}
+        return {
+            name: filled(part, material[n:], depth + 1) for n, (name, part) in enumerate(properties.items())
+        }
     if kind == "array":
         return [filled(schema.get("items", {}), material[n * 3 :], depth + 1) for n in range(2)]
     if kind in ("number", "integer"):

@@ -206,7 +206,9 @@ class Service:
             raise Refusal(400, "The response was filtered", "content_filter")
         if is_.context_tokens is not None and (count := prompt_tokens(body)) > is_.context_tokens:
             most = f"This model's maximum context length is {is_.context_tokens} tokens."
-            raise Refusal(400, f"{most} However, you requested {count}.", "context_length_exceeded", "messages")
+            raise Refusal(
+                400, f"{most} However, you requested {count}.", "context_length_exceeded", "messages"
+            )
         if self._draws("errors", key) or any(mark in text for mark in is_.never):
             raise Refusal(500, "The server had an error while processing your request.")
 

@@ -150,7 +150,9 @@ def test_computed_columns_say_what_other_tools_expect_there():
     )
     [report] = tables["community_reports"]
     assert report["full_content"] == AN_INDEX.reports[0].text
-    assert json.loads(report["full_content_json"])["findings"] == [{"summary": "Met", "explanation": "In May."}]
+    assert json.loads(report["full_content_json"])["findings"] == [
+        {"summary": "Met", "explanation": "In May."}
+    ]
 
 
 def test_a_span_names_its_document_by_row_number():
@@ -243,7 +245,9 @@ def indexes(draw: st.DrawFn) -> Index:
             several(Community, text, whole, whole, whole, whole_numbers, members, edges, texts, text)
         ),
         reports=draw(
-            several(Report, text, *[whole] * 4, whole_numbers, text, text, number, text, findings, whole, whole)
+            several(
+                Report, text, *[whole] * 4, whole_numbers, text, text, number, text, findings, whole, whole
+            )
         ),
         joins=draw(several(AliasDecision, text, text, text, text)),
         failures=draw(several(Failure, text, text, text)),

@@ -44,7 +44,10 @@ FACTS = st.builds(
 CORRECTIONS = st.one_of(
     st.builds(lambda names: Merge(tuple(f"{i}{n}" for i, n in enumerate(names))), st.lists(NAMES, min_size=2)),
     st.builds(
-        lambda n, more, where: Split(n, f"other {n}", (*where, n), more), NAMES, st.just(("x",)), st.lists(NAMES)
+        lambda n, more, where: Split(n, f"other {n}", (*where, n), more),
+        NAMES,
+        st.just(("x",)),
+        st.lists(NAMES),
     ),
     st.builds(lambda name: Rename(name, f"{name}!"), NAMES),
     st.builds(Retype, NAMES, NAMES),
@@ -158,7 +161,10 @@ def test_no_file_holds_no_corrections(tmp_path: Path):
         ("[[correction]]\nnumber = 1\nmerge = ['a', 'A']", "merge takes two names or more"),
         ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'b'", "split takes documents or aliases"),
         ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'A'\naliases = ['x']", "needs another name"),
-        ("[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'b'\nstrength = 11", "`strength`"),
+        (
+            "[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'b'\nstrength = 11",
+            "`strength`",
+        ),
         ("[[correction]]\nnumber = 1\nadd-fact = ''\nsource = 'a'\ntarget = 'b'", "`description`.*empty"),
         ("[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'A'", "joins two entities"),
         (

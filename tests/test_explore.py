@@ -45,7 +45,9 @@ def test_a_thing_is_shown_with_its_neighbours_documents_and_places():
 
 
 def test_the_strongest_relationships_come_first_and_no_more_than_asked_for():
-    edges = [an_edge("A", name, n, weight=float(w)) for n, (name, w) in enumerate([("B", 1), ("C", 3), ("D", 2)])]
+    edges = [
+        an_edge("A", name, n, weight=float(w)) for n, (name, w) in enumerate([("B", 1), ("C", 3), ("D", 2)])
+    ]
     index = an_index("A B C D", entities=["A", "B", "C", "D"], edges=edges)
 
     view = entity_view("A", index, most=2)
@@ -136,7 +138,9 @@ def test_no_other_path_costs_less(weights: dict[tuple[str, str], int]):
         return sum(1 + 1 / both[step] if step in both else float("inf") for step in pairwise(path))
 
     inner = [n for n in names if n not in (start, end)]
-    least = min(cost((start, *part, end)) for size in range(len(inner) + 1) for part in permutations(inner, size))
+    least = min(
+        cost((start, *part, end)) for size in range(len(inner) + 1) for part in permutations(inner, size)
+    )
     found = path_between(start, end, index)
 
     assert (cost(tuple(names_of(found))) if found.steps else float("inf")) == pytest.approx(least)
@@ -148,7 +152,9 @@ def test_no_other_path_costs_less(weights: dict[tuple[str, str], int]):
 def a_hierarchy() -> Index:
     """Community 0 has parts 2 (whose part 4 is reported), and 3 (too small for a report); 1 is not split."""
     shape = {0: (0, -1, (2, 3)), 1: (0, -1, ()), 2: (1, 0, (4,)), 3: (1, 0, ()), 4: (2, 2, ())}
-    communities = [Community(f"c{n}", n, level, parent, kids, (n,)) for n, (level, parent, kids) in shape.items()]
+    communities = [
+        Community(f"c{n}", n, level, parent, kids, (n,)) for n, (level, parent, kids) in shape.items()
+    ]
     reports = [
         a_report(f"On {n}", place, community=n, level=shape[n][0], parent=shape[n][1], rating=rating)
         for place, (n, rating) in enumerate({0: 3.0, 1: 8.0, 2: 5.0, 4: 1.0}.items())
@@ -214,7 +220,9 @@ def test_a_start_that_several_ids_have_is_not_guessed_at():
 
 
 def test_a_report_that_is_not_there_is_told_with_the_ways_to_name_one():
-    with pytest.raises(NotFound, match=r"there is no report 'xyz': give its number \(0 to 3\), c and the number"):
+    with pytest.raises(
+        NotFound, match=r"there is no report 'xyz': give its number \(0 to 3\), c and the number"
+    ):
         report_view("xyz", a_hierarchy())
     with pytest.raises(NotFound, match="this index has no reports"):
         report_view("0", Index())

@@ -66,7 +66,9 @@ def test_another_model_of_the_same_kind_of_name_is_asked_at_the_remembered_addre
 def test_who_names_the_model_of_the_index_need_not_name_its_server():
     assert asking(LOCAL, model="mine").settings.llm.base_url == "http://localhost:8000/v1"
     own = {"model": "openai/gpt-4o", "llm": {"base_url": "http://localhost:4000"}}
-    assert asking(own, model="openai/gpt-4o").settings.llm.base_url == ""  # the name says which server is meant
+    assert (
+        asking(own, model="openai/gpt-4o").settings.llm.base_url == ""
+    )  # the name says which server is meant
 
 
 def test_an_address_that_only_an_index_names_gets_nothing(monkeypatch: pytest.MonkeyPatch):

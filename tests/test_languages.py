@@ -98,7 +98,9 @@ def test_citations_lead_to_the_sentence_that_is_quoted(built: tuple[str, Index])
     answer = conspectus.ask(ASKED[language][1], index, method="bm25")
     cited = [source.text for citation in answer.citations for source in citation.sources]
     quoted = [
-        line.removeprefix("- ").rpartition(" [")[0] for line in answer.text.splitlines() if line.startswith("- ")
+        line.removeprefix("- ").rpartition(" [")[0]
+        for line in answer.text.splitlines()
+        if line.startswith("- ")
     ]
 
     assert [" ".join(text.split()) for text in cited] == quoted
@@ -114,7 +116,9 @@ def test_nothing_found_is_said_in_the_language_of_the_question(built: tuple[str,
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return conspectus.build(documents=documents("zh", "de", "fr"), folder=tmp_path_factory.mktemp("mixed")).index
+    return conspectus.build(
+        documents=documents("zh", "de", "fr"), folder=tmp_path_factory.mktemp("mixed")
+    ).index
 
 
 def test_a_mixed_corpus_is_searched_in_all_of_its_languages(mixed: Index):

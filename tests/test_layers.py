@@ -129,7 +129,9 @@ def test_every_package_has_its_place() -> None:
 
 def test_nothing_imports_the_command_line() -> None:
     files = [
-        path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in ("cli", "__main__.py")
+        path
+        for path in PACKAGE.rglob("*.py")
+        if path.relative_to(PACKAGE).parts[0] not in ("cli", "__main__.py")
     ]
     assert [path for path in files if "cli" in imported(path)] == []
 
@@ -184,10 +186,14 @@ def test_every_module_is_imported_without_any_extra() -> None:
     core, extra = (set(map(distribution, lines)) for lines in (project["dependencies"], optional(project)))
     provided = packages_distributions()
     blocked = [
-        name for name, owners in provided.items() if {o.lower().replace("_", "-") for o in owners} & extra - core
+        name
+        for name, owners in provided.items()
+        if {o.lower().replace("_", "-") for o in owners} & extra - core
     ]
     modules = [module_of(path) for path in PACKAGE.rglob("*.py") if path.stem != "__main__"]
-    program = f"import sys; sys.modules.update(dict.fromkeys({blocked!r}))\nfor m in {modules!r}: __import__(m)"
+    program = (
+        f"import sys; sys.modules.update(dict.fromkeys({blocked!r}))\nfor m in {modules!r}: __import__(m)"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

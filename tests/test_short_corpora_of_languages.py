@@ -33,7 +33,11 @@ NAMES = {
     "he": {"מרים כהן": "", "דוד לוי": "person"},
     "ko": {"김민지": "person", "박준호": "person", "푸른숲 협동조합": "organization", "춘천시": "location"},
     "hi": {"सुनीता शर्मा": "", "रमेश गुप्ता": "person", "हिमालय सहकारी समिति": "organization"},
-    "tr": {"Ayşe Yıldırım": "person", "Ege Üniversitesi": "organization", "Işıklı Kooperatifi": "organization"},
+    "tr": {
+        "Ayşe Yıldırım": "person",
+        "Ege Üniversitesi": "organization",
+        "Işıklı Kooperatifi": "organization",
+    },
     "pl": {"Małgorzata Wiśniewska": "person", "Bank Śląski": "organization"},
     "el": {"Ελένη Παπαδοπούλου": "person", "Νίκος Γεωργίου": "person", "Τράπεζα Μακεδονίας": "organization"},
 }

@@ -398,7 +398,11 @@ def test_what_comes_after_going_back_follows_on_the_snapshot_one_went_back_to(tm
     back(tmp_path)
     third = put(tmp_path, an_index("c"), {"store": {"snapshots": 3}})
 
-    assert [(m.snapshot, m.before) for m in history(tmp_path)] == [(third, first), (second, first), (first, "")]
+    assert [(m.snapshot, m.before) for m in history(tmp_path)] == [
+        (third, first),
+        (second, first),
+        (first, ""),
+    ]
     assert back(tmp_path) == first
 
 
@@ -450,7 +454,9 @@ def test_a_damaged_file_is_named(tmp_path: Path, damage: str):
     put(tmp_path, an_index("a", arrays={"v": np.ones(30)}))
     for path in [*(tmp_path / "objects").iterdir(), *(tmp_path / "arrays").iterdir()]:
         content = path.read_bytes()
-        path.unlink() if damage == "removed" else path.write_bytes(content[:-5] if damage == "truncated" else b"")
+        path.unlink() if damage == "removed" else path.write_bytes(
+            content[:-5] if damage == "truncated" else b""
+        )
 
         with pytest.raises(IndexDamaged, match=path.name):
             read(tmp_path)
@@ -474,7 +480,9 @@ def test_a_file_of_the_right_size_and_another_content_is_found_by_its_hash_and_m
     assert list(read(tmp_path, verify=True).entities) == an_index("a").entities
 
 
-@pytest.mark.parametrize("content", ["", "[1]", "{}", '{"format": "other", "version": 1}', '{"name": "my app"}'])
+@pytest.mark.parametrize(
+    "content", ["", "[1]", "{}", '{"format": "other", "version": 1}', '{"name": "my app"}']
+)
 def test_a_manifest_that_is_not_ours_is_neither_read_nor_replaced(tmp_path: Path, content: str):
     (tmp_path / "manifest.json").write_text(content)
 

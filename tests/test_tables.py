@@ -22,7 +22,9 @@ INDEX = an_index(
     entities=["Ants", "Bees", "Cows", "Does"],
     edges=[("Ants", "Bees"), ("Bees", "Cows")],
     communities=TREE,
-    reports=[a_report(name, i, community=i, level=TREE[i].level) for i, name in enumerate(("A", "B", "C", "D"))],
+    reports=[
+        a_report(name, i, community=i, level=TREE[i].level) for i, name in enumerate(("A", "B", "C", "D"))
+    ],
 )
 
 

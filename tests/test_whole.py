@@ -42,7 +42,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> conspectus.Index:
     return conspectus.build(SAMPLE, tmp_path_factory.mktemp("whole") / "index").index
 
 
-def test_two_runs_give_the_same_bytes_whatever_the_hash_seed_and_the_order_of_the_files(tmp_path: Path) -> None:
+def test_two_runs_give_the_same_bytes_whatever_the_hash_seed_and_the_order_of_the_files(
+    tmp_path: Path,
+) -> None:
     files = sorted(path for path in SAMPLE.rglob("*") if path.is_file())
     build_elsewhere(tmp_path / "a", "1", files)
     build_elsewhere(tmp_path / "b", "4242", files[::-1])

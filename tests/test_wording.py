@@ -34,7 +34,9 @@ def test_what_has_no_words_of_its_own_is_told_in_english():
 def test_lines_with_words_of_the_sources_have_signs_alone_where_a_language_has_no_words_of_its_own():
     words = wording("sv")
 
-    assert words.links.format(words.listed(["Åsa", "Örjan"]) + words.others.format(3)) == "(Åsa, Örjan, … (+3).)"
+    assert (
+        words.links.format(words.listed(["Åsa", "Örjan"]) + words.others.format(3)) == "(Åsa, Örjan, … (+3).)"
+    )
     assert words.on.format("Åsa", words.this) == "Åsa: …"
 
 

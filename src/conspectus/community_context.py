@@ -48,7 +48,9 @@ class CommunityContextBuilder:
         self.communities = communities
         self.entities, self.relationships, self.claims = entities, relationships, claims
         self.limit = limit
-        self._entity_sizes, self._edge_sizes, self._claim_sizes = map(_Sizes, (entities, relationships, claims))
+        self._entity_sizes, self._edge_sizes, self._claim_sizes = map(
+            _Sizes, (entities, relationships, claims)
+        )
         self._number_of = {e.name: e.number for e in entities}
         self._claims_of: dict[frozenset[str], list[int]] = {}
         for claim in claims:
@@ -100,7 +102,9 @@ class CommunityContextBuilder:
         row = self.relationships[edge]
         return self._number_of[row.source], self._number_of[row.target]
 
-    def _elements(self, alone: set[int], edges: Sequence[int], reports: tuple[Report, ...], room: int) -> Context:
+    def _elements(
+        self, alone: set[int], edges: Sequence[int], reports: tuple[Report, ...], room: int
+    ) -> Context:
         """Add relationships by decreasing combined degree, each after its ends, then what stands alone."""
         entities: dict[int, None] = {}
         relationships: list[int] = []

@@ -183,7 +183,9 @@ TABLES: Mapping[str, type[Section]] = {
     if isinstance(info.annotation, type) and issubclass(info.annotation, Section)
 }
 LOOSE: Mapping[str, FieldInfo] = {
-    name: info for name, info in Settings.model_fields.items() if (info.serialization_alias or name) not in TABLES
+    name: info
+    for name, info in Settings.model_fields.items()
+    if (info.serialization_alias or name) not in TABLES
 }
 FIELDS: Mapping[str, FieldInfo] = {
     **LOOSE,
@@ -245,7 +247,9 @@ def _allowed_type(kind: Any, bounds: Sequence[Any]) -> str:
     if get_origin(kind) is dict:
         return f"a table whose values are each {_allowed_type(get_args(kind)[1], ())}"
     if issubclass(kind, Section):
-        return "{ " + "; ".join(f"{name} = {_allowed(info)}" for name, info in kind.model_fields.items()) + " }"
+        return (
+            "{ " + "; ".join(f"{name} = {_allowed(info)}" for name, info in kind.model_fields.items()) + " }"
+        )
     words = [{int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[kind]]
     for name, phrase in {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}.items():
         words += [f"{phrase} {getattr(bound, name):g}" for bound in bounds if hasattr(bound, name)]

@@ -58,7 +58,11 @@ class Conversation:
 
     @public
     def __init__(
-        self, index: IndexLike = DEFAULT_FOLDER, *, file: str | Path | None = None, **options: Unpack[AskOptions]
+        self,
+        index: IndexLike = DEFAULT_FOLDER,
+        *,
+        file: str | Path | None = None,
+        **options: Unpack[AskOptions],
     ) -> None:
         self._view, self._run = opened_for(index, options)
         self._options = options
@@ -67,7 +71,9 @@ class Conversation:
             try:
                 self._file.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise UsageError(f"the conversation {file} cannot be saved: {error.strerror or error}") from None
+                raise UsageError(
+                    f"the conversation {file} cannot be saved: {error.strerror or error}"
+                ) from None
         self.turns: list[Turn] = _read(self._file) if self._file and self._file.exists() else []
 
     def __repr__(self) -> str:
@@ -90,7 +96,9 @@ class Conversation:
             standalone, why = await self._standalone(question, model)
             check_question(standalone)
             run = replace(self._run, model=model)
-            answer = await answer_question(Request.on(standalone, self._view, run, self._options, began), on_text)
+            answer = await answer_question(
+                Request.on(standalone, self._view, run, self._options, began), on_text
+            )
             usage = session.total if session else answer.usage
         answer = replace(answer, why="; ".join(part for part in (why, answer.why) if part), usage=usage)
         self._store(Turn(question, answer.question, answer.text, answer.method))
@@ -189,7 +197,9 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _ABOUT = re.compile(r"^(?:what|how) about |呢(?=[?？]?$)", re.IGNORECASE)
-_ALONE = re.compile(r"^(?:why|how|when|where|who|since when|为什么|为何|何时|在哪里?|怎么)[?？]?$", re.IGNORECASE)
+_ALONE = re.compile(
+    r"^(?:why|how|when|where|who|since when|为什么|为何|何时|在哪里?|怎么)[?？]?$", re.IGNORECASE
+)
 _QUESTION = re.compile(
     r"\b(?:who|whom|whose|which|when|where|why|what (?!about\b)|how (?!about\b))"
     r"|^(?:did|does|do|is|are|was|were|has|have|can|will)\b|谁|什么|哪|何|多少|几|吗|怎",

@@ -85,9 +85,7 @@ class Correction:
             case Merge(names) if not names or len(set(map(name_key, (*names, self.name)))) < 2:
                 return "merge takes two names or more that differ in more than case and spelling"
             case Split(documents=(), aliases=()):
-                return (
-                    "split takes documents or aliases that belong to the other entity; to rename all, use rename"
-                )
+                return "split takes documents or aliases that belong to the other entity; to rename all, use rename"
             case Split(name, into) if name_key(into) == name_key(name):
                 return f"what is split from {name} needs another name than {into}"
             case Rename(name, to) if name == to:
@@ -226,7 +224,9 @@ class AddFact(Correction):
     )
     quote: Annotated[Text, _doc("Passage of a document to cite for the fact, word for word.")] = ""
     document: Annotated[Text, _doc("Document of the quote, given by the end of its path.")] = ""
-    create: Annotated[bool, _doc("Create the entities, of the type concept, if they do not exist yet.")] = False
+    create: Annotated[bool, _doc("Create the entities, of the type concept, if they do not exist yet.")] = (
+        False
+    )
 
 
 KINDS: Mapping[str, type[Correction]] = {c.kind: c for c in (Merge, Split, Rename, Retype, Delete, AddFact)}

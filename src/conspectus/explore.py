@@ -303,7 +303,9 @@ def _report_of(name: str, index: Index) -> Report:
             return reported[community.number]
         above = reported.get(community.parent)
         hint = (
-            f"; it is part of community {above.community}, whose report is number {above.number}" if above else ""
+            f"; it is part of community {above.community}, whose report is number {above.number}"
+            if above
+            else ""
         )
         raise NotFound(f"community {name[1:]} has no report of its own ({community.size} entities){hint}")
     matches = [r for r in reports if len(name) >= SHORTEST_PREFIX and r.id.startswith(name)]

@@ -78,7 +78,9 @@ class Index:
     """The id of the snapshot; it changes when a table does. Empty for an index that is not stored."""
     folder: Path | None = field(default=None, compare=False)
     """Where it is stored, if it is."""
-    _derived: dict[object, Any] = field(default_factory=dict[object, Any], init=False, repr=False, compare=False)
+    _derived: dict[object, Any] = field(
+        default_factory=dict[object, Any], init=False, repr=False, compare=False
+    )
     """See `derive`."""
     further_reports: dict[int, Report] = field(
         default_factory=dict[int, Report], init=False, repr=False, compare=False
@@ -193,7 +195,8 @@ class Index:
         """Return the reports of communities, by their numbers; in the place of one without, those of its parts."""
         reported = self.report_of_community
         parts = (
-            [reported[n]] if n in reported else self.reports_of(self.communities[n].children) for n in communities
+            [reported[n]] if n in reported else self.reports_of(self.communities[n].children)
+            for n in communities
         )
         return [report for reports in parts for report in reports]
 

@@ -66,7 +66,11 @@ class IndexModels:
 
 
 def with_index_models(
-    resolved: Resolved, built: Sequence[Mapping[str, Any]], *, language_model: bool = True, builds: bool = False
+    resolved: Resolved,
+    built: Sequence[Mapping[str, Any]],
+    *,
+    language_model: bool = True,
+    builds: bool = False,
 ) -> Resolved:
     """Return settings completed by what the indexes remember that were built by the settings `built`.
 
@@ -94,7 +98,9 @@ def settings_of_index(built: Mapping[str, Any], given: Mapping[str, Any]) -> Res
         given = {**given, "llm.base_url": address}
     resolved = with_index_models(overridden(given), [built], builds=True)
     own = {
-        key: _value_of(built, key) for key in FIELDS if key not in MODELS and resolved.origins[key] == "default"
+        key: _value_of(built, key)
+        for key in FIELDS
+        if key not in MODELS and resolved.origins[key] == "default"
     }
     if own["language"]:
         own["language"] = own["language"].partition(",")[0]
@@ -121,11 +127,15 @@ def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does
         lines += [f"Model {name}{at}, the address that this index was built with."]
     elif origin == "given":
         if memories and memories[0].base_url and not url and name not in (EXTRACTIVE, *models):
-            lines += [f"Model {name}: {memories[0].base_url}, where {models[0]} was asked, is not used for it."]
+            lines += [
+                f"Model {name}: {memories[0].base_url}, where {models[0]} was asked, is not used for it."
+            ]
     elif origin not in ("", "default") and name != EXTRACTIVE:
         lines += [f"Model {name}{at}, from {origin}."]
     elif origin == "default" and len(models) > 1:
-        lines += [f"These indexes were built with different models ({', '.join(models)}); model=NAME names one."]
+        lines += [
+            f"These indexes were built with different models ({', '.join(models)}); model=NAME names one."
+        ]
     elif origin == "default" and models and models[0] != EXTRACTIVE:
         lines += [
             f"This index was built with {models[0]}, of which no server is known; model=NAME names a model."
@@ -195,7 +205,11 @@ def _of_model(resolved: Resolved, memories: Sequence[IndexModels]) -> dict[str, 
         return {"model": memory.model, **memory.more}
     if not memory.base_url and provider is None:
         return {}  # no server is known
-    return {"model": memory.model, "llm.base_url": checked_address(memory.model, memory.base_url), **memory.more}
+    return {
+        "model": memory.model,
+        "llm.base_url": checked_address(memory.model, memory.base_url),
+        **memory.more,
+    }
 
 
 def _of_embedder(resolved: Resolved, memory: IndexModels, base_url: str, *, builds: bool) -> dict[str, Any]:

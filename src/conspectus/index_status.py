@@ -111,7 +111,9 @@ def status_of(index: AnyIndex = DEFAULT_FOLDER) -> Status:
         snapshot=index.snapshot,
         usage=sum(index.usage.values(), Usage()),
         cost=_cost(index.settings, index.usage),
-        languages=dict(sorted(Counter(d.language for d in index.documents).items(), key=lambda item: -item[1])),
+        languages=dict(
+            sorted(Counter(d.language for d in index.documents).items(), key=lambda item: -item[1])
+        ),
         left_out=json.loads(index.origin.get("left_out", "{}")),
         skipped=json.loads(index.origin.get("skipped", "{}")),
         folders=tuple(folders_of(document.path for document in source_documents(index.documents))),

@@ -104,7 +104,8 @@ def public(function: F) -> F:
         names = sorted(options.__annotations__, key=lambda name: name in Options.__annotations__)
         hints = {name: options.__annotations__[name].__forward_arg__ for name in names}
         own += [
-            inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hints[n]) for n in names
+            inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hints[n])
+            for n in names
         ]
         more = options is not Options and "model" in options.__annotations__
         docs = (doc, options.__doc__, Options.__doc__ if more else "")
@@ -189,7 +190,9 @@ def _check_arguments(
         is_text = isinstance(value, str) and not os.path.isfile(os.path.join(value, manifests.NAME))
         if parameter == "question" and not is_text:
             raise UsageError(f"the question comes first: {call}; it is a text, and not {value!r}")
-        is_path = parameter in ("folder", "path", "file") or str(parameters[parameter].annotation) == "str | Path"
+        is_path = (
+            parameter in ("folder", "path", "file") or str(parameters[parameter].annotation) == "str | Path"
+        )
         if is_path and not isinstance(value, str | os.PathLike | Index | None):
             raise UsageError(f"{call}: the {parameter} is a path, and not {type(value).__name__}")
 

@@ -169,7 +169,11 @@ class RerankSettings(Section):
     @model_validator(mode="after")
     def _names_a_reranker(self) -> RerankSettings:
         _check_no_password("by", self.by)
-        if self.by not in ("none", "local", "model") and not self.by.startswith("local:") and "/" not in self.by:
+        if (
+            self.by not in ("none", "local", "model")
+            and not self.by.startswith("local:")
+            and "/" not in self.by
+        ):
             raise ValueError(
                 f"there is no reranker {self.by!r}; by takes none, local, local:FOLDER, model, PROVIDER/NAME, and "
                 "the URL of a server"
@@ -231,7 +235,9 @@ class DriftSettings(Section):
 class ModelSettings(Section):
     """How language models are asked (only with a `model` other than extractive)."""
 
-    tasks: dict[str, str] = setting({}, 'Models for single tasks, e.g. { ExtractGraph = "openai/gpt-4.1-nano" }')
+    tasks: dict[str, str] = setting(
+        {}, 'Models for single tasks, e.g. { ExtractGraph = "openai/gpt-4.1-nano" }'
+    )
     base_url: str = setting("", "Base URL of an OpenAI-compatible server, instead of the provider's own")
     embedder_base_url: str = setting("", "Base URL of an OpenAI-compatible server for the embedding model")
     prompts: str = setting("", "Folder of prompts that replace the built-in ones, file by file")
@@ -252,7 +258,9 @@ class ModelSettings(Section):
         "the longest of its task so far, at least 4,096, and twice as many once it was cut off by that",
         ge=0,
     )
-    budget_tokens: int | None = setting(None, "Maximum tokens of one run, prompts and responses together", ge=0)
+    budget_tokens: int | None = setting(
+        None, "Maximum tokens of one run, prompts and responses together", ge=0
+    )
     index_budget: float | None = setting(
         None,
         "Maximum spend in US dollars of all runs on one index together, by what its response cache records",
@@ -304,7 +312,9 @@ class Settings(Section):
         "extractive",
         "Language model, e.g. openai/gpt-4.1-mini or ollama/qwen3; extractive needs no key and no server",
     )
-    language: str = setting("auto", "Language of the corpus as a two-letter code; auto detects it", min_length=2)
+    language: str = setting(
+        "auto", "Language of the corpus as a two-letter code; auto detects it", min_length=2
+    )
     prices: dict[str, Price] = setting(
         {},
         'Prices in US dollars per million tokens, e.g. { "openai/gpt-4.1-mini" = { input = 0.4, output = 1.6 '

@@ -69,7 +69,8 @@ def test_postings_come_back_from_the_arrays_of_an_index(texts: list[list[int]]):
     again = Postings.of({**found.arrays("words"), "other": np.zeros(1)}, "words")
 
     assert all(
-        (getattr(again, part) == getattr(found, part)).all() for part in ("starts", "texts", "counts", "lengths")
+        (getattr(again, part) == getattr(found, part)).all()
+        for part in ("starts", "texts", "counts", "lengths")
     )
 
 

@@ -29,7 +29,9 @@ def an_incidence(random: np.random.Generator, sentences: int, names: int, densit
     return Incidence(sparse.csr_array(outward.astype(np.float32)), sparse.csr_array(inward.astype(np.float32)))
 
 
-def a_walk(random: np.random.Generator, sentences: int = 8, names: int = 5, density: float = 0.3, steps: int = 9):
+def a_walk(
+    random: np.random.Generator, sentences: int = 8, names: int = 5, density: float = 0.3, steps: int = 9
+):
     incidence = an_incidence(random, sentences, names, density)
     pull = random.uniform(0.1, 1.1, sentences).astype(np.float32)
     return incidence, walk(incidence, pull, random.random(sentences), random.random(names), 0.85, steps)

@@ -114,7 +114,9 @@ def test_a_path_in_the_place_of_texts_is_refused(tmp_path: Path):
 def test_replacing_all_documents_of_an_index_is_said(tmp_path: Path):
     first = conspectus.build(documents=TEXTS, folder=tmp_path)
     more = conspectus.build(documents=[*TEXTS, "Bo Quill sailed to Hollin."], folder=tmp_path)
-    other = conspectus.build(documents=[{"text": "Bo Quill sailed to Hollin.", "path": "b.txt"}], folder=tmp_path)
+    other = conspectus.build(
+        documents=[{"text": "Bo Quill sailed to Hollin.", "path": "b.txt"}], folder=tmp_path
+    )
     assert [built.replaced_documents for built in (first, more)] == [0, 0]
     assert not more.notices
     assert other.update.changes
@@ -186,7 +188,9 @@ class Column(list[str]):
         (lambda: call.ask("Who?", INDEX, method="Local"), "did you mean local"),
     ],
 )
-def test_what_makes_no_sense_is_an_error_of_ours_that_says_what_to_do(wrong: Callable[[], object], expected: str):
+def test_what_makes_no_sense_is_an_error_of_ours_that_says_what_to_do(
+    wrong: Callable[[], object], expected: str
+):
     with pytest.raises(UsageError, match=expected):
         wrong()
 

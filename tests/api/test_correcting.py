@@ -112,7 +112,9 @@ def test_answers_from_documents_alone_do_not_say_that_people_spoke(corrected: In
 
 def test_a_quoted_fact_leads_to_its_document(corrected: Index):
     edge = next(
-        e for e in entity_view("Basil Henshaw", corrected, most=99).relationships if e.target == "Dorothea Quill"
+        e
+        for e in entity_view("Basil Henshaw", corrected, most=99).relationships
+        if e.target == "Dorothea Quill"
     )
 
     assert "Henshaw knew Quill." in edge.description
@@ -195,7 +197,9 @@ def test_the_walk_of_a_sentence_still_goes_on_to_all_of_its_names(corrected: Ind
 def test_a_fact_changes_nothing_else(before: Index, tmp_path: Path):
     assert before.folder
     folder = Path(shutil.copytree(before.folder, tmp_path / "index"))
-    api.correct(folder, AddFact("Ishbel Corran", "Corsey Viaduct", "Ishbel Corran painted the Corsey Viaduct."))
+    api.correct(
+        folder, AddFact("Ishbel Corran", "Corsey Viaduct", "Ishbel Corran painted the Corsey Viaduct.")
+    )
     api.apply_corrections(folder)
     after = api.open_index(folder)
 
@@ -413,7 +417,10 @@ def test_what_a_later_correction_takes_back_is_taken_back(own: Path):
     made = api.apply_corrections(own / "index")
 
     assert {"The Tarn", "Ada Brook", "RV"} <= made.index.entity_of_name.keys()
-    assert [row.state for row in api.corrections(own / "index").rows] == ["applied"] * 4 + ["failing", "applied"]
+    assert [row.state for row in api.corrections(own / "index").rows] == ["applied"] * 4 + [
+        "failing",
+        "applied",
+    ]
 
 
 def test_a_correction_whose_name_was_undone_fails_visibly(own: Path):

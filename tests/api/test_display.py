@@ -35,7 +35,9 @@ def test_what_a_document_holds_does_not_command_the_terminal():
     answer = INDEX.ask(QUESTION)
     citation = answer.citations[0]
     source = replace(citation.sources[0], text="\x1b[31mred\x07 <script>*a*</script>", document="a\x1b]8;;x")
-    hostile = replace(answer, text="x\x1b[2J", citations=(replace(citation, sources=(source,), title="t\x1b"),))
+    hostile = replace(
+        answer, text="x\x1b[2J", citations=(replace(citation, sources=(source,), title="t\x1b"),)
+    )
     assert "\x1b" not in str(hostile) + hostile._repr_markdown_()  # pyright: ignore[reportPrivateUsage]
     assert "<script>" not in hostile._repr_markdown_()  # pyright: ignore[reportPrivateUsage]
 

@@ -120,7 +120,9 @@ def test_an_embedder_that_fails_on_the_way_is_warned_of_with_the_number_of_texts
         return await vectors(texts)
 
     with pytest.warns(UserWarning, match=r"None of \d+ texts has a vector.*connection lost.*embedder=\.\.\."):
-        built = conspectus.build(documents=TEXTS, folder=tmp_path, embedder=failing, settings={"llm.attempts": 1})
+        built = conspectus.build(
+            documents=TEXTS, folder=tmp_path, embedder=failing, settings={"llm.attempts": 1}
+        )
 
     assert [failure.stage for failure in built.failures] == ["embed"]
     assert any("has a vector" in notice for notice in built.notices)
@@ -134,7 +136,9 @@ def test_a_model_is_named_with_the_address_of_its_server(tmp_path: Path):
         assert built.index.settings["model"] == "simulated"
         answer = conspectus.ask(QUESTION, built.index, model="simulated", base_url=server.url)
         assert answer.usage.calls > 0
-        assert api.estimate(documents=documents(5), folder=tmp_path, model="simulated", base_url=server.url).calls
+        assert api.estimate(
+            documents=documents(5), folder=tmp_path, model="simulated", base_url=server.url
+        ).calls
 
 
 @pytest.mark.parametrize(
@@ -157,7 +161,9 @@ def test_a_function_that_does_not_do_what_it_should_is_named(tmp_path: Path, ret
 
 
 @pytest.mark.parametrize(("error", "calls"), [(ValueError("a bug"), 1), (ConnectionResetError("gone"), 3)])
-def test_only_an_error_of_a_connection_has_a_function_called_again(tmp_path: Path, error: Exception, calls: int):
+def test_only_an_error_of_a_connection_has_a_function_called_again(
+    tmp_path: Path, error: Exception, calls: int
+):
     called: list[int] = []
 
     async def gateway(messages: list[dict[str, str]]) -> str:
@@ -298,7 +304,9 @@ def test_an_argument_that_there_is_not_is_named_with_what_is_near(tmp_path: Path
         conspectus.ask(QUESTION, tmp_path, modle="x")  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize("sources", [["Ada Byrne met Bo Quill."], "Ada Byrne met Bo Quill.", [{"text": "Ada"}]])
+@pytest.mark.parametrize(
+    "sources", [["Ada Byrne met Bo Quill."], "Ada Byrne met Bo Quill.", [{"text": "Ada"}]]
+)
 def test_texts_in_the_place_of_files_lead_to_documents(tmp_path: Path, sources: Any):
     with pytest.raises(UsageError, match="documents="):
         conspectus.build(sources, tmp_path)
@@ -345,7 +353,9 @@ async def test_a_build_that_fails_leaves_no_work_behind(tmp_path: Path):
 
     before = asyncio.all_tasks()
     with pytest.raises(ModelError):
-        await conspectus.abuild(documents=TEXTS[:1], folder=tmp_path, model=failing, settings={"llm.attempts": 1})
+        await conspectus.abuild(
+            documents=TEXTS[:1], folder=tmp_path, model=failing, settings={"llm.attempts": 1}
+        )
     for _ in range(3):  # a cancelled task ends in the next turns of the loop
         await asyncio.sleep(0)
     assert asyncio.all_tasks() == before

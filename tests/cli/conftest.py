@@ -74,7 +74,9 @@ def server() -> Iterator[SimulatedServer]:
 def papers(server: SimulatedServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an index that a simulated model wrote."""
     return api.build(
-        documents=documents(), folder=tmp_path_factory.mktemp("indexes") / "papers", settings=settings(server.url)
+        documents=documents(),
+        folder=tmp_path_factory.mktemp("indexes") / "papers",
+        settings=settings(server.url),
     ).folder
 
 

@@ -110,7 +110,8 @@ def test_communities_need_no_model(run: Run, told: Told, sampled: Path):
 def test_what_cannot_be_varied_is_refused(run: Run, sampled: Path):
     for varied in ("chunk.tokens=600,big", "chunk.nothing=1,2"):
         assert (
-            varied.partition("=")[0] in run("eval", "ablate", "--index", sampled, "--set", varied, code=2).stderr
+            varied.partition("=")[0]
+            in run("eval", "ablate", "--index", sampled, "--set", varied, code=2).stderr
         )
     assert "--set KEY=V1,V2" in run("eval", "ablate", "nothing", "--index", sampled, code=2).stderr
     assert "--questions" in run("eval", "ablate", "--index", sampled, "--set", "search.k=1,2", code=2).stderr

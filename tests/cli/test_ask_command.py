@@ -213,8 +213,12 @@ def test_a_dash_in_place_of_a_question_reads_it_from_standard_input(run: Run, in
     assert "the question is empty" in run("ask", "-", "--index", indexed, input="", code=2).stderr
 
 
-def test_questions_come_from_standard_input_too_and_a_person_sees_each_before_its_answer(run: Run, indexed: Path):
-    result = run("ask", "--questions", "-", "--index", indexed, input="Who is Ada Brook?\nWho is Ruben Vale?\n")
+def test_questions_come_from_standard_input_too_and_a_person_sees_each_before_its_answer(
+    run: Run, indexed: Path
+):
+    result = run(
+        "ask", "--questions", "-", "--index", indexed, input="Who is Ada Brook?\nWho is Ruben Vale?\n"
+    )
 
     first, second = result.stdout.index("# Who is Ada Brook?"), result.stdout.index("# Who is Ruben Vale?")
     assert first < result.stdout.index("Assembled from quotations") < second

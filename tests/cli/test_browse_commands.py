@@ -44,7 +44,9 @@ def test_status_counts_what_the_tables_hold(told: Told, sampled: Path, opened: I
     }
 
 
-def test_status_gives_the_figures_of_each_level_as_the_papers_table_2(told: Told, sampled: Path, opened: Index):
+def test_status_gives_the_figures_of_each_level_as_the_papers_table_2(
+    told: Told, sampled: Path, opened: Index
+):
     said = told("status", "--index", sampled)
 
     assert [row["level"] for row in said["levels"]] == list(opened.levels)
@@ -197,7 +199,9 @@ def test_a_path_is_shown_step_by_step_with_its_sentences(told: Told, run: Run, s
     for step in said["steps"]:
         assert step["sources"]
         assert all(s["text"] == text_of(s) for s in step["sources"])
-    assert run("path", "dorothea quill", "lapwing", "--index", sampled).stdout.startswith(" - ".join(ends) + "\n")
+    assert run("path", "dorothea quill", "lapwing", "--index", sampled).stdout.startswith(
+        " - ".join(ends) + "\n"
+    )
 
 
 def test_a_path_to_an_unknown_name_and_to_itself_are_errors(run: Run, sampled: Path):
@@ -214,7 +218,9 @@ def test_a_report_cites_a_passage_by_one_number(told: Told, sampled: Path, opene
         assert set(re.findall(r"\[(\d+)\]", shown["text"])) == {str(c["marker"]) for c in shown["citations"]}
 
 
-def test_status_counts_the_files_that_were_not_read_by_reason(run: Run, told: Told, corpus: Path, tmp_path: Path):
+def test_status_counts_the_files_that_were_not_read_by_reason(
+    run: Run, told: Told, corpus: Path, tmp_path: Path
+):
     shutil.copytree(corpus, tmp_path / "mixed")
     for name in ("a.xyz", "b.xyz", "c.png"):
         (tmp_path / "mixed" / name).write_bytes(b"x")

@@ -42,7 +42,9 @@ def test_with_json_each_answer_is_a_line(run: Run, indexed: Path):
 
 
 def test_commands_begin_anew_show_sources_and_end(run: Run, indexed: Path):
-    said = "/sources\nWho is Ada Brook?\n/sources\n/new\nWhere did she go in 1905?\n/what\n/help\n/quit\nWho?\n"
+    said = (
+        "/sources\nWho is Ada Brook?\n/sources\n/new\nWhere did she go in 1905?\n/what\n/help\n/quit\nWho?\n"
+    )
     result = run("chat", "--index", indexed, input=said)
 
     assert "There is no answer that cites anything yet." in result.stderr
@@ -87,7 +89,8 @@ ACQUIRE = (
 """Makes the terminal the one that Ctrl-C of it interrupts, and runs the command line."""
 CTRL_C, CTRL_D = "\x03", "\x04"
 MARKDOWN = (
-    "## The *mill*\n\nIt was **bought** by Ada Byrne \x1b]52;c;aGVsbG8=\x07\x1b[31mthen\x1b[0m.\n\n- one\n- two\n"
+    "## The *mill*\n\nIt was **bought** by Ada Byrne \x1b]52;c;aGVsbG8=\x07\x1b[31mthen\x1b[0m.\n\n"
+    "- one\n- two\n"
 )
 
 
@@ -206,7 +209,9 @@ def test_at_a_terminal_answers_are_set_words_are_commands_and_an_interrupt_stops
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs terminals as Unix has them")
 @pytest.mark.parametrize("columns", [60, 100])
-def test_at_a_terminal_sources_are_shown_when_asked_for_and_fit_it(tmp_path: Path, sampled: Path, columns: int):
+def test_at_a_terminal_sources_are_shown_when_asked_for_and_fit_it(
+    tmp_path: Path, sampled: Path, columns: int
+):
     chat = Typist(tmp_path, "chat", "--index", sampled, columns=columns)
     chat.until("? ")
     chat.type("Who is Ishbel Corran?\n")
@@ -255,7 +260,9 @@ def test_the_folder_of_a_conversation_is_created_or_refused_before_anything_is_a
     run("chat", "--index", indexed, "--conversation", "new/notes.jsonl", input="What is the Orran Mill?\n")
     assert Path("new/notes.jsonl").is_file()
 
-    refused = run("chat", "--index", indexed, "--conversation", "new/notes.jsonl/a.jsonl", input="Who?\n", code=2)
+    refused = run(
+        "chat", "--index", indexed, "--conversation", "new/notes.jsonl/a.jsonl", input="Who?\n", code=2
+    )
     assert "cannot be saved" in refused.stderr
     assert not refused.stdout
 

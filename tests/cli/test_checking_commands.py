@@ -134,7 +134,9 @@ def test_without_a_model_words_decide_what_is_supported(folder: Path, run: Run) 
     result = run("eval", "grounding", folder)
 
     assert "floors" in result.stderr
-    assert all(s.supported == bool(s.markers) for s in GroundingCheck.rows_in(folder).rows["SS", "q0"].sentences)
+    assert all(
+        s.supported == bool(s.markers) for s in GroundingCheck.rows_in(folder).rows["SS", "q0"].sentences
+    )
 
 
 def test_a_folder_without_answers_is_told(tmp_path: Path, run: Run) -> None:

@@ -67,7 +67,8 @@ def test_a_dry_run_says_how_many_calls_there_will_be(told: Told, run: Run, serve
         ("GlobalQuestions", [6, 6]),
     ]
     assert (
-        "global questions" in run("eval", "questions", "--description", ABOUT, "--dry-run", *using(server)).stdout
+        "global questions"
+        in run("eval", "questions", "--description", ABOUT, "--dry-run", *using(server)).stdout
     )
     assert server.counts["requests"] == before
     assert not Path("comparison").exists()
@@ -87,7 +88,9 @@ def test_questions_that_have_answers_are_not_replaced(run: Run, asked: Path, pap
     run("eval", "answers", asked, "--conditions", "bm25", "--index", papers)
     Path("others.txt").write_text("Why?", encoding="utf-8")
 
-    assert "has answers to 3 other questions" in run("eval", "questions", "--from", "others.txt", code=2).stderr
+    assert (
+        "has answers to 3 other questions" in run("eval", "questions", "--from", "others.txt", code=2).stderr
+    )
 
 
 # Answers
@@ -136,7 +139,8 @@ def test_a_dry_run_tells_the_calls_of_each_condition_and_asks_nothing(
         assert server.counts["requests"] == 0
         assert not Path("comparison").exists()
         rows_of = {
-            name: [t for t in seen["estimate"]["tasks"] if t["model"] == f"{name}: simulated"] for name in NAMES
+            name: [t for t in seen["estimate"]["tasks"] if t["model"] == f"{name}: simulated"]
+            for name in NAMES
         }
         calls = {name: sum(task["calls"][0] for task in tasks) for name, tasks in rows_of.items()}
         run("eval", "answers", asked, *options)
@@ -176,7 +180,8 @@ def test_what_cannot_be_asked_is_told(run: Run, asked: Path, papers: Path):
     assert "C5: this index has levels 0 to 0, and no level 5" in run(*options, "C0,C5", code=2).stderr
     assert "SS: the index has no vectors; make them: conspectus embed" in run(*options, "SS", code=2).stderr
     assert (
-        "cot asks for what a language model knows" in run(*options, "cot", "--model", "extractive", code=2).stderr
+        "cot asks for what a language model knows"
+        in run(*options, "cot", "--model", "extractive", code=2).stderr
     )
     assert not Path("comparison").exists()
 
@@ -237,7 +242,9 @@ def wait_for(done: Callable[[], bool], process: subprocess.Popen[bytes], seconds
         time.sleep(0.01)
 
 
-def test_the_model_that_the_index_remembers_answers(run: Run, papers: Path, asked: Path, server: SimulatedServer):
+def test_the_model_that_the_index_remembers_answers(
+    run: Run, papers: Path, asked: Path, server: SimulatedServer
+):
     before = server.counts["requests"]
 
     run("eval", "answers", asked, "--index", papers, "--conditions", "local", "--out", "c", "--yes")

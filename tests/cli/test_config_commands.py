@@ -15,7 +15,9 @@ Run = Callable[..., Result]
 Told = Callable[..., Any]
 
 
-def test_every_setting_is_shown_with_where_it_comes_from(run: Run, told: Told, monkeypatch: pytest.MonkeyPatch):
+def test_every_setting_is_shown_with_where_it_comes_from(
+    run: Run, told: Told, monkeypatch: pytest.MonkeyPatch
+):
     Path("conspectus.toml").write_text("chunk.tokens = 700\n")
     monkeypatch.setenv("CONSPECTUS_CHUNK_OVERLAP", "50")
 

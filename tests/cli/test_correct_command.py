@@ -60,7 +60,16 @@ def test_each_kind_of_correction_is_kept_and_said_back(run: Run, own: Path):
 
 def test_corrections_are_told_to_machines(told: Told, own: Path):
     made = told(
-        "correct", "retype", "Ada Brook", "miller", "--author", "Anna", "--note", "see the deed", "--index", own
+        "correct",
+        "retype",
+        "Ada Brook",
+        "miller",
+        "--author",
+        "Anna",
+        "--note",
+        "see the deed",
+        "--index",
+        own,
     )
     listed = told("correct", "list", "--index", own)
 
@@ -135,7 +144,9 @@ def test_what_was_undone_but_is_in_the_index_yet_is_told(run: Run, own: Path):
     run("correct", "undo", "1", "--index", own)
 
     listed = run("correct", "list", "--index", own)
-    assert "There are no corrections.\n\nUndone or edited, and still in the index as it was: 1." in listed.stdout
+    assert (
+        "There are no corrections.\n\nUndone or edited, and still in the index as it was: 1." in listed.stdout
+    )
     assert WHEN in listed.stderr
     assert "Corrections: 1 undone since" in run("status", "--index", own).stdout
 
@@ -164,7 +175,9 @@ def test_undoing_restores_the_graph_and_a_fresh_build_communities_and_reports_to
 def test_corrections_can_be_kept_beside_the_corpus(run: Run, corpus: Path, tmp_path: Path):
     files = Path(shutil.copytree(corpus, tmp_path / "corpus"))
     kept, folder = files / "corrections.toml", tmp_path / "index"
-    (tmp_path / "conspectus.toml").write_text('store.corrections = "corpus/corrections.toml"\n', encoding="utf-8")
+    (tmp_path / "conspectus.toml").write_text(
+        'store.corrections = "corpus/corrections.toml"\n', encoding="utf-8"
+    )
 
     run("index", files, "--index", folder)
     run("correct", "rename", "Ada Brook", "Dame Ada", "--index", folder)
@@ -178,7 +191,9 @@ def test_corrections_can_be_kept_beside_the_corpus(run: Run, corpus: Path, tmp_p
 
 
 def test_a_reader_is_told_that_a_person_said_so(run: Run, own: Path):
-    run("correct", "add-fact", "Ada Brook", "Ruben Vale", "Ada Brook wed Ruben Vale in Venice.", "--index", own)
+    run(
+        "correct", "add-fact", "Ada Brook", "Ruben Vale", "Ada Brook wed Ruben Vale in Venice.", "--index", own
+    )
     run("correct", "apply", "--index", own)
 
     result = run("ask", "Whom did Ada Brook wed in Venice?", "--index", own)

@@ -55,11 +55,14 @@ def test_status_shows_model_dimension_and_what_was_spent(
     figures = told("status", "--index", made)
 
     assert (
-        f"Vectors: 6 chunks and 18 sentences by {NAME}, 24 numbers each; the nearest are found exactly." in shown
+        f"Vectors: 6 chunks and 18 sentences by {NAME}, 24 numbers each; the nearest are found exactly."
+        in shown
     )
     assert figures["vectors"]["model"] == NAME
     assert figures["vectors"]["dimension"] == 24
-    assert figures["usage"]["prompt_tokens"] == server.prompt_tokens - 1  # but for the word that tried the server
+    assert (
+        figures["usage"]["prompt_tokens"] == server.prompt_tokens - 1
+    )  # but for the word that tried the server
     (spent,) = figures["spent"]
     assert (spent["task"], spent["calls"], spent["prompt_tokens"]) == ("Embed", 3, server.prompt_tokens)
 

@@ -20,7 +20,9 @@ def test_a_graph_is_imported_asked_and_measured(tmp_path: Path):
 
     imported = RUN.invoke(app, ["import", "triples", str(kb), "--index", folder])
     answers = ["--answers", str(tmp_path / "answers.jsonl"), "--json"]
-    measured = RUN.invoke(app, ["eval", "kgqa", str(asked), "--index", folder, "--methods", "tog,tog1", *answers])
+    measured = RUN.invoke(
+        app, ["eval", "kgqa", str(asked), "--index", folder, "--methods", "tog,tog1", *answers]
+    )
 
     assert imported.exit_code == 3  # a line of the file is no triple
     assert "2 triples, 3 entities, 2 relationships" in imported.output
@@ -36,7 +38,9 @@ def test_a_graph_and_its_documents_are_imported_and_asked(tmp_path: Path):
         json.dumps({"title": "Rook", "text": "The mast of Rook was cut from an Oslin pine."}) + "\n"
     )
 
-    imported = RUN.invoke(app, ["import", "triples", str(kb), "--documents", str(documents), "--index", folder])
+    imported = RUN.invoke(
+        app, ["import", "triples", str(kb), "--documents", str(documents), "--index", folder]
+    )
     again = RUN.invoke(
         app, ["import", "triples", str(kb), "--documents", str(documents), "--index", folder, "--json"]
     )
@@ -79,7 +83,9 @@ def test_triples_of_passages_are_imported_into_their_index(tmp_path: Path):
     assert RUN.invoke(app, ["index", str(corpus), "--index", folder]).exit_code == 0
 
     imported = RUN.invoke(app, ["import", "openie", str(openie), "--index", folder, "--json"])
-    found = RUN.invoke(app, ["search", "where was Rook built", "--index", folder, "--method", "hippo", "--json"])
+    found = RUN.invoke(
+        app, ["search", "where was Rook built", "--index", folder, "--method", "hippo", "--json"]
+    )
 
     assert imported.exit_code == 0, imported.output
     assert json.loads(imported.stdout)["rows"]["triples"] == 1

@@ -96,7 +96,9 @@ def test_help_shows_no_types_no_doubled_brackets_and_no_cut_sentences(
     monkeypatch.setenv("COLUMNS", str(columns))
     root = ROOT.context_class(ROOT, info_name="conspectus", **ROOT.context_settings)
     shown = (
-        ROOT.context_class(command, info_name=" ".join(path), parent=root).get_help() if path else root.get_help()
+        ROOT.context_class(command, info_name=" ".join(path), parent=root).get_help()
+        if path
+        else root.get_help()
     )
     usage = shown.partition("\n\n")[0].replace("[ARGS]...", "")
     assert not re.search(r"\{|\[\[|\]\.\.\.|\.\.\.\.", usage)
@@ -112,7 +114,9 @@ def test_the_words_of_other_tools_lead_to_what_does_the_same_here() -> None:
             result = RUN.invoke(app, [word])
             assert result.exit_code == 2
             assert hint in " ".join(result.output.split())
-    for option, hint in ((option, hint) for options, hint in OTHER_OPTIONS.items() for option in options.split()):
+    for option, hint in (
+        (option, hint) for options, hint in OTHER_OPTIONS.items() for option in options.split()
+    ):
         if option not in ("--limit",):
             result = RUN.invoke(app, ["ask", option, "x"])
             assert result.exit_code == 2
@@ -129,7 +133,8 @@ def test_hints_name_commands_and_options_that_exist() -> None:
 
 def test_help_and_version_are_commands_too() -> None:
     assert (
-        RUN.invoke(app, ["help", "eval", "judge"]).output == RUN.invoke(app, ["eval", "judge", "--help"]).output
+        RUN.invoke(app, ["help", "eval", "judge"]).output
+        == RUN.invoke(app, ["eval", "judge", "--help"]).output
     )
     assert __version__ in RUN.invoke(app, ["version"]).output
     assert __version__ in RUN.invoke(app, ["-V"]).output

@@ -117,7 +117,11 @@ def test_an_empty_file_and_an_empty_record_are_skipped_and_end_with_0(run: Run, 
     said = told("index", tmp_path)
 
     assert not said["failures"]
-    assert [Path(row["document"]).name for row in said["skipped"]] == ["blank.md", "empty.pdf", "records.jsonl#1"]
+    assert [Path(row["document"]).name for row in said["skipped"]] == [
+        "blank.md",
+        "empty.pdf",
+        "records.jsonl#1",
+    ]
     assert "empty" in run("status").stdout
 
 
@@ -221,7 +225,9 @@ def test_any_setting_can_be_set(told: Told, corpus: Path):
         (["--config", "missing.toml"], "missing.toml cannot be read"),
     ],
 )
-def test_settings_that_make_no_sense_are_mistakes_of_usage(run: Run, corpus: Path, flags: list[str], said: str):
+def test_settings_that_make_no_sense_are_mistakes_of_usage(
+    run: Run, corpus: Path, flags: list[str], said: str
+):
     result = run("index", corpus, *flags, code=2)
 
     assert result.stderr.startswith("error: ")
@@ -272,7 +278,9 @@ def test_a_place_where_no_index_can_be_is_named_as_it_was_given(at: str, run: Ru
         assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["entities.parquet", "output/entities.parquet", "create_final_entities.parquet"])
+@pytest.mark.parametrize(
+    "name", ["entities.parquet", "output/entities.parquet", "create_final_entities.parquet"]
+)
 def test_who_asks_the_output_of_graphrag_is_told_how_to_import_it(name: str, run: Run):
     file = Path("theirs") / name
     file.parent.mkdir(parents=True)

@@ -71,7 +71,9 @@ def test_faults_of_the_server_do_not_show(folder: Path, told: Callable[..., Any]
     assert (found["failed"], found["judgements"]) == (0, 60)
 
 
-def test_what_failed_is_told_and_asked_again_by_the_same_command(folder: Path, run: Callable[..., Any]) -> None:
+def test_what_failed_is_told_and_asked_again_by_the_same_command(
+    folder: Path, run: Callable[..., Any]
+) -> None:
     more = ("--criteria", "diversity", "--set", "llm.attempts=1")
     with SimulatedServer(Behaviour(never=("What of matter 3?",))) as server:
         result = run("eval", "judge", folder, *asking(server, *more), code=3)
@@ -162,8 +164,12 @@ def test_stats_say_the_same_without_a_model(
 
 def test_another_pair_or_criterion_of_no_sense_is_a_usage_error(folder: Path, run: Callable[..., Any]) -> None:
     with SimulatedServer(Behaviour()) as server:
-        assert "of C0, TS, SS" in run("eval", "judge", folder, *asking(server, "--pairs", "C0:C9"), code=2).stderr
-        assert "candour" in run("eval", "judge", folder, *asking(server, "--criteria", "candour"), code=2).stderr
+        assert (
+            "of C0, TS, SS" in run("eval", "judge", folder, *asking(server, "--pairs", "C0:C9"), code=2).stderr
+        )
+        assert (
+            "candour" in run("eval", "judge", folder, *asking(server, "--criteria", "candour"), code=2).stderr
+        )
         assert server.counts["requests"] == 0
 
 

@@ -114,7 +114,9 @@ def test_a_dry_run_sums_what_is_asked_and_what_is_written_and_says_what_is_free(
         assert lows[-1] == pytest.approx(sum(lows[:-1]), abs=len(rows))
 
 
-def test_a_larger_budget_goes_on_where_a_smaller_one_stopped_and_asks_for_nothing_twice(run: Run, papers: Path):
+def test_a_larger_budget_goes_on_where_a_smaller_one_stopped_and_asks_for_nothing_twice(
+    run: Run, papers: Path
+):
     with SimulatedServer(Behaviour()) as whole:
         run("index", papers, "--index", "whole", *using(whole))
     with SimulatedServer(Behaviour()) as server:
@@ -146,7 +148,8 @@ def test_a_build_that_stopped_goes_on_with_its_model_where_none_is_named(run: Ru
 
 def test_a_mistyped_extractive_is_named(run: Run, indexed: Path):
     assert (
-        "did you mean extractive" in run("ask", "Who?", "--model", "extractiv", "--index", indexed, code=2).stderr
+        "did you mean extractive"
+        in run("ask", "Who?", "--model", "extractiv", "--index", indexed, code=2).stderr
     )
 
 
@@ -290,7 +293,9 @@ def test_what_tasks_cost_is_told_by_the_prices_that_the_index_was_built_with(
     prices = "prices={simulated={input=1.0,output=4.0},cheap={input=0.1,output=0.4}}"
     several = ("--set", "llm.tasks={ExtractGraph='cheap'}", "--set", prices)
     run("index", papers, "--index", "priced", *several, *using(server))
-    rows = {row["task"]: row for row in json.loads(run("status", "--index", "priced", "--json").stdout)["spent"]}
+    rows = {
+        row["task"]: row for row in json.loads(run("status", "--index", "priced", "--json").stdout)["spent"]
+    }
     assert rows["ExtractGraph"]["model"] == "cheap"
     assert rows["WriteReport"]["model"] == "simulated"
     for row, rate in ((rows["ExtractGraph"], 0.1), (rows["WriteReport"], 1.0)):

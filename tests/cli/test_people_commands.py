@@ -52,7 +52,14 @@ def test_from_pairs_to_agreement(run: Run, told: Told, study: Path, server: Simu
 
     before = run("eval", "people", "import", "study", *files)
     assert "ada, bo, cy" in before.stdout
-    judge = ("--judge-model", "simulated", "--base-url", server.url, "--criteria", "comprehensiveness,directness")
+    judge = (
+        "--judge-model",
+        "simulated",
+        "--base-url",
+        server.url,
+        "--criteria",
+        "comprehensiveness,directness",
+    )
     run("eval", "judge", "study", *judge, "--replicates", 1)
     found = told("eval", "people", "agreement", "study")
 

@@ -85,7 +85,9 @@ def test_a_question_without_a_model_imports_nothing_of_indexing_or_of_servers(tm
         "heavy = {'aiohttp', 'scipy', 'graspologic_native', 'conspectus.indexing', 'conspectus.evaluation'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
 
     assert "Sources" in done.stdout
     assert done.stderr.splitlines()[-1] == "[]"
@@ -217,7 +219,9 @@ main()
 @pytest.mark.parametrize(
     "imported", ["conspectus.cli.app", "typer", "conspectus.api", "numpy", "conspectus.index"]
 )
-def test_an_interrupt_while_something_is_imported_shows_no_traceback(imported: str, tmp_path: Path, corpus: Path):
+def test_an_interrupt_while_something_is_imported_shows_no_traceback(
+    imported: str, tmp_path: Path, corpus: Path
+):
     done = subprocess.run(
         [sys.executable, "-c", AT_START, imported, "index", str(corpus)],
         cwd=tmp_path, capture_output=True, text=True, check=False,
@@ -304,7 +308,9 @@ def test_a_log_tells_the_command_the_settings_and_the_stages(tmp_path: Path, cor
 
 
 def test_a_log_shows_no_key(tmp_path: Path):
-    done = command("config", "--log", "run.log", "--set", "llm.base_url=http://me:secret@host/v1", cwd=tmp_path)
+    done = command(
+        "config", "--log", "run.log", "--set", "llm.base_url=http://me:secret@host/v1", cwd=tmp_path
+    )
     log = (tmp_path / "run.log").read_text()
     assert done.returncode == 2
     assert "llm.base_url=http://[key]@host/v1" in log
@@ -337,14 +343,17 @@ def test_an_unforeseen_error_asks_for_a_report_and_leaves_its_traceback_to_the_l
     assert "Traceback" in (tmp_path / "run.log").read_text()
 
 
-def test_what_the_file_system_refuses_is_one_line_that_names_the_file(run: Run, monkeypatch: pytest.MonkeyPatch):
+def test_what_the_file_system_refuses_is_one_line_that_names_the_file(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+):
     def refuse(_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", "kept/manifest.json")
 
     monkeypatch.setattr(api, "open_index", refuse)
 
     assert (
-        run("status", code=1).stderr == "error: kept/manifest.json cannot be read or written: Permission denied\n"
+        run("status", code=1).stderr
+        == "error: kept/manifest.json cannot be read or written: Permission denied\n"
     )
 
 

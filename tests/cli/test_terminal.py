@@ -198,9 +198,7 @@ def test_names_stay_on_one_line():
 
 @pytest.mark.parametrize("width", [20, 33, 60])
 def test_wrapped_lines_fit_keep_all_words_and_are_indented_as_their_text(width: int):
-    text = (
-        "[12] folder/another/a-file-with-a-name-that-is-longer-than-any-line-of-these.txt, characters 10-20 of it"
-    )
+    text = "[12] folder/another/a-file-with-a-name-that-is-longer-than-any-line-of-these.txt, characters 10-20 of it"
 
     lines = terminal.wrap(text, width)
 

@@ -99,7 +99,9 @@ def test_the_history_lists_the_snapshots_the_newest_first(changing: Path, run: R
     assert lines[2].split()[0] == first
 
 
-def test_rolling_back_returns_to_the_snapshot_before_and_forward_by_its_id(changing: Path, run: Run, told: Told):
+def test_rolling_back_returns_to_the_snapshot_before_and_forward_by_its_id(
+    changing: Path, run: Run, told: Told
+):
     first = api.open_index(".conspectus").snapshot
     change(changing)
     run("index", "papers")

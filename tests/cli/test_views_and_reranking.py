@@ -98,7 +98,9 @@ def test_conditions_hold_for_all_indexes(told: Told, indexed: Path, letters: Pat
     assert said["notices"] == ["Only 1 of 8 documents is read: those where author=Brook."]
 
 
-def test_what_answers_measure_up_to_is_of_the_documents_that_are_read(told: Told, letters: Path, tmp_path: Path):
+def test_what_answers_measure_up_to_is_of_the_documents_that_are_read(
+    told: Told, letters: Path, tmp_path: Path
+):
     questions = tmp_path / "qa.json"
     questions.write_text(json.dumps([{"_id": "q", "question": "Who wrote to Ada Brook?", "answer": "Vale"}]))
 
@@ -142,4 +144,6 @@ def test_a_reranker_that_there_is_not_is_an_error_of_one_line(run: Run, indexed:
     result = run("search", "Ada", "--index", indexed, "--rerank", "colbert", code=2)
 
     assert "there is no reranker 'colbert'" in result.stderr
-    assert "name one with --model" in run("search", "Ada", "--index", indexed, "--rerank", "model", code=2).stderr
+    assert (
+        "name one with --model" in run("search", "Ada", "--index", indexed, "--rerank", "model", code=2).stderr
+    )

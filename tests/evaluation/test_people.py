@@ -64,7 +64,9 @@ def folder(tmp_path: Path) -> Path:
         for c in CONDITIONS
     ]
     rows = [
-        ConditionAnswer(r.condition, r.question, "Same.") if (r.question == "q5" and r.condition != "C0") else r
+        ConditionAnswer(r.condition, r.question, "Same.")
+        if (r.question == "q5" and r.condition != "C0")
+        else r
         for r in rows
     ]
     answers_in(target).add(*rows)
@@ -315,7 +317,10 @@ def test_raters_are_compared_with_each_other_and_three_of_them_together():
 
 def test_all_criteria_together_come_after_each():
     ratings = [
-        Rating(who, "A", "B", c, str(n), 1 + n % 2) for who in "ab" for c in ("depth", "style") for n in range(4)
+        Rating(who, "A", "B", c, str(n), 1 + n % 2)
+        for who in "ab"
+        for c in ("depth", "style")
+        for n in range(4)
     ]
 
     found = agreements(ratings)

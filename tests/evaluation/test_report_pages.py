@@ -335,7 +335,9 @@ def test_odd_names_of_criteria_lead_to_their_cells_too(folder: Path, tmp_path: P
     assert "SS scores 50.00 of 100" in panel
 
 
-def test_questions_are_made_when_they_are_opened_and_references_lead_to_their_texts(folder: Path, tmp_path: Path):
+def test_questions_are_made_when_they_are_opened_and_references_lead_to_their_texts(
+    folder: Path, tmp_path: Path
+):
     acts = (
         "document.body.dataset.before = document.querySelectorAll('#listed .answer').length;"
         "const box = document.querySelector('#listed details'); box.open = true;"

@@ -60,7 +60,16 @@ def test_one_index_joined_has_its_own_rows_under_its_name(halves: tuple[Index, I
 
     alone = union_of({"mill": index})
 
-    for table in ("chunks", "entities", "relationships", "communities", "reports", "claims", "triples", "words"):
+    for table in (
+        "chunks",
+        "entities",
+        "relationships",
+        "communities",
+        "reports",
+        "claims",
+        "triples",
+        "words",
+    ):
         assert list(getattr(alone, table)) == list(getattr(index, table)), table
     assert [d.path for d in alone.documents] == [f"mill:{d.path}" for d in index.documents]
     for name in index.arrays:
@@ -165,10 +174,23 @@ def test_each_level_stays_a_partition(both: Index):
     for level in both.levels:
         held = [e for community in both.communities_at(level) for e in community.entity_numbers]
         assert len(held) == len(set(held))
-    assert sorted(e for c in both.communities_at(0) for e in c.entity_numbers) == list(range(len(both.entities)))
+    assert sorted(e for c in both.communities_at(0) for e in c.entity_numbers) == list(
+        range(len(both.entities))
+    )
 
 
-METHODS = ("global", "local", "bm25", "walk", "hippo", "ircot", "tog", "raptor", "propositions", "source-summary")
+METHODS = (
+    "global",
+    "local",
+    "bm25",
+    "walk",
+    "hippo",
+    "ircot",
+    "tog",
+    "raptor",
+    "propositions",
+    "source-summary",
+)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -240,7 +262,9 @@ def test_vectors_of_one_embedder_follow_each_other(halves: tuple[Index, Index]):
 
 def test_vectors_behind_different_prefixes_do_not_compare(halves: tuple[Index, Index]):
     first, second = (with_vectors(half, "m") for half in halves)
-    second = replace(second, settings={"vectors": {**second.settings["vectors"], "passage_prefix": "passage: "}})
+    second = replace(
+        second, settings={"vectors": {**second.settings["vectors"], "passage_prefix": "passage: "}}
+    )
 
     assert "Vectors are left out" in select_view([first, second]).remarks[0]
 

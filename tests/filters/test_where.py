@@ -132,7 +132,9 @@ def test_metadata_compare_as_numbers_where_they_are_and_a_field_that_is_not_ther
 
 
 def test_all_conditions_have_to_hold():
-    rows = documents({"author": "Quill", "year": "2020"}, {"author": "Quill", "year": "2021"}, {"year": "2021"})
+    rows = documents(
+        {"author": "Quill", "year": "2020"}, {"author": "Quill", "year": "2021"}, {"year": "2021"}
+    )
 
     assert those(rows, "author=Quill", "year>2020") == [1]
 
@@ -333,7 +335,9 @@ def test_a_report_that_also_stood_on_other_documents_is_written_anew_and_said_to
     assert "bird" in report.text
     assert "barge" not in report.text
     assert view.notices({"chunks"}) == ("Only 1 of 3 documents is read: those where path=1.txt.",)
-    assert view.notices({"reports"})[1].startswith("Of the reports, 1 also stood on others and were written anew")
+    assert view.notices({"reports"})[1].startswith(
+        "Of the reports, 1 also stood on others and were written anew"
+    )
 
 
 def test_a_report_that_stands_on_the_part_alone_keeps_its_words_and_its_references_follow_their_rows():
@@ -376,7 +380,18 @@ def test_an_array_of_no_known_axis_is_not_carried_over(story: Index):
 # Asked
 
 
-METHODS = ("global", "local", "bm25", "walk", "hippo", "ircot", "tog", "raptor", "propositions", "source-summary")
+METHODS = (
+    "global",
+    "local",
+    "bm25",
+    "walk",
+    "hippo",
+    "ircot",
+    "tog",
+    "raptor",
+    "propositions",
+    "source-summary",
+)
 
 
 @pytest.mark.parametrize("method", METHODS)

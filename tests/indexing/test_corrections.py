@@ -62,7 +62,11 @@ FILLS, IS = "Mercury fills the lamp.", "Quicksilver is Mercury."
 SAW, HAS = "Ada Brook saw Venus.", "Brook Hall has a lamp."
 GRAPHS = [
     Extraction(
-        (thing("Mercury", 0, CIRCLES, "planet"), thing("Sun", 0, CIRCLES), thing("Venus", 0, FOLLOWS, "planet")),
+        (
+            thing("Mercury", 0, CIRCLES, "planet"),
+            thing("Sun", 0, CIRCLES),
+            thing("Venus", 0, FOLLOWS, "planet"),
+        ),
         (pair("Mercury", "Sun", 0, CIRCLES), pair("Venus", "Mercury", 0, FOLLOWS)),
         (FoundTriple("Mercury", "circles", "Sun"),),
     ),
@@ -240,7 +244,10 @@ def test_an_entity_that_only_relationships_name_is_renamed_too():
 
 
 def test_documents_that_use_the_new_name_later_mean_the_same_entity():
-    later = [*GRAPHS[:2], Extraction((thing("Element 80", 2, SAW), *GRAPHS[2].entities), GRAPHS[2].relationships)]
+    later = [
+        *GRAPHS[:2],
+        Extraction((thing("Element 80", 2, SAW), *GRAPHS[2].entities), GRAPHS[2].relationships),
+    ]
     now = made(Rename("Mercury", "Element 80"), graphs=later)
 
     assert now.spans("Element 80") == {spot(0, CIRCLES), spot(1, FILLS), spot(2, SAW)}
@@ -349,7 +356,9 @@ def test_a_quoted_fact_stands_in_the_document():
 
 
 def test_a_fact_that_quotes_an_instance_tells_it_anew():
-    now = made(AddFact("Mercury", "lamp", "The lamp is filled with mercury.", quote=FILLS, document="lamp.txt"))
+    now = made(
+        AddFact("Mercury", "lamp", "The lamp is filled with mercury.", quote=FILLS, document="lamp.txt")
+    )
 
     edge = now.pairs["Mercury", "lamp"]
     assert edge.weight == 1

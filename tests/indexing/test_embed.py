@@ -23,7 +23,11 @@ from conspectus.settings import Settings
 from conspectus.storage import store
 from conspectus.tasks import FoundTriple
 
-TEXTS = {"Hens": "Hens lay eggs. They eat corn.", "Ships": "Ships sail. They carry corn.", "": "Nobody knows it."}
+TEXTS = {
+    "Hens": "Hens lay eggs. They eat corn.",
+    "Ships": "Ships sail. They carry corn.",
+    "": "Nobody knows it.",
+}
 
 
 def an_index(texts: Mapping[str, str] = TEXTS) -> Index:

@@ -46,7 +46,9 @@ def test_extraction_is_known_within_two_per_cent_and_the_rest_lies_in_its_range(
 
 
 @pytest.mark.parametrize("sample", [0, 12])
-def test_what_depends_on_replies_is_told_within_a_factor_of_five_from_the_text_alone(sample: int, tmp_path: Path):
+def test_what_depends_on_replies_is_told_within_a_factor_of_five_from_the_text_alone(
+    sample: int, tmp_path: Path
+):
     given: dict[str, Any] = {"sources": Path(conspectus.__file__).parent / "sample", "folder": tmp_path}
     with SimulatedServer(Behaviour()) as server:
         chosen = {"model": "simulated", "llm.base_url": server.url}
@@ -57,7 +59,10 @@ def test_what_depends_on_replies_is_told_within_a_factor_of_five_from_the_text_a
         taken = used[task.task]
         assert task.calls.low <= taken.calls <= task.calls.high < 6 * task.calls.low
         assert (
-            task.prompt_tokens.low <= taken.prompt_tokens <= task.prompt_tokens.high < 6 * task.prompt_tokens.low
+            task.prompt_tokens.low
+            <= taken.prompt_tokens
+            <= task.prompt_tokens.high
+            < 6 * task.prompt_tokens.low
         )
         assert task.completion_tokens.low <= taken.completion_tokens <= task.completion_tokens.high
 
@@ -66,7 +71,12 @@ def test_an_index_without_reports_is_told_to_take_none(tmp_path: Path):
     with SimulatedServer(Behaviour()) as server:
         chosen = settings(server.url, reports__write=False)
         estimate = api.estimate(documents=documents(), folder=tmp_path, settings=chosen)
-    assert {task.task for task in estimate.tasks} == {"ExtractGraph", "AnyMissed", "GleanMore", "DescribeElement"}
+    assert {task.task for task in estimate.tasks} == {
+        "ExtractGraph",
+        "AnyMissed",
+        "GleanMore",
+        "DescribeElement",
+    }
 
 
 def test_what_is_kept_costs_nothing_more(tmp_path: Path):
@@ -84,7 +94,9 @@ EXTRACTION = ("ExtractGraph", "AnyMissed", "GleanMore", "NameEntities", "Extract
 
 
 @pytest.mark.parametrize("more", [{}, {"extract__claims": True}, {"extract__style": "triples"}], ids=str)
-def test_a_sample_is_asked_and_kept_and_narrows_what_is_told_of_extraction(more: dict[str, Any], tmp_path: Path):
+def test_a_sample_is_asked_and_kept_and_narrows_what_is_told_of_extraction(
+    more: dict[str, Any], tmp_path: Path
+):
     with SimulatedServer(Behaviour()) as server:
         chosen = settings(server.url, **more)
         before = api.estimate(documents=documents(30), folder=tmp_path, settings=chosen)

@@ -33,7 +33,9 @@ def tables(index: Index) -> dict[str, list[Any]]:
 
 def built(folder: Path, behaviour: Behaviour, **more: Any) -> tuple[Built, SimulatedServer]:
     with SimulatedServer(behaviour) as server:
-        return conspectus.build(documents=DOCUMENTS, folder=folder, settings=settings(server.url, **more)), server
+        return conspectus.build(
+            documents=DOCUMENTS, folder=folder, settings=settings(server.url, **more)
+        ), server
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +132,9 @@ def test_calls_that_never_succeed_are_named_and_asked_for_again_alone(tmp_path: 
     assert server.counts["ExtractGraph"] == len(lost)
     whole, _ = built(tmp_path / "whole", Behaviour())
     assert tables(mended.index) == tables(whole.index)
-    answer = conspectus.ask("Who met Ada Byrne?", mended.index, method="local", settings={"model": "extractive"})
+    answer = conspectus.ask(
+        "Who met Ada Byrne?", mended.index, method="local", settings={"model": "extractive"}
+    )
     assert not answer.notices
 
 

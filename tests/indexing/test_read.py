@@ -398,7 +398,9 @@ def test_records_before_a_broken_one_of_csv_are_kept(tmp_path: Path):
 
 def test_records_without_the_text_field_are_one_failure_with_their_fields_and_the_option(tmp_path: Path):
     body = "Bees dance to tell each other where flowers are, and how far it is to fly to them. " * 2
-    fill(tmp_path, {"a.csv": f"id,body\n1,{body}\n2,{body}\n3,{body}\n".replace("are, ", "are "), "b.txt": "b"})
+    fill(
+        tmp_path, {"a.csv": f"id,body\n1,{body}\n2,{body}\n3,{body}\n".replace("are, ", "are "), "b.txt": "b"}
+    )
     _, (failure,), *_ = read([tmp_path], SETTINGS)
 
     assert failure.document.endswith("a.csv#1")
@@ -463,7 +465,11 @@ def test_anything_with_to_dict_is_a_data_frame():
 
     (document,) = read(Frame(), SETTINGS)[0]
 
-    assert (document.text, document.path, document.metadata) == ("one", "memory#1", {"year": "1998.0", **ENGLISH})
+    assert (document.text, document.path, document.metadata) == (
+        "one",
+        "memory#1",
+        {"year": "1998.0", **ENGLISH},
+    )
 
 
 def test_a_real_data_frame_is_read_without_its_gaps():

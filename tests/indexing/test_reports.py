@@ -139,7 +139,8 @@ def test_a_community_that_fits_is_written_from_its_elements_though_its_parts_hav
     reports = {1: a_report("First", 1), 2: a_report("Second", 2)}
 
     assert (
-        CommunityContextBuilder(communities, entities, edges, 8000).build(communities[0], reports).reports == ()
+        CommunityContextBuilder(communities, entities, edges, 8000).build(communities[0], reports).reports
+        == ()
     )
 
 

@@ -91,7 +91,9 @@ def test_the_film_graph_is_imported_whole(shared: Path, tmp_path: Path):
 
 
 def passages() -> Index:
-    documents = [Document(f"d{i}", i, "", text, f"p{i}", metadata={}) for i, text in enumerate(("Rook.", "Ada."))]
+    documents = [
+        Document(f"d{i}", i, "", text, f"p{i}", metadata={}) for i, text in enumerate(("Rook.", "Ada."))
+    ]
     chunks = [Chunk(f"c{i}", i, f"d{i}", 0, len(d.text), d.text, 1) for i, d in enumerate(documents)]
     return Index(documents=documents, chunks=chunks)
 
@@ -113,7 +115,9 @@ def test_an_openie_file_gives_passages_their_triples(tmp_path: Path):
         "1 passages have no document here, the first p9",
         "1 entries are no triples of head, relation and tail",
     ]
-    assert with_openie(index, read_openie(tmp_path / "openie.jsonl"), "openie.jsonl").failures == index.failures
+    assert (
+        with_openie(index, read_openie(tmp_path / "openie.jsonl"), "openie.jsonl").failures == index.failures
+    )
 
 
 def test_an_openie_file_of_other_passages_or_that_is_none_is_refused(tmp_path: Path):

@@ -321,11 +321,15 @@ def test_deleted_and_edited_text_leaves_no_trace(corpus: Path, way: str, monkeyp
         np.testing.assert_array_equal(without.arrays[name], new.arrays[name])
 
 
-def test_vectors_by_a_model_that_runs_here_are_made_of_what_is_new(corpus: Path, monkeypatch: pytest.MonkeyPatch):
+def test_vectors_by_a_model_that_runs_here_are_made_of_what_is_new(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch
+):
     embedder = Letters()
     asked: list[str] = []
     real = embedder.embed
-    monkeypatch.setattr(embedder, "embed", lambda texts, tick=lambda: None: (asked.extend(texts), real(texts))[1])
+    monkeypatch.setattr(
+        embedder, "embed", lambda texts, tick=lambda: None: (asked.extend(texts), real(texts))[1]
+    )
     monkeypatch.setattr("conspectus.api.embedding.open_embedder", lambda *_: embedder)
     conspectus.build("corpus", "index", settings={"vectors.embedder": "local:letters"})
     asked.clear()
@@ -501,7 +505,9 @@ def test_what_takes_the_place_of_an_imported_graph_says_so_and_can_be_undone(cor
 
     made = conspectus.build("corpus", "films")
 
-    assert made.update.rebuild_reasons == ("the graph there was imported (conspectus.rollback() returns to it)",)
+    assert made.update.rebuild_reasons == (
+        "the graph there was imported (conspectus.rollback() returns to it)",
+    )
     assert api.rollback("films").snapshot == graph.snapshot
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-TEXT = "Ada Brook bought the Orran Mill. Ruben Vale refused to pay. The river Tarn turned the wheel of the mill."
+TEXT = (
+    "Ada Brook bought the Orran Mill. Ruben Vale refused to pay. The river Tarn turned the wheel of the mill."
+)
 CITED = "[Data: Entities (0); Relationships (0)]"
 Rows = list[dict[str, Any]]
 
@@ -120,7 +122,14 @@ def as_1x(rows: Mapping[str, Rows]) -> dict[str, Rows]:
         "documents": [_but(row, "metadata") | {"attributes": None} for row in rows["documents"]],
         "entities": [_but(row, "x", "y", "degree", "frequency") for row in rows["entities"]],
         "nodes": [
-            {"id": e["id"], "human_readable_id": i, "title": e["title"], "community": 0, "level": 0, "degree": 1}
+            {
+                "id": e["id"],
+                "human_readable_id": i,
+                "title": e["title"],
+                "community": 0,
+                "level": 0,
+                "degree": 1,
+            }
             for i, e in enumerate(rows["entities"])
         ],
         "communities": [_but(row, "children", "parent") for row in rows["communities"]],

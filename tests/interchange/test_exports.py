@@ -85,7 +85,9 @@ def test_the_csv_for_neo4j_names_only_ends_that_are_there(index: Index, tmp_path
     files = sorted(tmp_path.glob("*.csv"))
     tables = {path.stem: list(csv.DictReader(path.open(encoding="utf-8", newline=""))) for path in files}
     ids = {row[":ID"] for rows in tables.values() for row in rows if ":ID" in row}
-    ends = [(row[":START_ID"], row[":END_ID"]) for rows in tables.values() for row in rows if ":START_ID" in row]
+    ends = [
+        (row[":START_ID"], row[":END_ID"]) for rows in tables.values() for row in rows if ":START_ID" in row
+    ]
 
     assert {
         "document",

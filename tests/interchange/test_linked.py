@@ -32,7 +32,12 @@ RECORDS = [
         "entities": ["Ada Byrne", "Nobody"],
     },
     {"id": "w3", "title": "On bread", "text": "Sourdough needs a warm kitchen."},
-    {"id": "w4", "title": "On locks", "text": "The lock gates were hung by the monks of Mere.", "entities": []},
+    {
+        "id": "w4",
+        "title": "On locks",
+        "text": "The lock gates were hung by the monks of Mere.",
+        "entities": [],
+    },
 ]
 
 
@@ -82,7 +87,9 @@ def test_an_entity_has_the_places_that_name_it_in_its_own_documents(index: Index
 def test_a_folder_of_texts_is_linked_by_the_names_of_its_files(folder: Path):
     (folder / "in").mkdir()
     (folder / "in" / "Ada Byrne.txt").write_text("She kept bees.")
-    (folder / "in" / "tarn_lock.md").write_text("---\nentities: [Kell, rook]\n---\n# Tarn Lock\n\nGates of oak.")
+    (folder / "in" / "tarn_lock.md").write_text(
+        "---\nentities: [Kell, rook]\n---\n# Tarn Lock\n\nGates of oak."
+    )
     (folder / "in" / "broken.json").write_text("{")
 
     index = interchange.import_triples(folder / "kb.txt", folder / "index", documents=folder / "in")

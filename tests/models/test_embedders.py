@@ -67,7 +67,9 @@ def a_local_reranker() -> None:
 
 
 @pytest.mark.parametrize("open_local", [lambda: open_embedder("local", SETTINGS), a_local_reranker])
-def test_without_the_extra_no_model_is_fetched(open_local: Callable[[], object], monkeypatch: pytest.MonkeyPatch):
+def test_without_the_extra_no_model_is_fetched(
+    open_local: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+):
     fetches: list[str] = []
     monkeypatch.setattr("conspectus.models.onnx.download", fetches.append)
     for package in ("onnxruntime", "tokenizers"):
@@ -217,7 +219,9 @@ def test_texts_go_out_in_batches_and_come_back_in_their_order():
 
 def test_at_an_address_any_name_is_of_a_model():
     with SimulatedServer(Behaviour(dimension=16)) as server:
-        embedder = open_embedder("nomic-embed-text", Settings.model_validate({"llm": {"base_url": server.url}}))
+        embedder = open_embedder(
+            "nomic-embed-text", Settings.model_validate({"llm": {"base_url": server.url}})
+        )
         assert embedder
         assert embedder.embed(["one"]).shape == (1, 16)
 

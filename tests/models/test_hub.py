@@ -54,7 +54,10 @@ def test_the_files_of_a_model_are_fetched_once_the_model_last(cache: Path, monke
 
 
 def test_a_model_without_an_onnx_form_is_told(monkeypatch: pytest.MonkeyPatch):
-    with SimulatedHub({"tokenizer.json": b"{}"}) as hub, pytest.raises(UsageError, match=r"no onnx/model\.onnx"):
+    with (
+        SimulatedHub({"tokenizer.json": b"{}"}) as hub,
+        pytest.raises(UsageError, match=r"no onnx/model\.onnx"),
+    ):
         fetch(hub, monkeypatch)
 
 

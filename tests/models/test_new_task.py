@@ -93,8 +93,12 @@ def written(body: Any, *_: Any) -> str:
     return f'Sure! {{"name": "{"spring" if "Bees swarm in May." in shown else "none"}", "months": [4, 5],}}'
 
 
-async def test_a_new_task_with_a_reply_model_and_two_prompt_lines_works_with_every_model(tmp_path: Path) -> None:
-    (tmp_path / "NameSeason.md").write_text("# Task: NameSeason\n<!-- user -->\nSeason of {{event}}?\n{{data}}\n")
+async def test_a_new_task_with_a_reply_model_and_two_prompt_lines_works_with_every_model(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "NameSeason.md").write_text(
+        "# Task: NameSeason\n<!-- user -->\nSeason of {{event}}?\n{{data}}\n"
+    )
     text = "Bees swarm in May."
     task = NameSeason("swarming", Context(sources=(Chunk("c", 0, "d", 0, len(text), text, 5),)))
 

@@ -14,7 +14,11 @@ from conspectus.settings import VectorSettings
         ("local:e5-small-v2@1cd06ac6cd93", "query: ", "passage: "),
         ("local:multilingual-e5-base@1cd06ac6cd93", "query: ", "passage: "),
         ("ollama/nomic-embed-text", "search_query: ", "search_document: "),
-        ("local:bge-small-en-v1.5@1cd06ac6cd93", "Represent this sentence for searching relevant passages: ", ""),
+        (
+            "local:bge-small-en-v1.5@1cd06ac6cd93",
+            "Represent this sentence for searching relevant passages: ",
+            "",
+        ),
         ("local:bge-large-zh-v1.5@1cd06ac6cd93", "为这个句子生成表示以用于检索相关文章：", ""),
         ("local:bge-m3@1cd06ac6cd93", "", ""),
         ("local:all-MiniLM-L6-v2@1cd06ac6cd93", "", ""),

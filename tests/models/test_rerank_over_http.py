@@ -40,7 +40,9 @@ async def scored(
 @pytest.mark.parametrize(("end", "model"), [("", ""), ("/rerank", ""), ("#bge-reranker", "bge-reranker")])
 async def test_a_server_is_named_by_its_address_and_its_model_behind_it(end: str, model: str):
     with SimulatedServer(Behaviour(key="mine", keep_bodies=True)) as server:
-        scores = await scored(server.url + end, environ={"CONSPECTUS_API_KEY": "mine", "COHERE_API_KEY": "other"})
+        scores = await scored(
+            server.url + end, environ={"CONSPECTUS_API_KEY": "mine", "COHERE_API_KEY": "other"}
+        )
 
     assert scores == SCORES
     assert server.heads[0][0] == "/v1/rerank"
@@ -130,7 +132,12 @@ async def _answer(body: str) -> web.Response:
     [
         ("cohere/rerank-v3.5", "https://api.cohere.com/v2", "rerank-v3.5", "COHERE_API_KEY"),
         ("jina/jina-reranker-m0", "https://api.jina.ai/v1", "jina-reranker-m0", "JINA_API_KEY"),
-        ("vllm/BAAI/bge-reranker-v2-m3", "http://localhost:8000/v1", "BAAI/bge-reranker-v2-m3", "VLLM_API_KEY"),
+        (
+            "vllm/BAAI/bge-reranker-v2-m3",
+            "http://localhost:8000/v1",
+            "BAAI/bge-reranker-v2-m3",
+            "VLLM_API_KEY",
+        ),
         ("https://host/x/rerank#BAAI/bge", "https://host/x", "BAAI/bge", "CONSPECTUS_API_KEY"),
     ],
 )

@@ -32,7 +32,9 @@ def outcomes(name: str, data: bytes | str, options: Options | None = None) -> li
 
 def document(name: str, data: bytes | str, options: Options | None = None) -> Document:
     """The only document of a file."""
-    (found,) = [outcome for outcome in outcomes(name, data, options) if not isinstance(outcome, EncodingWarning)]
+    (found,) = [
+        outcome for outcome in outcomes(name, data, options) if not isinstance(outcome, EncodingWarning)
+    ]
     assert isinstance(found, ParsedDocument)
     return Document("", 0, found.title, found.text, found.path, found.date, found.metadata, found.places)
 
@@ -88,7 +90,9 @@ def pdf(pages: list[str], info: str = "") -> bytes:
 def docx(body: str, **parts: str) -> bytes:
     """A DOCX with this body."""
     kinds = {"styles": "styles", "footnotes": "footnotes", "comments": "comments"}
-    rels = "".join(f'<Relationship Id="r{k}" Type="http://x/{k}" Target="{k}.xml"/>' for k in kinds if k in parts)
+    rels = "".join(
+        f'<Relationship Id="r{k}" Type="http://x/{k}" Target="{k}.xml"/>' for k in kinds if k in parts
+    )
     return archive(
         {
             "word/document.xml": f"<w:document {W} {A} xmlns:mc='mc' xmlns:m='m'><w:body>{body}</w:body></w:document>",

@@ -59,7 +59,9 @@ def test_a_text_that_states_no_encoding_is_read_in_its_own(text: str, encoding: 
 CORPORA: dict[str, str] = {
     language: "\n".join(d if isinstance(d, str) else d["text"] for d in documents)
     for name in ("tongues.json", "short_tongues.json")
-    for language, documents in json.loads((Path(__file__).parents[1] / "data" / name).read_text("utf-8")).items()
+    for language, documents in json.loads(
+        (Path(__file__).parents[1] / "data" / name).read_text("utf-8")
+    ).items()
 } | {
     "en": "The “old” weir—built in 1962—held. It cost £40, and a café lunch for Zoë. In spring it broke: “Nobody "
     "looked at the gauge,” says the miller’s report. The board asked for £900 – and got £300. Mara Tolan paid the rest."

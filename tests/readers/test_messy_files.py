@@ -99,7 +99,9 @@ def outcome(messy: Path) -> Read:
 
 
 @pytest.mark.parametrize(("file", "title", "words", "place"), TEXTS)
-def test_a_messy_file_yields_its_text(outcome: Read, messy: Path, file: str, title: str, words: str, place: str):
+def test_a_messy_file_yields_its_text(
+    outcome: Read, messy: Path, file: str, title: str, words: str, place: str
+):
     (found,) = (d for d in outcome[0] if d.path == (messy / file).as_posix())
     start = found.text.index(words)
 

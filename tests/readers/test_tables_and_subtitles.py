@@ -88,7 +88,9 @@ def test_front_matter_becomes_metadata_and_leaves_the_text():
 
 
 def test_front_matter_may_be_toml():
-    found = document("a.md", '+++\ntitle = "On bees"\ndate = 2024-05-01\ntags = ["a", "b"]\n+++\nThey waggle.\n')
+    found = document(
+        "a.md", '+++\ntitle = "On bees"\ndate = 2024-05-01\ntags = ["a", "b"]\n+++\nThey waggle.\n'
+    )
 
     assert (found.text, found.title, found.date) == ("They waggle.\n", "On bees", "2024-05-01")
     assert found.metadata == {"tags": "a, b"}
@@ -103,7 +105,9 @@ def test_what_is_no_front_matter_stays_in_the_text(text: str):
 
 # Subtitles
 
-SRT = "1\n00:00:01,000 --> 00:00:02,500\n<i>Bees</i>\ndance.\n\n2\n01:02:03,000 --> 01:02:04,000\nThey sleep.\n"
+SRT = (
+    "1\n00:00:01,000 --> 00:00:02,500\n<i>Bees</i>\ndance.\n\n2\n01:02:03,000 --> 01:02:04,000\nThey sleep.\n"
+)
 VTT = """WEBVTT
 
 NOTE made by hand

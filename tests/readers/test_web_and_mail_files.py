@@ -103,7 +103,9 @@ def test_entities_are_not_expanded_and_nothing_outside_is_read(tmp_path: Path):
 
 
 def test_xml_in_an_encoding_of_several_bytes_is_read():
-    assert document("a.xml", '<?xml version="1.0" encoding="GB2312"?><r>蜜蜂</r>'.encode("gb2312")).text == "蜜蜂"
+    assert (
+        document("a.xml", '<?xml version="1.0" encoding="GB2312"?><r>蜜蜂</r>'.encode("gb2312")).text == "蜜蜂"
+    )
 
 
 @pytest.mark.parametrize(
@@ -185,7 +187,9 @@ def test_a_mail_is_its_headers_and_its_text_and_names_its_attachments(kind: str,
 
 
 def test_a_mail_of_an_unknown_encoding_or_with_broken_headers_is_read_all_the_same():
-    odd = MAIL.format(type="text/plain; charset=klingon", body="They dance.").replace("Mon, 09 Dec", "Someday,")
+    odd = MAIL.format(type="text/plain; charset=klingon", body="They dance.").replace(
+        "Mon, 09 Dec", "Someday,"
+    )
 
     assert "They dance." in document("a.eml", odd).text
     assert document("a.eml", odd).date is None

@@ -18,7 +18,9 @@ TEXTS = (
 )
 INDEX = a_built_index(*TEXTS, reports={"min_report_entities": 2})
 QUESTION = "Who rebuilt the weir?"
-SHOWN = [name for name in METHODS if not METHODS[name].no_preview and not METHODS[name].needs and name != "tog"]
+SHOWN = [
+    name for name in METHODS if not METHODS[name].no_preview and not METHODS[name].needs and name != "tog"
+]
 
 
 @pytest.mark.parametrize("method", SHOWN)

@@ -114,7 +114,11 @@ async def test_where_nothing_helps_there_is_no_answer():
 
 def test_the_primer_reads_the_reports_of_what_matches_then_the_most_important(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(drift, "PRIMER_REPORTS", 2)
-    reports = [a_report("On bees", 0, rating=9.0), a_report("On the weir", 1, rating=1.0), a_report("On oats", 2)]
+    reports = [
+        a_report("On bees", 0, rating=9.0),
+        a_report("On the weir", 1, rating=1.0),
+        a_report("On oats", 2),
+    ]
     index = an_index(*TEXTS, reports=reports)
 
     chosen = primer_reports("Who rebuilt the weir?", index, settings())

@@ -158,7 +158,9 @@ def a_hierarchy(*sizes: int) -> Index:
 
 
 @pytest.mark.parametrize(("sizes", "level"), [((3, 12, 40), 1), ((20, 50), 0), ((2, 5), 1), ((4,), 0)])
-def test_where_no_level_is_asked_for_the_first_with_enough_reports_is_taken(sizes: tuple[int, ...], level: int):
+def test_where_no_level_is_asked_for_the_first_with_enough_reports_is_taken(
+    sizes: tuple[int, ...], level: int
+):
     assert global_.level_of(a_hierarchy(*sizes), GlobalSettings()) == level
 
 

@@ -140,7 +140,8 @@ def test_gpt_triples_of_musique_lift_recall_far_above_bm25_without_an_embedder(s
     index = with_openie(index, read_openie(shared / "docqa/musique/openie-gpt-3.5.jsonl"))
     chosen = Settings(hippo=HippoSettings(variant="hipporag"))
     at5 = [
-        recall([hit.document for hit in hippo.rank(q.text, index, chosen)], q.relevant, 5) for q in data.queries
+        recall([hit.document for hit in hippo.rank(q.text, index, chosen)], q.relevant, 5)
+        for q in data.queries
     ]
 
     assert np.mean(at5) > 0.62  # BM25: 0.49

@@ -93,7 +93,9 @@ def test_length_format_knowledge_and_language_reach_the_prompts(server: Simulate
     assert all("常识" in prompt for prompt in prompts)
 
 
-def test_an_answer_is_told_while_it_is_written_with_its_references_whole(server: SimulatedServer, index: Index):
+def test_an_answer_is_told_while_it_is_written_with_its_references_whole(
+    server: SimulatedServer, index: Index
+):
     pieces: list[str] = []
     answer = ask(server, index, "What did Bo Quill do?", method="local", on_text=pieces.append)
     assert len(pieces) > 3
@@ -142,7 +144,9 @@ def tree() -> Index:
         Community(f"c{n}", n, level, parent, children, (n,)) for n, (parent, children, level) in shape.items()
     ]
     reports = [
-        Report(f"r{n}", n, n, level, parent, children, f"Report {n}", "s", 5.0, "", (Finding("f", "x"),), 3, 10)
+        Report(
+            f"r{n}", n, n, level, parent, children, f"Report {n}", "s", 5.0, "", (Finding("f", "x"),), 3, 10
+        )
         for n, (parent, children, level) in shape.items()
     ]
     return Index(communities=communities, reports=reports)
@@ -236,7 +240,9 @@ def test_reports_written_for_a_question_are_bought_once(server: SimulatedServer,
 
 
 def test_reports_written_for_a_question_are_those_that_indexing_buys(server: SimulatedServer, tmp_path: Path):
-    conspectus.build(documents=documents(), folder=tmp_path, settings=settings(server.url, reports__write=False))
+    conspectus.build(
+        documents=documents(), folder=tmp_path, settings=settings(server.url, reports__write=False)
+    )
     asked = conspectus.ask(QUESTION, tmp_path, method="rollup", settings=settings(server.url))
     server.bodies.clear()
     built = conspectus.build(documents=documents(), folder=tmp_path, settings=settings(server.url))

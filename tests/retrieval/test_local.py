@@ -164,7 +164,9 @@ def test_claims_take_of_the_window_no_more_than_they_fill():
     )
 
     def chunks(index: Index) -> int:
-        return len(local.context("What did Mara Tolan see?", index, AnswerSettings(context_tokens=2000)).sources)
+        return len(
+            local.context("What did Mara Tolan see?", index, AnswerSettings(context_tokens=2000)).sources
+        )
 
     assert chunks(none) == chunks(one) + 1 > chunks(many) > 1
 

@@ -176,7 +176,9 @@ def test_a_language_model_reads_what_it_rated_highest():
         }
     )
 
-    answer = api.ask("Ada Brook?", index, method="bm25", settings=settings("model", search={"k": 2}), model=model)
+    answer = api.ask(
+        "Ada Brook?", index, method="bm25", settings=settings("model", search={"k": 2}), model=model
+    )
 
     (read,) = model.all_seen(AnswerFromContext)
     assert read.context.sources[0].number == 2
@@ -214,7 +216,11 @@ def test_each_thought_of_a_chain_reads_the_best_chunks():
     )
 
     api.ask(
-        "Ada Brook?", an_index(*TEXTS), method="ircot", settings=settings("model", search={"k": 1}), model=model
+        "Ada Brook?",
+        an_index(*TEXTS),
+        method="ircot",
+        settings=settings("model", search={"k": 1}),
+        model=model,
     )
 
     assert [chunk.number for chunk in model.all_seen(NextThought)[0].context.sources] == [2]

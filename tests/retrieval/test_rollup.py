@@ -82,7 +82,9 @@ def test_an_annotation_is_at_home_in_the_deepest_community_that_holds_it_and_is_
     assert communities_of([entity, near], index, 1) == {2: entity.score, 1: near.score}
 
 
-def test_where_there_are_vectors_what_the_nearest_sentences_mention_matches_too(monkeypatch: pytest.MonkeyPatch):
+def test_where_there_are_vectors_what_the_nearest_sentences_mention_matches_too(
+    monkeypatch: pytest.MonkeyPatch,
+):
     plain = an_index("The kittiwake starved.", "A clock stopped.", entities=["kittiwake", "clock"])
     vectors = {"vectors.chunks": np.eye(2, dtype=np.float32), "vectors.sentences": np.eye(2, dtype=np.float16)}
     index = replace(plain, arrays={**plain.arrays, **vectors})

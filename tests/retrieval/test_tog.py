@@ -117,7 +117,11 @@ def test_a_question_names_what_is_spelt_in_it_the_longest_first():
     graph = TripleGraph.of(
         index_of(
             GivenGraph(
-                [("The Way", "directed_by", "Ann"), ("way", "tag", "x"), ("The Way Back", "directed_by", "Bob")]
+                [
+                    ("The Way", "directed_by", "Ann"),
+                    ("way", "tag", "x"),
+                    ("The Way Back", "directed_by", "Bob"),
+                ]
             )
         )
     )

@@ -48,7 +48,9 @@ def best_of(scores: np.ndarray[Any, Any], index: Index) -> list[str]:
 
 
 def without_vectors(index: Index) -> Index:
-    return replace(index, arrays={name: a for name, a in index.arrays.items() if not name.startswith("vectors.")})
+    return replace(
+        index, arrays={name: a for name, a in index.arrays.items() if not name.startswith("vectors.")}
+    )
 
 
 def ranked(question: str, index: Index, method: str = "walk", settings: Settings | None = None) -> list[str]:
@@ -108,7 +110,9 @@ def test_rare_names_weigh_more_than_common_ones_and_parts_less_than_wholes():
 
 
 def test_what_is_written_small_beside_a_name_is_no_name():
-    graph = SentenceEntityGraph.of(an_index({**FILMS, "Place of birth": "The place of birth is in a passport."}))
+    graph = SentenceEntityGraph.of(
+        an_index({**FILMS, "Place of birth": "The place of birth is in a passport."})
+    )
     question = "What is the place of birth of Edla Marrow?"
 
     assert len(seeds_of(question, graph).names) == 1

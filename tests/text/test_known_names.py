@@ -40,7 +40,9 @@ def test_chinese_names_are_found_inside_a_run_of_characters():
 
 
 def test_of_no_text_or_no_names_nothing_is_found():
-    assert known([], ["ash"]) == known(["ash"], []) == known(["ash"], [" ".join(["ash"] * (LONGEST + 1))]) == []
+    assert (
+        known([], ["ash"]) == known(["ash"], []) == known(["ash"], [" ".join(["ash"] * (LONGEST + 1))]) == []
+    )
 
 
 def test_the_hash_of_a_name_depends_on_its_pieces_alone():

@@ -53,7 +53,9 @@ def test_function_words_tell_languages_of_one_script_apart(text: str, language: 
 
 
 def test_names_in_another_language_do_not_make_an_english_text_one_in_it():
-    documents = some_documents(ENGLISH, ENGLISH, "La colpa di una madre is a 1952 film directed by Carlo Duse.")
+    documents = some_documents(
+        ENGLISH, ENGLISH, "La colpa di una madre is a 1952 film directed by Carlo Duse."
+    )
 
     assert languages_in(with_languages(documents)) == ("en",)
 

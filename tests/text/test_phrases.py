@@ -37,11 +37,15 @@ def test_words_that_determiners_stand_before_and_that_keep_close_company_are_a_c
 
 
 def test_a_single_word_that_is_bursty_is_a_concept():
-    assert "barrage" in concepts("The barrage will stand here.", "Some fear the barrage.", "Then a barrage came.")
+    assert "barrage" in concepts(
+        "The barrage will stand here.", "Some fear the barrage.", "Then a barrage came."
+    )
 
 
 def test_what_pronouns_and_modal_verbs_stand_before_is_a_verb_and_no_concept():
-    assert not concepts("They will dredge it.", "We dredge and you can dredge.", "Can she dredge? I must dredge.")
+    assert not concepts(
+        "They will dredge it.", "We dredge and you can dredge.", "Can she dredge? I must dredge."
+    )
 
 
 def test_what_is_everywhere_is_no_concept():

@@ -156,7 +156,9 @@ def test_an_opening_that_parts_share_but_that_names_no_file_stays():
 def test_what_many_documents_repeat_letter_by_letter_is_left_out():
     footer = "Zorba mills are closed on feast days."
 
-    assert sentences_of(*(f"{told(i)} {footer}" for i in range(REPEATED))) == [told(i) for i in range(REPEATED)]
+    assert sentences_of(*(f"{told(i)} {footer}" for i in range(REPEATED))) == [
+        told(i) for i in range(REPEATED)
+    ]
     assert sentences_of(*(f"{told(i)} {footer}" for i in range(REPEATED - 1))).count(footer) == REPEATED - 1
 
 

@@ -129,7 +129,9 @@ def test_a_wrapped_line_goes_on_though_a_colon_stands_in_its_next_sentence():
 
 
 def test_short_lines_and_finished_ones_stand_alone():
-    text = "Tide gauge\nRead by Mara\nThe harbour office was told that the gauge had been read.\nThen it broke."
+    text = (
+        "Tide gauge\nRead by Mara\nThe harbour office was told that the gauge had been read.\nThen it broke."
+    )
 
     assert cut_lines(text) == text.split("\n")
 

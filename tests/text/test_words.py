@@ -115,4 +115,6 @@ def test_an_address_is_one_token_and_a_long_run_of_signs_is_looked_at_once():
         "please",
         ".",
     ]
-    assert len(tokens_in("See " + "." * 1_000_000)) == 1_000_001  # takes an hour when each looks for an address
+    assert (
+        len(tokens_in("See " + "." * 1_000_000)) == 1_000_001
+    )  # takes an hour when each looks for an address

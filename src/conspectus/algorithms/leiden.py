@@ -340,9 +340,13 @@ def warm_start(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
     if (start < 0).all():
         return fresh
     stay = (
-        partial(_grown, graph, start, resolution, seed) if (start < 0).any() else partial(connected, graph, start)
+        partial(_grown, graph, start, resolution, seed)
+        if (start < 0).any()
+        else partial(connected, graph, start)
     )
-    return _first_that_stands(graph, (stay, partial(leiden, graph, resolution, seed, start)), fresh, resolution)
+    return _first_that_stands(
+        graph, (stay, partial(leiden, graph, resolution, seed, start)), fresh, resolution
+    )
 
 
 def divided(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints | str:

@@ -70,7 +70,9 @@ def products(vectors: Floats, query: Floats) -> Floats:
     if vectors.dtype == np.float32:
         return vectors @ query
     rows = max(1, BLOCK // max(vectors.shape[1], 1))
-    parts = (vectors[start : start + rows].astype(np.float32) @ query for start in range(0, len(vectors), rows))
+    parts = (
+        vectors[start : start + rows].astype(np.float32) @ query for start in range(0, len(vectors), rows)
+    )
     return np.concatenate([np.zeros(0, np.float32), *parts])
 
 

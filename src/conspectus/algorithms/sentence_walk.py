@@ -104,7 +104,9 @@ def _ranges(starts: Ints, sizes: Ints) -> Ints:
 # A part of the whole
 
 
-def around(incidence: Incidence, sentences: Ints, names: Ints, common: Switches) -> tuple[Ints, Ints, Incidence]:
+def around(
+    incidence: Incidence, sentences: Ints, names: Ints, common: Switches
+) -> tuple[Ints, Ints, Incidence]:
     """Return the part of an incidence around some sentences and names: its sentences, its names, and itself.
 
     Its names are the given ones and those of the given sentences that are not `common` (a switch for each

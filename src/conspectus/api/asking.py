@@ -62,7 +62,9 @@ MethodName = (
     | str
 )  # fmt: skip
 """The methods of answering, spelt out for the completion of editors; others may be registered."""
-RankingName = Literal["bm25", "vector", "hybrid", "walk", "hippo", "ircot", "tog", "raptor", "propositions"] | str
+RankingName = (
+    Literal["bm25", "vector", "hybrid", "walk", "hippo", "ircot", "tog", "raptor", "propositions"] | str
+)
 """The methods of searching."""
 
 
@@ -326,7 +328,9 @@ def _lacks(index: Index, run: Run) -> Iterator[str]:
         yield f"The index was built with the function {name}, which is not remembered: model=... answers with it again."
     failed = [failure for failure in index.failures if failure.stage in ("extract", "describe", "reports")]
     if failed:
-        first = failed[0].error.partition(": ")[0] + (f" of {failed[0].document}" if failed[0].document else "")
+        first = failed[0].error.partition(": ")[0] + (
+            f" of {failed[0].document}" if failed[0].document else ""
+        )
         parts = "a part" if len(failed) == 1 else f"{len(failed)} parts"
         yield f"This index lacks {parts} that the model failed on ({first}). Status lists all; index again to add them."
 

@@ -431,7 +431,9 @@ def preview(
     read = read_sources(sources, options.get("documents"), settings)
     chunks = chunk(read.documents, settings.chunk)
     tokens, skipped = sum(c.n_tokens for c in chunks), tuple(read.skipped)
-    seen = Preview(len(read.documents), len(chunks), tokens, skipped, tuple(read.failures), tuple(read.warnings))
+    seen = Preview(
+        len(read.documents), len(chunks), tokens, skipped, tuple(read.failures), tuple(read.warnings)
+    )
     if request is None:
         return seen
     update = request.update(read)

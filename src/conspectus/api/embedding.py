@@ -73,14 +73,18 @@ class OpenEmbedder:
     stored: StoredBlocks | None
 
     @classmethod
-    def of(cls, name: str, settings: Settings, folder: Path, spent: Usage | None = None) -> OpenEmbedder | None:
+    def of(
+        cls, name: str, settings: Settings, folder: Path, spent: Usage | None = None
+    ) -> OpenEmbedder | None:
         """Open an embedder; None for `none`. `spent` is what the run took before."""
         embedder = open_embedder(name, settings, folder, spent)
         if embedder is None:
             return None
         return cls(name, embedder, None if is_served(name) else StoredBlocks(embedder, folder / BLOCKS))
 
-    def vectors(self, index: Index, before: Index | None, settings: Settings, progress: Progress | None) -> Index:
+    def vectors(
+        self, index: Index, before: Index | None, settings: Settings, progress: Progress | None
+    ) -> Index:
         """Return an index with vectors; those of `before` by the same embedder are taken over for the same texts."""
         prefixes = prefixes_of(self.embedder.name, settings.vectors)
         made = vectors.with_vectors(index, self.stored or self.embedder, self.name, before, progress, prefixes)
@@ -167,7 +171,9 @@ def with_vectors(
         index = opened.vectors(index, before, settings, progress)
     except ModelError as error:
         failure = Failure("embed", str(error))
-        usage = {**index.usage, TASK: opened.embedder.usage} if opened.embedder.usage != Usage() else index.usage
+        usage = (
+            {**index.usage, TASK: opened.embedder.usage} if opened.embedder.usage != Usage() else index.usage
+        )
         index = replace(index, failures=[*index.failures, failure], usage=usage)
         texts = sum(map(len, vectors.texts_of(index).values()))
         again = embed_call(folder, opened.name)
@@ -248,7 +254,8 @@ def estimate_texts(
     """Estimate vectors of texts, without cached ones of a folder, and of the triples of `extracted` tokens."""
     prefix = prefixes_of(name, settings.vectors).passage
     arrays = [
-        {sender.embedding_key(name, prefix + text): prefix + text for text in array} for array in texts.values()
+        {sender.embedding_key(name, prefix + text): prefix + text for text in array}
+        for array in texts.values()
     ]
     new = {key: text for array in arrays for key, text in array.items()}
     if (folder / FILE_NAME).exists():
@@ -264,4 +271,6 @@ def estimate_texts(
     )
     budget = Budget(settings.prices, base_url=settings.llm.embedder_base_url or settings.llm.base_url)
     cost = estimates.Range(*(budget.cost(name, round(n), 0) for n in counts)) if budget.price(name) else None
-    return estimates.TaskEstimate(TASK, name, estimates.Range(calls, calls), counts, estimates.Range(0, 0), cost)
+    return estimates.TaskEstimate(
+        TASK, name, estimates.Range(calls, calls), counts, estimates.Range(0, 0), cost
+    )

@@ -115,7 +115,9 @@ async def write_prompts(
     sample = _sample(chunks, sample_tokens)
     own = "zh" if language.startswith("zh") else "en"
     drafted = await model.perform(ProfileCorpus(tuple(sample), language=language))
-    profile = Profile(_plain(drafted.domain), _plain(drafted.persona), tuple(map(_plain, drafted.entity_types)))
+    profile = Profile(
+        _plain(drafted.domain), _plain(drafted.persona), tuple(map(_plain, drafted.entity_types))
+    )
     made = await _examples(sample, profile, model, language, examples)
     who = PERSONA[own].format(persona=profile.persona, domain=profile.domain)
     files: dict[Path, str] = {}
@@ -155,7 +157,9 @@ async def _examples(
 
     pairs = [
         (task, graph)
-        for task, graph in zip(tasks, await model.perform_all(tasks), strict=True)  # of a failed call no example
+        for task, graph in zip(
+            tasks, await model.perform_all(tasks), strict=True
+        )  # of a failed call no example
         if isinstance(graph, Extraction)
         and graph.relationships
         and tokens.at_most(dump(task, graph), EXAMPLE_REPLY_TOKENS)
@@ -184,5 +188,7 @@ def _with_examples(prompt: str, made: Sequence[tuple[ExtractGraph, Extraction]],
     shown = [system.rstrip()]
     for task, graph in made:
         head = EXAMPLE[own].format(types=comma.join(task.entity_types))
-        shown.append(f"{head}\n{_MARKS.sub(' ', fence(task.chunk.text))}\n{_MARKS.sub(' ', dump(task, graph))}")
+        shown.append(
+            f"{head}\n{_MARKS.sub(' ', fence(task.chunk.text))}\n{_MARKS.sub(' ', dump(task, graph))}"
+        )
     return "\n\n".join(shown) + f"\n{marker}{rest}"

@@ -100,8 +100,13 @@ class _Laid:
     options_metavar: str | None
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        arguments = [(_name(p), p.required) for p in self.params if isinstance(p, TyperArgument) and not p.hidden]
-        return [self.options_metavar or "", *(name if required else f"[{name}]" for name, required in arguments)]
+        arguments = [
+            (_name(p), p.required) for p in self.params if isinstance(p, TyperArgument) and not p.hidden
+        ]
+        return [
+            self.options_metavar or "",
+            *(name if required else f"[{name}]" for name, required in arguments),
+        ]
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         text, examples = described(self.help)
@@ -114,7 +119,9 @@ class _Laid:
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the commands of a group by their panels, then the arguments, then the options by theirs."""
-        panels: dict[str, list[Any]] = {"Commands": [], "Arguments": []} | {name: [] for name in options.PANELS}
+        panels: dict[str, list[Any]] = {"Commands": [], "Arguments": []} | {
+            name: [] for name in options.PANELS
+        }
         for name, command in getattr(self, "commands", {}).items():
             panels["Commands"].append((name, summary(command)))
         for param in getattr(self, "get_params")(ctx):  # noqa: B009 - of the class that this is mixed into
@@ -304,14 +311,18 @@ def help_(
     """
     context: Any = ctx.find_root()
     for name in names or ():
-        command = context.command.get_command(context, name) if isinstance(context.command, TyperGroup) else None
+        command = (
+            context.command.get_command(context, name) if isinstance(context.command, TyperGroup) else None
+        )
         if command is None:
             context.fail(f"No such command {name!r}.")
         context = type(context)(command, info_name=name, parent=context)
     typer.echo(context.get_help())
 
 
-Version = Annotated[bool, options.option(cli.VERSION_HELP, "--version", "-V", callback=_version, is_eager=True)]
+Version = Annotated[
+    bool, options.option(cli.VERSION_HELP, "--version", "-V", callback=_version, is_eager=True)
+]
 RootLog = Annotated[
     Path | None,
     options.option(cli.LOG_HELP, "--log", metavar="FILE", envvar="CONSPECTUS_LOG", callback=options.start_log),
@@ -380,7 +391,9 @@ def reported() -> Generator[None]:
         log.debug("ended by an error", exc_info=True)
         message = one_line(error)
         if isinstance(error, OSError):
-            file = f"{error.filename} cannot be read or written" if error.filename else "a file cannot be written"
+            file = (
+                f"{error.filename} cannot be read or written" if error.filename else "a file cannot be written"
+            )
             message = f"{show.line(file)}: {error.strerror}"
         elif isinstance(error, Unusable) and not isinstance(error, (BudgetReached, CacheFailed)):
             message = "; ".join(filter(None, (message, _cached())))

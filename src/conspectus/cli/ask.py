@@ -204,7 +204,9 @@ def joined(words: Sequence[str]) -> str:
     if len(words) > 1 and any(" " in word for word in words):
         quoted = next(word for word in words if " " in word)
         stray = ", ".join(repr(word) for word in words if word != quoted)
-        raise UsageError(f"ask one question: {stray} stands beside {quoted!r}; put the whole question in quotes")
+        raise UsageError(
+            f"ask one question: {stray} stands beside {quoted!r}; put the whole question in quotes"
+        )
     return " ".join(words)
 
 
@@ -232,9 +234,7 @@ def made_by(answer: Answer) -> str:
     text = f"{how(answer)} ({'; '.join(filter(None, (f'{read}{answer.seconds:.2f} s', paid)))})"
     if answer.removed_references:
         removed = show.counted(answer.removed_references, "reference")
-        text += (
-            f"\n{removed} in it led nowhere, and {'was' if answer.removed_references == 1 else 'were'} removed."
-        )
+        text += f"\n{removed} in it led nowhere, and {'was' if answer.removed_references == 1 else 'were'} removed."
     return text
 
 
@@ -402,7 +402,9 @@ def search(
     folder: options.IndexFolders = options.FOLDERS,
     where: options.Where = None,
     method: RankingMethod = "bm25",
-    k: Annotated[int | None, option("Number of chunks to return (default: 5).", "-k", metavar="N", min=1)] = None,
+    k: Annotated[
+        int | None, option("Number of chunks to return (default: 5).", "-k", metavar="N", min=1)
+    ] = None,
     json: AsJson = False,
     *,
     given: options.Given,

@@ -85,12 +85,22 @@ def status(
 
 def _print_counts(figures: Status) -> None:
     """Print what an index holds, what was left out of it, and its levels as the paper's Table 2."""
-    nouns = ["document", "chunk", "token", "entity", "relationship", *["triple"] * bool(figures.triples), "claim"]
+    nouns = [
+        "document",
+        "chunk",
+        "token",
+        "entity",
+        "relationship",
+        *["triple"] * bool(figures.triples),
+        "claim",
+    ]
     show.out(", ".join(show.counted(getattr(figures, show.plural(noun)), noun) for noun in nouns))
     if figures.folders:
         show.out(f"Sources: {', '.join(figures.folders)}")
     if figures.left_out:
-        show.out("Left out: " + ", ".join(f"{n:,} {OMITTED_KINDS[kind]}" for kind, n in figures.left_out.items()))
+        show.out(
+            "Left out: " + ", ".join(f"{n:,} {OMITTED_KINDS[kind]}" for kind, n in figures.left_out.items())
+        )
     for reason, count in figures.skipped.items():
         show.out(f"Skipped {show.counted(count, 'file')}: {reason}")
     if figures.languages.keys() - {"en"}:
@@ -225,12 +235,17 @@ def _print_report(name: str, index: Index, json: bool) -> None:
     text, citations, removed = api.cite(report.text, index)
     if json:
         row = asdict(report) | {"text": text, "citations": [asdict(c) for c in citations]}
-        row |= {"above": _fields(view.above) if view.above else None, "below": [_fields(r) for r in view.below]}
+        row |= {
+            "above": _fields(view.above) if view.above else None,
+            "below": [_fields(r) for r in view.below],
+        }
         show.as_json(row | {"removed_references": removed})
         return
     entities = show.counted(report.size, "entity")
     show.markdown(text)
-    show.out(f"\nLevel {report.level}, community {report.community}, {entities}. Rated {report.rating:g} of 10.")
+    show.out(
+        f"\nLevel {report.level}, community {report.community}, {entities}. Rated {report.rating:g} of 10."
+    )
     if report.rating_explanation:
         show.out(report.rating_explanation)
     show.out(f"\nPart of: {_line(view.above) if view.above else 'nothing, it is at the root'}")
@@ -371,5 +386,7 @@ def check(
         whole = "every file is what its manifest says; " if target is None else ""
         show.out(f"{whole}{len(graphrag.SCHEMA)} tables are as GraphRAG 3.x reads them")
     else:
-        show.listed(f"{show.counted(len(mismatches), 'column')} differ:", [str(m) for m in mismatches], show.out)
+        show.listed(
+            f"{show.counted(len(mismatches), 'column')} differ:", [str(m) for m in mismatches], show.out
+        )
     raise typer.Exit(1 if mismatches else 0)

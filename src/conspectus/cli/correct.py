@@ -167,7 +167,9 @@ def list_(folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson =
     else:
         show.out("There are no corrections.")
     if listed.undone:
-        show.out(f"\nUndone or edited, and still in the index as it was: {', '.join(map(str, listed.undone))}.")
+        show.out(
+            f"\nUndone or edited, and still in the index as it was: {', '.join(map(str, listed.undone))}."
+        )
     show.note(f"\nThey are kept in {listed.file}.")
     if listed.undone or any(row.state == "waiting" for row in listed.rows):
         show.note(WHEN)

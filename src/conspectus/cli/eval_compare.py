@@ -93,7 +93,9 @@ def questions(
             show.out(f"  {show.snippet(question.text)}")
 
     if (description is None) == (from_ is None):
-        raise UsageError("describe the corpus (--description TEXT or a file), or bring questions (--from FILE)")
+        raise UsageError(
+            "describe the corpus (--description TEXT or a file), or bring questions (--from FILE)"
+        )
     if from_ is not None:
         listed = evaluation.list_questions(from_, out)
         show.as_json(listed.as_json()) if flags.json else display(listed)
@@ -146,7 +148,9 @@ def answers(
         table(tables.units([asdict(row) for row in done.table2]), caption=False)
         show.out()
         table(tables.answers(done.conditions), caption=False)
-        show.out(f"\n{show.counted(done.questions, 'question')}; answers are in {done.folder / 'answers.jsonl'}.")
+        show.out(
+            f"\n{show.counted(done.questions, 'question')}; answers are in {done.folder / 'answers.jsonl'}."
+        )
 
     in_comparison = source.is_dir() or source.name == "questions.json"
     target = out or ((source if source.is_dir() else source.parent) if in_comparison else COMPARISON)
@@ -353,7 +357,9 @@ def import_(
 
 
 @people_app.command("agreement")
-def agreement(folder: Folder, judge_model: ShownJudge = None, json: AsJson = False, quiet: Quiet = False) -> None:
+def agreement(
+    folder: Folder, judge_model: ShownJudge = None, json: AsJson = False, quiet: Quiet = False
+) -> None:
     """Show how well raters and the judge agree (kappa).
 
     Example: conspectus eval people agreement comparison

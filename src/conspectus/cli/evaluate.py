@@ -81,7 +81,9 @@ def _show_ranked(results: list[Measured]) -> None:
     shown = [*SHOWN, *(name for name in first.values if name.startswith("R@") and name not in SHOWN)]
     rows = [["", *shown, "ms", "ms p95"]]
     for row, name in ((measured.as_row(), measured.method) for measured in results):
-        rows.append([name, *(f"{100 * row[m]:.1f}" for m in shown), *(f"{row[m]:.1f}" for m in ("ms", "ms_p95"))])
+        rows.append(
+            [name, *(f"{100 * row[m]:.1f}" for m in shown), *(f"{row[m]:.1f}" for m in ("ms", "ms_p95"))]
+        )
     show.table(rows)
     show.out(f"\n{show.counted(first.queries, 'question')}; {JUDGED}, with 95 % intervals:")
     for measured in results:

@@ -47,7 +47,8 @@ _FONT = "TrueType font for a PNG, for scripts that no system font covers."
 _LINKS = "With --documents: table that links entities to documents."
 Format = Annotated[str, argument("FORMAT", _FORMAT, autocompletion=starting(_formats))]
 Out = Annotated[
-    Path | None, option("Output file or folder.", "--out", "-o", metavar="PATH", panel=OUTPUT, show_default=False)
+    Path | None,
+    option("Output file or folder.", "--out", "-o", metavar="PATH", panel=OUTPUT, show_default=False),
 ]
 Level = Annotated[int | None, option("Community level to show.", metavar="N", min=0, show_default=False)]
 Width = Annotated[
@@ -138,7 +139,8 @@ def graphrag(
 def triples(
     file: Annotated[Path, argument("FILE", _TRIPLES)],
     documents: Annotated[
-        list[Path] | None, option("File or folder of documents about the entities. Repeatable.", metavar="PATH")
+        list[Path] | None,
+        option("File or folder of documents about the entities. Repeatable.", metavar="PATH"),
     ] = None,
     links: Annotated[Path | None, option(_LINKS, metavar="FILE", show_default=False)] = None,
     folder: IndexFolder = FOLDER,
@@ -167,7 +169,9 @@ def triples(
 def openie(
     file: Annotated[
         Path,
-        argument("FILE", "JSON lines with the _id of a passage and its triples, each a list of three strings."),
+        argument(
+            "FILE", "JSON lines with the _id of a passage and its triples, each a list of three strings."
+        ),
     ],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,

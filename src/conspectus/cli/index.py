@@ -47,9 +47,7 @@ _FRESH = (
     "still used."
 )
 _DRY_RUN = "Show what would be done and what it would cost, and write nothing."
-_SAMPLE = (
-    "With --dry-run: send N chunks to the model and extrapolate the cost from them. Their responses are cached."
-)
+_SAMPLE = "With --dry-run: send N chunks to the model and extrapolate the cost from them. Their responses are cached."
 SAMPLED = 40
 """Chunks that are advised for a sample: a folder that has no more is asked as a whole by it."""
 DryRun = Annotated[bool, option(_DRY_RUN, "--dry-run", panel=COST)]
@@ -115,7 +113,9 @@ def _warn_of_settings_file(source: Path, config: Path | None) -> None:
         )
 
 
-def _build(sources: list[str], folder: Path, settings: Resolved, *, fresh: bool, quiet: bool, yes: bool) -> Built:
+def _build(
+    sources: list[str], folder: Path, settings: Resolved, *, fresh: bool, quiet: bool, yes: bool
+) -> Built:
     gc.disable()  # the process ends with the build: what it made need not be searched for cycles
     before = _snapshot(folder)
     llm = settings.settings.llm
@@ -138,7 +138,9 @@ def _build(sources: list[str], folder: Path, settings: Resolved, *, fresh: bool,
             return api.build(sources, folder, settings=settings, progress=bars, fresh=fresh, agree=asks)
     except KeyboardInterrupt:
         after = _snapshot(folder)
-        state = f"the index in {folder} is what it was, snapshot {before}" if before else "no index was written"
+        state = (
+            f"the index in {folder} is what it was, snapshot {before}" if before else "no index was written"
+        )
         if after != before:
             state = f"it was done already, and the new snapshot {after} stands"
         interrupted(state, folder)
@@ -198,7 +200,9 @@ def _next_commands(folder: Path, status: Status) -> list[str]:
     commands += ["report"] if status.reports else []
     commands += ["map"] if status.entities else []
     index = (
-        "" if folder == Path(USUAL) or os.environ.get("CONSPECTUS_INDEX") else f" -i {shlex.quote(str(folder))}"
+        ""
+        if folder == Path(USUAL) or os.environ.get("CONSPECTUS_INDEX")
+        else f" -i {shlex.quote(str(folder))}"
     )
     return [f"conspectus {command}{index}" for command in commands]
 
@@ -261,7 +265,9 @@ def _print_unread(read: Built | Preview) -> None:
 # What would be built
 
 
-def _print_preview(seen: Preview, cost: Estimate | None, settings: Settings, *, json: bool, quiet: bool) -> None:
+def _print_preview(
+    seen: Preview, cost: Estimate | None, settings: Settings, *, json: bool, quiet: bool
+) -> None:
     if json:
         show.as_json(asdict(seen) | ({"estimate": asdict(cost)} if cost else {}))
         return
@@ -281,9 +287,13 @@ def _print_preview(seen: Preview, cost: Estimate | None, settings: Settings, *, 
         prices = f" Prices: the setting `prices`, then {api.price_source()}." if cost.likely_cost else ""
         show.note(f"It will take {show.likely(cost)}.{prices}")
         if cost.seen:
-            show.note(f"Extraction is estimated from the cached responses on {show.counted(cost.seen, 'chunk')}.")
+            show.note(
+                f"Extraction is estimated from the cached responses on {show.counted(cost.seen, 'chunk')}."
+            )
         elif settings.model != "extractive":
-            show.note("What is asked first of each chunk is exact; ranges are by what replies are usually like.")
+            show.note(
+                "What is asked first of each chunk is exact; ranges are by what replies are usually like."
+            )
         if not cost.seen and settings.model != "extractive" and seen.chunks > SAMPLED:
             show.note(
                 f"--sample {SAMPLED} asks {SAMPLED} chunks, caches their responses, and estimates extraction from them."
@@ -367,7 +377,9 @@ def embed(
         made = api.embed(folder, embedder, settings=settings, progress=bars)
     figures, used = conspectus.status_of(made), made.usage.get("Embed")
     if json:
-        show.as_json({"index": str(folder), "snapshot": made.snapshot, "vectors": figures.vectors, "usage": used})
+        show.as_json(
+            {"index": str(folder), "snapshot": made.snapshot, "vectors": figures.vectors, "usage": used}
+        )
         return
     show.out(show.vectors(figures.vectors))
     show.out(f"Snapshot: {made.snapshot}")

@@ -243,7 +243,9 @@ class Given:
         """
         resolved = configuration.load(self.flags, file=self.config)
         asks = language_model or resolved.settings.rerank.by == "model"
-        resolved = _logged(api.with_index_models(resolved, built, language_model=asks, builds=does == "builds"))
+        resolved = _logged(
+            api.with_index_models(resolved, built, language_model=asks, builds=does == "builds")
+        )
         if asks and not quiet and (line := api.describe_models(resolved, built, does)):
             show.note(line)
         return resolved
@@ -269,13 +271,17 @@ def takes(*names: str, config: bool = True) -> Callable[[Callable[..., None]], C
         @functools.wraps(command)
         def run(**arguments: Any) -> None:
             *flags, pairs = (arguments.pop(name) for name in kinds if name != "config")
-            given = Given(overrides(pairs, dict(zip(names, flags, strict=True))), arguments.pop("config", None))
+            given = Given(
+                overrides(pairs, dict(zip(names, flags, strict=True))), arguments.pop("config", None)
+            )
             if "settings" in parameters:
                 command(**arguments, settings=given.settings())
             else:
                 command(**arguments, given=given)
 
-        more = [Parameter(n, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for n, kind in kinds.items()]
+        more = [
+            Parameter(n, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for n, kind in kinds.items()
+        ]
         return with_parameters(run, [*own, *more])
 
     return decorate

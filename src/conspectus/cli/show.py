@@ -218,7 +218,9 @@ def table(rows: Iterable[Sequence[str]], say: Callable[[str], None] = out, *, te
     for row in (head, *body):
         cells = [terminal.wrap(cell, width) for cell, width in zip(row, widths, strict=True)]
         deepest = max(map(len, cells))
-        padded = [[""] * (deepest - len(c)) + c if row is head else c + [""] * (deepest - len(c)) for c in cells]
+        padded = [
+            [""] * (deepest - len(c)) + c if row is head else c + [""] * (deepest - len(c)) for c in cells
+        ]
         for parts in zip(*padded, strict=True):
             gaps = [" " * (width - terminal.cells(part)) for part, width in zip(parts, widths, strict=True)]
             aligned = [
@@ -303,7 +305,9 @@ def likely(estimate: Estimate) -> str:
     cost, bounds = estimate.likely_cost, estimate.cost
     if cost is None or bounds is None:
         return f"{tokens}; the price of a model is not known (setting `prices`)"
-    return f"{tokens} and about {money(cost)} ({money(bounds.low)} to {money(bounds.high)})" if cost else tokens
+    return (
+        f"{tokens} and about {money(cost)} ({money(bounds.low)} to {money(bounds.high)})" if cost else tokens
+    )
 
 
 def money(cost: float) -> str:

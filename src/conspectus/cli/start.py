@@ -54,7 +54,10 @@ def check(json: AsJson = False, *, settings: Settings) -> None:
         raise typer.Exit(options.WITH_FAILURES)
 
 
-_OLDER, _UNUSED = "Delete responses created more than DAYS days ago.", "Delete responses not used for DAYS days."
+_OLDER, _UNUSED = (
+    "Delete responses created more than DAYS days ago.",
+    "Delete responses not used for DAYS days.",
+)
 PruneOlder = Annotated[float | None, option(_OLDER, "--prune-older", metavar="DAYS", min=0)]
 PruneUnused = Annotated[float | None, option(_UNUSED, "--prune-unused", metavar="DAYS", min=0)]
 
@@ -206,7 +209,10 @@ def _run(context: typer.Context, *arguments: str) -> None:
     """Show a command and run it; end with its exit code if it fails."""
     show.out(f"\n$ conspectus {' '.join(map(_quoted, arguments))}")
     # Given although it is the default, since a settings file may name a model that would be paid for.
-    without_model = {"index": ("--model", "extractive", "--embedder", "none"), "ask": ("--model", "extractive")}
+    without_model = {
+        "index": ("--model", "extractive", "--embedder", "none"),
+        "ask": ("--model", "extractive"),
+    }
     group = context.find_root().command
     code = group.main(
         args=[*arguments, *without_model.get(arguments[0], ())], prog_name="conspectus", standalone_mode=False
@@ -224,7 +230,9 @@ def _with_model_index(context: typer.Context) -> None:
     """Import the index that a model wrote, look into it without a model, and show what the model itself answered."""
     source = Path(MODEL_INDEX + "-tables")
     shutil.copytree(_BUNDLED / "sample_index", source, dirs_exist_ok=True)
-    show.out("\nNow the same documents as a large language model read them: entities, relationships and reports.")
+    show.out(
+        "\nNow the same documents as a large language model read them: entities, relationships and reports."
+    )
     for command in (("import", "graphrag", str(source)), ("report",), ("entity", "Tide Watch")):
         _run(context, *command, "--index", MODEL_INDEX)
     show.out("\nAnd what that model answered from its reports (recorded; no model was called):\n")

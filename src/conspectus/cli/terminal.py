@@ -169,7 +169,9 @@ class Stream:
             self._stream.flush()
             return
         self._text += piece
-        ends = (m for m in _BLANK.finditer(self._text) if len(_FENCE.findall(self._text, 0, m.start())) % 2 == 0)
+        ends = (
+            m for m in _BLANK.finditer(self._text) if len(_FENCE.findall(self._text, 0, m.start())) % 2 == 0
+        )
         start = 0
         for blank in ends:  # those inside a block of code are left out
             self._show(self._text[start : blank.start()])

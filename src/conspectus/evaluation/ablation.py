@@ -148,7 +148,9 @@ class AblationStep:
         self.rebuilds = any(key.partition(".")[0] in INDEXING for key in self.varied)
         self.questions = comparison.questions_of(options.get("questions", ()))
         if not self.questions and not self.rebuilds:
-            raise UsageError(f"{', '.join(self.varied)} changes answers alone: name questions with questions=...")
+            raise UsageError(
+                f"{', '.join(self.varied)} changes answers alone: name questions with questions=..."
+            )
         self.table = JsonlTable(folder / f"{NAME}.jsonl", Variant, lambda row: row.label)
         self._index = index
 
@@ -410,9 +412,7 @@ class CommunityStep:
             rows = tuple(self.rows())
         except ImportError:
             raise UsageError("Louvain needs networkx: pip install 'conspectus[eval]'") from None
-        notice = (
-            "Connected: of the communities that a method returned; the others are split before they are counted."
-        )
+        notice = "Connected: of the communities that a method returned; the others are split before they are counted."
         title = f"Leiden and Louvain on the same graph, {self.seeds} seeds each"
         done = _written(Ablation(COMMUNITIES, title, rows, self.folder, (notice,)), ["method"])
         return Result(done, notices=done.notices)
@@ -429,7 +429,10 @@ class CommunityStep:
             means = {name: mean(run[name] for run in runs) for name in runs[0]}
             modularities = [run["modularity"] for run in runs]
             means |= {"lowest": min(modularities), "highest": max(modularities)}
-            yield {"method": method, **{name: round(value, DIGITS.get(name, 1)) for name, value in means.items()}}
+            yield {
+                "method": method,
+                **{name: round(value, DIGITS.get(name, 1)) for name, value in means.items()},
+            }
 
 
 @StepFunction

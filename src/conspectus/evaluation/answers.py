@@ -82,7 +82,9 @@ class AnswerModel(WithAnswerOptions):
     With a `sample` each task asks for that sample; those of an answer that is `ahead` of others go before theirs.
     """
 
-    def __init__(self, model: Model, work: Work, languages: Sequence[str], tally: Tally, ahead: int = 0) -> None:
+    def __init__(
+        self, model: Model, work: Work, languages: Sequence[str], tally: Tally, ahead: int = 0
+    ) -> None:
         super().__init__(model, work.question.text, work.settings.answer, languages)
         self._tally = tally
         self._sample = work.sample
@@ -126,7 +128,9 @@ class MeteredSender(CachingSender):
         return completion
 
 
-async def answer(work: Work, index: Index, metered: Callable[[Tally], Model], ahead: int = 0) -> ConditionAnswer:
+async def answer(
+    work: Work, index: Index, metered: Callable[[Tally], Model], ahead: int = 0
+) -> ConditionAnswer:
     """Return one answer, or that it failed and why; what is `ahead` of other answers is asked before them.
 
     `metered` makes a model that books its calls into a tally. Raises UsageError where the index lacks what the
@@ -259,11 +263,13 @@ class AnswerStep(Step[Work, Answered]):
         run: Run,
         suffix: str = "",
     ) -> None:
-        """Raise UsageError where a condition cannot be asked, samples are asked of a model that does not vary, or the
-        folder is a comparison of other questions.
-        """
+        """Raise UsageError where a condition or samples cannot be asked, or the folder is of other questions."""
         super().__init__(folder, run, options.get("progress"))
-        sample, samples, names = options.get("sample"), options.get("samples", 0), options.get("conditions", ())
+        sample, samples, names = (
+            options.get("sample"),
+            options.get("samples", 0),
+            options.get("conditions", ()),
+        )
         if (sample is not None and sample < 1) or samples < 0:
             raise UsageError("sampled questions are at least 1, and samples of answers not below 0")
         listed = comparison.once(questions)
@@ -271,7 +277,9 @@ class AnswerStep(Step[Work, Answered]):
             raise UsageError(
                 "the extractive model answers the same each time: samples need a language model (model=NAME)"
             )
-        chosen, notices = (conditions_of(names), []) if names else possible(index, self.settings, self.generative)
+        chosen, notices = (
+            (conditions_of(names), []) if names else possible(index, self.settings, self.generative)
+        )
         ways: list[tuple[Condition, Settings, str]] = []
         for condition in chosen:
             own = settings_for(condition, self.settings, index)

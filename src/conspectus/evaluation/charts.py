@@ -80,12 +80,16 @@ def heat_maps(rates: WinRates, significant: Callable[[str, str, str], bool], fol
     return _save(list(rates), draw, folder, "win_rates")
 
 
-def lines(rows: Sequence[Mapping[str, Any]], labels: Sequence[str], folder: Path, name: str) -> tuple[str, ...]:
+def lines(
+    rows: Sequence[Mapping[str, Any]], labels: Sequence[str], folder: Path, name: str
+) -> tuple[str, ...]:
     """Draw a panel for each numeric column of a table over its rows; `labels` names the rows.
 
     Returns the names of the files; none without matplotlib.
     """
-    columns = dict.fromkeys(key for row in rows for key, value in row.items() if isinstance(value, int | float))
+    columns = dict.fromkeys(
+        key for row in rows for key, value in row.items() if isinstance(value, int | float)
+    )
 
     def draw(axes: Any, measure: str) -> None:
         points = [(n, row[measure]) for n, row in enumerate(rows) if row.get(measure) is not None]

@@ -227,7 +227,8 @@ def _agreement(values: Mapping[str, Values], judgements: Sequence[Judgement]) ->
         pairs = [
             (preferred, low, values[low][question][measure] - values[high][question][measure])
             for ((low, high), criterion, question), preferred in majorities.items()
-            if criterion == CRITERION[measure] and all(question in values.get(name, ()) for name in (low, high))
+            if criterion == CRITERION[measure]
+            and all(question in values.get(name, ()) for name in (low, high))
         ]
         labelled = [(preferred == low, margin) for preferred, low, margin in pairs if preferred is not None]
         different = [(prefers_low, margin) for prefers_low, margin in labelled if margin]

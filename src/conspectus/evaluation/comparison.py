@@ -146,7 +146,9 @@ class JsonlTable(Generic[T]):
                 row = adapter.validate_json(line)
             except ValidationError as error:
                 reason = error.errors()[0]["msg"]
-                raise UsageError(f"{path}, line {number}, cannot be read ({reason}); remove that line") from None
+                raise UsageError(
+                    f"{path}, line {number}, cannot be read ({reason}); remove that line"
+                ) from None
             self.rows[key(row)] = row
         if path and lines and lines[-1]:
             with path.open("r+b") as file:
@@ -398,7 +400,9 @@ def joined(questions: Sequence[Question], folder: Path) -> list[Question]:
 
     Raises UsageError where the folder has another question of the same id.
     """
-    by_id = {question.id: question for question in (read_list(folder) if (folder / QUESTIONS).exists() else ())}
+    by_id = {
+        question.id: question for question in (read_list(folder) if (folder / QUESTIONS).exists() else ())
+    }
     for question in questions:
         other = by_id.setdefault(question.id, question)
         if other.text != question.text:

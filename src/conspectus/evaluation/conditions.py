@@ -212,7 +212,16 @@ def save_set_up(works: Iterable[Work], index: Index, model: str, folder: Path) -
     if not missing:
         return
     status = status_of(index)
-    counted = ("documents", "chunks", "tokens", "entities", "relationships", "claims", "communities", "reports")
+    counted = (
+        "documents",
+        "chunks",
+        "tokens",
+        "entities",
+        "relationships",
+        "claims",
+        "communities",
+        "reports",
+    )
     figures = {
         "folder": str(index.folder or ""),
         "snapshot": snapshot_of(index),
@@ -224,7 +233,9 @@ def save_set_up(works: Iterable[Work], index: Index, model: str, folder: Path) -
     for work in missing:
         one, settings = work.condition, _changed(work.settings)
         table.add(
-            SetUp(work.made_with, one.name, one.method, one.level, model, settings, __version__, figures, levels)
+            SetUp(
+                work.made_with, one.name, one.method, one.level, model, settings, __version__, figures, levels
+            )
         )
 
 
@@ -232,7 +243,9 @@ def _changed(settings: Settings) -> dict[str, Any]:
     """Return the settings that are not their default and can change answers, by dotted key."""
     elsewhere = {"llm", "prices", "model"}
     tables = settings.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=elsewhere)
-    tables["llm"] = settings.llm.model_dump(mode="json", include={*_MODEL_KEYS, "prompts"}, exclude_defaults=True)
+    tables["llm"] = settings.llm.model_dump(
+        mode="json", include={*_MODEL_KEYS, "prompts"}, exclude_defaults=True
+    )
     dotted: dict[str, Any] = {}
     for name, value in tables.items():
         values = cast("dict[str, Any]", value) if isinstance(value, dict) else None

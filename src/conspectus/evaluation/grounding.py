@@ -324,7 +324,9 @@ def _condition(name: str, rows: Sequence[AnswerGrounding]) -> ConditionGrounding
         supported=mean(_share(s.supported for s in row.sentences) for row in stating),
         of_cited=mean(_share(s.supported for s in row.sentences if s.markers) for row in stating),
         cited=mean(_share(bool(s.markers) for s in row.sentences) for row in stating),
-        consistent=mean(_share(s.samples / row.samples for s in row.sentences) for row in stating if row.samples),
+        consistent=mean(
+            _share(s.samples / row.samples for s in row.sentences) for row in stating if row.samples
+        ),
         samples=sum(row.samples for row in sound),
     )
 

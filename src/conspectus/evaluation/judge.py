@@ -82,7 +82,9 @@ def majority(judgements: Iterable[Judgement]) -> str | None:
     if len({(frozenset((j.first, j.second)), j.criterion, j.question) for j in sound}) > 1:
         raise ValueError("a majority is of the judgements of one pair, criterion and question")
     wins = [winner_of(judgement) for judgement in sound]
-    return next((one for one in dict.fromkeys(wins) if one is not None and 2 * wins.count(one) > len(wins)), None)
+    return next(
+        (one for one in dict.fromkeys(wins) if one is not None and 2 * wins.count(one) > len(wins)), None
+    )
 
 
 def labels(judgements: Iterable[Judgement]) -> dict[tuple[Pair, str, str], str | None]:
@@ -232,7 +234,9 @@ class Comparison(Figures):
             means |= {(name, name): EVEN for pair in list(means) for name in pair}
             names = [name for name in self.conditions if (name, name) in means]
             if names:
-                rates[criterion] = {row: {column: means.get((row, column)) for column in names} for row in names}
+                rates[criterion] = {
+                    row: {column: means.get((row, column)) for column in names} for row in names
+                }
         return rates
 
     def is_significant(self, criterion: str, one: str, other: str) -> bool:
@@ -259,7 +263,9 @@ def compare(judged: Judged) -> Comparison:
         missing=len(plan.comparisons) - len(judged.judgements),
         omitted=plan.omitted,
         position=position(asked),
-        results=tuple(one for criterion in plan.criteria for one in _family(sound, plan.pairs, criterion.name)),
+        results=tuple(
+            one for criterion in plan.criteria for one in _family(sound, plan.pairs, criterion.name)
+        ),
     )
 
 
@@ -310,7 +316,9 @@ def judged_in(folder: Path, judge: str | None = None) -> Judged | None:
     planned = plan(folder, questions, criteria, pairs, max(row.replicate for row in rows))
     votes = Counter(row.made_with.rpartition(" ")[0] for row in rows)
     by = judge if judge is not None else max(votes, key=lambda name: (votes[name], name))
-    return Judged(planned, tuple(planned.judgements(table, by)), by, tuple(name for name in judges if name != by))
+    return Judged(
+        planned, tuple(planned.judgements(table, by)), by, tuple(name for name in judges if name != by)
+    )
 
 
 def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> Comparison:

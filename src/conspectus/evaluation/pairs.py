@@ -93,7 +93,9 @@ def _in_file(path: Path) -> dict[str, str]:
     is_json = path.suffix.lower() == ".json"
     try:
         text = path.read_text(encoding="utf-8-sig")
-        values = TypeAdapter(dict[str, str]).validate_python(json.loads(text) if is_json else tomllib.loads(text))
+        values = TypeAdapter(dict[str, str]).validate_python(
+            json.loads(text) if is_json else tomllib.loads(text)
+        )
     except OSError as error:
         raise UsageError(f"the criteria {path} cannot be read: {error.strerror}") from None
     except ValidationError:
@@ -217,7 +219,9 @@ def plan(
         sound = [one for one in asked if one.id not in missing]
         for criterion in criteria:
             comparisons += _balanced(pair, criterion, sound, answers, replicates)
-    return Plan(conditions, chosen, tuple(criteria), len(asked), replicates, tuple(comparisons), tuple(omitted))
+    return Plan(
+        conditions, chosen, tuple(criteria), len(asked), replicates, tuple(comparisons), tuple(omitted)
+    )
 
 
 def pairs_of(names: Sequence[str], conditions: Sequence[str], folder: Path) -> tuple[Pair, ...]:

@@ -96,7 +96,9 @@ def blinded(
     source = path_of(folder)
     questions = read_list(source)
     judged = None if criteria else judged_in(source)
-    chosen = judged.plan.criteria if judged else criteria_of(criteria, language_of(one.text for one in questions))
+    chosen = (
+        judged.plan.criteria if judged else criteria_of(criteria, language_of(one.text for one in questions))
+    )
     planned = plan(source, questions, chosen[:1], pairs, 1, sample)
     to_rate = [one for one in planned.comparisons if not one.equal]
     if not to_rate:
@@ -104,7 +106,9 @@ def blinded(
     to_rate.sort(key=lambda one: digest_of(str(seed), *one.pair, one.question.id))
     texts = tuple((one.question.text, one.first.text, one.second.text) for one in to_rate)
     described = {one.name: one.description for one in chosen}
-    export = digest_of(str(seed), *described, *described.values(), *(text for row in texts for text in row))[:10]
+    export = digest_of(str(seed), *described, *described.values(), *(text for row in texts for text in row))[
+        :10
+    ]
     ids = (digest_of(export, str(n))[:8] for n in range(len(to_rate)))
     items = tuple(
         Item(id_, one.question.id, one.first.condition, one.second.condition, read(*row))
@@ -152,7 +156,11 @@ class Exported:
 
 
 def export_pairs(
-    folder: str | Path, out: str | Path, pairs: Blinded | None = None, *, title: str = "Which answer is better?"
+    folder: str | Path,
+    out: str | Path,
+    pairs: Blinded | None = None,
+    *,
+    title: str = "Which answer is better?",
 ) -> Exported:
     """Write blinded pairs (see `blinded`) as a page that works offline and as a table, beside each other.
 
@@ -209,7 +217,9 @@ def import_ratings(
     target = path_of(folder)
     paths = sorted((target / KEYS).glob("*.key.json"))
     if not paths:
-        raise UsageError(f"{target} has no key of blinded pairs: export them with conspectus eval people export")
+        raise UsageError(
+            f"{target} has no key of blinded pairs: export them with conspectus eval people export"
+        )
     try:
         keys = [TypeAdapter(Key).validate_json(path.read_bytes()) for path in paths]
     except ValidationError as error:
@@ -253,7 +263,9 @@ def _rating(row: Mapping[str, str], items: Mapping[str, Item], criteria: Iterabl
     if criterion not in criteria:
         raise UsageError(f"there is no criterion {criterion!r}; there are {', '.join(sorted(criteria))}")
     comment = row.get("comment", "")
-    return Rating(rater, item.first, item.second, criterion, item.question, CHOICES[choice], comment, item.read)
+    return Rating(
+        rater, item.first, item.second, criterion, item.question, CHOICES[choice], comment, item.read
+    )
 
 
 def ratings_now(folder: Path) -> list[Rating]:
@@ -390,7 +402,9 @@ def bounded(measure: Callable[[Sequence[tuple[str, ...]]], float | None], rows: 
     if value is None or len(by_question) < 2:
         return Bounded(value)
     groups = list(by_question.values())
-    drawn: list[list[int]] = np.random.default_rng(0).integers(0, len(groups), (RESAMPLES, len(groups))).tolist()
+    drawn: list[list[int]] = (
+        np.random.default_rng(0).integers(0, len(groups), (RESAMPLES, len(groups))).tolist()
+    )
     values = (measure([row for n in numbers for row in groups[n]]) for numbers in drawn)
     low, high = np.percentile([value for value in values if value is not None], (2.5, 97.5))
     return Bounded(value, float(low), float(high))

@@ -53,7 +53,13 @@ _NO = frozenset("no false refutes refuted refute incorrect wrong 否 不是 不�
 
 Record = Mapping[str, Any]
 RECORDS = TypeAdapter(list[dict[str, Any]])
-LABELS = {"supports": "yes", "refutes": "no", "true": "yes", "false": "no", "not enough info": "not enough info"}
+LABELS = {
+    "supports": "yes",
+    "refutes": "no",
+    "true": "yes",
+    "false": "no",
+    "not enough info": "not enough info",
+}
 """What the labels of claims say."""
 
 
@@ -134,14 +140,18 @@ def _qald(record: Record, n: int) -> QaQuestion:
     for answer in record["answers"]:
         if "boolean" in answer:
             answers.append("yes" if answer["boolean"] else "no")
-        cells = (cell["value"] for row in answer.get("results", {}).get("bindings", ()) for cell in row.values())
+        cells = (
+            cell["value"] for row in answer.get("results", {}).get("bindings", ()) for cell in row.values()
+        )
         answers += (str(value).rsplit("/", 1)[-1].replace("_", " ") for value in cells)
     return QaQuestion(str(record["id"]), texts.get("en") or next(iter(texts.values())), _once(answers))
 
 
 def _zero_shot_re(record: Record, n: int) -> QaQuestion:
     """Zero-Shot RE as KILT publishes it: `head [SEP] relation`, or a question made of a template."""
-    templates = _texts(record.get("template_questions") or record.get("meta", {}).get("template_questions") or ())
+    templates = _texts(
+        record.get("template_questions") or record.get("meta", {}).get("template_questions") or ()
+    )
     head, _, relation = str(record["input"]).partition(" [SEP] ")
     text = templates[0] if templates else f"What is the {relation} of {head}?" if relation else head
     answers = _once(_texts(record.get("answer", record.get("output", ()))))
@@ -297,7 +307,9 @@ def short_of(answer: Answer) -> tuple[str, ...]:
     return (_MARKERS.sub("", answer.text).strip(),)
 
 
-def _measured(method: str, asked: Sequence[QaQuestion], answered: Sequence[Answered], score: Score) -> Measured:
+def _measured(
+    method: str, asked: Sequence[QaQuestion], answered: Sequence[Answered], score: Score
+) -> Measured:
     good = [(one, row) for one, row in zip(asked, answered, strict=True) if not row.error]
     scores = [score(row.short, one) for one, row in good]
     names = dict.fromkeys(name for values in scores for name in values)
@@ -372,7 +384,9 @@ def evaluate_answers(
             for method in methods:
                 before = used()
                 remaining = [one for one in asked if not table.done((method, one.id, one.text), made_with)]
-                await each(remaining, functools.partial(ask, method), at_once=AT_ONCE if model.generative else 1)
+                await each(
+                    remaining, functools.partial(ask, method), at_once=AT_ONCE if model.generative else 1
+                )
                 rows = [table.rows[method, one.id, one.text] for one in asked]
                 results.append(replace(_measured(method, asked, rows, score), usage=used() - before))
             return results

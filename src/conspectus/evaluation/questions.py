@@ -101,7 +101,9 @@ class _Writer:
             raise failures[0]
         self.failed += len(failures)
         if failures:
-            self.notices.append(f"{len(failures)} of {len(lists)} lists of {what} are not whole: {failures[0]}")
+            self.notices.append(
+                f"{len(failures)} of {len(lists)} lists of {what} are not whole: {failures[0]}"
+            )
         if missing := sum(one.missing for one in lists if one.error is None):
             wanted = f"{sum(one.size for one in lists)} {what}"
             self.notices.append(f"{missing} of {wanted} are missing: the model repeats itself, {ROUNDS} times")
@@ -135,7 +137,8 @@ async def make_questions(
         return _Wanted(task, counts.questions)
 
     users = _Wanted(
-        lambda n, known, sample: Personas(description, n, known, language=language, sample=sample), counts.users
+        lambda n, known, sample: Personas(description, n, known, language=language, sample=sample),
+        counts.users,
     )
     await writer.fill([users], "personas")
     tasks = {who: tasks_of(who) for who in users.items.values()}

@@ -137,7 +137,9 @@ def _set_up(contents: Contents, set_ups: Sequence[SetUp]) -> Iterator[Table]:
     """Yield what was compared: indexes, conditions with their models, and settings."""
     for figures in {json.dumps(one.index): one.index or {} for one in set_ups}.values():
         rows = [
-            [capital(key.replace("_", " ")), _shown(value)] for key, value in figures.items() if value is not None
+            [capital(key.replace("_", " ")), _shown(value)]
+            for key, value in figures.items()
+            if value is not None
         ]
         yield Table(("Index", ""), rows, 2)
     rows: list[list[str]] = []

@@ -173,7 +173,9 @@ def evaluate_retrieval(
     data = read_beir(source, titles)
     unknown = [name for name in methods if name not in RANKINGS]
     if unknown or not methods:
-        raise UsageError(f"there is no method {', '.join(unknown) or 'named'}; there are {', '.join(RANKINGS)}")
+        raise UsageError(
+            f"there is no method {', '.join(unknown) or 'named'}; there are {', '.join(RANKINGS)}"
+        )
     if any(k < 1 for k in ks):
         raise UsageError(f"k is a number of passages, at least 1, and not {min(ks)}")
     target = Path(index_folder) if index_folder else source / (DEFAULT if titles else UNTITLED)
@@ -221,7 +223,9 @@ def passage_index(data: RetrievalData, folder: Path, settings: Settings) -> Inde
     existing = _existing(documents, folder)
     index = existing or index_passages(documents, settings)
     embedder = open_embedder(settings.vectors.embedder, settings, folder)
-    if embedder is not None and not same_model(index.settings.get("vectors", {}).get("model", ""), embedder.name):
+    if embedder is not None and not same_model(
+        index.settings.get("vectors", {}).get("model", ""), embedder.name
+    ):
         index = with_vectors(index, embedder, settings.vectors.embedder)
     if index is existing:
         return index

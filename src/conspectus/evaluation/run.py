@@ -133,7 +133,9 @@ class Step(ABC, Generic[Piece, Value]):
 
     async def cost(self, session: Session) -> Estimate:
         """Return what the remaining work will take."""
-        return await estimate(self.remaining, self.work, session, self.settings, self.extractive(), self.sampled)
+        return await estimate(
+            self.remaining, self.work, session, self.settings, self.extractive(), self.sampled
+        )
 
     def preview(self) -> Preview:
         """Return what the run would do and take; no model is asked."""
@@ -152,7 +154,9 @@ class Step(ABC, Generic[Piece, Value]):
                 if session and session.sender.budget.limited:
                     check_budget(await self.cost(session), session.sender.budget)
                 model = self.model or (session.model if session else self.extractive())
-                lock = manifests.writing(self.folder, self.lock) if self.folder and self.lock else nullcontext()
+                lock = (
+                    manifests.writing(self.folder, self.lock) if self.folder and self.lock else nullcontext()
+                )
                 with lock:
                     await self.begin(session, model)
                     count = len(self.remaining)
@@ -255,7 +259,10 @@ REPLIES: dict[str, tuple[Range, Assumed | None]] = {
         Range(25, 80),
         lambda task: [tasks.Persona(f"Persona {n}", "who asks " * 25) for n in _new(task)],
     ),
-    "UserTasks": (Range(10, 40), lambda task: [f"Task {n}: find out what the corpus says" for n in _new(task)]),
+    "UserTasks": (
+        Range(10, 40),
+        lambda task: [f"Task {n}: find out what the corpus says" for n in _new(task)],
+    ),
     "GlobalQuestions": (
         Range(12, 45),
         lambda task: [f"Question {n} of {task.persona.name} on {task.task}" for n in _new(task)],
@@ -340,7 +347,9 @@ def _prompts(task: str, tokens: int, calls: int, settings: Settings) -> Range:
     return Range(tokens + calls * REPLIES["MapAnswer"][0].low, tokens + calls * settings.answer.context_tokens)
 
 
-def preview(settings: Settings, folder: Path | None, cost: Callable[[Session], Awaitable[Value]]) -> Value | None:
+def preview(
+    settings: Settings, folder: Path | None, cost: Callable[[Session], Awaitable[Value]]
+) -> Value | None:
     """Return what `cost` estimates with the model of the settings and the cache in a folder; None without a model."""
     if settings.model == "extractive":
         return None

@@ -153,12 +153,26 @@ def tests(results: Sequence[Compared]) -> Table:
         means = (f"{one.mean_first:.2f}", f"{one.mean_second:.2f}", _range(one.low, one.high, 1))
         votes = " / ".join(_counts(one.wins, one.ties, one.losses))
         tested = (
-            (figure(one.z), probability(one.p), probability(one.p_holm)) if not one.note else (one.note, "", "")
+            (figure(one.z), probability(one.p), probability(one.p_holm))
+            if not one.note
+            else (one.note, "", "")
         )
         rows.append(
             [pair, *means, votes, *tested, *map(figure, (one.rank_biserial, one.cohens_d)), f"{one.questions}"]
         )
-    head = ("Pair", "First", "Second", "95 % of first", "W / T / L", "Z", "p", "p (Holm)", "r", "d", "Questions")
+    head = (
+        "Pair",
+        "First",
+        "Second",
+        "95 % of first",
+        "W / T / L",
+        "Z",
+        "p",
+        "p (Holm)",
+        "r",
+        "d",
+        "Questions",
+    )
     return Table(head, rows)
 
 
@@ -231,7 +245,9 @@ def grounding(checked: Grounding) -> Table:
     head = ("Condition", "Answers", "Sentences", "Uncited", "Supported, %", "95 %", "Of cited, %", *more)
     caption = "Supported: sentences that follow from what they cite, the mean of answers"
     caption += "; consistent: the share of sampled answers that a sentence follows from." if sampled else "."
-    return Table((*head, "Empty", "Failed"), [_grounded(one, sampled) for one in checked.conditions], 1, caption)
+    return Table(
+        (*head, "Empty", "Failed"), [_grounded(one, sampled) for one in checked.conditions], 1, caption
+    )
 
 
 def _grounded(one: ConditionGrounding, sampled: bool) -> Row:
@@ -239,7 +255,15 @@ def _grounded(one: ConditionGrounding, sampled: bool) -> Row:
     more = (*_share(one.consistent), f"{one.samples:,}") if sampled else ()
     lead = Cell(share, ("grounding", one.condition))
     counts = _counts(one.answers, one.sentences, one.uncited)
-    return [one.condition, *counts, lead, bounds, _share(one.of_cited)[0], *more, *_counts(one.empty, one.failed)]
+    return [
+        one.condition,
+        *counts,
+        lead,
+        bounds,
+        _share(one.of_cited)[0],
+        *more,
+        *_counts(one.empty, one.failed),
+    ]
 
 
 # People
@@ -277,5 +301,7 @@ def ablation(rows: Sequence[Mapping[str, Any]]) -> Table:
 
     texts = sum(isinstance(rows[0].get(column), str) for column in columns)
     return Table(
-        [column.replace("_%", ", %").replace("_", " ") for column in columns], [*map(shown, rows)], max(1, texts)
+        [column.replace("_%", ", %").replace("_", " ") for column in columns],
+        [*map(shown, rows)],
+        max(1, texts),
     )

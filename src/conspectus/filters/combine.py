@@ -303,7 +303,9 @@ class CombinedReports(Rows[Report]):
     """The reports of several parts, each made when it is first read: few of them are for most questions."""
 
     def __init__(self, tables: _Tables) -> None:
-        super().__init__(lambda: len(self._old), lambda start, stop: list(map(self._report, range(start, stop))))
+        super().__init__(
+            lambda: len(self._old), lambda start, stop: list(map(self._report, range(start, stop)))
+        )
         self._tables = tables
         self._report = cache(self._make_report)
 

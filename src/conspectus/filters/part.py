@@ -125,7 +125,9 @@ class Part:
         inside = [i for span in spans for i in self.sentences.within(span)]
         chunks = (self.index.chunk_of[chunk] for chunk in chunk_ids)
         numbers = self._mentioning(row, inside) or inside
-        numbers = numbers or self._mentioning(row, (i for chunk in chunks for i in self.sentences.within(chunk)))
+        numbers = numbers or self._mentioning(
+            row, (i for chunk in chunks for i in self.sentences.within(chunk))
+        )
         shown = list(dict.fromkeys(numbers))[:MOST_SENTENCES]
         spans = spans or tuple(map(self.sentences.span, shown))
         description = "\n".join(dict.fromkeys(map(self.sentences.quoted, shown)))
@@ -138,7 +140,9 @@ class Part:
         """Return the sentences that mention a row, or in which one of its ends speaks of the other."""
         names = [row.name] if isinstance(row, Entity) else [row.source, row.target]
         numbers = {self.index.entity_of_name[name] for name in names}
-        return [i for i in sentences if numbers <= {*self.sentences.mentioned(i), self.sentences.speaker_of(i)}]
+        return [
+            i for i in sentences if numbers <= {*self.sentences.mentioned(i), self.sentences.speaker_of(i)}
+        ]
 
     @cached_property
     def sentences(self) -> SentenceStore:

@@ -106,7 +106,9 @@ def apply_corrections(
     for chunk, graph, claims in zip(chunks, extracted.graphs, extracted.claims, strict=True):
         pairs = [(r.source, r.target) for r in graph.relationships] + [(t.head, t.tail) for t in graph.triples]
         pairs += [(claim.subject, claim.object) for claim in claims]
-        of_chunk = [entity.name for entity in graph.entities] + [name for pair in pairs for name in pair if name]
+        of_chunk = [entity.name for entity in graph.entities] + [
+            name for pair in pairs for name in pair if name
+        ]
         used |= {(name, chunk.document_id) for name in of_chunk}
     mentions = {(key_of(name), document): names.key(name, document) for name, document in sorted(used)}
     corrector = Corrector(names, mentions, documents, chunks)
@@ -122,7 +124,9 @@ def correct_triples(
     for chunk, graph in extracted:
         triples = graph.triples
         if isinstance(names, CorrectedNames):
-            ends = [tuple(names.corrected(name, chunk.document_id) for name in (t.head, t.tail)) for t in triples]
+            ends = [
+                tuple(names.corrected(name, chunk.document_id) for name in (t.head, t.tail)) for t in triples
+            ]
             pairs = zip(ends, triples, strict=True)
             triples = [FoundTriple(a, t.relation, b) for (a, b), t in pairs if a and b and a != b]
         yield chunk.id, triples
@@ -359,7 +363,9 @@ class Corrector:
             keys[before, mention[0]].add(self._entity_of[mention])
         moved = {before: now.pop() for before, now in keys.items() if len(now) == 1}
         given = {(key_of(name), ""): key for key, name in self._given.items()}
-        used = {(name, ""): key for (name, at), key in self._entity_of.items() if (name, at) not in self._before}
+        used = {
+            (name, ""): key for (name, at), key in self._entity_of.items() if (name, at) not in self._before
+        }
         return used | given | moved
 
     def _final_joins(self, moved: Mapping[tuple[str, str], str]) -> Iterator[AliasDecision]:

@@ -38,7 +38,11 @@ class Extracted:
 
     def check(self, model: str) -> None:
         """Raise ModelError where the model failed on every chunk, so that there is nothing to make an index of."""
-        if self.failures and len(self.failures) == len(self.graphs) and not any(g.entities for g in self.graphs):
+        if (
+            self.failures
+            and len(self.failures) == len(self.graphs)
+            and not any(g.entities for g in self.graphs)
+        ):
             _, _, why = self.failures[-1].error.partition("): ")
             raise ModelError(f"{model} could not read any of the {len(self.graphs)} chunks: {why}")
 

@@ -155,7 +155,9 @@ def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> I
         missing = f"{len(unmatched)} passages have no document here, the first {unmatched[0].id}"
         failures.append(Failure("import", missing, source))
     if dropped:
-        failures.append(Failure("import", f"{dropped} entries are no triples of head, relation and tail", source))
+        failures.append(
+            Failure("import", f"{dropped} entries are no triples of head, relation and tail", source)
+        )
     return replace(
         index, triples=triples_of(by_chunk), failures=failures, origin={**index.origin, OPENIE: source}
     )
@@ -207,7 +209,9 @@ def with_sentences(index: Index) -> Index:
         for number, word in sorted(names.last_names.items())
         if entities[number].aliases
     ]
-    return replace(index, entities=entities, relationships=relationships, joins=joins, words=words, arrays=arrays)
+    return replace(
+        index, entities=entities, relationships=relationships, joins=joins, words=words, arrays=arrays
+    )
 
 
 def _with_spans(
@@ -310,7 +314,9 @@ def _same(words: Key, key: Key) -> bool:
     """Tell whether words are a name; the last word of a longer name may be inflected."""
     if words == key:
         return True
-    return len(key) > 1 and words[:-1] == key[:-1] and len(words) == len(key) and stem(words[-1]) == stem(key[-1])
+    return (
+        len(key) > 1 and words[:-1] == key[:-1] and len(words) == len(key) and stem(words[-1]) == stem(key[-1])
+    )
 
 
 def same_name(name: str) -> str:

@@ -47,7 +47,9 @@ class Element:
             by_document.setdefault(span.document_id, []).append((span, description))
         documents = [sorted(instances) for instances in by_document.values()]
         if len(documents) > 1:
-            documents.sort(key=lambda instances: ([description for _, description in instances], instances[0][0]))
+            documents.sort(
+                key=lambda instances: ([description for _, description in instances], instances[0][0])
+            )
         distinct: dict[str, Span] = {}
         for span, description in chain.from_iterable(documents):
             distinct.setdefault(description, span)

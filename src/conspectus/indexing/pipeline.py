@@ -90,11 +90,9 @@ class BuildInput:
 async def build_index(
     build: BuildInput, model: Model | ModelFor, progress: Progress | None = None, check: Check | None = None
 ) -> Index:
-    """Run every stage and return the index.
+    """Run every stage and return the index; raise Unusable where nothing more can be asked of the model.
 
     All but the communities depends on the documents, the settings and the corrections alone.
-
-    Raises Unusable where nothing more can be asked of the model.
     """
     show, settings = progress or Silent(), build.settings
     with paused_garbage_collection(), ExitStack() as on_exit:  # no work beside goes on after an error
@@ -206,7 +204,11 @@ def _beside(work: Callable[[], T], aside: bool) -> asyncio.Task[T]:
 
 
 def _arrays(
-    documents: Sequence[Document], chunks: Sequence[Chunk], lexicon: Lexicon, made: GraphBuild, settings: Settings
+    documents: Sequence[Document],
+    chunks: Sequence[Chunk],
+    lexicon: Lexicon,
+    made: GraphBuild,
+    settings: Settings,
 ) -> tuple[tuple[str, ...], Arrays]:
     corrected = made.corrected
     if corrected.documents:  # what is read in the other documents does not depend on added facts

@@ -115,7 +115,9 @@ def read_texts(documents: str | Fields | Frame | Iterable[str | Fields], setting
 def _listed(sources: Any) -> list[Any]:
     if isinstance(sources, str | Path | Mapping):
         return [cast("Any", sources)]
-    if hasattr(sources, "to_dict") and getattr(sources, "ndim", 2) > 1:  # a column of a table is a list of texts
+    if (
+        hasattr(sources, "to_dict") and getattr(sources, "ndim", 2) > 1
+    ):  # a column of a table is a list of texts
         return list(sources.to_dict("records"))
     return list(sources)
 
@@ -158,7 +160,9 @@ def _from_memory(values: Iterable[object], options: Options) -> Iterator[Outcome
     for number, value in enumerate(values, start=1):
         name = f"memory#{number}"
         if isinstance(value, Mapping):
-            fields = {k: v if k == options.text_field else _as_text(v) for k, v in cast("Fields", value).items()}
+            fields = {
+                k: v if k == options.text_field else _as_text(v) for k, v in cast("Fields", value).items()
+            }
             key = next((k for k in ("path", "id") if fields.get(k) not in (None, "")), None)
             name, value = (str(fields.pop(key)) if key else name), fields
         names[name] += 1
@@ -208,7 +212,9 @@ def _from_files(
 def _parsed(files: list[tuple[str, str]], options: Options, tick: Tick | None) -> Iterator[Outcome]:
     """Yield what comes of each file, in their order; what other processes do is begun before the rest."""
     refused = {name: why for real, name in files if (why := _refusal(real, name, options))}
-    isolated = [(real, name) for real, name in files if name not in refused and FORMATS[suffix_of(name)].isolated]
+    isolated = [
+        (real, name) for real, name in files if name not in refused and FORMATS[suffix_of(name)].isolated
+    ]
     with ExitStack() as stack:
         promised: dict[str, Future[list[Outcome]]] = {}
         if isolated:

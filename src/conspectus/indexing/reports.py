@@ -209,7 +209,11 @@ def priorities(
     )
     for community in sorted(communities, key=lambda c: c.level):
         own = community.entity_numbers, community.relationship_numbers
-        for urgent, numbers in ((entities, own[0]), (relationships, own[1]), (claims, contexts.claims_in(*own))):
+        for urgent, numbers in (
+            (entities, own[0]),
+            (relationships, own[1]),
+            (claims, contexts.claims_in(*own)),
+        ):
             for number in numbers:
                 urgent[number] = community.level + 1.0
     return entities, relationships, claims

@@ -126,7 +126,9 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
             by_initials[initials].add(key)
     for key in sorted(short):
         letters = displayed[key].replace(".", "").replace("&", "").lower()
-        stated = sorted(c for c in by_initials[letters] if c != key and names[c].documents & names[key].documents)
+        stated = sorted(
+            c for c in by_initials[letters] if c != key and names[c].documents & names[key].documents
+        )
         stated = [c for c in stated if _in_brackets(names[c], names[key], chunks)]
         if len(stated) == 1:
             _join(result, key, stated[0], "acronym", "the text gives one in brackets after the other")

@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 else:
     duckdb, networkx = lazy_module("duckdb"), lazy_module("networkx")
 
-Format = Literal["parquet", "csv", "duckdb", "graphml", "neo4j", "cypher", "json", "obsidian", "graphrag"] | str
+Format = (
+    Literal["parquet", "csv", "duckdb", "graphml", "neo4j", "cypher", "json", "obsidian", "graphrag"] | str
+)
 PICTURE_WIDTH = 2000
 """Pixels: names stay readable in the picture of a graph of some 300 entities, as that of the podcast sample."""
 _XML_INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -236,7 +238,9 @@ def data_frame(index: Index, table: str) -> Any:
     files = {name: schema.file for name, schema in TABLES.items()}
     file = files.get(table, table)
     if file not in files.values():
-        raise UsageError(f"there is no table {table!r}{did_you_mean(table, files)}; there are {', '.join(files)}")
+        raise UsageError(
+            f"there is no table {table!r}{did_you_mean(table, files)}; there are {', '.join(files)}"
+        )
     _, arrow = next(arrow_tables(index, file))
     try:
         return arrow.to_pandas()
@@ -278,9 +282,13 @@ def networkx_graph(index: Index) -> Any:
     try:
         graph: Any = networkx.Graph()
     except ImportError:
-        raise UsageError("a networkx graph and GraphML need networkx: pip install 'conspectus[graph]'") from None
+        raise UsageError(
+            "a networkx graph and GraphML need networkx: pip install 'conspectus[graph]'"
+        ) from None
     for entity in index.entities:
-        graph.add_node(entity.name, type=entity.type, description=entity.description, frequency=entity.frequency)
+        graph.add_node(
+            entity.name, type=entity.type, description=entity.description, frequency=entity.frequency
+        )
     for edge in index.relationships:
         attributes = {"weight": edge.weight, "strength": edge.strength, "description": edge.description}
         graph.add_edge(edge.source, edge.target, **attributes)
@@ -398,7 +406,13 @@ def nodes(index: Index) -> Rows:
         "Chunk": [node("s", c, "text start end", tokens=c.n_tokens) for c in index.chunks],
         "Entity": [node("e", e, "name type description degree frequency") for e in index.entities],
         "Claim": [
-            node("k", c, "subject object type status description", start=c.start_date or "", end=c.end_date or "")
+            node(
+                "k",
+                c,
+                "subject object type status description",
+                start=c.start_date or "",
+                end=c.end_date or "",
+            )
             for c in index.claims
         ],
         "Community": [],

@@ -113,7 +113,9 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     try:
         return pq.read_table(path).to_pylist()
     except (OSError, pa.ArrowException) as error:
-        raise IndexDamaged(f"{path} is not a Parquet file that can be read ({error}); export it again") from error
+        raise IndexDamaged(
+            f"{path} is not a Parquet file that can be read ({error}); export it again"
+        ) from error
 
 
 class _Conversion:
@@ -214,7 +216,9 @@ class _Conversion:
         else:
             before = self._entities[number]
             description = _join_descriptions(before.description, description)
-            self._entities[number] = replace(before, description=description, chunk_ids=_chunk_ids(before, row))
+            self._entities[number] = replace(
+                before, description=description, chunk_ids=_chunk_ids(before, row)
+            )
         return number
 
     def _relationships(self) -> list[Relationship]:
@@ -299,7 +303,9 @@ class _Conversion:
         rows.sort(key=lambda row: numbers[int(row["community"])])
         for i, row in enumerate(rows):
             self._note("Reports", row, i)
-        return [self._report(i, communities[numbers[int(row["community"])]], row) for i, row in enumerate(rows)]
+        return [
+            self._report(i, communities[numbers[int(row["community"])]], row) for i, row in enumerate(rows)
+        ]
 
     def _report(self, number: int, community: Community, row: Row) -> Report:
         translated = self._translated
@@ -349,7 +355,9 @@ def _join_descriptions(first: str, second: str) -> str:
     return f"{first}{'' if first[-1] in '.!?。！？' else '.'} {second}"
 
 
-def _relationship(before: Relationship | None, row: Row, number: int, source: str, target: str) -> Relationship:
+def _relationship(
+    before: Relationship | None, row: Row, number: int, source: str, target: str
+) -> Relationship:
     """Return a relationship, merged with the one `before` of the opposite direction.
 
     The weight is the sum of the strengths of the instances, which a model rates from 1 to 10 each.
@@ -378,7 +386,11 @@ def _parents(ordered: Sequence[Row], number: Mapping[int, int]) -> list[int]:
 def _document(number: int, row: Row) -> Document:
     """Return a document; further fields of it may be a mapping or JSON text."""
     metadata: dict[str, str] = {}
-    for value in (row.get("metadata"), row.get("raw_data"), {"creation_date": row.get("creation_date") or None}):
+    for value in (
+        row.get("metadata"),
+        row.get("raw_data"),
+        {"creation_date": row.get("creation_date") or None},
+    ):
         fields: Any = value
         if isinstance(value, str):
             try:
@@ -539,4 +551,6 @@ def tables_in(folder: Path) -> dict[str, Path]:
         return {name: path for name, path in store.table_files(folder).items() if name in SCHEMA}
     if old := sorted(folder.glob(f"**/artifacts/{PREFIX_OF_1}entities.parquet")):
         raise IndexMissing(f"{old[-1].parent} was written by GraphRAG before 1.0; {MIGRATE}")
-    raise IndexMissing(f"there is no entities.parquet in {folder} or {folder / 'output'}; name the output folder")
+    raise IndexMissing(
+        f"there is no entities.parquet in {folder} or {folder / 'output'}; name the output folder"
+    )

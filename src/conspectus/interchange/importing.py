@@ -140,7 +140,9 @@ def read_triples(path: Path) -> GivenGraph:
     suffix = path.suffix.lower()
     if suffix in OTHER_RDF:
         advice = f"rapper, riot or rdflib convert it; save it as {path.with_suffix('.nt').name}"
-        raise DocumentError(f"{path} is RDF in another format than N-Triples, which is not supported: {advice}")
+        raise DocumentError(
+            f"{path} is RDF in another format than N-Triples, which is not supported: {advice}"
+        )
     try:
         text = decode(path.read_bytes()).text
     except (OSError, DocumentError) as error:
@@ -405,7 +407,9 @@ def _resolve(
     """
     by_name = _NameTable((e.name, e.number) for e in entities)
     tiers = [  # the most specific first
-        _NameTable((d.metadata[key], d.number) for d in documents for key in ("_id", "id") if key in d.metadata),
+        _NameTable(
+            (d.metadata[key], d.number) for d in documents for key in ("_id", "id") if key in d.metadata
+        ),
         _NameTable((d.path, d.number) for d in documents),
         _NameTable((PurePosixPath(d.path).name, d.number) for d in documents),
         _NameTable((PurePosixPath(d.path).stem, d.number) for d in documents),
@@ -462,7 +466,9 @@ def read_links(path: Path) -> list[Link]:
     columns = _columns_of(rows[0][1], LINK_HEADERS) if rows else None
     links: list[Link] = []
     for n, row in rows[1 if columns else 0 :]:
-        values = [row[i].strip() for i in columns if i < len(row)] if columns else [cell.strip() for cell in row]
+        values = (
+            [row[i].strip() for i in columns if i < len(row)] if columns else [cell.strip() for cell in row]
+        )
         if len(values) != 2 or not all(values):
             advice = "each line has the two, in that order"
             raise UsageError(f"{path}, line {n}: not an entity and a document; {advice}")

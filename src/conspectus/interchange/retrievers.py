@@ -92,4 +92,7 @@ def _llama_index() -> Any:
     return LlamaIndexRetriever
 
 
-_MAKERS = {"LangChainRetriever": (_langchain, "langchain"), "LlamaIndexRetriever": (_llama_index, "llama-index")}
+_MAKERS = {
+    "LangChainRetriever": (_langchain, "langchain"),
+    "LlamaIndexRetriever": (_llama_index, "llama-index"),
+}

@@ -94,7 +94,9 @@ class OnnxModel:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         try:
-            self._session = runtime.InferenceSession(str(self.path), options, providers=["CPUExecutionProvider"])
+            self._session = runtime.InferenceSession(
+                str(self.path), options, providers=["CPUExecutionProvider"]
+            )
             self.tokenizer: Any = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
         except Exception as error:  # both raise kinds of their own, or none
             message = " ".join(str(error).split())[:200]
@@ -210,13 +212,17 @@ def _pooling(folder: Path) -> str:
     """Return how vectors of tokens become one: of `POOLINGS`; UsageError where the model wants another way."""
     layers: Iterable[Any] = _read_json(folder, "modules.json")
     if any(str(layer.get("type")).endswith(".Dense") for layer in layers):
-        raise UsageError(f"the model in {folder} has a dense layer after its pooling, which cannot be run here")
+        raise UsageError(
+            f"the model in {folder} has a dense layer after its pooling, which cannot be run here"
+        )
     modes = _read_json(folder, POOLING)
     wanted = [
         mode.removeprefix("pooling_mode_") for mode, on in modes.items() if mode.startswith("pooling") and on
     ]
     if len(wanted) > 1 or any(mode not in POOLINGS for mode in wanted):
-        raise UsageError(f"the model in {folder} pools by {', '.join(wanted)}; known are {', '.join(POOLINGS)}")
+        raise UsageError(
+            f"the model in {folder} pools by {', '.join(wanted)}; known are {', '.join(POOLINGS)}"
+        )
     return wanted[0] if wanted else POOLINGS[0]
 
 
@@ -323,7 +329,9 @@ def download(name: str, user: str, kind: str, name_it: str) -> Path:
         for file in (*OPTIONAL, TOKENIZER, MODEL):  # the model last: where it is, all is
             if file in published:
                 hub.hf_hub_download(name, file, local_dir=folder, endpoint=endpoint)
-    except Exception as error:  # those of the HTTP client come through, and which that is depends on the version
+    except (
+        Exception
+    ) as error:  # those of the HTTP client come through, and which that is depends on the version
         status = getattr(getattr(error, "response", None), "status_code", None)
         hint = "; what is not public needs a token in HF_TOKEN" if status in (401, 403) else ""
         reason = " ".join(str(error).split())[:200] + hint

@@ -30,7 +30,8 @@ NO_PASSWORD = "put its password on a line of a file, and name that by settings={
 WRONG_PASSWORD = "no line of the file of passwords (read.password_file) is its password; add it there"  # noqa: S105
 ENCRYPTED = f"is encrypted in a way that is not opened here; {UNLOCK}"
 _OPEN_DOCUMENT = (
-    f"is encrypted; passwords (read.password_file) open PDF and Microsoft Office, and not OpenDocument: {UNLOCK}"
+    "is encrypted; passwords (read.password_file) open PDF and Microsoft Office, and not OpenDocument: "
+    f"{UNLOCK}"
 )
 ARCHIVE_ERRORS = (BadZipFile, zlib.error, EOFError, NotImplementedError, OSError)
 """Errors that reading a part of an archive may raise."""
@@ -52,7 +53,9 @@ class Archive:
                 "is of an old binary format of Office, whatever its name says; save it in the new one"
             )
         if not data.startswith(b"PK"):
-            raise DocumentError(f"is not what its name says: {PurePosixPath(path).suffix} files are zip archives")
+            raise DocumentError(
+                f"is not what its name says: {PurePosixPath(path).suffix} files are zip archives"
+            )
         self._zip = open_zip(data)
         self.names = frozenset(self._zip.namelist())
         if sum(part.file_size for part in self._zip.infolist()) > 10 * self._limit:

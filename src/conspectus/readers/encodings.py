@@ -271,5 +271,7 @@ def _latin_share(text: str) -> float:
     words = _MARK.sub(" ", text)
     inside = sum(letter.isupper() for letter in _INSIDE.findall(words))
     letters = Counter(_OTHER.findall(words.lower()))
-    codec = max(sum(count for letter, count in letters.items() if letter in alphabet) for alphabet in ALPHABETS)
+    codec = max(
+        sum(count for letter, count in letters.items() if letter in alphabet) for alphabet in ALPHABETS
+    )
     return (marks + codec - inside) / max(marks + letters.total(), 1)

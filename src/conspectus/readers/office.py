@@ -174,7 +174,9 @@ def _add_open(element: Element, prose: Prose, slides: list[int]) -> None:
         elif name == "table":
             for line in elements(child, "table-row"):
                 cells = (c for c in line if local_name(c) == "table-cell")
-                prose.add(row(" ".join("".join(_open_pieces(p)) for p in elements(c, "p")) for c in cells), "\n")
+                prose.add(
+                    row(" ".join("".join(_open_pieces(p)) for p in elements(c, "p")) for c in cells), "\n"
+                )
         elif name not in _SKIPPED:
             if name == "page":
                 slides[0] += 1
@@ -258,7 +260,10 @@ def _workbook(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
 
 def _sheets(data: bytes, options: Options, *, locked: bool = True) -> dict[str, Any]:
     """Return the sheets by their names; `locked` tells that a password may still open them (XLS)."""
-    if data.startswith(b"PK") and sum(part.file_size for part in open_zip(data).infolist()) > options.max_bytes:
+    if (
+        data.startswith(b"PK")
+        and sum(part.file_size for part in open_zip(data).infolist()) > options.max_bytes
+    ):
         raise DocumentError(too_large("unpacks to more than {}", options.max_bytes))
     try:
         book = calamine.CalamineWorkbook.from_filelike(BytesIO(data))

@@ -59,7 +59,9 @@ class Pool:
             worker = worker or _Worker(self._options)
             return worker.parse(file, name)
         except OSError as error:
-            return [Failure("read", f"was not read: no process to parse it in could be started ({error})", name)]
+            return [
+                Failure("read", f"was not read: no process to parse it in could be started ({error})", name)
+            ]
         finally:  # whatever happens: those who wait for a place would wait for ever
             self._idle.put(worker if worker and worker.alive else None)
 
@@ -159,7 +161,9 @@ def limit_memory(limit: int) -> None:
     except ImportError:  # Windows
         return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    resource.setrlimit(
+        resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
+    )
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

@@ -202,7 +202,9 @@ def hits_of(scores: np.ndarray[Any, Any], index: Index, k: int) -> list[Hit]:
     return [hit(int(i), float(scores[i]), index) for i in highest(scores, k) if scores[i] > 0]
 
 
-async def answer_from(hits: Sequence[Hit], question: str, index: Index, model: Model, *, method: str) -> Answer:
+async def answer_from(
+    hits: Sequence[Hit], question: str, index: Index, model: Model, *, method: str
+) -> Answer:
     """Answer from the chunks of a ranking, whatever method made it."""
     if not hits:
         return empty_answer(question, index, method=method)

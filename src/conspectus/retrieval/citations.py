@@ -18,7 +18,9 @@ from conspectus.text.words import CJK, UNSPACED, is_unspaced
 
 MOST_SOURCES = 5
 """Places shown for one citation that quotes nothing."""
-_KINDS: dict[str, str] = dict(zip(TABLES, ("report", "source", "entity", "relationship", "claim"), strict=True))
+_KINDS: dict[str, str] = dict(
+    zip(TABLES, ("report", "source", "entity", "relationship", "claim"), strict=True)
+)
 _QUOTED = re.compile(rf"[\"“]([^\"”]{{15,}}|(?=[^\"”]*{CJK.pattern})[^\"”]{{6,}})[\"”]")
 _WHOLE = re.compile(rf"[\"“](.{{15,}}|(?=.*{CJK.pattern}).{{6,}})[\"”]", re.DOTALL)
 """From the first mark of quotation to the last: a quotation may hold another."""
@@ -59,7 +61,9 @@ def cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
                 continue
             if sources not in markers:
                 marker = markers[sources] = len(markers) + 1
-                citations.append(Citation(marker, _KINDS[reference.table], row.id, _title(row, index), sources))
+                citations.append(
+                    Citation(marker, _KINDS[reference.table], row.id, _title(row, index), sources)
+                )
             written.append(f"[{markers[sources]}]")
         return "".join(dict.fromkeys(written))
 
@@ -111,7 +115,9 @@ def _spans(
                 words = _bare(statement)
                 texts = [row.summary, *(f.explanation for f in row.findings)]
                 holding = [text for text in texts if words and words in _bare(strip(text))]
-                named = [r for text in holding for r in find(text)] or [r for text in texts for r in find(text)]
+                named = [r for text in holding for r in find(text)] or [
+                    r for text in texts for r in find(text)
+                ]
                 documents = documents or _documents_of(row, index)
                 for inner in dict.fromkeys(named):
                     yield from _spans(inner, statement, index, seen | {reference}, documents)
@@ -128,7 +134,9 @@ def _documents_of(report: Report, index: Index) -> frozenset[str]:
     """Return the documents that the community of a report stands on; none where that is not known."""
     if not 0 <= report.community < len(index.communities):
         return frozenset()
-    return frozenset(index.chunk_of[chunk].document_id for chunk in index.communities[report.community].chunk_ids)
+    return frozenset(
+        index.chunk_of[chunk].document_id for chunk in index.communities[report.community].chunk_ids
+    )
 
 
 def _bare(text: str) -> str:
@@ -171,7 +179,9 @@ def _search(words: Sequence[str], span: Span, index: Index) -> Span | None:
 
 def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
     """Return the first sentence inside a span that holds a statement of a few words: an answer of a name, a date."""
-    texts = dict.fromkeys((statement, _OPENED.sub("", statement)))  # first as it is: "2. Februar" opens no list
+    texts = dict.fromkeys(
+        (statement, _OPENED.sub("", statement))
+    )  # first as it is: "2. Februar" opens no list
     short = [words for said in texts if 0 < len(words := said.strip(" *_.,;:").split()) <= FEW]
     matches = (_search(words, span, index) for words in short if sum(map(len, words)) <= LONGEST)
     match = next(filter(None, matches), None)

@@ -58,4 +58,6 @@ async def self_consistency(question: str, index: Index, model: Model, settings: 
 def _answer(question: str, draft: Draft, method: str, why: str = "") -> Answer:
     text = f"{draft.reasoning}\n\n{draft.answer}" if draft.reasoning else draft.answer
     words = wording(language_of([question]))
-    return Answer(question, text, method, why=why, notices=(words.uncited, words.unread), short=(draft.answer,))
+    return Answer(
+        question, text, method, why=why, notices=(words.uncited, words.unread), short=(draft.answer,)
+    )

@@ -66,7 +66,8 @@ async def follow(
     def best(level: list[RatedReport]) -> list[RatedReport]:
         shares = _shares(question, [rated.report for rated in level], scores, index)
         ranked = sorted(
-            zip(level, shares, strict=True), key=lambda pair: (-pair[0].rating, -pair[1], pair[0].report.number)
+            zip(level, shares, strict=True),
+            key=lambda pair: (-pair[0].rating, -pair[1], pair[0].report.number),
         )
         return [rated for rated, _ in ranked if rated.rating >= RELEVANT][:width]
 
@@ -75,7 +76,9 @@ async def follow(
     return selection
 
 
-def _shares(question: str, reports: Sequence[Report], scores: Mapping[int, float], index: Index) -> list[float]:
+def _shares(
+    question: str, reports: Sequence[Report], scores: Mapping[int, float], index: Index
+) -> list[float]:
     """Return how much each report of a level holds, 0 to 1: half by its words, half by what matches in its community.
 
     For a question about the whole it is the importance of the report.

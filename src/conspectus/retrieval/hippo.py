@@ -201,7 +201,9 @@ class _Walk:
     def combined(self, seeds: Floats) -> Floats:
         """Return the same, seeded by the phrases of `hipporag` and the chunks most like the question."""
         chunks = _from_zero_to_one(self.chunk_likeness) ** SHARPNESS
-        return self._over_chunks(seeds, chunks * (MASS * (seeds.sum() or 1.0) / max(float(chunks.sum()), 1e-12)))
+        return self._over_chunks(
+            seeds, chunks * (MASS * (seeds.sum() or 1.0) / max(float(chunks.sum()), 1e-12))
+        )
 
     def _over_chunks(self, seeds: Floats, chunks: Floats) -> Floats:
         """Walk over phrases and chunks from weights of both, and return where it is on the chunks."""
@@ -271,7 +273,9 @@ async def rank_with(question: str, index: Index, model: Model, settings: Setting
     return hits_of(scores(question, named, index, settings), index, settings.search.k)
 
 
-@method("hippo", help="Personalized PageRank over noun phrases (HippoRAG)", reads={"graph", "chunks"}, rank=rank)
+@method(
+    "hippo", help="Personalized PageRank over noun phrases (HippoRAG)", reads={"graph", "chunks"}, rank=rank
+)
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the best chunks, and say what the ranking stands on."""
     hits = await rank_with(question, index, model, settings)

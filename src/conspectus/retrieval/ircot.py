@@ -76,4 +76,6 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     """Answer from the best chunks; the thoughts are given as the reason."""
     hits, thoughts = await steps(question, index, model, settings, ranker_of(settings))
     result = await answer_from(hits, question, index, model, method="ircot")
-    return replace(result, why=f"{settings.ircot.retriever}, by way of: {' '.join(thoughts)}" if thoughts else "")
+    return replace(
+        result, why=f"{settings.ircot.retriever}, by way of: {' '.join(thoughts)}" if thoughts else ""
+    )

@@ -18,7 +18,15 @@ from conspectus.settings import AnswerSettings
 from conspectus.tasks import AnswerFromContext
 from conspectus.tasks.base import Context
 from conspectus.text.mentions import units
-from conspectus.text.words import CJK, STOPWORDS, declined_stems, entity_keys, name_key, stem, without_particles
+from conspectus.text.words import (
+    CJK,
+    STOPWORDS,
+    declined_stems,
+    entity_keys,
+    name_key,
+    stem,
+    without_particles,
+)
 
 Floats = np.ndarray[tuple[int], np.dtype[np.float32]]
 
@@ -69,7 +77,11 @@ def entities_in(question: str, index: Index) -> list[Entity]:
     """Return the entities that a question names, the longest and rarest names first."""
     question = without_particles(question, index.languages)
     if CJK.search(question):
-        number_of_key, longest, words = index.derive(_keys_in_pieces), LONGEST_UNSPACED, units(name_key(question))
+        number_of_key, longest, words = (
+            index.derive(_keys_in_pieces),
+            LONGEST_UNSPACED,
+            units(name_key(question)),
+        )
     else:
         number_of_key, longest, words = index.derive(entity_keys), LONGEST, name_key(question).split()
     entities: dict[int, tuple[int, int]] = {}

@@ -164,7 +164,9 @@ def model_summaries(model: Model) -> Summarise:
     """Return what has a model summarise texts; the sentences of a group stand in where that fails."""
 
     async def summarise(groups: Sequence[Sequence[str]]) -> list[str]:
-        replies = await model.perform_all([DescribeElement("these passages", "group", tuple(g)) for g in groups])
+        replies = await model.perform_all(
+            [DescribeElement("these passages", "group", tuple(g)) for g in groups]
+        )
         return [
             _extract(g) if isinstance(r, ModelError) else r.text for g, r in zip(groups, replies, strict=True)
         ]

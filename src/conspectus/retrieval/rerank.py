@@ -99,7 +99,12 @@ async def reranker_for(
 
 
 async def answer_reranked(
-    answering: Answering, question: str, index: Index, model: Model, settings: Settings, reranker: Reranker | None
+    answering: Answering,
+    question: str,
+    index: Index,
+    model: Model,
+    settings: Settings,
+    reranker: Reranker | None,
 ) -> Answer:
     """Answer by a method, from the chunks of its ranking that the reranker finds best where there is one."""
     if reranker is None:

@@ -167,9 +167,13 @@ def match_annotations(question: str, index: Index, settings: Settings) -> list[A
 
 def _scores_by_words(question: str, rows: Sequence[Annotation], index: Index) -> dict[int, float]:
     """Return by its place the share of the question's weight, in squared IDF, that each annotation holds."""
-    terms = read_question(question, *index.languages).focus or tuple(dict.fromkeys(search_terms(question, index)))
+    terms = read_question(question, *index.languages).focus or tuple(
+        dict.fromkeys(search_terms(question, index))
+    )
     parts = [term[:-1] if len(term) > 3 and not CJK.search(term) else term for term in terms]
-    near = [i for i, row in enumerate(rows) if any(part in row.text for part in parts)]  # stems may end otherwise
+    near = [
+        i for i, row in enumerate(rows) if any(part in row.text for part in parts)
+    ]  # stems may end otherwise
     shared = {i: set(terms).intersection(search_terms(rows[i].text, index)) for i in near}
     frequency = {term: sum(term in words for words in shared.values()) for term in terms}
     weight = {term: idf(len(rows), n) ** 2 for term, n in frequency.items() if n}
@@ -208,7 +212,9 @@ def community_of(annotation: Annotation, index: Index, min_size: int) -> Communi
             names = [index.claims[annotation.number].subject, index.claims[annotation.number].object]
         case "entity":
             names = [index.entities[annotation.number].name]
-    known = [index.communities_of(index.entity_of_name[name]) for name in names if name in index.entity_of_name]
+    known = [
+        index.communities_of(index.entity_of_name[name]) for name in names if name in index.entity_of_name
+    ]
     shared = [c for c in known[0] if all(c in other for other in known[1:])] if known else []
     return next((index.communities[c] for c in shared if index.communities[c].size >= min_size), None)
 

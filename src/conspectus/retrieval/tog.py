@@ -140,7 +140,9 @@ def _graph_says_more(quoted: Answer, path: ReasoningPath) -> bool:
     texts = [source.text for citation in quoted.citations for source in citation.sources]
     shared = (sum(map({*terms(text)}.__contains__, query_terms)) for text in texts)
     labels = {label for triple in path.triples for label in roots_of_label(triple.relation)}
-    expressed = sum(max((likeness(root(term), label) for label in labels), default=0.0) for term in query_terms)
+    expressed = sum(
+        max((likeness(root(term), label) for label in labels), default=0.0) for term in query_terms
+    )
     return max(shared, default=0) / len(query_terms) <= expressed / len(query_terms)
 
 
@@ -285,7 +287,9 @@ def _names_in(question: str, graph: TripleGraph) -> dict[int, tuple[int, int]]:
     words = name_key(question).split()
     taken: set[int] = set()
     candidates: dict[int, tuple[int, int]] = {}
-    spans = [(a, b) for a in range(len(words)) for b in range(a + 1, min(len(words), a + graph.longest_key) + 1)]
+    spans = [
+        (a, b) for a in range(len(words)) for b in range(a + 1, min(len(words), a + graph.longest_key) + 1)
+    ]
     for start, end in sorted(spans, key=lambda span: (span[0] - span[1], span)):
         key = " ".join(words[start:end])
         is_stopword = end - start == 1 and key in STOPWORDS
@@ -313,7 +317,9 @@ class Scorer:
     share of the question's words that the chunk holds. A graph without text is scored by its triples.
     """
 
-    def __init__(self, question: str, index: Index, graph: TripleGraph, settings: Settings, texts: bool) -> None:
+    def __init__(
+        self, question: str, index: Index, graph: TripleGraph, settings: Settings, texts: bool
+    ) -> None:
         self.question = question
         self.graph = graph
         self.texts = texts and len(index.chunks) > 0
@@ -330,7 +336,9 @@ class Scorer:
         pairs: list[tuple[float, int, int]] = []
         for place, candidate in enumerate(candidates):
             extra = scores_of(self.graph.names[candidate.name], self._index)
-            pairs += ((float(base[chunk] + extra[chunk]), place, chunk) for chunk in self._chunks_of(candidate))
+            pairs += (
+                (float(base[chunk] + extra[chunk]), place, chunk) for chunk in self._chunks_of(candidate)
+            )
         return self._best(pairs, query, most)
 
     def linked_chunks(self, names: Sequence[str]) -> list[tuple[int, float]]:
@@ -342,7 +350,9 @@ class Scorer:
         best = self._best([(float(base[chunk]), 0, chunk) for chunk in linked], self.question, SCORED_CHUNKS)
         return [(chunk, score) for _, chunk, score in best]
 
-    def _best(self, pairs: list[tuple[float, int, int]], query: str, most: int) -> list[tuple[int, int, float]]:
+    def _best(
+        self, pairs: list[tuple[float, int, int]], query: str, most: int
+    ) -> list[tuple[int, int, float]]:
         """Return candidate, chunk and score from 0 to 1 of the best of chunks that are scored by BM25."""
         top = sorted(pairs, key=lambda p: (-p[0], p[1], p[2]))[: RERANKED * most]
         highest = top[0][0] if top else 1.0

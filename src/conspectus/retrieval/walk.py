@@ -297,7 +297,9 @@ def _full(graph: SentenceEntityGraph, seeds: Seeds, like: _Likeness, base: Float
     return totals(mass, graph.first, graph.last)
 
 
-def _local(graph: SentenceEntityGraph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights) -> Floats:
+def _local(
+    graph: SentenceEntityGraph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights
+) -> Floats:
     """Return the same, walking around the seeds and the best passages only.
 
     Twice: the passages that the first round finds are what the second goes around too, for questions of many

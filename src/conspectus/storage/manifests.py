@@ -158,9 +158,13 @@ def _read(path: Path) -> Manifest:
         version = None
     if isinstance(version, int) and version < OLDEST:
         again = "index its sources again, which replaces it; what language models replied is kept"
-        raise IndexOutdated(f"{path.parent} has index format {version}, this Conspectus reads {VERSION}: {again}")
+        raise IndexOutdated(
+            f"{path.parent} has index format {version}, this Conspectus reads {VERSION}: {again}"
+        )
     if version is not None:
-        raise StoreError(f"{path.parent} has index format {version}, this Conspectus reads {VERSION}; upgrade it")
+        raise StoreError(
+            f"{path.parent} has index format {version}, this Conspectus reads {VERSION}; upgrade it"
+        )
     advice = "name another folder, or, if it was an index, delete the file and index again"
     raise IndexDamaged(f"{path} is not the manifest of an index; {advice}")
 

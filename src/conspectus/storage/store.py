@@ -65,7 +65,8 @@ SMALL = 1 << 16
 """Bytes up to which a file is read when its index is opened: each that is mapped holds a file open."""
 
 _OURS = re.compile(
-    r"[\w.-]+-[0-9a-f]{12}\.(parquet|npy)(\.tmp)?|\w+\.parquet\.\d+-\d+\.tmp|[0-9a-f]{16}\.json(\.tmp)?", re.ASCII
+    r"[\w.-]+-[0-9a-f]{12}\.(parquet|npy)(\.tmp)?|\w+\.parquet\.\d+-\d+\.tmp|[0-9a-f]{16}\.json(\.tmp)?",
+    re.ASCII,
 )
 
 
@@ -181,7 +182,9 @@ def _put_all(folder: Path, index: Index) -> dict[str, dict[str, Any]]:
     waiting: list[Future[tuple[str, dict[str, Any]]]] = []
     with ThreadPoolExecutor(WRITERS) as pool:  # many small files, each of which waits for the disk
         tables = ((f"{OBJECTS}/{name}", ".parquet", [content]) for name, content in encode(index))
-        arrays = ((f"{ARRAYS}/{name}", ".npy", _npy(name, index.arrays[name])) for name in sorted(index.arrays))
+        arrays = (
+            (f"{ARRAYS}/{name}", ".npy", _npy(name, index.arrays[name])) for name in sorted(index.arrays)
+        )
         for stem, suffix, parts in chain(tables, arrays):
             waiting.append(pool.submit(_put, folder, stem, suffix, parts))
             if sum(map(len, parts)) > LARGE:  # there is room for one of those
@@ -208,7 +211,9 @@ def _read_npy(content: mmap.mmap | bytes) -> np.ndarray[Any, Any]:
     return np.ndarray(shape, dtype, buffer=content, offset=head.tell())
 
 
-def _put(folder: Path, stem: str, suffix: str, parts: Sequence[bytes | memoryview]) -> tuple[str, dict[str, Any]]:
+def _put(
+    folder: Path, stem: str, suffix: str, parts: Sequence[bytes | memoryview]
+) -> tuple[str, dict[str, Any]]:
     """Store a file under the name of its content, unless it is there, and return its path and what it is."""
     digest = sha256()
     for part in parts:
@@ -340,7 +345,9 @@ def _open(folder: Path, verify: bool) -> tuple[Manifest, dict[str, mmap.mmap | b
     while True:
         manifest = _manifest(folder)
         try:
-            return manifest, {path: _map(folder / path, facts, verify) for path, facts in manifest.files.items()}
+            return manifest, {
+                path: _map(folder / path, facts, verify) for path, facts in manifest.files.items()
+            }
         except IndexDamaged:
             if _manifest(folder).snapshot == manifest.snapshot:
                 raise

@@ -152,7 +152,11 @@ def _class_of_person(form: str, tag: str) -> str:
         return "S" if form in SURNAMES and form not in VERBAL else "x"
     if tag.startswith("nr") and like_person(form) and tag != "nrt":
         return "P"
-    if foreign and (tag in ("nr", "nrt", "nrfg", "x") or (tag == "nz" and len(form) > 2)) and not _common(form):
+    if (
+        foreign
+        and (tag in ("nr", "nrt", "nrfg", "x") or (tag == "nz" and len(form) > 2))
+        and not _common(form)
+    ):
         return "T"
     if tag in ("nz", "j"):
         return "Z"
@@ -181,7 +185,9 @@ def _goes_on(form: str) -> bool:
 
 
 def _common(form: str) -> bool:
-    return form in NO_PERSONS or form[-1] in NO_GIVEN or (form[0] in VERBAL and len(form) < 4 and _goes_on(form))
+    return (
+        form in NO_PERSONS or form[-1] in NO_GIVEN or (form[0] in VERBAL and len(form) < 4 and _goes_on(form))
+    )
 
 
 # Where the patterns are

@@ -81,7 +81,9 @@ def extract_mentions(
             candidate.type = type_of(
                 words, candidate.context, first_names, never_lower, vocabulary.rules.language
             )
-    if vocabulary.rules.language in INFLECTING:  # a name is known to other languages by how it is mostly written
+    if (
+        vocabulary.rules.language in INFLECTING
+    ):  # a name is known to other languages by how it is mostly written
         return {name_key(written(candidate.forms)): candidate for candidate in found.values()}
     return found
 
@@ -171,7 +173,9 @@ def _note_concepts(
 ) -> None:
     """Add the concepts; one that is also written as a name is that name ("Computer Science")."""
     rules = vocabulary.rules
-    by_stems = {_stems(key, rules): key for key in sorted(found, reverse=True) if not found[key].context.speaks}
+    by_stems = {
+        _stems(key, rules): key for key in sorted(found, reverse=True) if not found[key].context.speaks
+    }
     phrases = find_phrases(vocabulary, *where, least, named)
     starts = vocabulary.starts
     for start, size in zip(phrases.start.tolist(), phrases.words.tolist(), strict=True):
@@ -218,7 +222,9 @@ def _note_dates_and_titles(
             candidate.places.append((sentence, text.find(title) // 6))
     if rules.unspaced:  # there quotation marks only tell what is said again and again
         for key in [
-            key for key, candidate in found.items() if 0 < candidate.context.quoted == len(candidate.places) < 2
+            key
+            for key, candidate in found.items()
+            if 0 < candidate.context.quoted == len(candidate.places) < 2
         ]:
             del found[key]
     for date, candidate in dates.items():

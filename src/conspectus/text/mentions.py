@@ -31,7 +31,9 @@ KNOWN, OPENING = 1, 2
 LONGEST = 12  # unexplained
 """Words (Chinese characters) of a known name that are looked for at the most."""
 
-_JOINTS = frozenset("of the de la le du des von van der den al el di da del and for in on to at y e 's &".split())
+_JOINTS = frozenset(
+    "of the de la le du des von van der den al el di da del and for in on to at y e 's &".split()
+)
 # U and I: a capitalised word and initial; u: one that only opens its sentence; S: a capitalised word that
 # carries no content; C: a joint; D: a number; p: a full stop
 _RUN = re.compile(rb"(?:[UI]|u(?=[USI])|S(?=[USI]))(?:[USI]|(?<=I)p(?=[USI])|(?<=[USI])D|C(?=C?[USI]))*")
@@ -156,7 +158,9 @@ def hash_of(pieces: Sequence[str]) -> int:
     )
 
 
-def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def find_known(
+    vocabulary: Vocabulary, names: Sequence[str]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Return where names stand, whatever their case: numbers of texts, and the place of each name in `names`.
 
     From each word on, the longest name is taken; a name that is longer than LONGEST is not found.
@@ -164,7 +168,9 @@ def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[np.ndarray
     if not len(vocabulary.form):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     numbers: dict[str, int] = {}
-    pieces = [[numbers.setdefault(u, len(numbers)) for u in units(name_key(form))] for form in vocabulary.forms]
+    pieces = [
+        [numbers.setdefault(u, len(numbers)) for u in units(name_key(form))] for form in vocabulary.forms
+    ]
     sizes = np.array([len(piece) for piece in pieces], np.int64)
     flat = np.array([number for piece in pieces for number in piece], np.int64)
     text = np.repeat(vocabulary.sentence, sizes[vocabulary.form])

@@ -73,8 +73,12 @@ class Question:
         """Whether it asks for the whole of the corpus, by its own words."""
         own = self.language if self.language != "zh" else ENGLISH
         text = self.text
-        if self._names_subject and not self._matches("corpus", own):  # "an overview of the P7" is of that alone
-            text = question_pattern(own, "summary").sub(" ", question_pattern(ENGLISH, "summary").sub(" ", text))
+        if self._names_subject and not self._matches(
+            "corpus", own
+        ):  # "an overview of the P7" is of that alone
+            text = question_pattern(own, "summary").sub(
+                " ", question_pattern(ENGLISH, "summary").sub(" ", text)
+            )
         if any(question_pattern(language, "whole").search(text) for language in (ENGLISH, own)):
             return True
         if not self.focus:  # "What is this about?", but neither "Where is it?" nor "Hello"
@@ -123,7 +127,9 @@ class Question:
         if self.chinese:
             links = question_pattern("zh", "link").findall(self.text)
             return self._matches("compared", "zh") or len(links) > 1
-        if question_pattern(ENGLISH, "compared", re.NOFLAG).search(self.text) or self._matches("choice", ENGLISH):
+        if question_pattern(ENGLISH, "compared", re.NOFLAG).search(self.text) or self._matches(
+            "choice", ENGLISH
+        ):
             return True
         names = ("agent", "kin", "owned", "relative", "reduced")
         steps = sum(len(question_pattern(ENGLISH, n, re.NOFLAG).findall(self.text)) for n in names)

@@ -234,7 +234,9 @@ def _heads(pieces: set[str], texts: Iterable[str]) -> set[str]:
     for text in texts:
         if text[:CUT] in openings:
             alike[text[:CUT]].add(text)
-    return {a for group in alike.values() for a, b in pairwise(sorted(group)) if b.startswith(a) and a in pieces}
+    return {
+        a for group in alike.values() for a, b in pairwise(sorted(group)) if b.startswith(a) and a in pieces
+    }
 
 
 def _not_repeated(document: list[int], texts: list[str]) -> list[int]:

@@ -73,7 +73,9 @@ def type_of(
     )
     if 2 <= len(words) <= 4 and plain and (lower[0] in first_names or (never_lower and len(words) < 4)):
         surely = lower[0] in first_names
-        if _count_in(context.before, _LISTS["before_places"]) >= max(2.0, (0.5 if surely else 0.25) * mentions):
+        if _count_in(context.before, _LISTS["before_places"]) >= max(
+            2.0, (0.5 if surely else 0.25) * mentions
+        ):
             return LOCATION
         return (
             ORGANIZATION

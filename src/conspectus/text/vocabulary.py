@@ -250,7 +250,9 @@ def sentence_terms(
     for language in dict.fromkeys(languages):
         inside = np.flatnonzero(np.array([code == language for code in languages]))
         part = vocabulary.part(inside, language)
-        count, ids = _by_text(texts, inside, language, number) if part.rules.unspaced else _by_word(part, number)
+        count, ids = (
+            _by_text(texts, inside, language, number) if part.rules.unspaced else _by_word(part, number)
+        )
         order.append(inside)
         sizes.append(np.concatenate((count, np.zeros(len(inside) - len(count), np.int64))))
         flat.append(ids)
@@ -278,7 +280,9 @@ def _by_word(vocabulary: Vocabulary, number: dict[str, int]) -> tuple[Ints, Ints
 
 def _by_text(texts: Sequence[str], inside: Ints, language: str, number: dict[str, int]) -> tuple[Ints, Ints]:
     """Return the same of texts in a language without spaces."""
-    numbers = [[number.setdefault(term, len(number)) for term in terms(texts[int(i)], language)] for i in inside]
+    numbers = [
+        [number.setdefault(term, len(number)) for term in terms(texts[int(i)], language)] for i in inside
+    ]
     sizes = np.array([len(ids) for ids in numbers], np.int64)
     return sizes, np.array([term for ids in numbers for term in ids], np.int32)
 

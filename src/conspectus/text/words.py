@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from conspectus.lazy import lazy_module
 from conspectus.rows import Entity
-from conspectus.text.language import ENGLISH, Languages, function_words_of, language_of, read_data, read_word_sets
+from conspectus.text.language import (
+    ENGLISH,
+    Languages,
+    function_words_of,
+    language_of,
+    read_data,
+    read_word_sets,
+)
 
 if TYPE_CHECKING:
     import rjieba
@@ -64,7 +71,9 @@ _MARKED = re.compile(f"[{_MARKS}]")
 @cache
 def _marked() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return the patterns of words and tokens where letters have such marks."""
-    token = TOKEN.pattern.replace(r"|\w+(?:", rf"|[\w{_MARKS}]+(?:").replace("&/+]\\w+)", f"&/+][\\w{_MARKS}]+)")
+    token = TOKEN.pattern.replace(r"|\w+(?:", rf"|[\w{_MARKS}]+(?:").replace(
+        "&/+]\\w+)", f"&/+][\\w{_MARKS}]+)"
+    )
     return re.compile(rf"[\w{_MARKS}]+(?:['’][\w{_MARKS}]+)*"), re.compile(token)
 
 

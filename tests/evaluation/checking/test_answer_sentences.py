@@ -8,7 +8,9 @@ from conspectus.retrieval.base import NOTHING
 
 
 def test_a_reference_stands_for_its_sentence_and_for_those_before_it_in_the_paragraph() -> None:
-    text = "Ada bought the mill. She paid. [1] Ruben [2] met her. They left.[1][3] It rained.\n\nIt was May. [2]"
+    text = (
+        "Ada bought the mill. She paid. [1] Ruben [2] met her. They left.[1][3] It rained.\n\nIt was May. [2]"
+    )
 
     assert [(s.text, s.markers) for s in sentences_of(text, {1, 2, 3})] == [
         ("Ada bought the mill.", (1,)),
@@ -21,7 +23,9 @@ def test_a_reference_stands_for_its_sentence_and_for_those_before_it_in_the_para
 
 
 def test_brackets_that_are_no_reference_stay_in_the_text() -> None:
-    assert sentences_of("See the edition of [1911] [1].", {1}) == [Sentence("See the edition of [1911].", (1,))]
+    assert sentences_of("See the edition of [1911] [1].", {1}) == [
+        Sentence("See the edition of [1911].", (1,))
+    ]
 
 
 def test_headings_are_told_and_markdown_is_left_out() -> None:
@@ -65,4 +69,7 @@ def test_what_the_program_says_is_no_sentence_of_the_answer() -> None:
 def test_chinese_sentences_have_their_references() -> None:
     found = sentences_of("周秀兰买下了白鹭号。[1]1920年她把船卖了。[2]", {1, 2})
 
-    assert [(s.text, s.markers) for s in found] == [("周秀兰买下了白鹭号。", (1,)), ("1920年她把船卖了。", (2,))]
+    assert [(s.text, s.markers) for s in found] == [
+        ("周秀兰买下了白鹭号。", (1,)),
+        ("1920年她把船卖了。", (2,)),
+    ]

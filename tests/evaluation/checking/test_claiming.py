@@ -130,7 +130,10 @@ def test_claims_and_clusters_are_averaged_over_the_answers_of_a_condition(tmp_pa
     found = counted(folder, every_step())
 
     assert [one.condition for one in found.conditions] == ["C0", "SS"]  # as the paper has them
-    assert [one.averages[CLAIMS].mean for one in found.conditions] == [3, 1.5]  # what is said twice counts once
+    assert [one.averages[CLAIMS].mean for one in found.conditions] == [
+        3,
+        1.5,
+    ]  # what is said twice counts once
     assert found.conditions[0].averages["clusters at 0.5"].mean == 3
     assert found.unique == 3
     assert found.checked_by == ("scripted",)
@@ -155,9 +158,7 @@ def test_an_answer_that_states_nothing_counts_with_no_claims(tmp_path: Path) -> 
 
 
 def test_without_a_model_the_sentences_that_state_something_are_the_claims(tmp_path: Path) -> None:
-    text = (
-        "Ada Brook bought the Orran Mill in 1901. Mills are fine things to look at. It was Ruben Vale who paid."
-    )
+    text = "Ada Brook bought the Orran Mill in 1901. Mills are fine things to look at. It was Ruben Vale who paid."
 
     found = counted(a_folder(tmp_path, {"A": [text]}))
 

@@ -27,7 +27,10 @@ def test_words_are_runs_of_letters_and_digits_and_chinese_characters() -> None:
 
 
 def test_the_distance_is_one_less_the_f_measure_of_the_longest_common_subsequence() -> None:
-    one, other = "police killed the gunman", "police kill the gunman now"  # police, the, gunman: 3 of 4 and of 5
+    one, other = (
+        "police killed the gunman",
+        "police kill the gunman now",
+    )  # police, the, gunman: 3 of 4 and of 5
 
     assert distances([one, other]) == [pytest.approx(1 - 2 * 3 / 9)]
     assert distances(["a b c d", "d c b a"]) == [0.75]

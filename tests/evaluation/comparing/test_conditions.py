@@ -86,7 +86,9 @@ def test_an_answer_holds_for_its_index_model_and_settings_alone():
     usual = Settings()
     base = made_with(c0, index, "m", usual)
 
-    assert base == made_with(c0, index, "m", Settings.model_validate({"llm": {"concurrency": 3, "budget": 1.0}}))
+    assert base == made_with(
+        c0, index, "m", Settings.model_validate({"llm": {"concurrency": 3, "budget": 1.0}})
+    )
     others = [
         made_with(ts, index, "m", usual),
         made_with(c0, index, "n", usual),

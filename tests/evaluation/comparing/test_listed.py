@@ -19,7 +19,9 @@ def written(folder: Path, name: str, text: str) -> Path:
 
 
 def test_a_table_keeps_ids_personas_and_tasks(tmp_path: Path):
-    text = "question_id,question_text,persona,task\n7,Which  themes recur?,A critic,Compare.\n,Who says so?,,\n"
+    text = (
+        "question_id,question_text,persona,task\n7,Which  themes recur?,A critic,Compare.\n,Who says so?,,\n"
+    )
 
     assert read_list(written(tmp_path, "q.csv", text)) == [
         Question("7", "Which themes recur?", "A critic", "Compare."),

@@ -103,7 +103,9 @@ def test_a_run_that_was_broken_off_goes_on(tmp_path: Path):
 
 def test_a_failed_judgement_is_kept_counted_and_asked_again(tmp_path: Path):
     def failing(task: Judge) -> Verdict | BadReply:
-        return BadReply("it is no JSON") if task.question == "What of 3?" and task.sample == 2 else longest(task)
+        return (
+            BadReply("it is no JSON") if task.question == "What of 3?" and task.sample == 2 else longest(task)
+        )
 
     found = judged(a_folder(tmp_path), a_judge(failing))
     assert (found.failed, found.judgements, found.missing) == (1, 29, 0)

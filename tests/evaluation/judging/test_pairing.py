@@ -29,7 +29,9 @@ def written(
             text = (texts or {}).get((condition, question.id), f"{condition} on {question.id}")
             failed = text == "!"
             kept.add(
-                ConditionAnswer(condition, question.id, "" if failed else text, error="cut off" if failed else "")
+                ConditionAnswer(
+                    condition, question.id, "" if failed else text, error="cut off" if failed else ""
+                )
             )
     return folder
 
@@ -143,7 +145,12 @@ def test_criteria_come_by_name_and_from_files_in_the_order_said(tmp_path: Path):
 
     assert [one.name for one in found] == ["directness", "candour", "brevity", "diversity"]
     assert found[3].description == "Is it varied?"
-    assert [one.name for one in criteria_of()] == ["comprehensiveness", "diversity", "empowerment", "directness"]
+    assert [one.name for one in criteria_of()] == [
+        "comprehensiveness",
+        "diversity",
+        "empowerment",
+        "directness",
+    ]
     assert "问题" in criteria_of(language="zh")[0].description
 
 

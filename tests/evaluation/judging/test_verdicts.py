@@ -25,7 +25,15 @@ verdicts = st.lists(st.lists(st.sampled_from("AB-"), min_size=1, max_size=5), ma
 
 @pytest.mark.parametrize(
     ("winners", "label"),
-    [("AAABB", "A"), ("AA-BB", None), ("AAB--", None), ("BBB--", "B"), ("-----", None), ("A", "A"), ("", None)],
+    [
+        ("AAABB", "A"),
+        ("AA-BB", None),
+        ("AAB--", None),
+        ("BBB--", "B"),
+        ("-----", None),
+        ("A", "A"),
+        ("", None),
+    ],
 )
 def test_a_majority_is_strict(winners: str, label: str | None):
     assert majority(judged(*winners)) == label

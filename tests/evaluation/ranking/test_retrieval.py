@@ -150,8 +150,12 @@ def test_the_walk_finds_what_the_research_note_promises(
     assert results["walk"].over(results["bm25"], "R@5").low > 0
 
 
-def test_chinese_words_find_chinese_passages_and_the_walk_takes_nothing_from_them(shared: Path, tmp_path: Path):
-    results = evaluate_retrieval(shared / "docqa" / "cmrc-zh", ["bm25", "walk"], index_folder=tmp_path / "index")
+def test_chinese_words_find_chinese_passages_and_the_walk_takes_nothing_from_them(
+    shared: Path, tmp_path: Path
+):
+    results = evaluate_retrieval(
+        shared / "docqa" / "cmrc-zh", ["bm25", "walk"], index_folder=tmp_path / "index"
+    )
     words, walked = (results[name].as_row() for name in ("bm25", "walk"))
 
     assert words["R@1"] >= 0.98

@@ -57,7 +57,9 @@ def test_a_community_lies_together_and_apart_from_the_others():
 
     middles = np.stack([places[group == g].mean(0) for g in range(6)])
     own = np.hypot(*(places - middles[group]).T)
-    nearest = np.array([min(np.hypot(*(middles[g] - middles[o])) for o in range(6) if o != g) for g in range(6)])
+    nearest = np.array(
+        [min(np.hypot(*(middles[g] - middles[o])) for o in range(6) if o != g) for g in range(6)]
+    )
     assert own.max() < nearest.min() / 1.5
 
 

@@ -67,7 +67,13 @@ def data_of(text: str) -> dict[str, Any]:
 
 
 def test_a_community_without_a_report_is_called_by_its_best_connected_names_each_once():
-    edges = [("Comedy", "Big"), ("Comedy", "Heat"), ("Comedy", "Drama"), ("comedy", "Big"), ("comedy", "Drama")]
+    edges = [
+        ("Comedy", "Big"),
+        ("Comedy", "Heat"),
+        ("Comedy", "Drama"),
+        ("comedy", "Big"),
+        ("comedy", "Drama"),
+    ]
     names = ["Comedy", "comedy", "Big", "Drama", "Heat"]
     community = Community("all", 0, 0, -1, (), tuple(range(5)))
     scene = scene_of(an_index("Comedy", entities=names, edges=edges, communities=[community], reports=[]))
@@ -217,7 +223,9 @@ def test_the_slider_changes_the_level_and_with_it_the_colours(scene: Scene, tmp_
     assert ">1 of 1</output>" in dom
 
 
-def test_a_folded_map_opens_a_community_on_demand(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_folded_map_opens_a_community_on_demand(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(pages, "MAX_OPEN_ENTITIES", 3)
     acts = (
         "const M = conspectusMap, n = () => M.items().length, seen = [n()];"

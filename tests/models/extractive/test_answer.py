@@ -98,7 +98,9 @@ def test_the_whole_says_how_it_was_made():
 
 
 @pytest.mark.parametrize("settings", [{"model": "openai/gpt-4.1"}, {"imported": {"format": "graphrag"}}])
-def test_over_reports_that_a_model_wrote_the_whole_does_not_claim_to_be_without_one(settings: dict[str, object]):
+def test_over_reports_that_a_model_wrote_the_whole_does_not_claim_to_be_without_one(
+    settings: dict[str, object],
+):
     index = replace(INDEX, settings=settings)
     assert index.reports
     task = ReduceAnswer("What of the hives?", (PartialAnswer(f"### Bees\n\n- {BEES}", 90),))
@@ -140,7 +142,9 @@ def test_references_are_carried_along():
 
 
 def looked_up(question: str) -> str:
-    return answer_from_context(AnswerFromContext(question, Context(sources=tuple(INDEX.chunks))), Searcher(INDEX))
+    return answer_from_context(
+        AnswerFromContext(question, Context(sources=tuple(INDEX.chunks))), Searcher(INDEX)
+    )
 
 
 def test_a_look_up_quotes_the_sentences_that_hold_what_is_asked():

@@ -46,7 +46,9 @@ def test_things_in_neighbouring_sentences_are_related_more_weakly():
     (found,) = graph.relationships
 
     assert pairs(graph) == {("Mara Tolan", "Quenda"): NEXT_SENTENCE}
-    assert found.description == "The keeper of the lock was Mara Tolan.\nThe fair in spring was held at Quenda."
+    assert (
+        found.description == "The keeper of the lock was Mara Tolan.\nThe fair in spring was held at Quenda."
+    )
 
 
 def test_neighbours_that_share_a_thing_already_are_not_related_again():
@@ -101,4 +103,6 @@ def test_a_chunk_of_an_unknown_corpus_is_read_by_itself():
     chunk = whole_chunk(some_documents(FRIEND)[0])
     passages = SentenceStore.of_chunk(chunk, ALL)
 
-    assert pairs(extract_graph(ExtractGraph(chunk, ALL), passages)) == {("Mara Tolan", "Quenda"): SAME_SENTENCE}
+    assert pairs(extract_graph(ExtractGraph(chunk, ALL), passages)) == {
+        ("Mara Tolan", "Quenda"): SAME_SENTENCE
+    }

@@ -34,7 +34,11 @@ def test_words_that_often_stand_together_are_one_unit():
     index = an_index_with(REMOTE, SURPRISED)
 
     assert units("How do people feel about remote work?", index) == [("remot", "work")]
-    assert units("How do people feel about work, remote islands?", index) == [("work",), ("remot",), ("island",)]
+    assert units("How do people feel about work, remote islands?", index) == [
+        ("work",),
+        ("remot",),
+        ("island",),
+    ]
 
 
 def test_a_part_of_a_unit_says_little_of_it():

@@ -57,7 +57,9 @@ def test_a_sentence_that_gives_the_kind_of_thing_asked_for_comes_first():
 
 def test_a_name_written_small_names_what_it_names():
     text = "At nine the anemometer at the harbour office read 81 knots and then stopped."
-    index = an_index(" ".join(FILLER), text, "Zithers crack. Querns sink. Vicars.", entities=["Harbour Office"])
+    index = an_index(
+        " ".join(FILLER), text, "Zithers crack. Querns sink. Vicars.", entities=["Harbour Office"]
+    )
     question = "Did the anemometer at the harbour office crack the zither, or sink the quern of the vicar?"
 
     assert text in read(question, "Harbour Office", index=index)
@@ -86,7 +88,9 @@ def test_a_question_answers_none():
 
 
 def test_a_number_of_the_question_is_not_what_is_asked_for():
-    index = an_index_of("The mast of the Heron, built in 1811, was tall.", "The mast of the Heron was 40 feet.")
+    index = an_index_of(
+        "The mast of the Heron, built in 1811, was tall.", "The mast of the Heron was 40 feet."
+    )
 
     assert read("How high was the mast of the Heron of 1811?", index=index)[0].endswith("40 feet.")
 

@@ -54,7 +54,10 @@ def test_a_rare_word_weighs_more_than_a_common_one():
     searcher = Searcher(INDEX)
 
     assert (
-        searcher.weight("zeppelin") > searcher.weight("flood") > searcher.weight("weir") > searcher.weight("mill")
+        searcher.weight("zeppelin")
+        > searcher.weight("flood")
+        > searcher.weight("weir")
+        > searcher.weight("mill")
     )
 
 

@@ -244,7 +244,9 @@ async def test_a_word_that_fills_the_one_token_there_is_room_for_is_a_whole_repl
     assert len(sender.requests) == 1
 
 
-@pytest.mark.parametrize("model", ["ollama/qwen3", "openai/o3-mini", "openai/gpt-5", "openrouter/meta/llama-4"])
+@pytest.mark.parametrize(
+    "model", ["ollama/qwen3", "openai/o3-mini", "openai/gpt-5", "openrouter/meta/llama-4"]
+)
 async def test_yes_or_no_is_asked_plainly_where_it_is_not(model: str) -> None:
     sender = FakeSender("No.")
 
@@ -275,7 +277,9 @@ def test_a_bias_is_on_single_tokens_of_both_words() -> None:
 async def test_replies_keep_their_order_and_failures_are_values() -> None:
     def said(request: Request) -> Said:
         text = request.messages[1].content
-        return "No idea." if "three" in text else dump(EXTRACT, Extraction((FoundEntity(text[7:-8], "x", ""),)))
+        return (
+            "No idea." if "three" in text else dump(EXTRACT, Extraction((FoundEntity(text[7:-8], "x", ""),)))
+        )
 
     ticks: list[int] = []
     tasks = [ExtractGraph(a_chunk(text), ()) for text in ("one", "two", "three", "four")]
@@ -425,7 +429,9 @@ async def test_claims_are_asked_for_with_their_entities_as_data() -> None:
     sender = FakeSender('{"claims": []}')
 
     assert await a_model(sender).perform(ExtractClaims(a_chunk("Ada was fined."), ("Ada", "Bo"))) == ()
-    assert sender.requests[0].messages[1].content == "<data>\nEntities: Ada; Bo\n\nText:\nAda was fined.\n</data>"
+    assert (
+        sender.requests[0].messages[1].content == "<data>\nEntities: Ada; Bo\n\nText:\nAda was fined.\n</data>"
+    )
 
 
 async def test_what_is_copied_from_the_example_of_the_instructions_is_left_out_and_told() -> None:

@@ -68,7 +68,9 @@ async def sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     ],
     ids=["cut and failing", "malformed", "no schema or bias", "text only", "no streaming", "thinking"],
 )
-async def test_faults_do_not_show_in_the_replies(behaviour: Behaviour, sound: list[Any], tmp_path: Path) -> None:
+async def test_faults_do_not_show_in_the_replies(
+    behaviour: Behaviour, sound: list[Any], tmp_path: Path
+) -> None:
     (tmp_path / "faulty").mkdir()
 
     assert await everything(tmp_path / "faulty", behaviour) == sound

@@ -48,7 +48,9 @@ async def test_a_server_that_is_slow_for_being_asked_too_much_is_asked_less_unti
     settings = ModelSettings(base_url=url, concurrency=16, timeout=4 * WORK)
     try:
         async with CachingSender(settings, None, None, environ={}) as sender:
-            requests = [Request((Message("user", str(n)),), "local/small", task="AnyMissed") for n in range(24)]
+            requests = [
+                Request((Message("user", str(n)),), "local/small", task="AnyMissed") for n in range(24)
+            ]
             replies = await asyncio.gather(*map(sender.send, requests))
     finally:
         await site.stop()

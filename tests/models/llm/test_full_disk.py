@@ -30,7 +30,9 @@ def send(server: SimulatedServer, path: Path, number: int) -> list[Completion | 
     async def run() -> list[Completion | BaseException]:
         settings = ModelSettings(base_url=server.url, concurrency=CONCURRENCY)
         async with CachingSender(settings, ResponseCache(path), environ={}) as sender:
-            return await asyncio.gather(*(sender.send(request(n)) for n in range(number)), return_exceptions=True)
+            return await asyncio.gather(
+                *(sender.send(request(n)) for n in range(number)), return_exceptions=True
+            )
 
     return asyncio.run(run())
 

@@ -34,7 +34,10 @@ from conspectus.tasks.base import Context
 CHUNK = Chunk("c", 0, "d", 0, 1, "x", 1)
 NAME = st.text("abc é中", min_size=1, max_size=8).map(lambda s: " ".join(s.split())).filter(bool)
 NAMES = st.lists(NAME, max_size=4, unique=True).map(tuple)
-TOPICS = (Topic(ReasoningPath("Ada"), (Edge("owns"), Edge("met"))), Topic(ReasoningPath("Bo"), (Edge("owns"),)))
+TOPICS = (
+    Topic(ReasoningPath("Ada"), (Edge("owns"), Edge("met"))),
+    Topic(ReasoningPath("Bo"), (Edge("owns"),)),
+)
 
 
 @given(NAMES, st.lists(st.builds(FoundTriple, NAME, NAME, NAME), max_size=4).map(tuple), NAME)

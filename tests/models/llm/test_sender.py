@@ -79,7 +79,9 @@ def using(
     return asyncio.run(run())
 
 
-def send(server: SimulatedServer | str, request: Request, folder: Path | None = None, **more: Any) -> Completion:
+def send(
+    server: SimulatedServer | str, request: Request, folder: Path | None = None, **more: Any
+) -> Completion:
     return using(server, lambda sender: sender.send(request), folder, **more)
 
 
@@ -452,7 +454,9 @@ def test_parameters_of_no_consequence_are_left_out_where_a_server_refuses_them()
 
 
 def test_ollama_is_told_its_context_length_and_what_would_not_fit_is_not_sent():
-    request = Request((Message("user", "Hello there"),), "ollama/qwen3", temperature=0.0, reasoning_effort="none")
+    request = Request(
+        (Message("user", "Hello there"),), "ollama/qwen3", temperature=0.0, reasoning_effort="none"
+    )
     long = Request((Message("user", "many words " * 2000),), "ollama/qwen3")
 
     with SimulatedServer(Behaviour(keep_bodies=True, thinking=True)) as server:
@@ -644,7 +648,9 @@ def test_no_durable_reply_is_asked_for_again_after_kill_9(tmp_path: Path):
             child = subprocess.Popen([sys.executable, "-c", CHILD, server.url, str(path)])
             deadline = time.monotonic() + 20
             while (
-                len(server.bodies) < asked_before + 5 + n and child.poll() is None and time.monotonic() < deadline
+                len(server.bodies) < asked_before + 5 + n
+                and child.poll() is None
+                and time.monotonic() < deadline
             ):
                 time.sleep(0.002)
             if n < 7:

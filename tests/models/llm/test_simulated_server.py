@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulated_server import Behaviour, Service
 
-TEXT = "Ada Byrne of Lune Mills met Bob Carr in Kell. Bob Carr bought Rook from Quill House. Dora Vane watched."
+TEXT = (
+    "Ada Byrne of Lune Mills met Bob Carr in Kell. Bob Carr bought Rook from Quill House. Dora Vane watched."
+)
 SYSTEM = {"role": "system", "content": "# Task: ExtractGraph\n\nof one of these types: person, place.\n"}
 USER = {"role": "user", "content": f"<data>\n{TEXT}\n</data>"}
 

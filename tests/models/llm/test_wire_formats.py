@@ -159,13 +159,21 @@ def test_a_servers_message_is_one_line_of_bearable_length():
 
 
 def test_what_a_server_repeats_of_a_request_is_not_told():
-    body = '{"detail":[{"loc":["body","seed"],"msg":"extra fields","input":"The secret of Hollin"},"and so on"]}'
+    body = (
+        '{"detail":[{"loc":["body","seed"],"msg":"extra fields","input":"The secret of Hollin"},"and so on"]}'
+    )
     assert message_of(body) == ("body.seed: extra fields; and so on", "")
 
 
 @pytest.mark.parametrize(
     "text",
-    ["Bearer abcdef", "Basic bWU6eA==", "key sk-proj-abcdefgh12", "http://me:secret@host/v1", "the KEY itself"],
+    [
+        "Bearer abcdef",
+        "Basic bWU6eA==",
+        "key sk-proj-abcdefgh12",
+        "http://me:secret@host/v1",
+        "the KEY itself",
+    ],
 )
 def test_what_looks_like_a_key_is_redacted(text: str):
     assert "[key]" in redact(text, "KEY itself")
@@ -282,7 +290,10 @@ def test_who_is_refused_at_an_address_of_their_own_is_told_which_variables_are_r
 def test_an_error_of_a_native_provider_is_told_by_what_its_server_said(monkeypatch: pytest.MonkeyPatch):
     from conspectus.models.llm.adapters import NativeClient
 
-    body = {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key KEY-4711"}}
+    body = {
+        "type": "error",
+        "error": {"type": "authentication_error", "message": "invalid x-api-key KEY-4711"},
+    }
 
     class Upset(Exception):
         status_code = 401
@@ -291,7 +302,9 @@ def test_an_error_of_a_native_provider_is_told_by_what_its_server_said(monkeypat
     async def upset(**_: object) -> None:
         raise Upset(f"Error code: 401 - {body}")
 
-    provider = SimpleNamespace(AnyLLM=SimpleNamespace(create=lambda *_, **__: SimpleNamespace(acompletion=upset)))
+    provider = SimpleNamespace(
+        AnyLLM=SimpleNamespace(create=lambda *_, **__: SimpleNamespace(acompletion=upset))
+    )
     monkeypatch.setitem(sys.modules, "any_llm", cast("ModuleType", provider))
     client = NativeClient(find_endpoint("anthropic/claude", "", {"ANTHROPIC_API_KEY": "KEY-4711"}), 10)
     with pytest.raises(errors.BadKey, match=r"ANTHROPIC_API_KEY \(HTTP 401: invalid x-api-key \[key\]\)$"):

@@ -315,9 +315,7 @@ def _span(span: Span, index: Index) -> list[int]:
 
 MAX_EDGES, MAX_TITLES, MAX_NAMES = 20_000, 24, 40
 """The strongest edges, largest communities and best connected entities drawn or labelled: more are a grey sheet."""
-FONTS = (
-    "Arial,Liberation Sans,Noto Sans,DejaVu Sans,Noto Sans CJK JP,PingFang SC,Microsoft YaHei,WenQuanYi Zen Hei"
-)
+FONTS = "Arial,Liberation Sans,Noto Sans,DejaVu Sans,Noto Sans CJK JP,PingFang SC,Microsoft YaHei,WenQuanYi Zen Hei"
 """Fonts of the labels: those of them that the system has, each for the letters that those before it lack."""
 DPI = 72
 """Pixels per inch of a picture: those of matplotlib's SVG, so that both formats have the same width."""
@@ -406,7 +404,9 @@ def labels(scene: Scene, level: int) -> list[Label]:
     """Return the titles of the largest communities and the names of the best connected entities that have room."""
     unit = frame(scene)[2] / 100
     candidates: list[Label] = []
-    largest = sorted(scene.index.communities_at(level), key=lambda c: (-scene.circle[c.number].radius, c.number))
+    largest = sorted(
+        scene.index.communities_at(level), key=lambda c: (-scene.circle[c.number].radius, c.number)
+    )
     for community in largest[:MAX_TITLES]:
         x, y, radius = scene.circle[community.number]
         if radius >= 2 * unit:

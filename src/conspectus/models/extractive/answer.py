@@ -90,7 +90,9 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     return PartialAnswer(text, percent(scores[0]) if scores else 0, section_scores=scores)
 
 
-def _sentences_of(report: Report, question: Question, deepest: int, searcher: Searcher) -> list[RankedSentence]:
+def _sentences_of(
+    report: Report, question: Question, deepest: int, searcher: Searcher
+) -> list[RankedSentence]:
     """Return the sentences of a report's community, in the view of the deepest level that holds it."""
     level = report.level if report.children else max(deepest, report.level)
     return list(deduplicate(searcher.by_community(question, level).get(report.community, ()), searcher))
@@ -127,7 +129,9 @@ def deduplicate(
             yield sentence
 
 
-def _is_repeated(terms: frozenset[str], used: Sequence[frozenset[str]], alike: float = MAX_SHARED_TERMS) -> bool:
+def _is_repeated(
+    terms: frozenset[str], used: Sequence[frozenset[str]], alike: float = MAX_SHARED_TERMS
+) -> bool:
     return any(len(terms & other) > alike * min(len(terms), len(other)) for other in used)
 
 
@@ -239,7 +243,9 @@ def _sections_by_score(task: ReduceAnswer) -> list[tuple[str, list[str]]]:
             scores = [answer.score / 70 / (1 + rank) for rank in range(len(sections))]
         rated += zip(scores, sections, strict=True)
     best = max((score for score, _ in rated), default=0.0)
-    return [section for score, section in sorted(rated, key=lambda r: -r[0]) if score >= MIN_SHARE_OF_BEST * best]
+    return [
+        section for score, section in sorted(rated, key=lambda r: -r[0]) if score >= MIN_SHARE_OF_BEST * best
+    ]
 
 
 @performs(AnswerFromContext)
@@ -252,7 +258,9 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
     if question.about_whole and task.context.reports:
         text = _overview(task.context.reports, searcher).text
     else:
-        text = "\n".join(quote(s, searcher) for s in supporting_sentences(task.question, task.context, searcher))
+        text = "\n".join(
+            quote(s, searcher) for s in supporting_sentences(task.question, task.context, searcher)
+        )
     return f"*{assembled_notice(task.question, searcher.index)}*\n\n{text}" if text else ""
 
 
@@ -276,7 +284,9 @@ MAX_SENTENCES_READ = 12  # unexplained
 _CLAUSE = re.compile(r"[^，。；！？,;.!?]+")
 
 
-def short_answer(question_text: str, context: Context, searcher: Searcher) -> tuple[str, RankedSentence] | None:
+def short_answer(
+    question_text: str, context: Context, searcher: Searcher
+) -> tuple[str, RankedSentence] | None:
     """Return the answer alone and the sentence that it stands in, None where no sentence speaks to the question."""
     question = searcher.read(question_text)
     named = {entity.number for entity in context.entities}

@@ -89,9 +89,13 @@ def _pairs(
         return []
     names, here = passages.names, mentioned[:MOST_PAIRED]
     text, span = passages.quoted(sentence), passages.span(sentence)
-    found = [FoundRelationship(names[a], names[b], text, SAME_SENTENCE, span) for a, b in combinations(here, 2)]
+    found = [
+        FoundRelationship(names[a], names[b], text, SAME_SENTENCE, span) for a, b in combinations(here, 2)
+    ]
     if speaker >= 0 and speaker not in here:
-        found += [FoundRelationship(names[speaker], names[b], text, SPOKEN, span) for b in here[:MOST_SPOKEN_OF]]
+        found += [
+            FoundRelationship(names[speaker], names[b], text, SPOKEN, span) for b in here[:MOST_SPOKEN_OF]
+        ]
     if before and set(mentioned).isdisjoint(before):
         both = f"{passages.quoted(sentence - 1)}\n{text}"
         wide = Span(span.document_id, passages.span(sentence - 1).start, span.end)
@@ -152,7 +156,11 @@ def _reading(description: str, language: str) -> tuple[float, str, str]:
     first, *more = description.splitlines() or [""]
     match = _QUOTED.match(first)
     speaker, said = (match.group(1), match.group(2) or match.group(3) or "") if match else ("", first)
-    return min(quality(said, language), *(0.9 * _reading(line, language)[0] for line in more), 1.0), speaker, said
+    return (
+        min(quality(said, language), *(0.9 * _reading(line, language)[0] for line in more), 1.0),
+        speaker,
+        said,
+    )
 
 
 def _merit(task: DescribeElement, description: str, boilerplate: Mapping[str, float]) -> float:

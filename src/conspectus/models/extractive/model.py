@@ -73,7 +73,9 @@ class ExtractiveModel:
     def index(self) -> Index:
         """The index that questions are answered from."""
         if self._index is None:
-            raise ModelError("the extractive model answers from an index: open it with ExtractiveModel.of_index")
+            raise ModelError(
+                "the extractive model answers from an index: open it with ExtractiveModel.of_index"
+            )
         return self._index
 
     @property

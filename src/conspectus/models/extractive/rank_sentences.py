@@ -163,7 +163,9 @@ def split_question(
             entities_named += 1
     ignored = _words_of_kind(question, max(entities_named, _names_apart(question)))
     others = [term for term in searcher.words(question.focus) if term not in subject | ignored]
-    in_phrases = {t for run in question.runs if len(run) > 1 for word in run for t in search_terms(word, index)}
+    in_phrases = {
+        t for run in question.runs if len(run) > 1 for word in run for t in search_terms(word, index)
+    }
     # a line says little, a bottling line much
     rest = [term for term in others if term not in _VAGUE or term in in_phrases]
     if not rest and (question.wants or not subject):
@@ -265,7 +267,9 @@ def _fits_of_definitions(
     shares = searcher.shares(subject)[list(sentences)]
     for i in np.flatnonzero(shares >= MIN_SUBJECT_SHARE).tolist():
         text = searcher.passages.text(sentences[i])
-        words = (m for m in WORD.finditer(text) if subject.keys() & set(search_terms(m.group(), searcher.index)))
+        words = (
+            m for m in WORD.finditer(text) if subject.keys() & set(search_terms(m.group(), searcher.index))
+        )
         says_what = any(_SAYS_WHAT.match(text, word.end()) for word in words)
         share = float(shares[i])
         yield i, REST_WEIGHT * share + ANSWER_WEIGHT * says_what, share
@@ -290,7 +294,8 @@ _UNIT = re.compile(
     r"|[万亿千百]*[个名位次年岁公里米元分钟吨人部集座]{0,2})"
 )
 _ASKS_MONEY = re.compile(
-    r"\b(?:cost|price|pa(?:y|id)|earn|worth|spen[dt]|charge|budget|salary|wages?)|多少钱|价格|费用", re.IGNORECASE
+    r"\b(?:cost|price|pa(?:y|id)|earn|worth|spen[dt]|charge|budget|salary|wages?)|多少钱|价格|费用",
+    re.IGNORECASE,
 )
 _ASKS_ORGANISATION = re.compile(
     r"\b(?:which|what|welche[mnrs]?|quelle|qué) (?:\w+ )?(?:compan|firm|organi[sz]ation|business|bank|supplier|"

@@ -233,7 +233,11 @@ class PathFinder:
         return values
 
     def _ends_at_place(self, relation: int) -> bool:
-        return self.graph.relations[relation].replace("_", " ").lower().split()[-1:] in (["in"], ["at"], ["near"])
+        return self.graph.relations[relation].replace("_", " ").lower().split()[-1:] in (
+            ["in"],
+            ["at"],
+            ["near"],
+        )
 
     def _kind_fit(self, question: GraphQuestion, last: int) -> float:
         """Return how well what the last way arrives at fits what is asked for, 0 to 1."""

@@ -111,7 +111,9 @@ class Searcher:
 
     def is_known(self, name: str) -> bool:
         """Tell whether the corpus has any word of a name, given by its key."""
-        return name in self.index.derive(entity_keys) or any(map(self.frequency, search_terms(name, self.index)))
+        return name in self.index.derive(entity_keys) or any(
+            map(self.frequency, search_terms(name, self.index))
+        )
 
     def words(self, terms: Sequence[str]) -> list[str]:
         """Return terms without those that the corpus never has of scripts that are searched by pieces of words."""
@@ -172,7 +174,9 @@ class Searcher:
     def _find(self, question: Question) -> list[RankedSentence]:
         """Return the sentences that hold a good share of what a question asks for, the best first."""
         phrases = segment_query(question, self)
-        if not any(phrase.weight for phrase in phrases) or not any(is_known(phrase, self) for phrase in phrases):
+        if not any(phrase.weight for phrase in phrases) or not any(
+            is_known(phrase, self) for phrase in phrases
+        ):
             return []
         phrases, min_share = self._expected(phrases, question)
         total = sum(phrase.weight for phrase in phrases)

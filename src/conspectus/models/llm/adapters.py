@@ -257,7 +257,9 @@ class FunctionClient(Client):
         # Errors of a connection or a file pass, others come again. httpx, which is not imported here, has its own.
         cause: BaseException | None = error
         while cause is not None:
-            if isinstance(cause, OSError) or "TransportError" in (kind.__name__ for kind in type(cause).__mro__):
+            if isinstance(cause, OSError) or "TransportError" in (
+                kind.__name__ for kind in type(cause).__mro__
+            ):
                 return ServerFailed(message)
             cause = cause.__cause__ or cause.__context__
         return CallFailed(message)

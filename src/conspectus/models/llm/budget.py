@@ -223,7 +223,9 @@ class Budget:
             tokens, cost = self._reserved_tokens + call.tokens, max(0.0, self._reserved_cost) + call.cost
             label = f" ({task_label(call.task)})" if call.task else ""
             what = f"is reached: {{}} and the next call{label} may take {{}}"
-            reached = self._passed(tokens, cost, what, small=f"is {{}}, less than the next call{label} may take")
+            reached = self._passed(
+                tokens, cost, what, small=f"is {{}}, less than the next call{label} may take"
+            )
             if reached is None:
                 break
             if self._reserved_tokens <= 0:

@@ -174,7 +174,9 @@ class ResponseCache:
 
     def features(self, server: str) -> dict[tuple[str, str], bool]:
         """Return what is known of a server: (model, feature) to whether it is taken."""
-        rows = self._reader.execute("SELECT model, feature, accepted FROM features WHERE server = ?", (server,))
+        rows = self._reader.execute(
+            "SELECT model, feature, accepted FROM features WHERE server = ?", (server,)
+        )
         return {(model, feature): bool(accepted) for model, feature, accepted in rows}
 
     def record_build(self, settings: Mapping[str, Any]) -> None:

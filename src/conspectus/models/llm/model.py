@@ -36,7 +36,15 @@ from conspectus.models.llm.budget import open_budget
 from conspectus.models.llm.prompts import Prompts, nearest
 from conspectus.models.llm.replies import Parsed, parse, schema_of, strict
 from conspectus.models.llm.sender import CachingSender, open_sender
-from conspectus.models.llm.wire import Completion, Feature, Message, Request, ResponseFormat, Sender, vocabulary
+from conspectus.models.llm.wire import (
+    Completion,
+    Feature,
+    Message,
+    Request,
+    ResponseFormat,
+    Sender,
+    vocabulary,
+)
 from conspectus.rows import Finding, Usage
 from conspectus.settings import Settings
 from conspectus.tasks import (
@@ -92,7 +100,9 @@ class ChatModel:
         self._prompts = Prompts(Path(settings.llm.prompts) if settings.llm.prompts else None)
         for task in settings.llm.tasks:
             if task not in TASKS:
-                raise SettingsError(f"`llm.tasks` names a task that there is not, {task}: {nearest(task, TASKS)}")
+                raise SettingsError(
+                    f"`llm.tasks` names a task that there is not, {task}: {nearest(task, TASKS)}"
+                )
 
     async def perform(self, task: Task[R]) -> R:
         if isinstance(task, DescribeElement):
@@ -227,7 +237,9 @@ class ChatModel:
             first = next((max(n, 2) for n, total in enumerate(totals) if total > self._describe_tokens), None)
             if first is None:
                 break
-            made: Parsed[Description] = await self._reply(replace(task, descriptions=task.descriptions[:first]))
+            made: Parsed[Description] = await self._reply(
+                replace(task, descriptions=task.descriptions[:first])
+            )
             task = replace(task, descriptions=(made.reply.text, *task.descriptions[first:]))
         return task
 
@@ -242,7 +254,9 @@ class ChatModel:
         text = _plain(task.chunk.text)
         unnamed = {entity.name for entity in graph.entities if _plain(entity.name) not in text}
         # The instructions are rendered only where a name is not in the text, which is seldom.
-        prompt = _plain("\n".join(message.content for message in self._prompts.render(task))) if unnamed else ""
+        prompt = (
+            _plain("\n".join(message.content for message in self._prompts.render(task))) if unnamed else ""
+        )
         leaked = sorted(name for name in unnamed if _plain(name) in prompt)
         if not leaked:
             return graph

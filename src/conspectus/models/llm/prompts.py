@@ -167,7 +167,9 @@ def _language(task: Task[Any], own: str) -> str:
 
 def _response(task: Any, own: str) -> str:
     words = _words(own)
-    return words["short"] if tasks.is_short(task.response) else words["lengths"].get(task.response, task.response)
+    return (
+        words["short"] if tasks.is_short(task.response) else words["lengths"].get(task.response, task.response)
+    )
 
 
 def _tables(task: Any) -> list[str]:
@@ -224,7 +226,9 @@ def _topics(task: tasks.ChooseRelations) -> str:
         lines.append(f"Entity {n}: {topic.name}{reached}")
         for number, edge in enumerate(topic.edges, 1):
             shown = (
-                f"(?, {edge.relation}, {topic.name})" if edge.inverse else f"({topic.name}, {edge.relation}, ?)"
+                f"(?, {edge.relation}, {topic.name})"
+                if edge.inverse
+                else f"({topic.name}, {edge.relation}, ?)"
             )
             lines.append(f"  {number}. {shown} x {edge.count}")
     return "\n".join(lines)

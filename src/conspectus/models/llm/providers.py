@@ -63,7 +63,9 @@ class Provider:
 
 
 PRESETS: Mapping[str, Provider] = {
-    "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY", needs_key=True, address="OPENAI_BASE_URL"),
+    "openai": Provider(
+        "https://api.openai.com/v1", "OPENAI_API_KEY", needs_key=True, address="OPENAI_BASE_URL"
+    ),
     "azure": Provider(
         key="AZURE_OPENAI_API_KEY",
         needs_key=True,
@@ -170,7 +172,9 @@ def _naming(name: str) -> str:
     if difflib.get_close_matches(name, ["extractive"], cutoff=0.8):
         meant = "extractive, which asks no server"
     elif slash:
-        meant = next((f"{near}/{rest}" for near in difflib.get_close_matches(prefix, PRESETS, n=1) if rest), "")
+        meant = next(
+            (f"{near}/{rest}" for near in difflib.get_close_matches(prefix, PRESETS, n=1) if rest), ""
+        )
     else:
         meant = next((f"{of}/{name}" for of, begins in _PROVIDERS.items() if begins.match(name.lower())), "")
     return f"did you mean {meant}? Otherwise {known}" if meant else known
@@ -209,7 +213,9 @@ def _endpoint(
         url = url.removesuffix("/v1")
     key = environ.get(variable) or None
     if key and "@" in urlsplit(url).netloc:
-        raise UsageError(f"the address of {name} holds a password, and {variable} a key: take one of them away")
+        raise UsageError(
+            f"the address of {name} holds a password, and {variable} a key: take one of them away"
+        )
     return Endpoint(name.partition("/")[0], preset, model, url, variable, key)
 
 
@@ -304,6 +310,17 @@ def one_line(text: str, key: str | None) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
+def _not_served(at: Endpoint) -> ServerDown:
+    """Return the error of an address that leads to a server, and there to no language model."""
+    url = redact(at.base_url)
+    whole = re.search(r"/(chat/completions|completions|embeddings|responses)$", url)
+    lacks_version = at.preset.dialect == "openai" and not re.search(r"/v\d", urlsplit(at.base_url).path)
+    hint = f"try base_url='{url}/v1'" if lacks_version else "check base_url=..."
+    if whole:
+        hint = f"try base_url={url[: whole.start()]!r}, without {whole[0]}"
+    return ServerDown(f"no language model is served at {url} (HTTP 404): {hint}")
+
+
 def error_of_response(
     status: int,
     headers: Mapping[str, str],
@@ -325,13 +342,7 @@ def error_of_response(
             f"{host} {what} {at.key_variable}{_OWN_KEY_ONLY if at.key_variable == OWN_KEY else ''} {seen}"
         )
     if status == 404 and body.lstrip()[:1] != "{":
-        url = redact(at.base_url)
-        whole = re.search(r"/(chat/completions|completions|embeddings|responses)$", url)
-        lacks_version = at.preset.dialect == "openai" and not re.search(r"/v\d", urlsplit(at.base_url).path)
-        hint = f"try base_url='{url}/v1'" if lacks_version else "check base_url=..."
-        if whole:
-            hint = f"try base_url={url[: whole.start()]!r}, without {whole[0]}"
-        return ServerDown(f"no language model is served at {url} (HTTP 404): {hint}")
+        return _not_served(at)
     if status == 404 or (status in (400, 422) and _NO_MODEL.search(everything)):
         advice = "check model=..." if request else f"check {at.named_by}"
         if at.preset.dialect == "ollama":
@@ -348,11 +359,15 @@ def error_of_response(
         says = "keeps saying that there are too many calls"
         if (wait or 0.0) > LONGEST_RETRY_AFTER:
             says = f"asks to wait {wait:,.0f} seconds, there being too many calls"
-        error = RateLimited(f"{host} {says} {seen}") if status == 429 else ServerFailed(f"{host} failed {seen}")
+        error = (
+            RateLimited(f"{host} {says} {seen}") if status == 429 else ServerFailed(f"{host} failed {seen}")
+        )
         error.retry_after = wait
         return error
     if status < 400:
-        return ServerDown(f"{host} sends calls elsewhere (HTTP {status}): give its own address with base_url=...")
+        return ServerDown(
+            f"{host} sends calls elsewhere (HTTP {status}): give its own address with base_url=..."
+        )
     if request:
         used = (request.response_format, request.logit_bias and "logit_bias", streamed and "streaming")
         for feature, named in _FEATURES.items():

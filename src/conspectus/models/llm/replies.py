@@ -145,7 +145,8 @@ TEXT, NEEDED_TEXT = _kind("string", text_of), _needed(text_of)
 LINE, NAME = _kind("string", line_of), _needed(line_of)
 OBJECT = _kind("string", lambda value: line_of(value) or "NONE")
 STATUS = Kind(
-    {"type": "string", "enum": ["TRUE", "FALSE", "SUSPECTED"]}, lambda value, key, notes: text_of(value).upper()
+    {"type": "string", "enum": ["TRUE", "FALSE", "SUSPECTED"]},
+    lambda value, key, notes: text_of(value).upper(),
 )
 DATE = Kind({"type": ["string", "null"]}, lambda value, key, notes: _date(value))
 YES = _kind(

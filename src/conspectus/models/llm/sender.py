@@ -201,8 +201,12 @@ class CachingSender:
         """Store what came of a call and return it, marked as CAPPED where the cap cut it off."""
         call.used = used = reply.prompt_tokens, reply.completion_tokens
         call.capped = call.cap is not None and reply.cut_off and reply.completion_tokens >= call.cap
-        reply = replace(reply, finish_reason=CAPPED if call.capped else reply.finish_reason, seconds=call.seconds)
-        status: Status = "cut off" if reply.cut_off_for(request) else "ok" if reply.text.strip() else "unparsable"
+        reply = replace(
+            reply, finish_reason=CAPPED if call.capped else reply.finish_reason, seconds=call.seconds
+        )
+        status: Status = (
+            "cut off" if reply.cut_off_for(request) else "ok" if reply.text.strip() else "unparsable"
+        )
         row = CachedReply(
             call.key, call.model, call.task, status, reply.text, reply.finish_reason, *used, reply.seconds
         )
@@ -297,7 +301,9 @@ class CachingSender:
         """Return what is asked for each text of a batch, by the keys; `question` goes out along with them."""
         keys, texts = [key for key, _ in batch], [text for _, text in batch]
         counted = (*texts, question) if self._counts_tokens else ()
-        call = Call(digest(keys), model, task, sum(tokens.count(text, vocabulary(model)) for text in counted), 0)
+        call = Call(
+            digest(keys), model, task, sum(tokens.count(text, vocabulary(model)) for text in counted), 0
+        )
         while True:
             async with self._attempt(call):
                 data, used = await ask(texts)
@@ -336,7 +342,9 @@ class CachingSender:
         count = prompt_tokens(request) if self._counts_tokens else 0
         traced = self.budget.trace is not None and self.budget.trace.texts
         prompt = "\n\n".join(f"[{m.role}] {m.content}" for m in request.messages) if traced else ""
-        return Call(request.key, request.model, request.task, count, request.max_tokens, request.priority, prompt)
+        return Call(
+            request.key, request.model, request.task, count, request.max_tokens, request.priority, prompt
+        )
 
     @asynccontextmanager
     async def _attempt(self, call: Call) -> AsyncGenerator[None]:
@@ -392,7 +400,9 @@ class CachingSender:
         """Store a failed attempt and wait before the next one; raise the error where there is to be none."""
         backoff = call.backoff = call.backoff or Backoff(call.key, self._attempts, FIRST_BACKOFF)
         seconds, kind = call.seconds, type(error).__name__
-        await self._add(CachedReply(call.key, call.model, call.task, "failed", str(error), kind, 0, 0, seconds))
+        await self._add(
+            CachedReply(call.key, call.model, call.task, "failed", str(error), kind, 0, 0, seconds)
+        )
         if self.budget.trace:
             self.budget.trace.write(call, "failed", (0, 0), seconds, error)
         if isinstance(error, (RateLimited, TimedOut)):

@@ -78,7 +78,9 @@ def digest(value: Any) -> str:
 
     It is BLAKE2b, which takes a third of the time of SHA-256 where the processor has no instructions for that.
     """
-    return blake2b(json.dumps(value, sort_keys=True, separators=(",", ":")).encode(), digest_size=32).hexdigest()
+    return blake2b(
+        json.dumps(value, sort_keys=True, separators=(",", ":")).encode(), digest_size=32
+    ).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,9 @@ class OpenAIDialect:
     chat_path = "/chat/completions"
     embed_path = "/embeddings"
 
-    def chat_body(self, request: Request, model: str, dropped: Collection[str], stream: bool) -> dict[str, Any]:
+    def chat_body(
+        self, request: Request, model: str, dropped: Collection[str], stream: bool
+    ) -> dict[str, Any]:
         """Return the body of a request; what is `dropped` stays out, or goes under its newer name."""
         schema = {"name": request.schema_name or "reply", "schema": request.schema, "strict": True}
         formats: Mapping[str, Any] = {
@@ -230,7 +234,9 @@ class OllamaDialect(OpenAIDialect):
     def __init__(self, context_window: int) -> None:
         self.context_window = context_window
 
-    def chat_body(self, request: Request, model: str, dropped: Collection[str], stream: bool) -> dict[str, Any]:
+    def chat_body(
+        self, request: Request, model: str, dropped: Collection[str], stream: bool
+    ) -> dict[str, Any]:
         options = {
             "num_ctx": self.context_window,
             "num_predict": request.max_tokens,
