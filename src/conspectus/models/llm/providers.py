@@ -348,8 +348,6 @@ def error_of_response(
         if at.preset.dialect == "ollama":
             advice = f"`ollama pull {at.model}` fetches it"
         return UnknownModel(f"{host} has no model {at.model!r} ({message}); {advice}")
-    if status == 408:
-        return TimedOut(f"{host} gave up waiting {seen}")
     if status == 413 or (status != 429 and _CONTEXT.search(everything)):
         return ContextTooLong(
             f"the request is longer than the context of {at.model} ({message}); {remedy(request)}"
@@ -359,15 +357,14 @@ def error_of_response(
         says = "keeps saying that there are too many calls"
         if (wait or 0.0) > LONGEST_RETRY_AFTER:
             says = f"asks to wait {wait:,.0f} seconds, there being too many calls"
-        error = (
-            RateLimited(f"{host} {says} {seen}") if status == 429 else ServerFailed(f"{host} failed {seen}")
-        )
+        limited = status == 429
+        error = RateLimited(f"{host} {says} {seen}") if limited else ServerFailed(f"{host} failed {seen}")
         error.retry_after = wait
         return error
+    if status == 408:
+        return TimedOut(f"{host} gave up waiting {seen}")
     if status < 400:
-        return ServerDown(
-            f"{host} sends calls elsewhere (HTTP {status}): give its own address with base_url=..."
-        )
+        return ServerDown(f"{host} sends calls elsewhere (HTTP {status}): give its own address, base_url=...")
     if request:
         used = (request.response_format, request.logit_bias and "logit_bias", streamed and "streaming")
         for feature, named in _FEATURES.items():
