@@ -33,7 +33,6 @@ from conspectus.cli.options import (
 from conspectus.configuration import FILE_NAME, settings_file
 from conspectus.errors import ConspectusError, UsageError
 from conspectus.rows import OMITTED_KINDS, count_omitted
-from conspectus.storage.manifests import USUAL
 
 if TYPE_CHECKING:
     from conspectus.api import Built, Corrections, Estimate, Preview, Resolved, Status
@@ -201,7 +200,7 @@ def _next_commands(folder: Path, status: Status) -> list[str]:
     commands += ["map"] if status.entities else []
     index = (
         ""
-        if folder == Path(USUAL) or os.environ.get("CONSPECTUS_INDEX")
+        if folder == Path(api.DEFAULT_FOLDER) or os.environ.get("CONSPECTUS_INDEX")
         else f" -i {shlex.quote(str(folder))}"
     )
     return [f"conspectus {command}{index}" for command in commands]
