@@ -12,7 +12,7 @@ from simulated_server import Behaviour, SimulatedServer
 from conspectus import api
 from conspectus.api.tuning import write_prompts
 from conspectus.configuration import load
-from conspectus.indexing.chunk import chunk
+from conspectus.indexing.chunks import chunk
 from conspectus.models.llm.prompts import Prompts
 from conspectus.models.llm.replies import parse
 from conspectus.models.scripted import ScriptedModel

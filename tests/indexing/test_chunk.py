@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from work import grows_linearly
 
-from conspectus.indexing.chunk import chunk, chunk_document
+from conspectus.indexing.chunks import chunk, chunk_document
 from conspectus.indexing.read import read, read_texts
 from conspectus.rows import Chunk, Document
 from conspectus.settings import ChunkSettings, ReadSettings

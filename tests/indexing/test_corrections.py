@@ -24,10 +24,9 @@ from conspectus.corrections import (
     is_added_facts,
 )
 from conspectus.indexing.arrays import sentence_entity_graph
+from conspectus.indexing.chunks import Extracted
 from conspectus.indexing.corrections import CorrectionResult, apply_corrections, correct_triples
-from conspectus.indexing.extract import Extracted
-from conspectus.indexing.merge import Merged, merge, merge_claims
-from conspectus.indexing.resolve import resolve
+from conspectus.indexing.graph import Merged, merge, merge_claims, resolve
 from conspectus.rows import Chunk, Entity, Relationship, Span
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import Extraction, FoundClaim, FoundEntity, FoundRelationship, FoundTriple

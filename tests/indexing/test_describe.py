@@ -6,8 +6,8 @@ import pytest
 from making import a_document, an_edge, an_entity, whole_chunk
 
 from conspectus.errors import BadKey, BadReply
-from conspectus.indexing.merge import Element, Merged
-from conspectus.indexing.reports import MOST_SPANS, DescribedGraph
+from conspectus.indexing.communities import MOST_SPANS, DescribedGraph
+from conspectus.indexing.graph import Element, Merged
 from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Community, Span
 from conspectus.tasks import DescribeElement, Description

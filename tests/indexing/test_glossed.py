@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from making import a_document, whole_chunk
 
-from conspectus.indexing.resolve import parenthetical_aliases
+from conspectus.indexing.graph import parenthetical_aliases
 from conspectus.text.words import name_key
 
 

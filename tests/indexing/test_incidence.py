@@ -12,7 +12,7 @@ from making import a_document, some_documents
 
 from conspectus.index import Index
 from conspectus.indexing.arrays import SUBJECT, SUBJECT_UNTITLED, TITLE, passage_ranges
-from conspectus.indexing.chunk import chunk
+from conspectus.indexing.chunks import chunk
 from conspectus.indexing.pipeline import index_passages
 from conspectus.retrieval.walk import SentenceEntityGraph
 from conspectus.rows import Document

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import a_document, whole_chunk
 
-from conspectus.indexing.merge import UNTYPED, Merged, merge
-from conspectus.indexing.resolve import resolve
+from conspectus.indexing.graph import UNTYPED, Merged, merge, resolve
 from conspectus.rows import Chunk, Document, Span
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import Extraction, FoundEntity, FoundRelationship

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conspectus.errors import BadReply
-from conspectus.indexing.extract import extract
+from conspectus.indexing.chunks import extract
 from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Chunk
 from conspectus.settings import ExtractSettings

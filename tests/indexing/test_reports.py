@@ -13,7 +13,7 @@ from making import a_claim, a_report, an_edge, an_entity
 
 from conspectus import tokens
 from conspectus.errors import BadKey, BadReply
-from conspectus.indexing.reports import CommunityContextBuilder, priorities, write_reports
+from conspectus.indexing.communities import CommunityContextBuilder, priorities, write_reports
 from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Claim, Community, Entity, Failure, Finding, Relationship, Report, content_id
 from conspectus.settings import ReportSettings

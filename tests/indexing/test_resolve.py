@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import a_document, whole_chunk
 
-from conspectus.indexing.resolve import Names, resolve
+from conspectus.indexing.graph import Names, resolve
 from conspectus.rows import Chunk, Document
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import Extraction, FoundEntity

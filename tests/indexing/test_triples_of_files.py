@@ -12,7 +12,7 @@ from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
 from conspectus.index_status import status_of
 from conspectus.indexing.given_graph import GivenGraph, index_of, read_openie, with_openie
-from conspectus.indexing.merge import triples_of
+from conspectus.indexing.graph import triples_of
 from conspectus.interchange.importing import read_triples
 from conspectus.rows import Chunk, Document
 from conspectus.storage import store

@@ -20,7 +20,7 @@ from conspectus.errors import ModelError, UsageError
 from conspectus.index import Index
 from conspectus.index_models import EXTRACTIVE
 from conspectus.index_status import folders_of
-from conspectus.indexing.chunk import chunk
+from conspectus.indexing.chunks import chunk, extract
 from conspectus.indexing.embed import texts_of_sources
 from conspectus.indexing.given_graph import with_openie_of
 from conspectus.indexing.update import Changes, Update, origin_of, update_of
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from conspectus.indexing import estimate as estimates
-    from conspectus.indexing import extract as extraction
     from conspectus.indexing import pipeline
     from conspectus.indexing.estimate import Estimate, TaskEstimate
     from conspectus.indexing.pipeline import Check, GraphBuild, Progress
@@ -73,10 +72,8 @@ if TYPE_CHECKING:
     from conspectus.models.llm.model import Session
     from conspectus.rows import Answer, Hit
 else:  # with aiohttp and scipy, which take long to import
-    estimates, extraction, pipeline = map(
-        lazy_module,
-        ("conspectus.indexing.estimate", "conspectus.indexing.extract", "conspectus.indexing.pipeline"),
-    )
+    estimates = lazy_module("conspectus.indexing.estimate")
+    pipeline = lazy_module("conspectus.indexing.pipeline")
 
 MOST_REASONS = 20
 """Reasons for not reading files that an index remembers: one for each suffix, and few folders hold more kinds."""
@@ -491,7 +488,7 @@ async def estimated_build(
     drawn = Random(SAMPLE_SEED).sample(chunks, min(sample, len(chunks)))
     language = corpus_language(documents, settings.language)
     async with llm.open_session(settings, cache, to_ask=bool(drawn)) as session:
-        await extraction.extract(drawn, session.model, settings.extract, language)
+        await extract(drawn, session.model, settings.extract, language)
         inputs = pipeline.BuildInput(documents, settings, (), request.corrections, update.before)
         estimated = await estimates.Estimator(session.model, session.sender, settings).build(
             inputs, chunks, language

@@ -20,8 +20,8 @@ from conspectus.explore import find_entity
 from conspectus.index import Index
 from conspectus.index_models import settings_of_index
 from conspectus.indexing.corrections import Corrector, key_of
+from conspectus.indexing.graph import Names
 from conspectus.indexing.read import Read
-from conspectus.indexing.resolve import Names
 from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, run_sync
 from conspectus.storage import store
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from conspectus import tokens
 from conspectus.api.building import BuildRequest
 from conspectus.errors import UsageError
-from conspectus.indexing.chunk import chunk
+from conspectus.indexing.chunks import chunk
 from conspectus.models import llm
 from conspectus.models.base import Model
 from conspectus.models.llm.prompts import OURS, fence

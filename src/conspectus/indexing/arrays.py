@@ -24,8 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from conspectus.algorithms.ranking import postings
-from conspectus.indexing.merge import Merged
-from conspectus.indexing.resolve import Names
+from conspectus.indexing.graph import Merged, Names
 from conspectus.rows import Chunk, Document
 from conspectus.text.language import ENGLISH
 from conspectus.text.lexicon import Lexicon

@@ -1,17 +1,31 @@
-"""The stage that divides the graph into a hierarchy of communities (GraphRAG §3.1.4)."""
+"""Communities of the graph (GraphRAG §3.1.4), descriptions of its elements (§3.1.3), and reports (§3.1.5).
+
+An element whose instances have only one description takes it without a task. Reports are written deepest first, so that
+a parent can stand on its parts; `community_context` says what each is written from. Where the model has to be waited
+for, both are done at once: a report waits for the descriptions of its own community alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from conspectus.algorithms.leiden import Part, adjacency, hierarchical_leiden
+from conspectus.community_context import CommunityContextBuilder, report_of
+from conspectus.errors import ModelError, Unusable
 from conspectus.index import Index
-from conspectus.rows import Chunk, Community, Entity, Relationship, content_id
-from conspectus.settings import CommunitySettings
+from conspectus.indexing.graph import Element, Merged
+from conspectus.models.base import AT_ONCE, Model, Tick, no_tick, together
+from conspectus.references import Reference, translate
+from conspectus.rows import Chunk, Claim, Community, Entity, Failure, Finding, Relationship, Report, content_id
+from conspectus.settings import CommunitySettings, ReportSettings
+from conspectus.tasks import DescribeElement, WriteReport
 
 Ints = NDArray[np.int64]
 
@@ -124,3 +138,220 @@ def _grouped(owner: Ints, value: Ints, n: int) -> list[list[int]]:
     ends: list[int] = np.searchsorted(pairs, np.arange(n + 1) * width).tolist()
     values: list[int] = (pairs % width).tolist()
     return [values[a:b] for a, b in pairwise(ends)]
+
+
+R = TypeVar("R", Entity, Relationship, Claim)
+MOST_SPANS = 8
+"""Spans stored for one row, those that its description rests on first; a row stays a few hundred bytes."""
+LAST = -1.0
+"""The priority of a description that no report waits for; that of a report of the root is 0."""
+
+Ready = Callable[[Community, Iterable[int]], Awaitable[None]]
+
+# Descriptions
+
+
+class Described(Generic[R]):
+    """The rows of one table, complete in `rows` as their descriptions come in."""
+
+    def __init__(self, kind: str, rows: Sequence[R], elements: Sequence[Element]) -> None:
+        self.rows = list(rows)
+        self.failures: dict[int, Failure] = {}
+        self.under_way: dict[int, asyncio.Future[None]] = {}
+        self._kind = kind
+        self._texts = [element.descriptions for element in elements]
+        for i, texts in enumerate(self._texts):
+            if len(texts) <= 1:
+                self._put(i, next(iter(texts), ""), ())
+
+    async def describe(self, model: Model, language: str, priority: Sequence[float], tick: Tick) -> None:
+        """Describe all rows, or, where the model has to be waited for, begin to."""
+        for i, texts in enumerate(self._texts):
+            if len(texts) <= 1:
+                continue
+            first = priority[i] if priority else 0.0
+            name = _name(self.rows[i])
+            task = DescribeElement(name, self._kind, tuple(texts), language=language, priority=first)
+            work = self._describe_row(i, task, model, tick)
+            if not model.generative:
+                await work
+                continue
+            self.under_way[i] = asyncio.ensure_future(work)
+            if i % AT_ONCE == 0:
+                await asyncio.sleep(0)  # so that the first calls go out before all are thought of
+
+    async def _describe_row(self, i: int, task: DescribeElement, model: Model, tick: Tick) -> None:
+        """Describe one row; where the model fails, it keeps the longest of its instances' descriptions."""
+        try:
+            made = await model.perform(task)
+        except Unusable:
+            raise
+        except ModelError as error:
+            self.failures[i] = Failure("describe", f"{self._kind} {task.name}: {error}")
+            self._put(i, max(task.descriptions, key=len), ())
+        else:
+            self._put(i, made.text, made.used)
+        tick()
+        self.under_way.pop(i, None)
+
+    async def ready(self, numbers: Iterable[int]) -> None:
+        """Wait for the descriptions of some rows."""
+        if self.under_way:
+            for number in numbers:
+                if (work := self.under_way.get(number)) is not None:
+                    await work
+
+    def _put(self, i: int, description: str, used: Sequence[int]) -> None:
+        """Describe a row, by the instances `used` of it; without any, by the first ones."""
+        spans = list(self._texts[i].values())
+        first = [spans[n] for n in used if n < len(spans)]
+        distinct = tuple(dict.fromkeys(first or spans))
+        self.rows[i] = replace(self.rows[i], description=description, spans=distinct[:MOST_SPANS])
+
+
+class DescribedGraph:
+    """The graph, with descriptions that are there or on their way."""
+
+    def __init__(self, merged: Merged) -> None:
+        """Describe what needs no task."""
+        self.entities = Described("entity", merged.entities, merged.entity_elements)
+        self.relationships = Described("relationship", merged.relationships, merged.relationship_elements)
+        self.claims = Described("claim", merged.claims, merged.claim_elements)
+        self._tables = self.entities, self.relationships, self.claims
+
+    async def describe(
+        self,
+        model: Model,
+        language: str = "en",
+        priority: tuple[Sequence[float], Sequence[float], Sequence[float]] = ((), (), ()),
+        tick: Tick = no_tick,
+    ) -> None:
+        """Describe all rows, or, where the model has to be waited for, begin to: `ready` and `done` wait.
+
+        `priority` is of the entities, the relationships and the claims: those that reports wait for longest go first.
+        """
+        for table, first in zip(self._tables, priority, strict=True):
+            await table.describe(model, language, first, tick)
+
+    async def ready(self, community: Community, claims: Iterable[int] = ()) -> None:
+        """Wait for the descriptions of all that is in a community."""
+        await self.entities.ready(community.entity_numbers)
+        await self.relationships.ready(community.relationship_numbers)
+        await self.claims.ready(claims)
+
+    async def done(self) -> None:
+        """Wait for all descriptions; raise Unusable where nothing more can be asked of the model."""
+        await together([work for table in self._tables for work in table.under_way.values()])
+
+    def cancel(self) -> None:
+        """Give up what is on its way."""
+        for work in [work for table in self._tables for work in table.under_way.values()]:
+            work.cancel()
+
+    @property
+    def failures(self) -> list[Failure]:
+        """What could not be described, in the order of the rows."""
+        return [table.failures[i] for table in self._tables for i in sorted(table.failures)]
+
+
+def _name(row: Entity | Relationship | Claim) -> str:
+    match row:
+        case Entity():
+            return row.name
+        case Relationship():
+            return f"{row.source} - {row.target}"
+        case Claim():
+            return " - ".join(part for part in (row.subject, row.object, row.type) if part != "NONE")
+
+
+# Reports
+
+
+async def write_reports(
+    communities: Sequence[Community],
+    contexts: CommunityContextBuilder,
+    model: Model,
+    settings: ReportSettings,
+    language: str = "en",
+    tick: Tick = no_tick,
+    ready: Ready | None = None,
+) -> tuple[list[Report], list[Failure]]:
+    """Write one report for each community that is large enough, and return what could not be written.
+
+    Reports are in the order of their communities. Each starts when those of its own parts are written and its
+    elements are `ready` (given the community and its claims); the deepest go first. A part whose report
+    failed is read by its elements. Raises Unusable where nothing more can be asked of the model.
+    """
+    numbers = {c.number: i for i, c in enumerate(reported(communities, settings))}
+    written: dict[int, Report] = {}
+    failures: dict[int, Failure] = {}
+    pending: dict[int, asyncio.Task[None]] = {}
+
+    async def write(community: Community) -> None:
+        for child in community.children:
+            if child in pending:
+                await pending[child]
+        if ready is not None:
+            claims = contexts.claims_in(community.entity_numbers, community.relationship_numbers)
+            await ready(community, claims)
+        task = WriteReport(contexts.build(community, written), language=language, priority=community.level)
+        try:
+            draft = await model.perform(task)
+        except Unusable:
+            raise
+        except ModelError as error:
+            failures[community.number] = Failure("reports", f"community {community.number}: {error}")
+        else:
+            written[community.number] = report_of(community, numbers[community.number], draft)
+        tick()
+
+    for number in sorted(numbers, key=lambda n: (-communities[n].level, n)):
+        pending[number] = asyncio.ensure_future(write(communities[number]))
+    await together(pending.values())
+    return _renumbered([written[n] for n in numbers if n in written]), [failures[n] for n in sorted(failures)]
+
+
+def reported(communities: Sequence[Community], settings: ReportSettings) -> list[Community]:
+    """Return the communities that are large enough for a report; none where none are to be written."""
+    return [c for c in communities if settings.write and c.size >= settings.min_report_entities]
+
+
+def priorities(
+    communities: Sequence[Community], contexts: CommunityContextBuilder
+) -> tuple[list[float], list[float], list[float]]:
+    """Return how urgent the descriptions of entities, relationships and claims are: by the deepest report that waits.
+
+    It is the number of calls that have to follow on one another; what no report waits for comes last.
+    """
+    entities, relationships, claims = (
+        [LAST] * len(rows) for rows in (contexts.entities, contexts.relationships, contexts.claims)
+    )
+    for community in sorted(communities, key=lambda c: c.level):
+        own = community.entity_numbers, community.relationship_numbers
+        for urgent, numbers in (
+            (entities, own[0]),
+            (relationships, own[1]),
+            (claims, contexts.claims_in(*own)),
+        ):
+            for number in numbers:
+                urgent[number] = community.level + 1.0
+    return entities, relationships, claims
+
+
+def _renumbered(reports: list[Report]) -> list[Report]:
+    """Close the gaps that failed reports left in the numbers, in the references of their parents too."""
+    place = {report.number: i for i, report in enumerate(reports)}
+    if all(old == new for old, new in place.items()):
+        return reports
+
+    def to(reference: Reference) -> Reference | None:
+        if reference.table != "Reports":
+            return reference
+        return Reference("Reports", place[reference.number]) if reference.number in place else None
+
+    def moved(report: Report) -> Report:
+        findings = tuple(Finding(f.summary, translate(f.explanation, to)[0]) for f in report.findings)
+        summary = translate(report.summary, to)[0]
+        return replace(report, number=place[report.number], findings=findings, summary=summary)
+
+    return [moved(report) for report in reports]

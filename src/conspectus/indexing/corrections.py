@@ -16,8 +16,8 @@ from fnmatch import fnmatchcase
 from conspectus import tokens
 from conspectus.corrections import ADDED_FACTS, AddFact, Correction, Delete, Merge, Rename, Retype, Split
 from conspectus.errors import NotFound
-from conspectus.indexing.extract import Extracted
-from conspectus.indexing.resolve import Names
+from conspectus.indexing.chunks import Extracted
+from conspectus.indexing.graph import Names
 from conspectus.rows import AliasDecision, Chunk, Document, Failure, Place, Span, content_id
 from conspectus.tasks import Extraction, FoundRelationship, FoundTriple
 from conspectus.text.sentences import located

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from conspectus.community_context import CommunityContextBuilder
 from conspectus.errors import ModelError
-from conspectus.indexing.extract import Extracted, extract
+from conspectus.indexing.chunks import Extracted, extract
+from conspectus.indexing.communities import DescribedGraph, write_reports
 from conspectus.indexing.pipeline import BuildInput, GraphBuild, build_graph
-from conspectus.indexing.reports import DescribedGraph, write_reports
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.models.llm.budget import Budget

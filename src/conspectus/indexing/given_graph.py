@@ -20,8 +20,8 @@ from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
 from conspectus.indexing.arrays import index_arrays
 from conspectus.indexing.communities import find_communities
-from conspectus.indexing.merge import Element, Merged, triples_of
-from conspectus.indexing.resolve import Names as ResolvedNames
+from conspectus.indexing.graph import Element, Merged, triples_of
+from conspectus.indexing.graph import Names as ResolvedNames
 from conspectus.readers.encodings import decode
 from conspectus.rows import AliasDecision, Entity, Failure, Relationship, Span, Triple, content_id
 from conspectus.settings import CommunitySettings

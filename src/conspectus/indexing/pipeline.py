@@ -17,13 +17,17 @@ from conspectus.community_context import CommunityContextBuilder
 from conspectus.corrections import Correction
 from conspectus.index import Index
 from conspectus.indexing.arrays import Arrays, chunk_terms, index_arrays, sentence_entity_graph, walk_terms
-from conspectus.indexing.chunk import chunk as cut
-from conspectus.indexing.communities import find_communities
+from conspectus.indexing.chunks import Extracted, extract
+from conspectus.indexing.chunks import chunk as cut
+from conspectus.indexing.communities import (
+    DescribedGraph,
+    find_communities,
+    priorities,
+    reported,
+    write_reports,
+)
 from conspectus.indexing.corrections import CorrectionResult, apply_corrections, correct_triples
-from conspectus.indexing.extract import Extracted, extract
-from conspectus.indexing.merge import Merged, merge, merge_claims, triples_of
-from conspectus.indexing.reports import DescribedGraph, priorities, reported, write_reports
-from conspectus.indexing.resolve import resolve
+from conspectus.indexing.graph import Merged, merge, merge_claims, resolve, triples_of
 from conspectus.models.base import Model, Tick, together
 from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple, Usage, content_id
 from conspectus.settings import Settings

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from conspectus import Index
 from conspectus.errors import DocumentError, UsageError
-from conspectus.indexing.chunk import chunk
+from conspectus.indexing.chunks import chunk
 from conspectus.indexing.communities import find_communities
 from conspectus.indexing.given_graph import GivenGraph, TripleText, graph_rows, index_of, with_sentences
 from conspectus.interchange.graphrag import read_graphrag
