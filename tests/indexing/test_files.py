@@ -213,7 +213,6 @@ def test_no_export_is_read_as_a_document(tmp_path: Path, monkeypatch: pytest.Mon
         "graphml": "g.graphml",
         "graphrag": "graphrag",
         "csv": "csv",
-        "cypher": "c.cypher",
     }.items():
         run("export", kind, "-o", str(docs / name), "--index", index)
     (docs / "vault" / "mine.md").write_text("A note of my own.")

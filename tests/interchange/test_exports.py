@@ -17,8 +17,7 @@ from making import a_report, an_entity, an_index
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.indexing.given_graph import GivenGraph, index_of
-from conspectus.interchange.exporting import cypher, graphml, json_parts, literal, write_neo4j
-from conspectus.interchange.map import scene_of
+from conspectus.interchange import export
 from conspectus.interchange.obsidian import MAX_NAME_CHARS, file_names, write_vault
 from conspectus.rows import Community
 
@@ -55,8 +54,8 @@ def attributes(element: ElementTree.Element, root: ElementTree.Element) -> dict[
     return {names[d.get("key")]: d.text for d in element.findall("g:data", SPACE)}
 
 
-def test_graphml_has_every_node_with_its_position_colour_and_communities(index: Index):
-    root = ElementTree.fromstring("\n".join(graphml(scene_of(index), level=1)))  # noqa: S314
+def test_graphml_has_every_node_with_its_position_colour_and_communities(index: Index, tmp_path: Path):
+    root = ElementTree.parse(export(index, "graphml", tmp_path / "graph.graphml", level=1)).getroot()  # noqa: S314
 
     nodes = root.findall("g:graph/g:node", SPACE)
     values = attributes(nodes[2], root)
@@ -67,8 +66,8 @@ def test_graphml_has_every_node_with_its_position_colour_and_communities(index: 
     assert {"x", "y", "size", "r", "g", "b", "degree"} <= values.keys()
 
 
-def test_the_edges_of_graphml_have_ends_and_weights(index: Index):
-    root = ElementTree.fromstring("\n".join(graphml(scene_of(index))))  # noqa: S314
+def test_the_edges_of_graphml_have_ends_and_weights(index: Index, tmp_path: Path):
+    root = ElementTree.parse(export(index, "graphml", tmp_path / "graph.graphml")).getroot()  # noqa: S314
     edges = root.findall("g:graph/g:edge", SPACE)
     nodes = {node.get("id") for node in root.findall("g:graph/g:node", SPACE)}
 
@@ -81,7 +80,7 @@ def test_the_edges_of_graphml_have_ends_and_weights(index: Index):
 
 
 def test_the_csv_for_neo4j_names_only_ends_that_are_there(index: Index, tmp_path: Path):
-    write_neo4j(index, tmp_path)
+    export(index, "neo4j", tmp_path)
     files = sorted(tmp_path.glob("*.csv"))
     tables = {path.stem: list(csv.DictReader(path.open(encoding="utf-8", newline=""))) for path in files}
     ids = {row[":ID"] for rows in tables.values() for row in rows if ":ID" in row}
@@ -106,44 +105,22 @@ def test_the_csv_for_neo4j_names_only_ends_that_are_there(index: Index, tmp_path
     assert all(path.name in (tmp_path / "import.txt").read_text() for path in files)
 
 
-def test_a_statement_of_cypher_stays_on_its_line(index: Index):
-    lines = list(cypher(index))
-
-    assert all("\n" not in line[:-1] and line.endswith(";\n") for line in lines)
-    assert sum("MERGE (n:Conspectus" in line for line in lines) == 4
-    assert any(":RELATED_TO {key" in line for line in lines)
-
-
 def test_triples_between_two_things_stay_apart_with_their_directions(tmp_path: Path):
     said = [("Ann", "met", "Bob"), ("Ann", "likes", "Bob"), ("Bob", "likes", "Ann")]
     graph = index_of(GivenGraph(said))
 
-    write_neo4j(graph, tmp_path)
+    export(graph, "neo4j", tmp_path)
 
     rows = list(csv.DictReader((tmp_path / "triple.csv").open(encoding="utf-8", newline="")))
     name = {f"e{e.number}": e.name for e in graph.entities}
     assert [(name[row[":START_ID"]], row["relation"], name[row[":END_ID"]]) for row in rows] == said
-    assert any("[r:TRIPLE {key: row.set.key}]" in line for line in cypher(graph))
-
-
-@given(st.text())
-def test_a_string_of_cypher_ends_where_it_ends(text: str):
-    written = literal(text)
-    inside = written[1:-1]
-
-    assert written[0] == written[-1] == "'"
-    assert not re.search(r"(?<!\\)(?:\\\\)*'", inside)  # no quote that is not escaped
-    assert not re.search(
-        r"(?<!\\)(?:\\\\)*\\u", inside
-    )  # nor a backslash that Cypher would read with what follows
-    assert "\n" not in inside
 
 
 # JSON
 
 
-def test_json_holds_every_row_of_every_table(index: Index):
-    read = json.loads("".join(json_parts(index)))
+def test_json_holds_every_row_of_every_table(index: Index, tmp_path: Path):
+    read = json.loads(export(index, "json", tmp_path / "index.json").read_text("utf-8"))
 
     assert [e["name"] for e in read["entities"]] == [e.name for e in index.entities]
     assert read["documents"][0]["text"] == index.documents[0].text

@@ -38,12 +38,11 @@ def _formats() -> Iterable[str]:
 
 
 _FORMAT = (
-    "Format: parquet, csv, duckdb (the tables), graphml (Gephi, yEd), neo4j (folder of CSV), cypher, json, "
+    "Format: parquet, csv (the tables), graphml (Gephi, yEd), neo4j (folder of CSV), json, "
     "obsidian (vault of notes), graphrag (folder of Parquet)."
 )
 _TRIPLES = "Triples as lines head|relation|tail, as .csv, .tsv or .jsonl, or as N-Triples (.nt)."
 _SOURCES = "Include the source texts in the page, or leave them out to make it smaller."
-_FONT = "TrueType font for a PNG, for scripts that no system font covers."
 _LINKS = "With --documents: table that links entities to documents."
 Format = Annotated[str, argument("FORMAT", _FORMAT, autocompletion=starting(_formats))]
 Out = Annotated[
@@ -73,8 +72,7 @@ def export(format: Format, out: Out = None, level: Level = None, folder: IndexFo
         more = "; import.txt holds the command that reads them" if format == "neo4j" else ""
         show.out(f"{path}: a folder of {show.counted(len(files), 'file')}{more}")
     else:
-        more = "; run it with cypher-shell -f" if format == "cypher" else ""
-        show.out(f"{path}: {_sizes(index, 'entity', 'relationship')}, {show.size(path.stat().st_size)}{more}")
+        show.out(f"{path}: {_sizes(index, 'entity', 'relationship')}, {show.size(path.stat().st_size)}")
 
 
 def map_(
@@ -84,7 +82,6 @@ def map_(
     title: Annotated[str | None, option("Title of the page.", metavar="TEXT", show_default=False)] = None,
     width: Width = 2000,
     sources: Annotated[bool, option(_SOURCES, "--sources/--no-sources", panel=OUTPUT)] = True,
-    font: Annotated[Path | None, option(_FONT, metavar="FILE", panel=OUTPUT)] = None,
     folder: IndexFolder = FOLDER,
 ) -> None:
     """Draw the graph: an interactive HTML page, SVG or PNG.
@@ -96,9 +93,14 @@ def map_(
     """
     index = api.open_index(folder)
     path = conspectus.draw_map(
-        index, out or Path("map.html"), level=level or 0, seed=seed, title=title or "", width=width, sources=sources,
-        font=font,
-    )  # fmt: skip
+        index,
+        out or Path("map.html"),
+        level=level or 0,
+        seed=seed,
+        title=title or "",
+        width=width,
+        sources=sources,
+    )
     show.out(f"{path}: {_sizes(index, 'entity')}, {show.size(path.stat().st_size)}")
 
 

@@ -2,7 +2,7 @@
 
 Tables have the names and columns of the files in `tables/` of an index: those of Microsoft GraphRAG first, then ours.
 """
-# pyarrow, duckdb and networkx have no type stubs:
+# pyarrow and networkx have no type stubs:
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownVariableType=false, reportUnknownParameterType=false
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
@@ -27,23 +28,19 @@ from conspectus.interchange.map import page, picture, scene_of
 from conspectus.interchange.obsidian import write_vault
 from conspectus.lazy import lazy_module
 from conspectus.readers import GENERATED, list_generated
-from conspectus.rows import Report
+from conspectus.rows import Claim, Community, Report
 from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, public
 from conspectus.storage import TABLES, encode
 
 if TYPE_CHECKING:
-    import duckdb
     import networkx
     from typing_extensions import Unpack
 
     from conspectus import Index
-    from conspectus.interchange.map import Scene
 else:
-    duckdb, networkx = lazy_module("duckdb"), lazy_module("networkx")
+    networkx = lazy_module("networkx")
 
-Format = (
-    Literal["parquet", "csv", "duckdb", "graphml", "neo4j", "cypher", "json", "obsidian", "graphrag"] | str
-)
+Format = Literal["parquet", "csv", "graphml", "neo4j", "json", "obsidian", "graphrag"] | str
 PICTURE_WIDTH = 2000
 """Pixels: names stay readable in the picture of a graph of some 300 entities, as that of the podcast sample."""
 _XML_INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -63,9 +60,9 @@ def export(
         export(index, "graphml", "graph.graphml")
 
     index: an index or its folder.
-    format: `parquet` or `csv` (a folder with one file per table), `duckdb` (a database; extra `duckdb`), `graphml` (for
-        Gephi; extra `graph`), `neo4j` (a folder of CSV), `cypher`, `json`, `obsidian` (a folder of notes), `graphrag`
-        (the tables of Microsoft GraphRAG, with its columns only).
+    format: `parquet` or `csv` (a folder with one file per table), `graphml` (for Gephi; extra `graph`), `neo4j` (a
+        folder of CSV), `json`, `obsidian` (a folder of notes), `graphrag` (the tables of Microsoft GraphRAG, with its
+        columns only).
     path: the output; by default the name in `FORMATS`. An existing file or folder is overwritten, except for a vault of
         notes that was not exported from an index.
     level: the level of the communities that colour GraphML.
@@ -76,17 +73,16 @@ def export(
         raise UsageError(
             f"there is no format {format!r}{did_you_mean(format, FORMATS)}; there are {', '.join(FORMATS)}"
         )
-    source, target = opened(index), Path(path if path is not None else FORMATS[format])
+    default, write = FORMATS[format]
+    source, target = opened(index), Path(path if path is not None else default)
     _check_level(source, level)
+    options = {"level": level or 0} if format == "graphml" else {}
     with _writing(target) as temporary:
-        if format in _FOLDERS:
-            target.mkdir(parents=True, exist_ok=True)  # before any table is read
-            _FOLDERS[format](source, target)
-        elif format == "duckdb":
-            write_duckdb(source, temporary)
+        if Path(default).suffix:
+            write(source, temporary, **options)
         else:
-            with temporary.open("w", encoding="utf-8", newline="") as file:
-                file.writelines(_TEXTS[format](source, level or 0))
+            target.mkdir(parents=True, exist_ok=True)  # before any table is read
+            write(source, target)
     return target
 
 
@@ -98,7 +94,6 @@ class MapOptions(TypedDict, total=False):
     title: of the page; by default that of the only document, or the number of documents.
     width: of a picture, in pixels, 2000 by default.
     sources: whether the page contains the source texts, as by default.
-    font: a TrueType font of a picture, for scripts that no font of the system covers.
     """
 
     level: int
@@ -106,7 +101,6 @@ class MapOptions(TypedDict, total=False):
     title: str
     width: int
     sources: bool
-    font: str | Path | None
 
 
 @public
@@ -133,8 +127,7 @@ def draw_map(
         title = options.get("title") or _title(source)
         content = page(scene, title=title, level=level, sources=options.get("sources", True)).encode()
     else:
-        font, width = options.get("font"), options.get("width", PICTURE_WIDTH)
-        content = picture(scene, level, target.suffix[1:], width, Path(font) if font else None)
+        content = picture(scene, level, target.suffix[1:], options.get("width", PICTURE_WIDTH))
     with _writing(target) as temporary:
         temporary.write_bytes(content)
     return target
@@ -152,7 +145,7 @@ def _title(index: Index) -> str:
         return index.documents[0].title
     if index.documents:
         return f"{len(index.documents):,} documents"
-    return "1 entity" if len(index.entities) == 1 else f"{len(index.entities):,} entities"
+    return f"{len(index.entities):,} entities"
 
 
 @contextmanager
@@ -172,14 +165,13 @@ def _writing(path: Path) -> Generator[Path]:
         raise UsageError(f"{path} cannot be written: {error.strerror or error}; name another path") from None
 
 
+def _listed_file(folder: Path, name: str) -> Path:
+    """Return the path of a file in an output folder, listed there as generated, so that it is not indexed."""
+    list_generated(folder, [name])
+    return folder / name
+
+
 # Tables
-
-
-def arrow_tables(index: Index, only: str = "") -> Iterator[tuple[str, pa.Table]]:
-    """Yield the name and the Arrow table of every table, or of the table `only`."""
-    for name, content in encode(index):
-        if only in ("", name):
-            yield name, pq.read_table(pa.BufferReader(pa.py_buffer(content)))
 
 
 def write_parquet(index: Index, folder: Path) -> None:
@@ -190,44 +182,26 @@ def write_parquet(index: Index, folder: Path) -> None:
 
 def write_graphrag(index: Index, folder: Path) -> None:
     """Write an output folder of Microsoft GraphRAG, with its columns only."""
-    for name, table in arrow_tables(index):
+    for name, table in _arrow_tables(index):
         if name in SCHEMA:
             pq.write_table(table.select(list(SCHEMA[name])), _listed_file(folder, f"{name}.parquet"))
 
 
 def write_csv(index: Index, folder: Path) -> None:
     """Write one CSV file per table, lists and mappings as JSON."""
-    for name, table in arrow_tables(index):
+    for name, table in _arrow_tables(index):
         for position, column in enumerate(table.schema):
             if pa.types.is_nested(column.type):
-                values = (
-                    v if v is None else json.dumps(v, ensure_ascii=False) for v in table[position].to_pylist()
-                )
-                table = table.set_column(position, column.name, pa.array(list(values), pa.string()))
+                values = table[position].to_pylist()
+                texts = [v if v is None else json.dumps(v, ensure_ascii=False) for v in values]
+                table = table.set_column(position, column.name, pa.array(texts, pa.string()))
         pyarrow.csv.write_csv(table, str(_listed_file(folder, f"{name}.csv")))
 
 
-def _listed_file(folder: Path, name: str) -> Path:
-    """Return the path of a file in an output folder, listed there as generated, so that it is not indexed."""
-    list_generated(folder, [name])
-    return folder / name
-
-
-def write_duckdb(index: Index, path: Path) -> None:
-    """Write a DuckDB database with the tables of the index; raise UsageError if duckdb is not installed."""
-    try:
-        database = duckdb.connect(str(path))
-    except ImportError:
-        tables = (index.folder or Path(".conspectus")) / "tables"
-        raise UsageError(
-            "a DuckDB database needs duckdb: pip install 'conspectus[duckdb]'. Without it, DuckDB reads the files in"
-            f" {tables} as they are, as FROM 'entities.parquet' does"
-        ) from None
-    with database:
-        for name, table in arrow_tables(index):
-            database.register("arrow_table", table)
-            database.execute(f'CREATE TABLE "{name}" AS SELECT * FROM arrow_table')  # noqa: S608  # names of ours
-            database.unregister("arrow_table")
+def _arrow_tables(index: Index) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the name and the Arrow table of every table."""
+    for name, content in encode(index):
+        yield name, pq.read_table(pa.BufferReader(pa.py_buffer(content)))
 
 
 def data_frame(index: Index, table: str) -> Any:
@@ -241,37 +215,33 @@ def data_frame(index: Index, table: str) -> Any:
         raise UsageError(
             f"there is no table {table!r}{did_you_mean(table, files)}; there are {', '.join(files)}"
         )
-    _, arrow = next(arrow_tables(index, file))
+    content = next(content for name, content in encode(index) if name == file)
     try:
-        return arrow.to_pandas()
+        return pq.read_table(pa.BufferReader(pa.py_buffer(content))).to_pandas()
     except ImportError:
         raise UsageError("a DataFrame needs pandas: pip install pandas") from None
 
 
-def json_parts(index: Index) -> Iterator[str]:
-    """Yield an index as one JSON object in parts, one row a line: tables as lists of objects, named as in `rows`.
+def write_json(index: Index, file: Path) -> None:
+    """Write an index as one JSON object, one row a line: tables as lists of objects, named as in `rows`.
 
     Spans are lists of document id, start and end.
     """
     head = {"generator": GENERATED, "format": "conspectus", "version": 1, "snapshot": index.snapshot}
-    yield json.dumps(head).removesuffix("}")
-    for table in TABLES:
-        if table == "words":
-            continue
-        yield f',\n"{table}": ['
-        for position, row in enumerate(getattr(index, table)):
-            value = _as_dict(row)
-            if isinstance(row, Report):
-                value["text"] = row.text
-            yield (",\n" if position else "\n") + json.dumps(value, ensure_ascii=False, default=_as_dict)
-        yield "]"
-    yield "}\n"
+    with file.open("w", encoding="utf-8", newline="") as out:
+        out.write(json.dumps(head).removesuffix("}"))
+        for table in [name for name in TABLES if name != "words"]:
+            rows = [_as_dict(row) for row in getattr(index, table)]
+            lines = [json.dumps(row, ensure_ascii=False, default=_as_dict) for row in rows]
+            out.write(f',\n"{table}": [\n' + ",\n".join(lines) + "]")
+        out.write("}\n")
 
 
 def _as_dict(value: Any) -> dict[str, Any]:
     if isinstance(value, Mapping):  # json writes only mappings that are dicts
         return dict(cast("Mapping[str, Any]", value))
-    return {field.name: getattr(value, field.name) for field in fields(value)}
+    values = {field.name: getattr(value, field.name) for field in fields(value)}
+    return values | {"text": value.text} if isinstance(value, Report) else values
 
 
 # Graphs
@@ -295,147 +265,102 @@ def networkx_graph(index: Index) -> Any:
     return graph
 
 
-def graphml(scene: Scene, level: int = 0) -> Iterator[str]:
-    """Yield a GraphML file for Gephi line by line: the graph with the positions, sizes and colours of the map.
+def write_graphml(index: Index, file: Path, level: int = 0) -> None:
+    """Write GraphML for Gephi: the graph with the positions, sizes and colours of the map.
 
     Nodes are coloured by the communities of `level`. `community_0`, `community_1`, … are the community of a node on
     each level, `theme_0`, … the titles of their reports; a node without a community has -1 and no title.
 
     Raises UsageError if networkx is not installed.
     """
-    graph = networkx_graph(scene.index)
-    for entity in scene.index.entities:
+    graph, scene = networkx_graph(index), scene_of(index)
+    for entity in index.entities:
         x, y = scene.positions[entity.number].tolist()
-        colour = scene.entity_colour(entity.number, level)
+        colour = bytes.fromhex(scene.entity_colour(entity.number, level)[1:])
         node = graph.nodes[entity.name]
-        node |= {
-            "label": entity.name,
-            "degree": entity.degree,
-            "x": round(x, 2),
-            "y": round(-y, 2),
-        }  # Gephi's y is up
-        node |= dict(zip("rgb", bytes.fromhex(colour[1:]), strict=True))
+        node |= {"label": entity.name, "degree": entity.degree}
+        node |= {"x": round(x, 2), "y": round(-y, 2)}  # Gephi's y is up
+        node |= dict(zip("rgb", colour, strict=True))
         node["size"] = round(2 * float(scene.radius[entity.number]), 2)
         for n, home in enumerate(scene.home):
             community = int(home[entity.number])
             node[f"community_{n}"] = community
             node[f"theme_{n}"] = scene.title(community) if community >= 0 else ""
     for attributes in (*graph.nodes.values(), *graph.edges.values()):
-        attributes.update({k: _XML_INVALID.sub(" ", v) for k, v in attributes.items() if isinstance(v, str)})
-    numbered = networkx.relabel_nodes(graph, {e.name: f"n{e.number}" for e in scene.index.entities})
-    yield from (f"{line}\n" for line in networkx.generate_graphml(numbered))
+        for name, value in attributes.items():
+            if isinstance(value, str):
+                attributes[name] = _XML_INVALID.sub(" ", value)
+    numbers = {entity.name: f"n{entity.number}" for entity in index.entities}
+    networkx.write_graphml(networkx.relabel_nodes(graph, numbers), file)
 
 
-# Neo4j: a property graph
-
-BATCH = 500
-"""Rows per Cypher statement: larger statements take the database longer to parse than to run."""
 _KINDS = {int: ":long", float: ":double", str: ""}
-"""How the header of a CSV file names the type of a column."""
-_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": ""})
-"""The backslash matters most: Cypher reads \\uXXXX everywhere, even outside of strings."""
-Rows = dict[str, list[dict[str, Any]]]
-"""Rows by the label of a node or the type of an edge; those of one have the same properties."""
+"""How the header of a CSV file of Neo4j names the type of a column."""
+Rows = list[dict[str, Any]]
+"""The nodes of one label, or the edges of one type; those of one have the same properties."""
 
 
 def write_neo4j(index: Index, folder: Path) -> None:
-    """Write one CSV file per label and type, and `import.txt` with the command that imports them.
+    """Write a property graph: one CSV file per label and type, and `import.txt` with the command that imports them.
 
     Edges name their ends by ids that are unique over all labels. Texts may contain newlines, which need
     `--multiline-fields=true`.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     command = ["neo4j-admin database import full neo4j --multiline-fields=true"]
-    names = ["import.txt"]
-    for option, tables in (("nodes", nodes(index)), ("relationships", edges(index))):
+    for option, tables in (("nodes", _nodes(index)), ("relationships", _edges(index))):
         for label, rows in tables.items():
-            names.append(f"{label.lower()}.csv")
-            command.append(f"--{option}={label}={names[-1]}")
-            with (folder / names[-1]).open("w", encoding="utf-8", newline="") as file:
+            if not rows:
+                continue
+            path = _listed_file(folder, f"{label.lower()}.csv")
+            command.append(f"--{option}={label}={path.name}")
+            header = [
+                name if name[0] == ":" else name + _KINDS[type(value)] for name, value in rows[0].items()
+            ]
+            with path.open("w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file, lineterminator="\n")
-                header = rows[0].items()
-                writer.writerow(
-                    [name if name[0] == ":" else name + _KINDS[type(value)] for name, value in header]
-                )
+                writer.writerow(header)
                 writer.writerows(row.values() for row in rows)
-    (folder / "import.txt").write_text(" \\\n  ".join(command) + "\n", "utf-8")
-    list_generated(folder, names)
+    _listed_file(folder, "import.txt").write_text(" \\\n  ".join(command) + "\n", "utf-8")
 
 
-def cypher(index: Index) -> Iterator[str]:
-    """Yield statements, one per line, that add an index to a database; running them again changes nothing."""
-    yield "CREATE CONSTRAINT conspectus_id IF NOT EXISTS FOR (n:Conspectus) REQUIRE n.id IS UNIQUE;\n"
-    for label, rows in nodes(index).items():
-        for batch in _batches(rows, {"id": ":ID"}):
-            yield f"UNWIND {batch} AS row MERGE (n:Conspectus {{id: row.id}}) SET n:{label}, n += row.set;\n"
-    for type_, rows in edges(index).items():
-        key = " {key: row.set.key}" if "key" in rows[0] else ""  # several may join the same two nodes
-        for batch in _batches(rows, {"a": ":START_ID", "b": ":END_ID"}):
-            yield (
-                f"UNWIND {batch} AS row MATCH (a:Conspectus {{id: row.a}}), (b:Conspectus {{id: row.b}}) "
-                f"MERGE (a)-[r:{type_}{key}]->(b) SET r += row.set;\n"
-            )
-
-
-def _batches(rows: list[dict[str, Any]], ids: dict[str, str]) -> Iterator[str]:
-    for start in range(0, len(rows), BATCH):
-        batch: list[str] = []
-        for row in rows[start : start + BATCH]:
-            properties = {name: value for name, value in row.items() if name[0] != ":"}
-            batch.append(literal({name: row[column] for name, column in ids.items()} | {"set": properties}))
-        yield f"[{', '.join(batch)}]"
-
-
-def literal(value: Any) -> str:
-    """Return a value as a Cypher literal, with every character of a string escaped that could end it."""
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-        return "{" + ", ".join(f"`{key}`: {literal(inner)}" for key, inner in items) + "}"
-    return f"'{value.translate(_ESCAPES)}'" if isinstance(value, str) else json.dumps(value)
-
-
-def nodes(index: Index) -> Rows:
+def _nodes(index: Index) -> dict[str, Rows]:
     """Return documents, chunks, entities, claims and communities with their reports, by label."""
 
     def node(prefix: str, row: Any, names: str, **more: Any) -> dict[str, Any]:
         properties = {name: getattr(row, name) for name in names.split()}
         return {":ID": f"{prefix}{row.number}", "key": row.id, **properties, **more}
 
-    rows: Rows = {
+    def community(row: Community) -> dict[str, Any]:
+        report = index.report_of_community.get(row.number)
+        return node(
+            "c",
+            row,
+            "level size",
+            title=report.title if report else f"Community {row.number}",
+            summary=report.summary if report else "",
+            report=report.text if report else "",
+            rating=report.rating if report else 0.0,
+        )
+
+    def claim(row: Claim) -> dict[str, Any]:
+        dates = {"start": row.start_date or "", "end": row.end_date or ""}
+        return node("k", row, "subject object type status description", **dates)
+
+    return {
         "Document": [node("d", d, "title", date=d.date or "") for d in index.documents],
         "Chunk": [node("s", c, "text start end", tokens=c.n_tokens) for c in index.chunks],
         "Entity": [node("e", e, "name type description degree frequency") for e in index.entities],
-        "Claim": [
-            node(
-                "k",
-                c,
-                "subject object type status description",
-                start=c.start_date or "",
-                end=c.end_date or "",
-            )
-            for c in index.claims
-        ],
-        "Community": [],
+        "Claim": [claim(c) for c in index.claims],
+        "Community": [community(c) for c in index.communities],
     }
-    for c in index.communities:
-        row = node("c", c, "level size", title=f"Community {c.number}", summary="", report="", rating=0.0)
-        if report := index.report_of_community.get(c.number):
-            row |= {
-                "title": report.title,
-                "summary": report.summary,
-                "report": report.text,
-                "rating": report.rating,
-            }
-        rows["Community"].append(row)
-    return {label: of_label for label, of_label in rows.items() if of_label}
 
 
-def edges(index: Index) -> Rows:
+def _edges(index: Index) -> dict[str, Rows]:
     """Return the edges by type; an entity is `IN_COMMUNITY` of its deepest one only, which is `PART_OF` others."""
-    rows: Rows = {}
+    rows: defaultdict[str, Rows] = defaultdict(list)
 
     def add(type_: str, start: str, end: str, **properties: Any) -> None:
-        rows.setdefault(type_, []).append({":START_ID": start, ":END_ID": end} | properties)
+        rows[type_].append({":START_ID": start, ":END_ID": end} | properties)
 
     entity = index.entity_of_name
     for c in index.chunks:
@@ -462,27 +387,13 @@ def edges(index: Index) -> Rows:
     return rows
 
 
-FORMATS: Mapping[str, str] = {
-    "parquet": "parquet",
-    "csv": "csv",
-    "duckdb": "index.duckdb",
-    "graphml": "graph.graphml",
-    "neo4j": "neo4j",
-    "cypher": "graph.cypher",
-    "json": "index.json",
-    "obsidian": "vault",
-    "graphrag": "output",
+FORMATS: Mapping[str, tuple[str, Callable[..., None]]] = {
+    "parquet": ("parquet", write_parquet),
+    "csv": ("csv", write_csv),
+    "graphml": ("graph.graphml", write_graphml),
+    "neo4j": ("neo4j", write_neo4j),
+    "json": ("index.json", write_json),
+    "obsidian": ("vault", write_vault),
+    "graphrag": ("output", write_graphrag),
 }
-"""The formats, each with its default path; those without a suffix are a folder of files."""
-_FOLDERS: Mapping[str, Callable[[Index, Path], object]] = {
-    "parquet": write_parquet,
-    "csv": write_csv,
-    "neo4j": write_neo4j,
-    "obsidian": write_vault,
-    "graphrag": write_graphrag,
-}
-_TEXTS: Mapping[str, Callable[[Index, int], Iterator[str]]] = {
-    "graphml": lambda index, level: graphml(scene_of(index), level),
-    "cypher": lambda index, _: cypher(index),
-    "json": lambda index, _: json_parts(index),
-}
+"""The formats, each with its default path (one without a suffix is a folder of files) and what writes it."""

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from making import a_report, an_index
 
-from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.indexing.given_graph import GivenGraph, index_of
 from conspectus.interchange import map as pages
@@ -269,10 +268,3 @@ def test_a_png_has_the_width_that_was_asked_for(scene: Scene, width: int):
 
     assert head.startswith(b"\x89PNG")
     assert int.from_bytes(head[16:20], "big") == width
-
-
-def test_a_font_that_is_none_is_an_error_that_names_it(scene: Scene, tmp_path: Path):
-    (tmp_path / "no.ttf").write_text("no font")
-
-    with pytest.raises(UsageError, match=r"no\.ttf"):
-        picture(scene, 0, "png", width=300, font=tmp_path / "no.ttf")

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from importlib.resources import files
 from io import BytesIO
 from math import inf, nextafter
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -337,12 +336,12 @@ class Label(NamedTuple):
         return self.x - width / 2, self.y - height / 2, self.x + width / 2, self.y + height / 2
 
 
-def picture(scene: Scene, level: int, format: str, width: int = 2000, font: Path | None = None) -> bytes:
+def picture(scene: Scene, level: int, format: str, width: int = 2000) -> bytes:
     """Return the map as an SVG or PNG file (`format` is `svg` or `png`), coloured by the communities of a level.
 
-    width: in pixels. font: a TrueType font, for scripts that the fonts of the system lack.
+    width: in pixels.
 
-    Raises UsageError if matplotlib is not installed or the font cannot be read.
+    Raises UsageError if matplotlib is not installed.
     """
     try:
         from matplotlib import font_manager, rc_context
@@ -355,12 +354,6 @@ def picture(scene: Scene, level: int, format: str, width: int = 2000, font: Path
         ) from None
     installed = {entry.name for entry in font_manager.fontManager.ttflist}
     families = [name for name in FONTS.split(",") if name in installed]
-    if font:
-        try:
-            font_manager.fontManager.addfont(font)
-            families.insert(0, font_manager.FontProperties(fname=str(font)).get_name())
-        except (OSError, RuntimeError) as error:
-            raise UsageError(f"the font {font} cannot be read ({error}); name a .ttf or .otf file") from None
     left, top, wide, high = frame(scene)
     across, down = (
         nextafter(n / DPI, inf) for n in (width, round(width * high / wide))
@@ -383,7 +376,7 @@ def picture(scene: Scene, level: int, format: str, width: int = 2000, font: Path
         axes.text(label.x, label.y, text, ha="center", va="center", **style)
     content = BytesIO()
     with rc_context({"svg.hashsalt": "conspectus"}), warnings.catch_warnings():  # same map, same bytes
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # drawn as boxes; `font` is for them
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # drawn as boxes where no font has them
         figure.savefig(content, format=format, metadata={"Date": None} if format == "svg" else None)
     return content.getvalue()
 
