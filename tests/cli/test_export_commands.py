@@ -22,7 +22,7 @@ def test_each_format_is_written_under_its_usual_name_and_under_another(run: Run,
     run("export", format, "--index", indexed)
     run("export", format, "--index", indexed, "--out", "elsewhere")
 
-    assert Path(FORMATS[format]).exists()
+    assert Path(FORMATS[format][0]).exists()
     assert Path("elsewhere").exists()
 
 
@@ -37,7 +37,7 @@ def test_an_output_in_a_folder_that_does_not_exist_is_refused_and_no_folder_is_m
 @pytest.mark.parametrize("format", FORMATS)
 def test_an_output_that_cannot_be_written_is_a_mistake_of_usage(run: Run, indexed: Path, format: str):
     Path("taken").write_text("x")
-    out = "taken" if "." not in FORMATS[format] else "taken/graph"
+    out = "taken" if "." not in FORMATS[format][0] else "taken/graph"
 
     assert f"{out} cannot be written" in run("export", format, "--index", indexed, "--out", out, code=2).stderr
     assert Path("taken").read_text() == "x"
