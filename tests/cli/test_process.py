@@ -233,6 +233,36 @@ def test_an_interrupt_while_something_is_imported_shows_no_traceback(
     assert done.stderr.count("\n") == 1
 
 
+TWICE = """
+import asyncio, os, signal
+from conspectus import api
+from conspectus.cli import main
+
+async def read():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        os.kill(os.getpid(), signal.SIGINT)
+
+async def build():
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(1)
+
+api.build = lambda *_, **__: asyncio.run(build())
+main()
+"""
+
+
+@unix
+def test_a_second_interrupt_in_the_same_moment_shows_no_traceback(tmp_path: Path, corpus: Path):
+    done = subprocess.run(
+        [sys.executable, "-c", TWICE, "index", str(corpus)],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stderr) == (130, "interrupted: no index was written\n")
+
+
 @unix
 def test_an_interrupted_run_says_how_many_replies_are_cached_and_the_next_goes_on_from_them(tmp_path: Path):
     texts = tmp_path / "texts"

@@ -7,10 +7,8 @@ of the commands are repeated here; a test compares them with the commands' own.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
-import textwrap
 from importlib import import_module
 
 import conspectus
@@ -57,37 +55,33 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
 }
 """By group and name: the module of `conspectus.cli` and the name in it of the command, and its summary."""
-HIDDEN: Mapping[str, str] = {"help": "app:help_", "version": "app:print_version"}
-"""Commands that the help does not list, as they are options as well."""
 
-LOG_HELP = "Write a debug log to this file. Works before and after a command."
-VERSION_HELP = "Show the version and exit."
-OPTIONS: Mapping[str, Mapping[str, str]] = {
-    "Options": {
-        "-V, --version": VERSION_HELP,
-        "--log FILE": f"{LOG_HELP}  [env var: CONSPECTUS_LOG]",
-    },
-    "Other options": {
-        "--install-completion": "Install completion for the current shell.",
-        "--show-completion": "Show completion for the current shell, to copy it or customize the installation.",
-        "-h, --help": "Show this message and exit.",
-    },
-}
-USAGE = "Usage: conspectus [OPTIONS] COMMAND [ARGS]..."
-DESCRIPTION = (
-    "GraphRAG for a folder of documents: knowledge graph, community reports, answers with citations.",
-    "Works with any language model, or with none.",
-)
-EXAMPLES = ("conspectus demo", "conspectus index FOLDER", 'conspectus ask "What are the main themes?"')
-EXIT_CODES = (
-    "Exit codes: 0 done, 1 error, 2 usage, 3 done except for what is listed (failed calls, files that need a package). "
-    "Results go to standard output, progress and notes to standard error."
-)
+HEAD = """\
+Usage: conspectus [OPTIONS] COMMAND [ARGS]...
 
-WIDTH = 100
-"""Columns of help at most, on a wider terminal too: longer lines are hard to read."""
-NARROWEST = 50
-"""Columns of help at least, as in the help of the commands."""
+  GraphRAG for a folder of documents: knowledge graph, community reports,
+  answers with citations. Works with any language model, or with none.
+
+Examples:
+  conspectus demo
+  conspectus index FOLDER
+  conspectus ask "What are the main themes?"
+"""
+FOOT = """\
+Options:
+  -V, --version  Show the version and exit.
+  --log FILE     Write a debug log to this file. Works before and after a
+                 command.  [env var: CONSPECTUS_LOG]
+
+Other options:
+  --install-completion  Install completion for the current shell.
+  --show-completion     Show completion for the current shell, to copy it or
+                        customize the installation.
+  -h, --help            Show this message and exit.
+
+  Exit codes: 0 done, 1 error, 2 usage, 3 done except for what is listed
+  (failed calls, files that need a package). Results go to standard output,
+  progress and notes to standard error."""
 NO_READER = 141
 """Exit code of a process that is ended by SIGPIPE."""
 
@@ -114,9 +108,9 @@ def shown_at_once(arguments: Sequence[str]) -> int | None:
         return None
     match arguments:
         case ["--help" | "-h" | "help"] | []:
-            text, code = overview(), 0
+            text = overview()
         case ["--version" | "-V" | "version"]:
-            text, code = f"conspectus {conspectus.__version__}", 0
+            text = f"conspectus {conspectus.__version__}"
         case _:
             return None
     try:
@@ -124,34 +118,16 @@ def shown_at_once(arguments: Sequence[str]) -> int | None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest of the buffer goes nowhere
         return NO_READER
-    return code
+    return 0
 
 
 def overview() -> str:
-    """Return the help of `conspectus`, at the width of the terminal."""
-    width = max(min(shutil.get_terminal_size().columns, WIDTH), NARROWEST + 2)
-    lines = [USAGE]
-
-    def add(text: str, head: str, room: int) -> None:
-        lines.extend(
-            textwrap.wrap(
-                text, room, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
-            )
-        )
-
-    for paragraph in DESCRIPTION:
-        lines.append("")
-        add(paragraph, "  ", width - 2)
-    lines += ["", "Examples:", *(f"  {example}" for example in EXAMPLES)]
-    panels = {group: {name: row[1] for name, row in rows.items()} for group, rows in COMMANDS.items()}
-    for heading, rows in {**panels, **OPTIONS}.items():
-        indent = max(map(len, rows)) + 4
-        lines += ["", f"{heading}:"]
-        for name, text in rows.items():
-            add(text, f"  {name}".ljust(indent), width)
-    lines.append("")
-    add(EXIT_CODES, "  ", width - 2)
-    return "\n".join(lines)
+    """Return the help of `conspectus`, in 80 columns."""
+    lines = [HEAD]
+    for group, commands in COMMANDS.items():
+        indent = max(map(len, commands)) + 2
+        lines += [f"{group}:", *(f"  {name:{indent}}{text}" for name, (_, text) in commands.items()), ""]
+    return "\n".join([*lines, FOOT])
 
 
-__all__ = ["COMMANDS", "HIDDEN", "OPTIONS", "main", "overview", "shown_at_once"]
+__all__ = ["COMMANDS", "main", "overview", "shown_at_once"]

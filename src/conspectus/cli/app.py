@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import logging
 import os
 import re
 import signal
 import sys
 import textwrap
+import time
 from collections import UserDict
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from gettext import gettext
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -32,48 +30,38 @@ EXAMPLE = "Example: "
 """A line of a docstring that begins with this is an example: shown in a section of its own, never wrapped."""
 METHODS_LISTED, RANKINGS_LISTED = "{methods}", "{rankings}"
 """In the help of an option: the methods that answer, or those that rank, each with what it does."""
-HELP_OPTIONS = ["-h", "--help"]
+WIDTH = 100
+"""Columns of help at most, on a wider terminal too: longer lines are hard to read."""
+REPEATED_INTERRUPT = 0.5
+"""Seconds after an interrupt in which another is the same one: a key that was pressed twice, or held down."""
+HINTS: Mapping[str, str] = {
+    "query": 'conspectus ask "..."',
+    "insert": "conspectus index FOLDER",
+    "add": "conspectus index FOLDER, run again whenever documents change",
+    "build": "conspectus index FOLDER",
+    "update": "conspectus index FOLDER, run again: it pays only for what changed",
+    "delete": "conspectus index FOLDER after deleting the file; conspectus correct delete for an entity",
+    "serve": "conspectus ask --json: there is no server yet",
+    "visualize": "conspectus map",
+    "prompt-tune": "conspectus tune FOLDER",
+    "settings": "conspectus config",
+    "--top-k": "-k N of conspectus search; for ask: --set search.k=N",
+    "--mode": "--method NAME",
+    "--root": "--index DIR",
+    "--output": "-o PATH of map and export; of index: --index DIR",
+    "--query": 'conspectus ask "..."',
+    "--response-type": "--response TEXT",
+    "--community-level": "--level N",
+    "--provider": "--model PROVIDER/NAME",
+    "--api-key": "an environment variable: OPENAI_API_KEY, or CONSPECTUS_API_KEY with --base-url",
+    "--api-base": "--base-url URL",
+    "--force": "--fresh",
+    "--verbose": "--log FILE",
+}
+"""Commands and options of Microsoft GraphRAG, LightRAG and like tools, and what does the same here."""
 
 log = logging.getLogger("conspectus")
 log.addHandler(show.Warnings())
-
-OTHER_COMMANDS: Mapping[str, str] = {
-    "query": 'graphrag query is conspectus ask "..." here; --method global, local or drift chooses how.',
-    "insert add": "documents are added with conspectus index FOLDER, run again whenever they change.",
-    "build": "an index is built with conspectus index FOLDER.",
-    "update": "conspectus index FOLDER, run again, updates an index and pays for what changed alone.",
-    "delete": "delete the file, then run conspectus index FOLDER again; correct delete removes an entity.",
-    "serve server webui mcp": 'there is no server yet; conspectus ask --json "..." can be called, and so can Python: '
-    "conspectus.ask.",
-    "ui": "conspectus map writes one HTML page of the graph that opens in any browser.",
-    "visualize": "conspectus map draws the graph: an HTML page, SVG or PNG.",
-    "prompt-tune": "prompts are adapted to a corpus with conspectus tune FOLDER.",
-    "sample": "the bundled sample corpus is conspectus demo.",
-    "settings": "conspectus config shows the settings, conspectus init writes a file of them.",
-}
-"""Commands of Microsoft GraphRAG, LightRAG and like tools, and what does the same here."""
-OTHER_OPTIONS: Mapping[str, str] = {
-    "--top-k --topk --limit": "-k N of conspectus search; for ask: --set search.k=N",
-    "--mode": "--method NAME, as --method local, global, drift, hippo or bm25",
-    "--root --data --working-dir": "--index DIR, the folder of the index (default: .conspectus)",
-    "--chat --interactive": "the command conspectus chat",
-    "--output": "-o PATH of map and export; of index: --index DIR",
-    "--query --question": 'a question without an option: conspectus ask "..."',
-    "--stream --streaming": "nothing: answers of a language model are streamed to a terminal anyway",
-    "--response-type": "--response TEXT",
-    "--community-level": "--level N",
-    "--provider --llm": "--model PROVIDER/NAME, as --model openai/gpt-4.1-mini",
-    "--api-key": "an environment variable: OPENAI_API_KEY, or CONSPECTUS_API_KEY with --base-url",
-    "--api-base": "--base-url URL",
-    "--force": "--fresh, which rebuilds an index from scratch",
-    "--verbose": "--log FILE, which writes a debug log",
-}
-"""Options of such tools, and what is meant by them here."""
-
-
-def hint(name: str, hints: Mapping[str, str]) -> str:
-    """Return what does here what a command or an option of another tool does; empty where that is not known."""
-    return next((text for names, text in hints.items() if name in names.split()), "")
 
 
 # Help
@@ -92,21 +80,18 @@ def summary(command: Any) -> str:
     return " ".join(first.split()).removesuffix(".")
 
 
-class _Laid:
+class _Layout:
     """The layout of the help of commands and groups: usage, examples, options in panels."""
 
     params: list[Any]
     help: str | None
-    options_metavar: str | None
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        arguments = [
-            (_name(p), p.required) for p in self.params if isinstance(p, TyperArgument) and not p.hidden
-        ]
-        return [
-            self.options_metavar or "",
-            *(name if required else f"[{name}]" for name, required in arguments),
-        ]
+        pieces = ["[OPTIONS]"]
+        for param in self.params:
+            if isinstance(param, TyperArgument):
+                pieces.append(_name(param) if param.required else f"[{_name(param)}]")
+        return pieces
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         text, examples = described(self.help)
@@ -114,32 +99,30 @@ class _Laid:
         with formatter.indentation():
             formatter.write_text(text)
         if examples:
-            with formatter.section(gettext("Examples")):
+            with formatter.section("Examples"):
                 formatter.write(textwrap.indent("\n".join(examples), " " * formatter.current_indent) + "\n")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands of a group by their panels, then the arguments, then the options by theirs."""
-        panels: dict[str, list[Any]] = {"Commands": [], "Arguments": []} | {
-            name: [] for name in options.PANELS
-        }
+        """Write the commands of a group, then the arguments, then the options by their panels."""
+        panels: dict[str, list[Any]] = {name: [] for name in ("Commands", "Arguments", *options.PANELS)}
         for name, command in getattr(self, "commands", {}).items():
             panels["Commands"].append((name, summary(command)))
         for param in getattr(self, "get_params")(ctx):  # noqa: B009 - of the class that this is mixed into
             if not (record := param.get_help_record(ctx)):
                 continue
             names, text = record
-            last = "--help" in param.opts or "completion" in str(param.name)
-            panel = getattr(param, "rich_help_panel", None) or (options.OTHER if last else options.OWN)
             if isinstance(param, TyperArgument):
-                names, panel = _name(param), "Arguments"
-            panels[panel].append((names, _filled(text)))
+                panels["Arguments"].append((_name(param), _filled(text)))
+            else:
+                panel = getattr(param, "rich_help_panel", None) or options.OTHER
+                panels[panel].append((names, _filled(text)))
         for title, rows in panels.items():
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
 
 
-class Command(_Laid, TyperCommand):
+class Command(_Layout, TyperCommand):
     """A command whose help shows examples and panels of options."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -154,13 +137,13 @@ class Command(_Laid, TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except typer.TyperException as error:
-            if text := hint(getattr(error, "option_name", ""), OTHER_OPTIONS):
-                error.message += f"; use {text}"
-                vars(error)["possibilities"] = None
+            name = getattr(error, "option_name", "")
+            if name in HINTS:
+                ctx.fail(f"No such option: {name}; use {HINTS[name]}")
             raise
 
 
-class Group(_Laid, TyperGroup):
+class Group(_Layout, TyperGroup):
     """A group of commands, each with its whole summary."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -184,11 +167,10 @@ def _filled(text: str) -> str:
     That a count is 0 or more goes without saying.
     """
     text = re.sub(r"  \[x>=[01]\]|; x>=[01](?=\])", "", text)
-    if METHODS_LISTED in text or RANKINGS_LISTED in text:
-        methods = [api.METHODS[name] for name in api.METHODS]
-        text = text.replace(METHODS_LISTED, "; ".join(f"{m.name}: {m.help}" for m in methods))
-        ranking = [f"{m.name}: {m.help}" for m in methods if m.rank is not None]
-        text = text.replace(RANKINGS_LISTED, "; ".join(ranking))
+    for listed, names in ((METHODS_LISTED, api.METHODS), (RANKINGS_LISTED, api.RANKINGS)):
+        if listed in text:
+            lines = [f"{name}: {api.METHODS[name].help}" for name in names]
+            text = text.replace(listed, "; ".join(lines))
     return text
 
 
@@ -199,7 +181,7 @@ class LazyCommands(UserDict[str, Any]):
     """The commands by name, each imported when it is looked up."""
 
     def __init__(self) -> None:
-        super().__init__(cli.HIDDEN)
+        super().__init__()
         for commands in cli.COMMANDS.values():
             self.data |= {name: target for name, (target, _) in commands.items()}
 
@@ -226,27 +208,13 @@ def _load(name: str, target: str) -> Any:
 
 
 def _lay_out(parent: typer.Typer) -> None:
-    """Give the commands of an app this look and the option --log, those of its groups as well."""
+    """Give the commands of an app this look, those of its groups as well."""
     for command in parent.registered_commands:
         command.cls = Command
-        if command.callback is not None:
-            command.callback = _logging(command.callback)
     for group in parent.registered_groups:
         group.cls = Group
         if group.typer_instance is not None:
             _lay_out(group.typer_instance)
-
-
-def _logging(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the option --log, whose callback starts the log."""
-    parameters = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "log"]
-
-    @functools.wraps(command)
-    def run(*args: Any, log: Path | None = None, **arguments: Any) -> Any:
-        return command(*args, **arguments)
-
-    log = inspect.Parameter("log", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=options.LogFile)
-    return options.with_parameters(run, [*parameters, log])
 
 
 class Root(Group):
@@ -256,16 +224,25 @@ class Root(Group):
         super().__init__(**options)
         self.commands = LazyCommands()
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(self.commands)
-
     def get_help(self, ctx: Any) -> str:
         return cli.overview()
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse; `help COMMAND` and `version` are options too, and --log may stand behind a command."""
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+        elif args == ["version"]:
+            args = ["--version"]
+        for n, argument in enumerate(args):
+            if argument == "--log" or argument.startswith("--log="):
+                end = n + 1 + (argument == "--log")
+                args = [*args[n:end], *args[:n], *args[end:]]
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command; the name of one of another tool is answered with what does the same here."""
-        if args and args[0] not in self.commands and (text := hint(args[0], OTHER_COMMANDS)):
-            ctx.fail(f"No such command {args[0]!r}: {text}")
+        if args and args[0] not in self.commands and args[0] in HINTS:
+            ctx.fail(f"No such command {args[0]!r}; use {HINTS[args[0]]}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -281,74 +258,56 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,  # rich would take as long to import as all else together
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": HELP_OPTIONS, "max_content_width": cli.WIDTH},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
 )
-
-
-def print_version() -> None:
-    """Show the version of conspectus.
-
-    Example: conspectus version
-    """
-    typer.echo(f"conspectus {__version__}")
 
 
 def _version(requested: bool) -> None:
     if requested:
-        print_version()
+        typer.echo(f"conspectus {__version__}")
         raise typer.Exit
 
 
-def help_(
-    ctx: typer.Context,
-    names: Annotated[
-        list[str] | None, options.argument("COMMAND...", "A command, e.g. index or eval judge.")
-    ] = None,
-) -> None:
-    """Show the help of conspectus, or of one of its commands.
-
-    Example: conspectus help ask
-    """
-    context: Any = ctx.find_root()
-    for name in names or ():
-        command = (
-            context.command.get_command(context, name) if isinstance(context.command, TyperGroup) else None
-        )
-        if command is None:
-            context.fail(f"No such command {name!r}.")
-        context = type(context)(command, info_name=name, parent=context)
-    typer.echo(context.get_help())
-
-
-Version = Annotated[
-    bool, options.option(cli.VERSION_HELP, "--version", "-V", callback=_version, is_eager=True)
-]
-RootLog = Annotated[
-    Path | None,
-    options.option(cli.LOG_HELP, "--log", metavar="FILE", envvar="CONSPECTUS_LOG", callback=options.start_log),
-]
+_VERSION = options.option("Show the version and exit.", "--version", "-V", callback=_version, is_eager=True)
+_LOG = options.option(
+    "Write a debug log to this file. Works before and after a command.", "--log", metavar="FILE",
+    envvar="CONSPECTUS_LOG", callback=options.start_log,
+)  # fmt: skip
 
 
 @app.callback()
-def conspectus(version: Version = False, log: RootLog = None) -> None:
+def conspectus(version: Annotated[bool, _VERSION] = False, log: Annotated[Path | None, _LOG] = None) -> None:
     """Run one of the commands; their help is in `conspectus.cli`."""
 
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGINT, _Interrupts())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character shows `?`
     app(prog_name="conspectus")
 
 
-# Errors
+# Interrupts and errors
 
 
-def _interrupt(signum: int, frame: FrameType | None) -> None:
-    """Interrupt at once: after Python's own handler asyncio waits until the work does, maybe to its end."""
-    raise KeyboardInterrupt
+class _Interrupts:
+    """Interrupts at once: after Python's own handler asyncio waits until the work does, maybe to its end."""
+
+    def __init__(self) -> None:
+        self._last = -REPEATED_INTERRUPT
+
+    def __call__(self, signum: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if now - self._last > REPEATED_INTERRUPT:
+            self._last = now
+            logging.getLogger("asyncio").disabled = True  # it prints a traceback of each task that this ends
+            raise KeyboardInterrupt
+
+
+def _end_at_once(signum: int, frame: FrameType | None) -> None:
+    os._exit(options.INTERRUPTED)
 
 
 def interrupted(state: str = "", folder: Path | None = None) -> NoReturn:
@@ -358,6 +317,8 @@ def interrupted(state: str = "", folder: Path | None = None) -> NoReturn:
     """
     parts = filter(None, (state, _cached(folder)))
     show.note(": ".join(filter(None, ("interrupted", "; ".join(parts)))))
+    if isinstance(signal.getsignal(signal.SIGINT), _Interrupts):
+        signal.signal(signal.SIGINT, _end_at_once)  # all is said: threads that still end are not waited for
     raise typer.Exit(options.INTERRUPTED) from None
 
 
@@ -379,6 +340,16 @@ def one_line(error: Exception) -> str:
     return f"{head} {'; '.join(rest)}".strip()
 
 
+def _message(error: ConspectusError | OSError) -> str:
+    """Return what went wrong, on one line."""
+    if isinstance(error, OSError):
+        file = f"{error.filename} cannot be read or written" if error.filename else "a file cannot be written"
+        return f"{show.line(file)}: {error.strerror}"
+    if isinstance(error, Unusable) and not isinstance(error, (BudgetReached, CacheFailed)):
+        return "; ".join(filter(None, (one_line(error), _cached())))
+    return one_line(error)
+
+
 @contextmanager
 def reported() -> Generator[None]:
     """Print an error as one line and end with its exit code."""
@@ -389,15 +360,7 @@ def reported() -> Generator[None]:
         raise typer.Exit(options.NO_READER) from None
     except (ConspectusError, OSError) as error:
         log.debug("ended by an error", exc_info=True)
-        message = one_line(error)
-        if isinstance(error, OSError):
-            file = (
-                f"{error.filename} cannot be read or written" if error.filename else "a file cannot be written"
-            )
-            message = f"{show.line(file)}: {error.strerror}"
-        elif isinstance(error, Unusable) and not isinstance(error, (BudgetReached, CacheFailed)):
-            message = "; ".join(filter(None, (message, _cached())))
-        show.note(f"error: {message}")
+        show.note(f"error: {_message(error)}")
         raise typer.Exit(options.USAGE if isinstance(error, UsageError) else options.FAILED) from None
     except KeyboardInterrupt:
         log.debug("interrupted", exc_info=True)
