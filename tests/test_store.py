@@ -30,11 +30,11 @@ from conspectus.errors import (
     StoreError,
     UsageError,
 )
-from conspectus.index import Index
+from conspectus.index import Index, Rows
 from conspectus.rows import Chunk, Document, Entity, Failure, Report, Span, Usage
 from conspectus.storage import TABLES, store
 from conspectus.storage.manifests import snapshots as history
-from conspectus.storage.store import Rows, commit, read, rollback, table_files, writing
+from conspectus.storage.store import commit, read, rollback, table_files, writing
 
 
 def an_index(mark: str = "a", n: int = 3, **more: Any) -> Index:
@@ -319,16 +319,16 @@ def test_a_reader_whose_files_are_removed_while_it_opens_them_takes_the_new_snap
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     put(tmp_path, an_index("old"))
-    real = getattr(store, "_manifest")  # noqa: B009
+    real = getattr(store, "current")  # noqa: B009
 
     def overtaken(folder: Path) -> Any:
         manifest = real(folder)
-        monkeypatch.setattr(store, "_manifest", real)
+        monkeypatch.setattr(store, "current", real)
         put(folder, an_index("newer"), {"store": {"snapshots": 1}})
         put(folder, an_index("newest"), {"store": {"snapshots": 1}})
         return manifest
 
-    monkeypatch.setattr(store, "_manifest", overtaken)
+    monkeypatch.setattr(store, "current", overtaken)
 
     assert {r.title for r in read(tmp_path, verify=True).reports} == {"newest"}
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload, runtime_checkable
 
 import conspectus
 from conspectus.rows import (
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from conspectus.rows import Answer, Hit
 
 T = TypeVar("T")
+K = TypeVar("K")
 COUNTED = {
     "documents": "document", "chunks": "chunk", "entities": "entity", "relationships": "relationship",
     "triples": "triple", "claims": "claim", "communities": "community", "reports": "report",
@@ -228,3 +231,107 @@ class Index:
     def communities_of(self, entity: int) -> Sequence[int]:
         """Return the numbers of the communities that hold an entity, the deepest first."""
         return self._communities.get(entity, ())
+
+
+# Tables and mappings that are made when they are read, and caches of them
+
+
+class BoundedCache(Generic[K, T]):
+    """Values by key, of which the least recently used go; threads may share it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[K, T] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: K) -> T | None:
+        """Return the value of a key, None where it is not there."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def setdefault(self, key: K, value: T) -> T:
+        """Return the value of a key; where it has none, that is the one given."""
+        with self._lock:
+            value = self._values.setdefault(key, value)
+            self._values.move_to_end(key)
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+            return value
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class Rows(Sequence[T]):
+    """The rows of a table, made when they are read: a row or a slice alone, all by iteration."""
+
+    _ALONE = 10
+    """What making a part costs beside its rows, in rows made together with all others (40 and 4 us)."""
+
+    def __init__(self, length: Callable[[], int], make: Callable[[int, int], Sequence[T]]) -> None:
+        """`make` returns the rows from a number to another one."""
+        self._length = length
+        self._make = make
+        self._spent = 0
+
+    @cached_property
+    def _all(self) -> Sequence[T]:
+        return self._make(0, len(self))
+
+    def _part(self, start: int, stop: int) -> Sequence[T]:
+        # once the parts have cost as much as all rows do, all are made, and cached
+        self._spent += self._ALONE + stop - start
+        if "_all" in self.__dict__ or self._spent > len(self):
+            return self._all[start:stop]
+        return self._make(start, stop)
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[T]: ...
+    def __getitem__(self, at: int | slice) -> T | Sequence[T]:
+        numbers = range(len(self))[at]
+        if isinstance(numbers, int):
+            return self._part(numbers, numbers + 1)[0]
+        if not numbers:
+            return []
+        first, last = min(numbers[0], numbers[-1]), max(numbers[0], numbers[-1])
+        return self._part(first, last + 1)[:: numbers.step]
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return self._length()
+
+    def __repr__(self) -> str:
+        """Return how many rows there are, and the first."""
+        first = f": {self[0]!r}, …" if len(self) else ""
+        return f"<{len(self):,} rows{first}>"
+
+
+class LazyMapping(Mapping[K, T]):
+    """Values by key, each made when it is first read."""
+
+    def __init__(self, keys: Iterable[K], make: Callable[[K], T]) -> None:
+        self._keys = dict.fromkeys(keys)
+        self._make = make
+        self._made: dict[K, T] = {}
+
+    def __getitem__(self, key: K) -> T:
+        if key not in self._made:
+            if key not in self._keys:
+                raise KeyError(key)
+            self._made[key] = self._make(key)
+        return self._made[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)

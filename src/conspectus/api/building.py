@@ -57,7 +57,7 @@ from conspectus.runtime import (
 )
 from conspectus.settings import Settings
 from conspectus.storage import store
-from conspectus.storage.lazy import paused_garbage_collection
+from conspectus.storage.tables import paused_garbage_collection
 from conspectus.text.language import corpus_language
 from conspectus.text.lexicon import Lexicon, read_lexicon
 

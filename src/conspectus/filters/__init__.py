@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conspectus.errors import UsageError
-from conspectus.index import Index
+from conspectus.index import BoundedCache, Index
 from conspectus.lazy import lazy_module
 from conspectus.models.embedders import same_model
-from conspectus.storage.lazy import BoundedCache
 
 if TYPE_CHECKING:
     from conspectus.filters import combine as combining

@@ -26,13 +26,12 @@ import numpy as np
 
 from conspectus.community_context import CommunityContextBuilder, report_of
 from conspectus.filters.part import Array, Part, Row
-from conspectus.index import Index
+from conspectus.index import Index, LazyMapping, Rows
 from conspectus.models.extractive.report import report_with_references
 from conspectus.references import Reference, translate
 from conspectus.rows import Community, Entity, Failure, Relationship, Report, Triple
 from conspectus.settings import ReportSettings
 from conspectus.storage import TABLES
-from conspectus.storage.lazy import LazyMapping, Rows
 from conspectus.tasks import ReportDraft, WriteReport
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]

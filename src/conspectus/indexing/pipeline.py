@@ -31,7 +31,7 @@ from conspectus.indexing.graph import Merged, merge, merge_claims, resolve, trip
 from conspectus.models.base import Model, Tick, together
 from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple, Usage, content_id
 from conspectus.settings import Settings
-from conspectus.storage.lazy import paused_garbage_collection
+from conspectus.storage.tables import paused_garbage_collection
 from conspectus.text.language import in_languages, languages_in
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.sentence_table import find_sentences

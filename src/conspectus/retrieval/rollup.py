@@ -22,7 +22,7 @@ import numpy as np
 from conspectus.algorithms.ranking import highest, idf, scaled
 from conspectus.community_context import CommunityContextBuilder, report_of
 from conspectus.errors import ModelError, Unusable, UsageError
-from conspectus.index import Index
+from conspectus.index import BoundedCache, Index
 from conspectus.models.base import Model, performed
 from conspectus.retrieval import method
 from conspectus.retrieval.base import empty_answer, map_reduce
@@ -31,7 +31,6 @@ from conspectus.retrieval.local import entities_in
 from conspectus.retrieval.vector import has_vectors, question_vectors
 from conspectus.rows import Answer, Community, Report
 from conspectus.settings import ReportSettings, Settings
-from conspectus.storage.lazy import BoundedCache
 from conspectus.tasks import WriteReport
 from conspectus.text.language import AUTO, corpus_language
 from conspectus.text.question import read_question

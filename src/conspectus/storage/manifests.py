@@ -1,4 +1,4 @@
-"""Manifests: what names the files of a snapshot of an index, and the ones that a folder keeps.
+"""Manifests: what names the files of a snapshot of an index, and the one writer that a folder has at a time.
 
 The current one is `manifest.json`; `history/<snapshot>.json` are those that one can go back to.
 """
@@ -32,10 +32,6 @@ MOST_LISTED = 1000
 FORMAT, VERSION, OLDEST = "conspectus-index", 3, 2
 """The format that is written, and the oldest that is read: 2 had the stored tables in the folder `tables`."""
 NAME, HISTORY = "manifest.json", "history"
-REPLIES = "replies.sqlite"
-"""The cache of replies of language models: see `models.llm.cache`."""
-GRAPHRAG = ("entities.parquet", "create_final_entities.parquet")
-"""Files by which an output folder of Microsoft GraphRAG is known, since 1.0 and before."""
 
 
 @dataclass(frozen=True)
@@ -68,22 +64,48 @@ def current(folder: Path) -> Manifest:
     format, `IndexDamaged` where it is no manifest of ours.
     """
     try:
-        return _read(folder / NAME)
+        return _read_manifest(folder / NAME)
     except (FileNotFoundError, NotADirectoryError):
         raise IndexMissing(_advice(folder)) from None
 
 
+def _read_manifest(path: Path) -> Manifest:
+    text = path.read_bytes()
+    version: Any = None
+    try:
+        content: dict[str, Any] = json.loads(text)
+        if content.pop("format") == FORMAT:
+            version = content.pop("version")
+        if isinstance(version, int) and OLDEST <= version <= VERSION:
+            return Manifest(**content)
+    except (ValueError, KeyError, TypeError, AttributeError):  # not JSON, or not JSON of ours
+        version = None
+    if version is None:
+        advice = "name another folder, or, if it was an index, delete the file and index again"
+        raise IndexDamaged(f"{path} is not the manifest of an index; {advice}")
+    reads = f"{path.parent} has index format {version}, this Conspectus reads {VERSION}"
+    if isinstance(version, int) and version < OLDEST:
+        again = "index its sources again, which replaces it; what language models replied is kept"
+        raise IndexOutdated(f"{reads}: {again}")
+    raise StoreError(f"{reads}; upgrade it")
+
+
+def is_index(folder: Path) -> bool:
+    """Return whether a folder is an index of any version: it has a manifest whose format is ours."""
+    try:
+        content: Any = json.loads((folder / NAME).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and str(cast("Any", content).get("format", "")).startswith("conspectus")
+
+
 def _advice(folder: Path) -> str:
     """Say that a folder holds no index, and what it may hold instead."""
-    if folder.exists() and not folder.is_dir():
-        return f"{folder} is a file, and an index is a folder: name that"
-    if folder.name in ("tables", "arrays", HISTORY) and (folder.parent / NAME).is_file():
-        return f"{folder} is a part of the index in {folder.parent}: name that"
     for output in (folder, folder / "output"):
-        if any((output / name).is_file() for name in GRAPHRAG):
+        if any((output / name).is_file() for name in ("entities.parquet", "create_final_entities.parquet")):
             return f"{folder} holds an index of Microsoft GraphRAG; bring it in: conspectus.import_graphrag('{folder}')"
     option = "" if folder == Path(USUAL) else f", folder='{folder}'"
-    if (folder / REPLIES).is_file():
+    if (folder / "replies.sqlite").is_file():
         return (
             f"there is no index in {folder} yet, but replies of a language model are cached there:"
             f" conspectus.build('FOLDER'{option}), with the folder of the documents, goes on from them"
@@ -100,21 +122,10 @@ def _nearest(folder: Path) -> str:
     start = folder.parent
     with suppress(OSError, ValueError):  # a folder that may not be listed, another drive
         below = sorted(path for path in islice(start.iterdir(), MOST_LISTED) if path.is_dir())
-        here = (folder, *below)
-        above = (index for parent in start.resolve().parents for index in (parent, parent / USUAL))
-        for index in (*here, *(candidate / USUAL for candidate in here), *above):
-            if is_index(index):
+        for path in (folder, *below, *start.resolve().parents):
+            if index := next(filter(is_index, (path, path / USUAL)), None):
                 return os.path.relpath(index)
     return ""
-
-
-def is_index(folder: Path) -> bool:
-    """Return whether a folder is an index of any version: it has a manifest whose format is ours."""
-    try:
-        content: Any = json.loads((folder / NAME).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(content, dict) and str(cast("Any", content).get("format", "")).startswith("conspectus")
 
 
 def snapshots(folder: Path) -> list[Manifest]:
@@ -123,51 +134,28 @@ def snapshots(folder: Path) -> list[Manifest]:
     manifests = {now.snapshot: now}
     for path in sorted((folder / HISTORY).glob("*.json")):
         with suppress(FileNotFoundError, StoreError):  # swept meanwhile, or of an earlier format
-            manifest = _read(path)
+            manifest = _read_manifest(path)
             manifests.setdefault(manifest.snapshot, manifest)
     return sorted(manifests.values(), key=lambda m: (-m.generation, m.snapshot))
 
 
 def chosen(folder: Path, snapshot: str) -> Manifest:
-    """Return the kept manifest of a snapshot, given by the first characters of its id, or, for "", the one before the
-    current one; raise `NotFound` where it is not one.
-    """
+    """Return the manifest whose id begins so, or, for "", the one before the current one; raise `NotFound`."""
     manifests = snapshots(folder)
     names = ", ".join(m.snapshot for m in manifests)
+    before = current(folder).before
+    matching = (
+        [m for m in manifests if m.snapshot.startswith(snapshot or before)] if snapshot or before else []
+    )
+    if len(matching) == 1:
+        return matching[0]
     if not snapshot:
-        snapshot = current(folder).before
-        if not any(m.snapshot == snapshot for m in manifests):
-            raise NotFound(f"{folder} keeps no snapshot before the current one; there are {names}")
-    matching = [m for m in manifests if m.snapshot.startswith(snapshot)]
-    if len(matching) != 1:
-        wrong = "no snapshot" if not matching else f"{len(matching)} snapshots"
-        raise NotFound(f"{folder} keeps {wrong} whose id begins with {snapshot!r}; there are {names}")
-    return matching[0]
+        raise NotFound(f"{folder} keeps no snapshot before the current one; there are {names}")
+    count = f"{len(matching)} snapshots" if matching else "no snapshot"
+    raise NotFound(f"{folder} keeps {count} whose id begins with {snapshot!r}; there are {names}")
 
 
-def _read(path: Path) -> Manifest:
-    text = path.read_bytes()
-    version: Any = None
-    try:
-        content: dict[str, Any] = json.loads(text)
-        if content.pop("format") == FORMAT:
-            version = content.pop("version")
-        if isinstance(version, int) and OLDEST <= version <= VERSION:
-            return Manifest(**content)
-    except (ValueError, KeyError, TypeError, AttributeError):  # not JSON, or not JSON of ours
-        version = None
-    if isinstance(version, int) and version < OLDEST:
-        again = "index its sources again, which replaces it; what language models replied is kept"
-        raise IndexOutdated(
-            f"{path.parent} has index format {version}, this Conspectus reads {VERSION}: {again}"
-        )
-    if version is not None:
-        raise StoreError(
-            f"{path.parent} has index format {version}, this Conspectus reads {VERSION}; upgrade it"
-        )
-    advice = "name another folder, or, if it was an index, delete the file and index again"
-    raise IndexDamaged(f"{path} is not the manifest of an index; {advice}")
-
+# One writer at a time
 
 _locks: dict[Path, int] = {}
 """The locks of this process: file descriptors by folder."""
@@ -178,9 +166,8 @@ def _release_all() -> None:
         os.close(_locks.popitem()[1])
 
 
-if hasattr(
-    os, "register_at_fork"
-):  # a forked child shares the lock, and would keep it past the end of its parent
+if hasattr(os, "register_at_fork"):
+    # a forked child shares the lock, and would keep it past the end of its parent
     os.register_at_fork(after_in_child=_release_all)
 
 
@@ -236,6 +223,10 @@ def writing(folder: Path, what: str = "index") -> Generator[None]:
             os.close(_locks.pop(folder))
 
 
-def is_locked_here(folder: Path) -> bool:
-    """Tell whether this process is the writer of a folder."""
-    return folder.resolve() in _locks
+def locked(folder: Path) -> Path:
+    folder = folder.resolve()
+    if folder not in _locks:
+        raise UsageError(
+            f"whoever writes to {folder} must do so inside `with writing(folder)`, which keeps others out"
+        )
+    return folder

@@ -1,13 +1,13 @@
-"""The only code that touches an index's files.
+"""The files of an index: commit a snapshot, open one, go back to one. Nothing else touches them.
 
     FOLDER/
       manifest.json                      names the files of the current snapshot, with their hashes
-      objects/entities-<hash>.parquet    the tables; see `columns`
+      objects/entities-<hash>.parquet    the tables; see `tables`
       arrays/<name>-<hash>.npy           numbers that go with them, mapped into memory when used
       history/<snapshot>.json            the manifests of earlier snapshots, which one can go back to
       tables/entities.parquet            the tables of the current snapshot under names that stay, for other tools
-      corrections.toml                   what people corrected, and no snapshot holds; see `corrections.file`
-      lock                               held, and holds the process id, while a process writes
+      corrections.toml                   what people corrected, and no snapshot holds; see `corrections`
+      lock                               locked by a process that writes, whose id it holds
 
 Files are named by their content and never change, so that snapshots share what is the same in both. A commit
 writes new files and then replaces the manifest: a reader sees the old snapshot or the new one, whenever the
@@ -44,34 +44,27 @@ import numpy as np
 from numpy.lib import format as npy
 
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, UsageError
-from conspectus.index import Index
+from conspectus.index import Index, LazyMapping, Rows
 from conspectus.rows import Usage
 from conspectus.settings import StoreSettings
-from conspectus.storage import TABLES, Stored, encode, manifests
-from conspectus.storage.lazy import LazyMapping, Rows
-from conspectus.storage.manifests import Manifest, is_locked_here, writing
-from conspectus.storage.manifests import current as _manifest
+from conspectus.storage.manifests import HISTORY, NAME, Manifest, chosen, current, locked, snapshots, writing
+from conspectus.storage.tables import TABLES, Stored, encode
 
 log = logging.getLogger("conspectus")
 
 OBJECTS, PUBLISHED, ARRAYS = "objects", "tables", "arrays"
 """The folders of the stored tables, of the names under which other tools find them, and of the arrays."""
 WRITERS = 8
-"""Files that are written at once."""
+"""Files that are written at once: many are small, and each waits for the disk."""
 LARGE = 2**24
 """Bytes of a file above which nothing else is encoded before it is written."""
-
 SMALL = 1 << 16
 """Bytes up to which a file is read when its index is opened: each that is mapped holds a file open."""
-
 _OURS = re.compile(
     r"[\w.-]+-[0-9a-f]{12}\.(parquet|npy)(\.tmp)?|\w+\.parquet\.\d+-\d+\.tmp|[0-9a-f]{16}\.json(\.tmp)?",
     re.ASCII,
 )
-
-
-_FOLDERS = (OBJECTS, ARRAYS, manifests.HISTORY, PUBLISHED)
-"""Where files of ours are; in the last one, those of an index of format 2."""
+_MEND = "restore it, or delete manifest.json and index again"
 
 
 # Writing
@@ -81,24 +74,27 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
     """Make an index the current snapshot of its folder, and return the snapshot's id.
 
     Equal tables and arrays have equal ids; settings, usage and origin are kept beside them and do not change the id.
-    As many earlier snapshots are kept as the settings say (`store.snapshots`), others are removed. Must stand inside
+    As many earlier snapshots are kept as the settings say (`store.snapshots`), others are removed. Call it inside
     `with writing(folder)`.
 
-    Raises `UsageError` where it does not, where a row names another that is not there, or where a text or an
+    Raises `UsageError` where it is not, where a row names another that is not there, or where a text or an
     array cannot be stored; `IndexDamaged` where the folder has a manifest that is not ours. The current
     snapshot then stays what it was.
     """
-    folder = _locked(folder)
+    folder = locked(folder)
     try:
-        before, others = _manifest(folder), manifests.snapshots(folder)
+        before, others = current(folder), snapshots(folder)
     except (IndexMissing, IndexOutdated):
         before, others = None, []
-
     files = _put_all(folder, index)
     _sync(folder / OBJECTS, folder / ARRAYS)
     names = "\n".join(f"{path} {files[path]['sha256']}" for path in sorted(files))
     snapshot = sha256(names.encode()).hexdigest()[:16]
-    changed = before is None or before.snapshot != snapshot
+    previous, generation = "", 1 + max((m.generation for m in others), default=0)
+    if before:
+        previous = before.snapshot
+    if before and before.snapshot == snapshot:  # the same again, perhaps by other settings
+        previous, generation = before.before, before.generation
     manifest = Manifest(
         snapshot=snapshot,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -107,12 +103,10 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
         settings=dict(settings),
         usage={task: asdict(used) for task, used in usage.items()},
         origin=dict(index.origin),
-        before=(before.snapshot if changed else before.before) if before else "",
-        generation=before.generation
-        if before and not changed
-        else 1 + max((m.generation for m in others), default=0),
+        before=previous,
+        generation=generation,
     )
-    _make_current(folder, manifest, before if changed else None)
+    _make_current(folder, manifest, before)
     trim(folder, settings)
     return snapshot
 
@@ -120,59 +114,48 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
 def rollback(folder: Path, snapshot: str = "") -> Manifest:
     """Make a kept snapshot the current one again, and return its manifest; the one that was stays kept.
 
-    It is named by the first characters of its id; "" is the one before the current one. Must stand inside
+    It is named by the first characters of its id; "" is the one before the current one. Call it inside
     `with writing(folder)`.
 
-    Raises `UsageError` where it does not, `NotFound` where no such snapshot is kept, `IndexDamaged` where a file of it
+    Raises `UsageError` where it is not, `NotFound` where no such snapshot is kept, `IndexDamaged` where a file of it
     is not what it was, and what `read` does. The current snapshot then stays what it was.
     """
-    folder = _locked(folder)
-    now, wanted = _manifest(folder), manifests.chosen(folder, snapshot)
-    for path, facts in wanted.files.items():
-        _map(folder / path, facts, verify=True)
+    folder = locked(folder)
+    now, wanted = current(folder), chosen(folder, snapshot)
+    _map_all(folder, wanted, verify=True)
     if wanted.snapshot != now.snapshot:
         _make_current(folder, wanted, now)
     return wanted
 
 
-def _locked(folder: Path) -> Path:
-    folder = folder.resolve()
-    if not is_locked_here(folder):
-        raise UsageError(
-            f"whoever writes to {folder} must do so inside `with writing(folder)`, which keeps others out"
-        )
-    return folder
-
-
 def trim(folder: Path, settings: Mapping[str, Any]) -> None:
     """Remove all snapshots but the current one and as many of the newest as the settings keep (`store.snapshots`).
 
-    The one before the current one goes last. Must stand inside `with writing(folder)`.
+    The one before the current one goes last. Call it inside `with writing(folder)`.
     """
-    folder = _locked(folder)
-    now = _manifest(folder)
-    earlier = [m for m in manifests.snapshots(folder) if m.snapshot != now.snapshot]
+    folder = locked(folder)
+    now = current(folder)
+    earlier = [m for m in snapshots(folder) if m.snapshot != now.snapshot]
     earlier.sort(key=lambda m: m.snapshot != now.before)  # the others stay in their order
     number = int(settings.get("store", {}).get("snapshots", StoreSettings().snapshots))
     retained = earlier[: number - 1]
     needed = {path for manifest in (now, *retained) for path in manifest.files}
-    needed |= {f"{manifests.HISTORY}/{manifest.snapshot}.json" for manifest in retained}
-    for path in (p for name in _FOLDERS for p in (folder / name).glob("*")):
-        # what others have put in the folder stays
-        if _OURS.fullmatch(path.name) and path.relative_to(folder).as_posix() not in needed:
-            with suppress(
-                PermissionError
-            ):  # Windows keeps a file that a reader has mapped: a later commit removes it
-                path.unlink()
+    needed |= {f"{HISTORY}/{manifest.snapshot}.json" for manifest in retained}
+    for name in (OBJECTS, ARRAYS, HISTORY, PUBLISHED):  # the last one has files of an index of format 2
+        for path in (folder / name).glob("*"):
+            # what others have put in the folder stays
+            if _OURS.fullmatch(path.name) and f"{name}/{path.name}" not in needed:
+                with suppress(PermissionError):  # Windows keeps a mapped file: a later commit removes it
+                    path.unlink()
 
 
 def _make_current(folder: Path, manifest: Manifest, before: Manifest | None) -> None:
-    """Put a manifest in the place of the one before, which is kept among the earlier ones."""
+    """Put a manifest in the place of the one before, which is kept among the earlier ones if it is another snapshot."""
     text = manifest.to_json()  # before anything is replaced: settings may hold what JSON cannot
-    if before:
-        _write(folder / manifests.HISTORY / f"{before.snapshot}.json", [before.to_json()])
-        _sync(folder / manifests.HISTORY)
-    _write(folder / manifests.NAME, [text])
+    if before and before.snapshot != manifest.snapshot:
+        _write(folder / HISTORY / f"{before.snapshot}.json", [before.to_json()])
+        _sync(folder / HISTORY)
+    _write(folder / NAME, [text])
     _sync(folder)
     _publish(folder, manifest)
 
@@ -180,7 +163,7 @@ def _make_current(folder: Path, manifest: Manifest, before: Manifest | None) -> 
 def _put_all(folder: Path, index: Index) -> dict[str, dict[str, Any]]:
     """Store every file of a snapshot, and return what each is by its path."""
     waiting: list[Future[tuple[str, dict[str, Any]]]] = []
-    with ThreadPoolExecutor(WRITERS) as pool:  # many small files, each of which waits for the disk
+    with ThreadPoolExecutor(WRITERS) as pool:
         tables = ((f"{OBJECTS}/{name}", ".parquet", [content]) for name, content in encode(index))
         arrays = (
             (f"{ARRAYS}/{name}", ".npy", _npy(name, index.arrays[name])) for name in sorted(index.arrays)
@@ -201,14 +184,6 @@ def _npy(name: str, array: np.ndarray[Any, Any]) -> list[bytes | memoryview]:
     head = BytesIO()
     npy.write_array_header_1_0(head, npy.header_data_from_array_1_0(array))
     return [head.getvalue(), array.reshape(-1).view(np.uint8).data if array.nbytes else b""]
-
-
-def _read_npy(content: mmap.mmap | bytes) -> np.ndarray[Any, Any]:
-    """Return a stored array, read-only, that is mapped into memory rather than read."""
-    head = BytesIO(content[: 10 + int.from_bytes(content[8:10], "little")])
-    npy.read_magic(head)
-    shape, _, dtype = npy.read_array_header_1_0(head)
-    return np.ndarray(shape, dtype, buffer=content, offset=head.tell())
 
 
 def _put(
@@ -255,7 +230,7 @@ def _publish(folder: Path, manifest: Manifest) -> None:
     that what the file system refuses is only logged; the next open tries again.
     """
     while True:
-        for stored in (folder / path for path in manifest.files if path.endswith(".parquet")):
+        for stored in _tables_in(folder, manifest).values():
             path = folder / PUBLISHED / f"{_name(stored.name)}.parquet"
             temporary = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.tmp")
             try:
@@ -268,7 +243,7 @@ def _publish(folder: Path, manifest: Manifest) -> None:
                     temporary.replace(path)
             except OSError as error:  # on Windows, while another program has the table open
                 log.info("%s is still that of an earlier snapshot: %s", path, error)
-        if (now := _manifest(folder)).snapshot == manifest.snapshot:
+        if (now := current(folder)).snapshot == manifest.snapshot:
             return
         manifest = now
 
@@ -278,8 +253,8 @@ def _is_published(path: Path, stored: Path) -> bool:
         here, there = path.stat(), stored.stat()
     except OSError:
         return False
-    same = (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
-    return same or (here.st_size, here.st_mtime_ns) == (there.st_size, there.st_mtime_ns)  # a copy
+    same_copy = (here.st_size, here.st_mtime_ns) == (there.st_size, there.st_mtime_ns)
+    return same_copy or os.path.samestat(here, there)
 
 
 # Reading
@@ -293,19 +268,24 @@ def read(folder: Path, verify: bool = False) -> Index:
     Raises `IndexMissing` where there is no index, `IndexOutdated` where an earlier format is read no more,
     `IndexDamaged` where a file is missing or is not what the manifest says: by its size, or with `verify` by its hash.
     """
-    manifest, files = _open(folder, verify)
+    while True:
+        manifest = current(folder)
+        try:
+            index = read_snapshot(folder, manifest, verify)
+            break
+        except IndexDamaged:
+            if current(folder).snapshot == manifest.snapshot:
+                raise
+            # commits have replaced the snapshot between reading its manifest and its files: take the new one
     _publish(folder, manifest)  # where a writer was killed before it did
-    return _index(folder, manifest, files)
+    return index
 
 
-def read_snapshot(folder: Path, manifest: Manifest) -> Index:
+def read_snapshot(folder: Path, manifest: Manifest, verify: bool = False) -> Index:
     """Open a snapshot that a folder keeps, by its manifest; raise `IndexDamaged` where a file of it is missing."""
-    files = {path: _map(folder / path, facts, verify=False) for path, facts in manifest.files.items()}
-    return _index(folder, manifest, files)
-
-
-def _index(folder: Path, manifest: Manifest, files: Mapping[str, mmap.mmap | bytes]) -> Index:
+    files = _map_all(folder, manifest, verify)
     contents = {_name(path): content for path, content in files.items() if path.endswith(".parquet")}
+    arrays = {_name(path): content for path, content in files.items() if path.endswith(".npy")}
 
     @cache
     def document_ids() -> list[str]:
@@ -315,7 +295,6 @@ def _index(folder: Path, manifest: Manifest, files: Mapping[str, mmap.mmap | byt
     tables: dict[str, Any] = {
         name: Rows(partial(manifest.counts.__getitem__, name), table.rows) for name, table in stored.items()
     }
-    arrays = {_name(path): content for path, content in files.items() if path.endswith(".npy")}
     return Index(
         **tables,
         arrays=LazyMapping(arrays, lambda name: _read_npy(arrays[name])),
@@ -327,52 +306,53 @@ def _index(folder: Path, manifest: Manifest, files: Mapping[str, mmap.mmap | byt
     )
 
 
-def _name(path: str) -> str:
-    """Return the name of the table or array that a stored file holds."""
-    return path.rpartition("/")[2].rpartition("-")[0]
-
-
 def table_files(folder: Path) -> dict[str, Path]:
     """Return the Parquet files of the current snapshot by the name that other tools have for their table.
 
     Raises as `read` does.
     """
-    manifest, _ = _open(folder, verify=False)
+    read(folder)
+    return _tables_in(folder, current(folder))
+
+
+def _tables_in(folder: Path, manifest: Manifest) -> dict[str, Path]:
     return {_name(path): folder / path for path in manifest.files if path.endswith(".parquet")}
 
 
-def _open(folder: Path, verify: bool) -> tuple[Manifest, dict[str, mmap.mmap | bytes]]:
-    while True:
-        manifest = _manifest(folder)
-        try:
-            return manifest, {
-                path: _map(folder / path, facts, verify) for path, facts in manifest.files.items()
-            }
-        except IndexDamaged:
-            if _manifest(folder).snapshot == manifest.snapshot:
-                raise
-            # commits have replaced the snapshot between reading its manifest and its files: take the new one
+def _name(path: str) -> str:
+    """Return the name of the table or array that a stored file holds."""
+    return path.rpartition("/")[2].rpartition("-")[0]
+
+
+def _map_all(folder: Path, manifest: Manifest, verify: bool) -> dict[str, mmap.mmap | bytes]:
+    return {path: _map(folder / path, facts, verify) for path, facts in manifest.files.items()}
 
 
 def _map(path: Path, facts: Mapping[str, Any], verify: bool) -> mmap.mmap | bytes:
     """Map a file into memory, or read it where it is small; it can be used even when it is removed later."""
-    advice = "restore it, or delete manifest.json and index again"
     try:
         with path.open("rb") as file:
             if (size := os.fstat(file.fileno()).st_size) != facts["size"]:
-                raise IndexDamaged(f"{path} has {size} bytes, its manifest says {facts['size']}; {advice}")
+                raise IndexDamaged(f"{path} has {size} bytes, its manifest says {facts['size']}; {_MEND}")
             small = size <= SMALL
             content = file.read() if small else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError:
-        raise IndexDamaged(f"{path} is missing; {advice}") from None
+        raise IndexDamaged(f"{path} is missing; {_MEND}") from None
     if verify and sha256(content).hexdigest() != facts["sha256"]:
-        raise IndexDamaged(f"{path} is not what was written, by its hash; {advice}")
+        raise IndexDamaged(f"{path} is not what was written, by its hash; {_MEND}")
     return content
+
+
+def _read_npy(content: mmap.mmap | bytes) -> np.ndarray[Any, Any]:
+    """Return a stored array, read-only, that is mapped into memory rather than read."""
+    head = BytesIO(content[: 10 + int.from_bytes(content[8:10], "little")])
+    npy.read_magic(head)
+    shape, _, dtype = npy.read_array_header_1_0(head)
+    return np.ndarray(shape, dtype, buffer=content, offset=head.tell())
 
 
 __all__ = [
     "Manifest",
-    "Rows",
     "commit",
     "read",
     "read_snapshot",

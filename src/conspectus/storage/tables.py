@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cached_property
 from itertools import chain, pairwise
 from operator import attrgetter
@@ -30,7 +32,6 @@ from conspectus.rows import (
     Span,
     Triple,
 )
-from conspectus.storage.lazy import paused_garbage_collection
 
 if TYPE_CHECKING:
     from conspectus.index import Index
@@ -160,10 +161,6 @@ METADATA = Kind(pa.string(), _pack_metadata, lambda array, _: [json.loads(v) for
 # Columns that are computed from the whole index, for other tools alone
 
 
-def nothing(table: str) -> Callable[[Index], Iterable[Any]]:
-    return lambda index: [None] * len(getattr(index, table))
-
-
 def naming(table: str) -> Callable[[Index], Iterable[Any]]:
     """Return the column of chunks that holds the ids of the rows of a table that name the chunk."""
 
@@ -206,14 +203,9 @@ def quotations(index: Index) -> Iterable[Any]:
 
 
 def as_json(report: Report) -> str:
-    content = {
-        "title": report.title,
-        "summary": report.summary,
-        "findings": [{"summary": f.summary, "explanation": f.explanation} for f in report.findings],
-        "rating": report.rating,
-        "rating_explanation": report.rating_explanation,
-    }
-    return json.dumps(content, ensure_ascii=False)
+    names = ("title", "summary", "findings", "rating", "rating_explanation")
+    values = asdict(report)
+    return json.dumps({name: values[name] for name in names}, ensure_ascii=False)
 
 
 # Tables
@@ -261,7 +253,7 @@ TABLES: Mapping[str, Table[Any]] = {
         *_same(TEXT, "title", "text"),
         Column("text_unit_ids", TEXTS, chunks_of_documents),
         Column("creation_date", TEXT, "date"),
-        Column("raw_data", TEXT, nothing("documents")),
+        Column("raw_data", TEXT, lambda index: [None] * len(index.documents)),
         # ours
         *_same(TEXT, "path"),
         *_same(METADATA, "metadata"),
@@ -325,7 +317,7 @@ TABLES: Mapping[str, Table[Any]] = {
         Column("entity_ids", TEXTS, ids("entities", "entity_numbers")),
         Column("relationship_ids", TEXTS, ids("relationships", "relationship_numbers")),
         Column("text_unit_ids", TEXTS, "chunk_ids"),
-        Column("period", TEXT, nothing("communities")),
+        Column("period", TEXT, lambda index: [None] * len(index.communities)),
         *_same(INTEGER, "size"),
         # ours
         *_same(INTEGERS, "entity_numbers", "relationship_numbers"),
@@ -341,7 +333,7 @@ TABLES: Mapping[str, Table[Any]] = {
         *_same(TEXT, "rating_explanation"),
         *_same(FINDINGS, "findings"),
         Column("full_content_json", TEXT, lambda index: map(as_json, index.reports)),
-        Column("period", TEXT, nothing("reports")),
+        Column("period", TEXT, lambda index: [None] * len(index.reports)),
         *_same(INTEGER, "size"),
         # ours
         *_same(INTEGER, "n_tokens"),
@@ -351,14 +343,6 @@ TABLES: Mapping[str, Table[Any]] = {
     "words": Table("words", str, [Column("word", TEXT, lambda index: index.words)]),
 }  # fmt: skip
 """The tables by their names in `Index`."""
-
-
-# pyarrow carries no types of its own, so nothing of it is known to a type checker:
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownParameterType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
-
-
-Row = TypeVar("Row")
 
 
 def encode(index: Index) -> Iterator[tuple[str, memoryview]]:
@@ -386,13 +370,13 @@ def _encoded(index: Index, name: str, table: Table[Any], row_of_document: Mappin
     return memoryview(sink.getvalue())
 
 
-class Stored(Generic[Row]):
+class Stored(Generic[T]):
     """One table in the bytes of its Parquet file, which are read once, on first use.
 
     `document_ids` returns the ids of documents in the order of their rows; only tables with spans ask for it.
     """
 
-    def __init__(self, table: Table[Row], content: Any, document_ids: Callable[[], Sequence[str]]) -> None:
+    def __init__(self, table: Table[T], content: Any, document_ids: Callable[[], Sequence[str]]) -> None:
         self._table = table
         self._content = content
         self._document_ids = document_ids
@@ -413,7 +397,7 @@ class Stored(Generic[Row]):
     def _arrow(self) -> pa.Table:
         return self._read(self._table.stored)
 
-    def rows(self, start: int, stop: int) -> list[Row]:
+    def rows(self, start: int, stop: int) -> list[T]:
         """Return the rows from `start` to `stop`, built column by column."""
         part = self._arrow.slice(start, stop - start)
         with paused_garbage_collection():
@@ -426,3 +410,21 @@ class Stored(Generic[Row]):
     def ids(self) -> list[str]:
         """Return the ids of all rows, without reading anything else."""
         return self._read(KEYS[:1]).column(0).to_pylist()
+
+
+@contextmanager
+def paused_garbage_collection() -> Generator[None]:
+    """Pause Python's cycle collector: many rows that stay are made, and it would visit them all often.
+
+    Afterwards they count as old, so that it does not visit them at once.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            if not gc.get_freeze_count():  # what somebody else has frozen stays frozen
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
