@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from conspectus.configuration import (
     FIELDS,
     FILE_NAME,
-    LOOSE,
     TABLES,
     as_toml,
     describe,
@@ -228,19 +227,14 @@ def test_an_unknown_key_of_a_file_names_file_key_and_the_nearest():
         ("[chnk]", "): did you mean `chunk`?"),
         ("tokens = 3", "): did you mean `chunk.tokens`?"),
         ("\nmax_size = 3", "): did you mean `communities.max_size`?"),
-        ("[search]\nzebra = 3", "there are k"),
-        ("zebra = 3", f"there are {', '.join([*LOOSE, *TABLES])}"),
+        ("zebra = 3", "conspectus config lists all settings"),
         ("search = 3", "it is a table, whose keys are k"),
         ("[[search]]\nk = 3", "it is a table, whose keys are k"),
         ("[global_]\nlevel = 3", "did you mean `global`?"),
-        (
-            "[prices.x]\ninput = 1\noutptu = 2",
-            "unknown setting `outptu` in `prices` ({}): did you mean `output`?",
-        ),
     ],
 )
 def test_an_unknown_key_gets_the_nearest_or_the_known_ones(text: str, end: str):
-    assert complaint(text=text).endswith(end.format(f"{FILE_NAME} ({Path.cwd() / FILE_NAME})"))
+    assert complaint(text=text).endswith(end)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +242,7 @@ def test_an_unknown_key_gets_the_nearest_or_the_known_ones(text: str, end: str):
     [
         ({"chunk.overlpa": 3}, "`chunk.overlpa` (given): did you mean `chunk.overlap`?"),
         ({"chunk": {"overlpa": 3}}, "`chunk.overlpa` (given): did you mean `chunk.overlap`?"),
-        ({"chnk.tokens": 3}, "`chnk.tokens` (given): did you mean `chunk`?"),
+        ({"chnk.tokens": 3}, "`chnk.tokens` (given): did you mean `chunk.tokens`?"),
         ({"modle": "x"}, "`modle` (given): did you mean `model`?"),
     ],
 )
@@ -287,7 +281,7 @@ def test_an_unknown_variable_is_an_error(name: str, end: str):
         ("communities.seed = true", "= true ({}) is not allowed: it takes a whole number"),
         ("chunk.tokens = 600.5", "= 600.5 ({}) is not allowed: it takes a whole number"),
         ("reports.write = 1", "= 1 ({}) is not allowed: it takes true or false"),
-        ("chunk.mode = 'x'", '= "x" ({}) is not allowed: it takes one of "tokens", "sentence"'),
+        ("chunk.mode = 'x'", '= "x" ({}) is not allowed: it takes "tokens" or "sentence"'),
         ("hippo.damping = 2", "= 2 ({}) is not allowed: it takes a number, at least 0, below 1"),
         ("global.level = 'deep'", 'is not allowed: it takes a whole number, at least 0 or "auto"'),
         ("llm.timeout = 0", "= 0 ({}) is not allowed: it takes a number, above 0"),

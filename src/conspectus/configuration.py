@@ -42,6 +42,7 @@ PATHS = ("llm.prompts", "read.password_file", "store.corrections")
 """Keys whose values are paths; in a settings file they are relative to that file."""
 LONGEST_VALUE = 80
 """Characters of a value that an error shows: it stays on two lines of a terminal."""
+_SECRET = re.compile(r"(^|[._-])(key|api_?key|api_?token|secret|password)$", re.IGNORECASE)
 SWITCHES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -73,11 +74,6 @@ class Resolved:
 
     settings: Settings
     origins: Mapping[str, str]
-
-    @property
-    def remembers_model(self) -> bool:
-        """Whether the language model is named by nothing but an index that was built with it."""
-        return self.origins.get("model") == INDEX
 
 
 def load(
@@ -222,36 +218,32 @@ def _validated(tables: Mapping[str, Any], given: Mapping[str, _Given]) -> Settin
 def _types(info: FieldInfo) -> list[tuple[Any, Sequence[Any]]]:
     """Return the types that a field may have, None aside, each with its bounds."""
     union = get_origin(info.annotation) in (Union, UnionType)
-    types = [
-        kind for kind in (get_args(info.annotation) if union else (info.annotation,)) if kind is not NoneType
-    ]
-    return [
-        (get_args(kind)[0], get_args(kind)[1].metadata)
-        if get_origin(kind) is Annotated
-        else (kind, info.metadata)
-        for kind in types
-    ]
+    types: list[tuple[Any, Sequence[Any]]] = []
+    for kind in get_args(info.annotation) if union else (info.annotation,):
+        if get_origin(kind) is Annotated:
+            types.append((get_args(kind)[0], get_args(kind)[1].metadata))
+        elif kind is not NoneType:
+            types.append((kind, info.metadata))
+    return types
 
 
 def _allowed(info: FieldInfo) -> str:
     """Return what a field may be, in words."""
-    return " or ".join(_allowed_type(kind, bounds) for kind, bounds in _types(info))
+    return " or ".join(_in_words(kind, bounds) for kind, bounds in _types(info))
 
 
-def _allowed_type(kind: Any, bounds: Sequence[Any]) -> str:
+def _in_words(kind: Any, bounds: Sequence[Any]) -> str:
     if get_origin(kind) is Literal:
-        choices = get_args(kind)
-        return ("one of " if len(choices) > 1 else "") + ", ".join(map(_as_text, choices))
+        return " or ".join(map(_as_text, get_args(kind)))
     if get_origin(kind) is tuple:
         return "a list of texts"
     if get_origin(kind) is dict:
-        return f"a table whose values are each {_allowed_type(get_args(kind)[1], ())}"
+        return f"a table whose values are each {_in_words(get_args(kind)[1], ())}"
     if issubclass(kind, Section):
-        return (
-            "{ " + "; ".join(f"{name} = {_allowed(info)}" for name, info in kind.model_fields.items()) + " }"
-        )
+        fields = (f"{name} = {_allowed(info)}" for name, info in kind.model_fields.items())
+        return f"{{ {'; '.join(fields)} }}"
     words = [{int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[kind]]
-    for name, phrase in {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}.items():
+    for name, phrase in {"ge": "at least", "gt": "above", "lt": "below"}.items():
         words += [f"{phrase} {getattr(bound, name):g}" for bound in bounds if hasattr(bound, name)]
     return ", ".join(words)
 
@@ -322,9 +314,8 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
         if not name.startswith(PREFIX) or name in RESERVED or name.endswith("_API_KEY"):
             continue
         if name not in keys:
-            rests = {known.removeprefix(PREFIX): known for known in keys}
-            near = difflib.get_close_matches(name.removeprefix(PREFIX).upper(), rests, n=1)
-            hint = f"did you mean `{rests[near[0]]}`?" if near else "conspectus config lists all settings"
+            near = difflib.get_close_matches(name.upper(), keys, n=1, cutoff=0.8)
+            hint = f"did you mean `{near[0]}`?" if near else "conspectus config lists all settings"
             raise SettingsError(f"unknown environment variable {name}: {hint}")
         if environ[name].strip():
             yield _Given(keys[name], _parsed(environ[name], FIELDS[keys[name]]), name)
@@ -347,26 +338,19 @@ def _dotted(values: Mapping[str, Any], table: str = "") -> Iterator[tuple[str, A
 
 
 def _unknown(key: str, origin: str) -> SettingsError:
-    table, _, name = key.rpartition(".")
-    homes = [other for other in FIELDS if other.endswith(f".{key}") or other.replace(".", "_") == key]
-    if re.search(r"(^|[._-])(key|api_?key|api_?token|secret|password)$", key, re.IGNORECASE):
-        hint = "keys come from the environment: OPENAI_API_KEY, ANTHROPIC_API_KEY and so on, or, for a server named by"
-        hint += " its address, CONSPECTUS_API_KEY"
+    if _SECRET.search(key):
+        hint = (
+            "keys come from the environment: OPENAI_API_KEY, ANTHROPIC_API_KEY and so on, or, for a server named by"
+            " its address, CONSPECTUS_API_KEY"
+        )
     elif key in TABLES:
         hint = f"it is a table, whose keys are {', '.join(TABLES[key].model_fields)}"
-    elif table in TABLES:
-        hint = _hint(name, {field: f"{table}.{field}" for field in TABLES[table].model_fields})
-    elif homes:
-        hint = f"did you mean {' or '.join(f'`{home}`' for home in homes)}?"
     else:
-        hint = _hint(key.partition(".")[0], {name: name for name in (*LOOSE, *TABLES)})
+        homes = [known for known in FIELDS if known.endswith(f".{key}")]
+        near = homes or difflib.get_close_matches(key, [*FIELDS, *TABLES], n=1)
+        names = " or ".join(f"`{name}`" for name in near)
+        hint = f"did you mean {names}?" if near else "conspectus config lists all settings"
     return SettingsError(f"unknown setting `{key}` ({origin}): {hint}")
-
-
-def _hint(name: str, keys: Mapping[str, str]) -> str:
-    """Name the nearest of some keys, which map to how they are written in the source, or list them all."""
-    near = difflib.get_close_matches(name, keys, n=1)
-    return f"did you mean `{keys[near[0]]}`?" if near else f"there are {', '.join(keys)}"
 
 
 def _not_allowed(error: ValidationError, given: Mapping[str, _Given]) -> SettingsError:
@@ -380,9 +364,5 @@ def _not_allowed(error: ValidationError, given: Mapping[str, _Given]) -> Setting
         origins = ", ".join(f"{name}: {item.origin if item else 'default'}" for name, item in values)
         return SettingsError(f"`{table}`: {message} ({origins})")
     item = given[key]
-    if first["type"] == "extra_forbidden":  # in a table of tables, the only kind whose keys are not in FIELDS
-        fields = get_args(_types(FIELDS[key])[0][0])[1].model_fields
-        hint = _hint(path[-1], {name: name for name in fields})
-        return SettingsError(f"unknown setting `{path[-1]}` in `{key}` ({item.origin}): {hint}")
     value = snippet(_as_text(item.value), LONGEST_VALUE)
     return SettingsError(f"`{key}` = {value} ({item.origin}) is not allowed: it takes {_allowed(FIELDS[key])}")

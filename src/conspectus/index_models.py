@@ -58,11 +58,10 @@ class IndexModels:
         name = text("vectors.embedder")
         if name == NONE or (name.startswith(FUNCTION) and not is_registered(name)):
             name = ""
-        served = bool(name) and name.partition(":")[0] != "local" and not name.startswith(FUNCTION)
         base_url, own = _clean_address(text("llm.base_url")), _clean_address(text("llm.embedder_base_url"))
         more = {key: _value_of(settings, key) for key in (*REPLIES, *(PREFIXES if name else ()))}
         more = {key: value for key, value in more.items() if value is not None}
-        return cls(text("model"), base_url, name, (own or base_url) if served else "", more)
+        return cls(text("model"), base_url, name, (own or base_url) if _has_server(name) else "", more)
 
 
 def with_index_models(
@@ -109,49 +108,33 @@ def settings_of_index(built: Mapping[str, Any], given: Mapping[str, Any]) -> Res
 
 def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does: str = "answers") -> str:
     """Return a line that says which models are used and why; "" where the command itself names them, or none is."""
-    origins, settings = resolved.origins, resolved.settings
-    origin, name, url = origins.get("model", ""), settings.model, settings.llm.base_url
-    memories = list(map(IndexModels.of, built))
-    models = list(dict.fromkeys(memory.model for memory in memories if memory.model))
+    settings, origins = resolved.settings, resolved.origins
+    origin, url = origins.get("model", ""), settings.llm.base_url
     at = f" at {url}" if url else ""
-    address_from = origins.get("llm.base_url", "default")
+    if url and origins.get("llm.base_url") == "given":
+        at += " (base_url=...)"
+    models = {memory.model for memory in map(IndexModels.of, built)} - {""}
     lines: list[str] = []
     if origin == INDEX:
-        built_as = f"as this index was built (model={EXTRACTIVE!r} {does} without one)"
-        if url and address_from not in ("default", INDEX):
-            named_by = "base_url=..." if address_from == "given" else address_from
-            lines += [f"Model {name}, {built_as}, at {url} ({named_by})."]
-        else:
-            lines += [f"Model {name}{at}, {built_as}."]
-    elif url and address_from == INDEX:
-        lines += [f"Model {name}{at}, the address that this index was built with."]
-    elif origin == "given":
-        if memories and memories[0].base_url and not url and name not in (EXTRACTIVE, *models):
-            lines += [
-                f"Model {name}: {memories[0].base_url}, where {models[0]} was asked, is not used for it."
-            ]
-    elif origin not in ("", "default") and name != EXTRACTIVE:
-        lines += [f"Model {name}{at}, from {origin}."]
-    elif origin == "default" and len(models) > 1:
-        lines += [
-            f"These indexes were built with different models ({', '.join(models)}); model=NAME names one."
-        ]
-    elif origin == "default" and models and models[0] != EXTRACTIVE:
-        lines += [
-            f"This index was built with {models[0]}, of which no server is known; model=NAME names a model."
-        ]
+        reason = f"as this index was built (model={EXTRACTIVE!r} {does} without one)"
+        lines += [f"Model {settings.model}{at}, {reason}."]
+    elif url and origins.get("llm.base_url") == INDEX:
+        lines += [f"Model {settings.model}{at}, the address that this index was built with."]
+    elif origin not in ("", "default", "given") and settings.model != EXTRACTIVE:
+        lines += [f"Model {settings.model}{at}, from {origin}."]
+    elif origin == "default" and models - {EXTRACTIVE}:
+        lines += [f"Built with {', '.join(sorted(models))}: no model is asked; model=NAME names one."]
     if origins.get("vectors.embedder") == INDEX:
         embedder = settings.vectors.embedder
-        served = embedder.partition(":")[0] not in (NONE, "local") and not embedder.startswith(FUNCTION)
-        address = (settings.llm.embedder_base_url or url) if served else ""
+        address = (settings.llm.embedder_base_url or url) if _has_server(embedder) else ""
         at = f" at {address}" if address else ""
         lines += [f"Embedder {embedder}{at}, as this index was built (embedder={NONE!r} makes no vectors)."]
     return " ".join(lines)
 
 
-def advice(model: str) -> str:
-    """Return what to add to an error of a model that was used only because an index remembers it."""
-    return f"this index was built with {model}: model={EXTRACTIVE!r} goes on without a model"
+def _has_server(embedder: str) -> bool:
+    """Tell whether an embedder is neither none nor local nor a function."""
+    return embedder.partition(":")[0] not in ("", NONE, "local") and not embedder.startswith(FUNCTION)
 
 
 def checked_address(model: str, address: str, name_it: str = "", instead: str = "") -> str:
@@ -183,38 +166,32 @@ def _clean_address(url: str) -> str:
 
 
 def _of_model(resolved: Resolved, memories: Sequence[IndexModels]) -> dict[str, Any]:
-    """Return the settings of the language model that the indexes agree on."""
+    """Return the settings of the language model that the indexes agree on.
+
+    Who names another model of the same kind of name gets it at the same server; a provider in a name says which server
+    is meant.
+    """
     distinct = {(memory.model, memory.base_url): memory for memory in memories if memory.model}
     if len(distinct) != 1:
         return {}
     memory = next(iter(distinct.values()))
-    provider = _provider(memory.model)
-    names_model, names_address = (resolved.origins.get(key) != "default" for key in ("model", "llm.base_url"))
-    if memory.model == EXTRACTIVE:
+    named, addressed = (resolved.origins.get(key) != "default" for key in ("model", "llm.base_url"))
+    name = resolved.settings.model if named else memory.model
+    provider = _provider(name)
+    if EXTRACTIVE in (name, memory.model) or provider != _provider(memory.model) or (named and provider):
         return {}
-    if (
-        names_model and (name := resolved.settings.model) != memory.model
-    ):  # another one, perhaps at the same server
-        same_server = memory.base_url and name != EXTRACTIVE and _provider(name) == provider
-        if names_address or not same_server:
-            return {}
-        return {"llm.base_url": checked_address(memory.model, memory.base_url)}
-    if names_model and provider is not None:
-        return {}  # the name says which server is meant
-    if names_address:
-        return {"model": memory.model, **memory.more}
-    if not memory.base_url and provider is None:
+    if not (memory.base_url or provider or addressed):
         return {}  # no server is known
-    return {
-        "model": memory.model,
-        "llm.base_url": checked_address(memory.model, memory.base_url),
-        **memory.more,
-    }
+    values = {"model": name, **(memory.more if name == memory.model else {})}
+    if not addressed:
+        values["llm.base_url"] = checked_address(memory.model, memory.base_url)
+    return values
 
 
 def _of_embedder(resolved: Resolved, memory: IndexModels, base_url: str, *, builds: bool) -> dict[str, Any]:
     """Return the settings of the embedder of an index; none where its address would have to be named."""
-    if not memory.embedder or resolved.origins.get("vectors.embedder") != "default":
+    named = resolved.origins.get("vectors.embedder") != "default"
+    if not memory.embedder or (named and resolved.settings.vectors.embedder != memory.embedder):
         return {}
     names_address = resolved.origins.get("llm.base_url") != "default"
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import functools
 import inspect
 import os
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypedDict, TypeVar, cast
 
 from conspectus import configuration
-from conspectus.configuration import Resolved
+from conspectus.configuration import INDEX, Resolved
 from conspectus.errors import (
     BadKey,
     ConspectusError,
@@ -30,7 +29,7 @@ from conspectus.errors import (
     did_you_mean,
 )
 from conspectus.index import Index
-from conspectus.index_models import EXTRACTIVE, advice, with_index_models
+from conspectus.index_models import EXTRACTIVE, with_index_models
 from conspectus.models import llm
 from conspectus.models.base import Model
 from conspectus.rows import Usage, snippet
@@ -80,17 +79,6 @@ class Options(TypedDict, total=False):
     model: str | ChatFunction | Model | None
     base_url: str | None
     embedder: str | EmbedFunction | None
-
-
-SYNONYMS = {
-    "query": "question",
-    "folder": "index",
-    "index": "folder",
-    "top_k": "k",
-    "llm": "model",
-    "level": "deepest",
-}
-"""Arguments that are called otherwise in another function, or elsewhere."""
 
 
 def public(function: F) -> F:
@@ -146,14 +134,11 @@ AnyIndex = Index | WithIndex | str | Path
 """An index, what `build` returned, or the folder of an index."""
 
 
-def _index_in(value: object) -> Any:
+def _index_in(value: Any) -> Any:
     """Return the index of what `build` returned, and of a list that holds such results; anything else as it is."""
     if isinstance(value, WithIndex):
         return value.index
-    parts = cast("Sequence[Any]", value if isinstance(value, list | tuple) else ())
-    if any(isinstance(part, WithIndex) for part in parts):
-        return list(map(_index_in, parts))
-    return cast("Any", value)
+    return [_index_in(part) for part in value] if type(value) in (list, tuple) else value
 
 
 def synchronous(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
@@ -174,38 +159,29 @@ def _check_arguments(
     """Raise TypeError for an unknown argument, UsageError for an index or a text in the place of something else."""
     parameters = {n: p for n, p in signature.parameters.items() if n != "self"}
     for unknown in (n for n in kwargs if n not in parameters):
-        raise TypeError(f"{name}() has no argument {unknown!r}; {_hint(unknown, list(parameters))}")
+        keys = [key for key in configuration.FIELDS if unknown in (key, key.rpartition(".")[2])]
+        setting = f"; it is a setting: settings={{{keys[0]!r}: ...}}" if keys else ""
+        advice = setting or did_you_mean(unknown, parameters) or f"; there are {', '.join(parameters)}"
+        raise TypeError(f"{name}() has no argument {unknown!r}{advice}")
     positional = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
     call = f"{name}({', '.join(positional)})"
     try:
         given = signature.bind_partial(*args, **kwargs).arguments
     except TypeError as error:
-        more = "the others are given by their names, and several indexes as a list"
-        raise UsageError(f"{call}: {error}; {more}; an index is asked by index.ask(question)") from None
-    given.pop("self", None)
+        raise UsageError(
+            f"{call}: {error}; the others are given by their names, and several indexes as a list"
+        ) from None
     for parameter, value in given.items():
-        if isinstance(value, Index) and parameter not in ("self", "index", "folder", "correction"):
-            first = f"the {positional[0]} comes first: " if "index" in positional else ""
-            raise UsageError(f"{first}{call}; {value!r} was given as {parameter}")
-        is_text = isinstance(value, str) and not os.path.isfile(os.path.join(value, manifests.NAME))
-        if parameter == "question" and not is_text:
+        is_index = isinstance(value, Index)
+        if is_index and parameter not in ("self", "index", "folder", "correction"):
+            raise UsageError(f"the {positional[0]} comes first: {call}; {value!r} was given as {parameter}")
+        names_index = isinstance(value, str) and os.path.isfile(os.path.join(value, manifests.NAME))
+        if parameter == "question" and (names_index or not isinstance(value, str)):
             raise UsageError(f"the question comes first: {call}; it is a text, and not {value!r}")
-        is_path = (
-            parameter in ("folder", "path", "file") or str(parameters[parameter].annotation) == "str | Path"
-        )
-        if is_path and not isinstance(value, str | os.PathLike | Index | None):
+        annotation = str(parameters[parameter].annotation) if parameter in parameters else ""
+        takes_path = parameter in ("folder", "path", "file") or annotation == "str | Path"
+        if takes_path and not (is_index or isinstance(value, str | os.PathLike | None)):
             raise UsageError(f"{call}: the {parameter} is a path, and not {type(value).__name__}")
-
-
-def _hint(unknown: str, names: Sequence[str]) -> str:
-    """Return what an unknown argument may mean: another argument, or a setting."""
-    near = difflib.get_close_matches(unknown, names, n=1)
-    if near or SYNONYMS.get(unknown) in names:
-        return f"did you mean {near[0] if near else SYNONYMS[unknown]}?"
-    keys = [key for key in configuration.FIELDS if key.rpartition(".")[2] == unknown or key == unknown]
-    if keys and "settings" in names:
-        return f"it is a setting: settings={{{keys[0]!r}: ...}}"
-    return f"there are {', '.join(names)}"
 
 
 def check_question(question: str) -> None:
@@ -245,9 +221,8 @@ def path_of(given: object) -> Path:
     return Path(os.path.expanduser(given))
 
 
-def opened(index: AnyIndex) -> Index:
+def opened(index: object) -> Index:
     """Return an index, opened where a folder is given; raise as `open_index` does."""
-    index = index.index if isinstance(index, WithIndex) else index
     return index if isinstance(index, Index) else store.read(path_of(index))
 
 
@@ -308,16 +283,10 @@ def _is_text(source: str | Path) -> bool:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Resolved):
     """The settings that the options of a call make, and the model where it is neither a name nor a function."""
 
-    resolved: Resolved
     model: Model | None = None
-
-    @property
-    def settings(self) -> Settings:
-        """The settings in full."""
-        return self.resolved.settings
 
     @asynccontextmanager
     async def session(
@@ -337,9 +306,10 @@ class Run:
                 of_model = (ServerDown, BadKey, UnknownModel)
                 yield session
         except of_model as error:
-            if not self.resolved.remembers_model:
+            if self.origins.get("model") != INDEX:
                 raise
-            raise type(error)(f"{error}; {advice(settings.model)}") from None
+            reason = f"this index was built with {settings.model}"
+            raise type(error)(f"{error}; {reason}: model={EXTRACTIVE!r} goes on without a model") from None
 
 
 def run_of(
@@ -353,31 +323,34 @@ def run_of(
     """Return the settings in full that options make, and the model; `overrides` that are None count for nothing.
 
     They are completed by what indexes remember that were built by the settings `built`; see
-    `index_models.with_index_models`. Without a word on `language_model` it is remembered where it reranks.
+    `index_models.with_index_models`. Without a word on `language_model` it is remembered where it reranks. Settings as
+    such are complete.
 
     Raises SettingsError for a value that is not allowed.
     """
-    model = options.get("model")
-    performer = None if model is None or isinstance(model, str) or not hasattr(model, "perform") else model
+    model, settings = cast("Any", options.get("model")), cast("Any", options.get("settings"))
+    performer: Model | None = model if hasattr(model, "perform") else None
     given = {
         "model": None if performer else named_model(model),
         "llm.base_url": options.get("base_url"),
         "vectors.embedder": named_model(options.get("embedder")),
         **(overrides or {}),
     }
-    more = {key: value for key, value in given.items() if value is not None}
-    settings, any_settings = options.get("settings"), cast("object", options.get("settings"))
-    if not isinstance(any_settings, Settings | Resolved | Mapping | None):
-        raise UsageError(f"settings are given as {{'chunk.tokens': 800}}, and not as {any_settings!r}")
+    given = {key: value for key, value in given.items() if value is not None}
     if isinstance(settings, Settings):
-        settings = Resolved(settings, {})
+        complete = configuration.completed(Resolved(settings, {}), given, "given")
+        return Run(complete.settings, complete.origins, performer)
     if isinstance(settings, Resolved):
-        resolved = configuration.completed(settings, more, "given")
+        loaded = configuration.completed(settings, given, "given")
+    elif isinstance(settings, Mapping | None):
+        loaded = configuration.load({**(settings or {}), **given})
     else:
-        loaded = configuration.load({**(settings or {}), **more})
-        asks = language_model if language_model is not None else loaded.settings.rerank.by == "model"
-        resolved = with_index_models(loaded, built, language_model=asks and performer is None, builds=builds)
-    return Run(resolved, cast("Model | None", performer))
+        raise UsageError(f"settings are given as {{'chunk.tokens': 800}}, and not as {settings!r}")
+    if language_model is None:
+        language_model = loaded.settings.rerank.by == "model"
+    asks = language_model and performer is None
+    loaded = with_index_models(loaded, built, language_model=asks, builds=builds)
+    return Run(loaded.settings, loaded.origins, performer)
 
 
 def named_model(model: object) -> str | None:

@@ -99,6 +99,16 @@ def test_an_index_that_stands_is_given_vectors_and_loses_them(
     run("ask", "--index", indexed, "--method", "vector", "Why?", code=2)
 
 
+def test_embed_asks_the_server_that_the_index_remembers(
+    corpus: Path, run: Run, told: Told, server: SimulatedServer
+):
+    run("index", corpus, "--index", "made", "--embedder", "emb1", "--base-url", server.url)
+    for named in ((), ("--embedder", "emb1")):
+        assert told("embed", "--index", "made", *named)["vectors"]["chunks"] == 6
+        assert told("embed", "--index", "made", "--dry-run", *named)["estimate"]["tasks"][0]["task"] == "Embed"
+    run("embed", "--index", "made", "--embedder", "emb2", code=2)
+
+
 def test_a_dry_run_says_what_it_would_cost_and_asks_nothing(
     corpus: Path, run: Run, told: Told, server: SimulatedServer
 ):

@@ -324,7 +324,7 @@ async def answer_question(request: Request, on_text: Callable[[str], None] | Non
 def _lacks(index: Index, run: Run) -> Iterator[str]:
     """Yield what an answer's reader should know that the index lacks: a function as its model, or failed parts."""
     name = str(index.settings.get("model", ""))
-    if name.startswith(FUNCTION) and run.model is None and run.resolved.origins.get("model") == "default":
+    if name.startswith(FUNCTION) and run.model is None and run.origins.get("model") == "default":
         yield f"The index was built with the function {name}, which is not remembered: model=... answers with it again."
     failed = [failure for failure in index.failures if failure.stage in ("extract", "describe", "reports")]
     if failed:

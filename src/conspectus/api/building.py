@@ -77,8 +77,6 @@ else:  # with aiohttp and scipy, which take long to import
 
 MOST_REASONS = 20
 """Reasons for not reading files that an index remembers: one for each suffix, and few folders hold more kinds."""
-ISSUES = {"failures": "failure", "skipped": "skipped file", "warnings": "warning", "notices": "notice"}
-"""What of a build may need a look, and what one of each is called."""
 SHOWN_ISSUES = 10
 """Failures and skipped files that a notebook lists: as many as leave the table of counts in view."""
 SAMPLE_SEED = 42
@@ -115,22 +113,19 @@ class Built(WithIndex):
 
     def __repr__(self) -> str:
         """Return the index, its folder and how much needs a look, on one line."""
-        issues = {noun: len(getattr(self, name)) for name, noun in ISSUES.items()}
-        counts = [f", {counted(count, noun)}" for noun, count in issues.items() if count]
+        issues = {"failure": self.failures, "skipped file": self.skipped, "notice": self.notices}
+        counts = [f", {counted(len(rows), noun)}" for noun, rows in issues.items() if rows]
         return f"<Built {self.index!r} in {str(self.folder)!r}{''.join(counts)}>"
 
     def _repr_markdown_(self) -> str:
         """Return as Markdown what the index holds, what changed in it, what was not read, and the notices."""
-        changes = self.update.changes
         blocks = [self.index._repr_markdown_()]  # pyright: ignore[reportPrivateUsage]
-        blocks += [f"Documents: {changes}."] if changes else []
-        failures = [f"{row.document or row.stage}: {row.error}" for row in self.failures]
-        skipped = [f"{row.document}: {row.reason}" for row in self.skipped]
-        for name, rows in (("failures", failures), ("skipped", skipped)):
-            lines = [f"- {escaped(row)}" for row in rows[:SHOWN_ISSUES]]
-            lines += [f"- … and {len(rows) - SHOWN_ISSUES:,} more"] if rows[SHOWN_ISSUES:] else []
-            blocks += [f"{counted(len(rows), ISSUES[name])}:", "\n".join(lines)] if rows else []
-        return "\n\n".join([*blocks, *(f"> {escaped(notice)}" for notice in self.notices)])
+        blocks += [f"Documents: {self.update.changes}."] if self.update.changes else []
+        failed = [f"{row.document or row.stage}: {row.error}" for row in self.failures]
+        issues = [*failed, *(f"{row.document}: {row.reason}" for row in self.skipped)]
+        lines = [f"- {escaped(issue)}" for issue in issues[:SHOWN_ISSUES]]
+        lines += [f"- … and {len(issues) - SHOWN_ISSUES:,} more"] if issues[SHOWN_ISSUES:] else []
+        return "\n\n".join([*blocks, "\n".join(lines), *(f"> {escaped(notice)}" for notice in self.notices)])
 
     def ask(self, question: str, **how: Any) -> Answer:
         """Answer a question from the index; see `Index.ask`."""
@@ -185,8 +180,7 @@ class BuildRequest:
                 f"an index is built by a model that is named or a function, and not by {run.model!r}"
             )
         settings, corrections = corrections_for(run.settings, target)  # first, for the file may be wrong
-        resolved = replace(run.resolved, settings=settings)
-        return cls(target, resolved, corrections, fresh=bool(options.get("fresh")))
+        return cls(target, replace(run, settings=settings), corrections, fresh=bool(options.get("fresh")))
 
     def update(self, read: Read) -> Update:
         """Compare what was read with the index in the folder."""
@@ -285,23 +279,20 @@ def _update_notices(built: Built, *, from_memory: bool, fresh: bool) -> Iterator
         yield f"All was made anew: {'; '.join(update.rebuild_reasons)}."
     deleted = update.changes.deleted if update.changes else ()
     if from_memory and deleted and not update.replaced_documents:
-        verb = "is no longer given was" if len(deleted) == 1 else "are no longer given were"
-        yield (
-            f"{counted(len(deleted), 'document')} that {verb} removed from the index:"
-            f" conspectus.rollback({_folder_argument(built.folder)}) returns to the index before."
-        )
+        removed = f"{counted(len(deleted), 'document')} not given again, and so removed from the index"
+        yield f"{removed}: {_rollback(built.folder)} returns to the index before."
 
 
-def _folder_argument(folder: Path) -> str:
-    """Return how a call names a folder that is not the usual one."""
-    return "" if folder == Path(DEFAULT_FOLDER) else f"folder={str(folder)!r}"
+def _rollback(folder: Path) -> str:
+    """Return the call that returns to the snapshot before."""
+    return f"conspectus.rollback({'' if folder == Path(DEFAULT_FOLDER) else f'folder={str(folder)!r}'})"
 
 
 async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[Index, tuple[str, ...], Usage]:
     """Run the stages, and return the index with notices and what was spent on it."""
     settings, progress = request.settings, request.progress
     inputs = pipeline.BuildInput(read.documents, settings, read.failures, request.corrections, update.before)
-    async with Run(request.resolved).session(request.folder) as session:
+    async with Run(settings, request.resolved.origins).session(request.folder) as session:
         if session:
             if progress:
                 progress.watch(lambda: session.total)
@@ -327,13 +318,11 @@ def _warn_of_replacement(update: Update, request: BuildRequest) -> str:
     """Say before anything is spent that other documents take the place of all that the index holds."""
     if not update.changes or not update.replaced_documents:
         return ""
-    source, count = ", ".join(folders_of(update.changes.deleted)), update.replaced_documents
-    what = "the only document" if count == 1 else f"all {count:,} documents"
+    source = ", ".join(folders_of(update.changes.deleted))
     warning = (
-        f"This takes {what}{' of ' if source else ''}{source} out of the index and puts others in"
-        f" their place. conspectus.rollback({_folder_argument(request.folder)}) returns to them; folder=DIR makes an"
-        " index of its own, and"
-        " conspectus.build([A, B]) one of both."
+        f"This takes {counted(update.replaced_documents, 'document')}{' of ' if source else ''}{source}, all that the"
+        f" index has, out of it and puts others in their place. {_rollback(request.folder)} returns to them; folder=DIR"
+        " makes an index of its own, and conspectus.build([A, B]) one of both."
     )
     if request.progress:
         request.progress.note(warning)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ from conspectus.rows import Failure, Usage
 from conspectus.runtime import (
     DEFAULT_FOLDER,
     Given,
-    named_model,
+    Options,
     path_of,
     public,
     resolved,
@@ -64,38 +65,34 @@ TASK = "Embed"
 """What the usage of a server for vectors is recorded under."""
 
 
-@dataclass(frozen=True)
-class OpenEmbedder:
-    """An embedder with the name it was opened by; the vectors of a local one are stored while they are made."""
+def _opened(name: str, settings: Settings, folder: Path, spent: Usage | None = None) -> Embedder | None:
+    """Open an embedder; None for `none`. The vectors of one that runs here are stored while they are made."""
+    embedder = open_embedder(name, settings, folder, spent)
+    return embedder if embedder is None or is_served(name) else StoredBlocks(embedder, folder / BLOCKS)
 
-    name: str
-    embedder: Embedder
-    stored: StoredBlocks | None
 
-    @classmethod
-    def of(
-        cls, name: str, settings: Settings, folder: Path, spent: Usage | None = None
-    ) -> OpenEmbedder | None:
-        """Open an embedder; None for `none`. `spent` is what the run took before."""
-        embedder = open_embedder(name, settings, folder, spent)
-        if embedder is None:
-            return None
-        return cls(name, embedder, None if is_served(name) else StoredBlocks(embedder, folder / BLOCKS))
+def _add_vectors(
+    index: Index, embedder: Embedder, before: Index | None, settings: Settings, progress: Progress | None
+) -> Index:
+    """Return an index with vectors by the embedder of the settings; what `before` has of the same texts is reused."""
+    name, prefixes = settings.vectors.embedder, prefixes_of(embedder.name, settings.vectors)
+    made = vectors.with_vectors(index, embedder, name, before, progress, prefixes)
+    return _with_usage(made, embedder)
 
-    def vectors(
-        self, index: Index, before: Index | None, settings: Settings, progress: Progress | None
-    ) -> Index:
-        """Return an index with vectors; those of `before` by the same embedder are taken over for the same texts."""
-        prefixes = prefixes_of(self.embedder.name, settings.vectors)
-        made = vectors.with_vectors(index, self.stored or self.embedder, self.name, before, progress, prefixes)
-        others = {task: used for task, used in index.usage.items() if task != TASK}
-        used = self.embedder.usage
-        return replace(made, usage={**others, TASK: used} if used != Usage() else others)
 
-    def clear(self) -> None:
-        """Delete what was stored while the vectors were made."""
-        if self.stored:
-            self.stored.clear()
+def _with_usage(index: Index, embedder: Embedder) -> Index:
+    usage = {task: used for task, used in index.usage.items() if task != TASK}
+    return replace(index, usage=usage | ({TASK: embedder.usage} if embedder.usage != Usage() else {}))
+
+
+def _chosen(index: Index, embedder: str | EmbedFunction, settings: Given) -> Settings:
+    """Return the settings to embed an index by: with the given embedder, or its own, or the usual one."""
+    options: Options = {"settings": settings, "embedder": embedder or None}
+    chosen = run_of(options, [index.settings], language_model=False).settings
+    if embedder or chosen.vectors.embedder != NONE:
+        return chosen
+    name = own_embedder(index) or LOCAL
+    return chosen.model_copy(update={"vectors": chosen.vectors.model_copy(update={"embedder": name})})
 
 
 @public
@@ -116,26 +113,28 @@ def embed(
     Raises UsageError where there is no such embedder or what it needs is missing, ModelError where its server fails:
     the index then stays what it was.
     """
-    target, embedder = path_of(folder), named_model(embedder) or ""
-    now = store.read(target)  # first: no folder is made where there is none
-    built = [] if embedder else [now.settings]
-    chosen = run_of({"settings": settings}, built, language_model=False).settings
-    opened = OpenEmbedder.of(embedder or usual_embedder(now, chosen), chosen, target)
+    target = path_of(folder)
+    chosen = _chosen(store.read(target), embedder, settings)
+    opened = _opened(chosen.vectors.embedder, chosen, target)
     with shown(progress) as bars, store.writing(target):
         existing = store.read(target)
         if opened is None:
             index = vectors.without_vectors(existing)
         else:
             if bars:
-                bars.watch(lambda: opened.embedder.usage)
-            index = opened.vectors(existing, existing, chosen, bars)
+                bars.watch(lambda: opened.usage)
+            index = _add_vectors(existing, opened, existing, chosen, bars)
             address = chosen.llm.embedder_base_url or chosen.llm.base_url
             llm = {**index.settings.get("llm", {}), "embedder_base_url": address}
             index = replace(index, settings={**index.settings, "llm": llm})
-        store.commit(target, index, settings=index.settings, usage=index.usage)
-        if opened:
-            opened.clear()
-    return store.read(target)
+        return _committed(target, index)
+
+
+def _committed(folder: Path, index: Index) -> Index:
+    """Store an index and return it as it is read; what was stored while its vectors were made is deleted."""
+    store.commit(folder, index, settings=index.settings, usage=index.usage)
+    shutil.rmtree(folder / BLOCKS, ignore_errors=True)
+    return store.read(folder)
 
 
 def check_embedder(settings: Settings, folder: Path) -> None:
@@ -143,10 +142,10 @@ def check_embedder(settings: Settings, folder: Path) -> None:
 
     Raises what it does, UsageError, BadKey or ServerDown, before anything else is asked of models.
     """
-    if opened := OpenEmbedder.of(settings.vectors.embedder, settings, folder):
-        assert opened.embedder.dimension > 0
+    if opened := open_embedder(settings.vectors.embedder, settings, folder):
+        assert opened.dimension > 0
         if opened.name.startswith(FUNCTION):
-            opened.embedder.embed(["one text", "another"])  # a function may be made for one text only
+            opened.embed(["one text", "another"])  # a function may be made for one text only
 
 
 def with_vectors(
@@ -160,41 +159,32 @@ def with_vectors(
     before: Index | None = None
     with suppress(StoreError):  # there is none, or one that is to be replaced anyway
         before = store.read(folder)
-    opened = OpenEmbedder.of(settings.vectors.embedder, settings, folder, spent)
+    name = settings.vectors.embedder
+    opened = _opened(name, settings, folder, spent)
     if opened is None:
         lost = own_embedder(before) if before else ""
         advice = f"The index before had vectors of {lost}; {embed_call(folder, lost)} makes those of this one."
         return index, (advice,) if lost else ()
     if progress:
-        progress.watch(lambda: spent + opened.embedder.usage)
+        progress.watch(lambda: spent + opened.usage)
     try:
-        index = opened.vectors(index, before, settings, progress)
+        index = _add_vectors(index, opened, before, settings, progress)
     except ModelError as error:
-        failure = Failure("embed", str(error))
-        usage = (
-            {**index.usage, TASK: opened.embedder.usage} if opened.embedder.usage != Usage() else index.usage
+        index = replace(index, failures=[*index.failures, Failure("embed", str(error))])
+        again = embed_call(folder, name).replace(
+            repr(name), "..." if name.startswith(FUNCTION) else repr(name)
         )
-        index = replace(index, failures=[*index.failures, failure], usage=usage)
-        texts = sum(map(len, vectors.texts_of(index).values()))
-        again = embed_call(folder, opened.name)
-        if opened.name.startswith(FUNCTION):
-            again = again.replace(repr(opened.name), "...")
         notice = (
-            f"None of {texts:,} texts has a vector, since the embedder failed ({error})."
-            f" {again} makes them, and pays for none twice."
+            f"None of {sum(map(len, vectors.texts_of(index).values())):,} texts has a vector, since the embedder failed"
+            f" ({error}). {again} makes them, and pays for none twice."
         )
-        if not progress:
+        if progress:
+            progress.note(notice)
+        else:
             warnings.warn(notice, UserWarning, stacklevel=2)
-            return index, (notice,)
-        progress.note(notice)
-    else:
-        opened.clear()
+        return _with_usage(index, opened), () if progress else (notice,)
+    shutil.rmtree(folder / BLOCKS, ignore_errors=True)
     return index, ()
-
-
-def usual_embedder(index: Index, settings: Settings) -> str:
-    """Return the embedder of the settings, of an index, or the usual one."""
-    return settings.vectors.embedder if settings.vectors.embedder != NONE else own_embedder(index) or LOCAL
 
 
 @public
@@ -217,8 +207,7 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
             run = run_of({"settings": settings}, [existing.settings], language_model=False)
             by = embedder_of(existing, run.settings)
             index = vectors.with_vectors(index, by, made["embedder"], existing, prefixes=prefixes)
-        store.commit(target, index, settings=index.settings, usage=index.usage)
-    return store.read(target)
+        return _committed(target, index)
 
 
 @public
@@ -228,11 +217,10 @@ def check_models(settings: Given = None) -> list[Checked]:
     if chosen.model == "extractive":
         raise UsageError("the extractive model needs no server: name a language model with model=NAME")
     embedder = chosen.vectors.embedder
-    served = "" if embedder.partition(":")[0] in ("none", "local") else embedder
 
     async def work() -> list[Checked]:
         async with llm.open_session(chosen, None) as session:
-            return await llm.check(session, chosen, served)
+            return await llm.check(session, chosen, embedder if is_served(embedder) else "")
 
     return run_sync(work())
 
@@ -242,9 +230,10 @@ def estimate_embedding(
     folder: str | Path = DEFAULT_FOLDER, embedder: str = "", *, settings: Given = None
 ) -> TaskEstimate | None:
     """Return what `embed` would take of a server, and ask nothing; None where it would not ask one."""
-    chosen, target = resolved(settings), path_of(folder)
+    target = path_of(folder)
     index = store.read(target)
-    name = embedder or usual_embedder(index, chosen)
+    chosen = _chosen(index, embedder, settings)
+    name = chosen.vectors.embedder
     return estimate_texts(name, vectors.texts_of(index), chosen, target) if is_served(name) else None
 
 

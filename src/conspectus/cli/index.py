@@ -358,7 +358,7 @@ def embed(
     """
     flags = dict(given.flags)
     embedder = str(flags.pop("vectors.embedder", ""))
-    settings = options.Given(flags, given.config).settings()
+    settings = options.Given(flags, given.config).resolved()
     task = api.estimate_embedding(folder, embedder, settings=settings)
     estimate = api.Estimate((task,)) if task else None
     if dry_run and json:
@@ -371,7 +371,7 @@ def embed(
             show.out("It asks no server, and costs nothing.")
         return
     if estimate:
-        agree_to(estimate, settings, yes=yes)
+        agree_to(estimate, settings.settings, yes=yes)
     with show.Bars(quiet=quiet or json) as bars:
         made = api.embed(folder, embedder, settings=settings, progress=bars)
     figures, used = conspectus.status_of(made), made.usage.get("Embed")

@@ -227,7 +227,11 @@ class Given:
 
     def settings(self) -> Settings:
         """Return the settings of all sources, and log them."""
-        return _logged(configuration.load(self.flags, file=self.config)).settings
+        return self.resolved().settings
+
+    def resolved(self) -> Resolved:
+        """Return the settings of all sources and where each comes from, and log them."""
+        return _logged(configuration.load(self.flags, file=self.config))
 
     def with_index(
         self,

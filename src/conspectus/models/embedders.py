@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -253,10 +252,6 @@ class StoredBlocks:
         starts = range(0, len(texts), BLOCK)
         blocks = [self._block(texts[start : start + BLOCK], tick) for start in starts]
         return np.concatenate(blocks) if blocks else self._embedder.embed(texts, tick)
-
-    def clear(self) -> None:
-        """Remove the blocks: their vectors are in an index."""
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _block(self, texts: Sequence[str], tick: Tick) -> NDArray[np.float32]:
         path = self._folder / f"{sha256(chr(0).join((self.name, *texts)).encode()).hexdigest()[:32]}.npy"
