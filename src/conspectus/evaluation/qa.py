@@ -1,38 +1,35 @@
-"""Short answers to questions of published data sets: EM and F1 after the normalisation of SQuAD, accuracy, Hits@1."""
+"""Short answers to questions with gold answers: EM and F1 after the normalisation of SQuAD, accuracy, Hits@1."""
 
 from __future__ import annotations
 
 import csv
-import functools
 import io
 import json
 import re
 import string
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import TypeAdapter
+from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, ValidationError, field_validator
 
-from conspectus import Index
 from conspectus.api.asking import IndexLike as IndexSource
-from conspectus.api.asking import viewed
+from conspectus.api.asking import View, viewed
 from conspectus.errors import UsageError
 from conspectus.evaluation.comparison import JsonlTable
 from conspectus.evaluation.conditions import digest
 from conspectus.evaluation.run import AT_ONCE, attempt, each
 from conspectus.evaluation.statistics import Measured
 from conspectus.messages import is_empty_answer
-from conspectus.models.base import Model
-from conspectus.models.rerankers import Reranker, open_reranker
+from conspectus.models.rerankers import open_reranker
 from conspectus.retrieval import METHODS, RANKINGS, rerank
 from conspectus.retrieval.base import extractive
 from conspectus.retrieval.model_wrappers import WithAnswerOptions
 from conspectus.rows import Answer, Usage
-from conspectus.runtime import DEFAULT_FOLDER, Options, check_question, named, public, run_of, run_sync
+from conspectus.runtime import DEFAULT_FOLDER, Options, Run, check_question, named, public, run_of, run_sync
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import SHORT
 from conspectus.text.words import CJK
@@ -51,152 +48,67 @@ _NO = frozenset("no false refutes refuted refute incorrect wrong 否 不是 不�
 # Questions
 
 
-Record = Mapping[str, Any]
-RECORDS = TypeAdapter(list[dict[str, Any]])
-LABELS = {
-    "supports": "yes",
-    "refutes": "no",
-    "true": "yes",
-    "false": "no",
-    "not enough info": "not enough info",
-}
-"""What the labels of claims say."""
-
-
 @dataclass(frozen=True)
 class QaQuestion:
-    """A question, the answers that are accepted, and the names it is about where the data says so."""
+    """A question and the answers that are accepted."""
 
     id: str
     text: str
     answers: tuple[str, ...]
-    topics: tuple[str, ...] = ()
+
+
+class _Row(BaseModel, coerce_numbers_to_str=True):
+    """A record of a file of questions, with the names that data sets have for its fields."""
+
+    id: str | None = Field(None, validation_alias=AliasChoices("_id", "id"))
+    text: str = Field(validation_alias=AliasChoices("question", "text"))
+    answers: list[str] = Field(validation_alias=AliasChoices("answers", "answer"))
+
+    @field_validator("answers", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str | int | float) else value
+
+    def question(self, number: int) -> QaQuestion:
+        answers = dict.fromkeys(answer.strip() for answer in self.answers if answer.strip())
+        return QaQuestion(self.id or str(number), self.text, tuple(answers))
+
+
+_ROWS = TypeAdapter(list[_Row])
 
 
 def read_questions(path: Path) -> list[QaQuestion]:
-    """Read a JSON file, whole or in lines, of one of the forms of `FORMS`; of a folder its `queries.jsonl`.
+    """Read questions with their answers: JSON lines, a JSON list, a .csv table, or the `queries.jsonl` of a folder.
 
-    A .csv table has the columns `question` and `answer`, and `id` where it has one.
-
-    Raises UsageError where it is missing, is not JSON, or is of none of these forms.
+    A record has `question` (or `text`), `answer` or `answers`, and `id` (or `_id`) where it has one. Raises UsageError
+    where the file cannot be read so.
     """
-    path = path / "queries.jsonl" if path.is_dir() else path
-    forms = ", ".join(FORMS)
+    file = path / "queries.jsonl" if path.is_dir() else path
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        is_table = path.suffix.lower() == ".csv"
-        records = list(csv.DictReader(io.StringIO(text, newline=""))) if is_table else _records(text)
-        asked = [asked for n, record in enumerate(records) if (asked := _form(record)(record, n)).text.strip()]
+        rows = _ROWS.validate_python(_records(file))
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    except KeyError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+    except (ValueError, csv.Error) as error:
+        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise UsageError(
-            f"{path} has a record without {error}: it is of no known form ({forms}), or its answers are kept back"
+            f"{file} cannot be read as questions with answers ({reason}): give JSON lines, a JSON list or a .csv table "
+            "of records with `question`, `answer` (or a list, `answers`) and, where there is one, `id`"
         ) from None
-    except (ValueError, TypeError, IndexError) as error:
-        raise UsageError(f"{path} is not of a known form ({forms}): {error}") from None
-    if not asked:
-        raise UsageError(f"{path} holds no questions")
-    for one in asked:
-        check_question(one.text)
-    return asked
+    questions = [row.question(number) for number, row in enumerate(rows) if row.text.strip()]
+    if not questions:
+        raise UsageError(f"{file} holds no questions")
+    for question in questions:
+        check_question(question.text)
+    return questions
 
 
-def _records(text: str) -> Sequence[Record]:
-    try:
-        values: Any = json.loads(text)
-    except ValueError:
-        values = [json.loads(line) for line in text.splitlines() if line.strip()]
-    if isinstance(values, dict):
-        whole = cast("Record", values)
-        values = whole.get("Questions") or whole.get("questions") or [whole]
-    return RECORDS.validate_python(values)
-
-
-def _plain(record: Record, n: int) -> QaQuestion:
-    """BEIR, MetaQA, HotpotQA and their like: `question` or `text`, `answer` or `answers`, `topic_entity`."""
-    text = record["question"] if "question" in record else record["text"]
-    answers = record.get("answers", ()) if "text" in record or "answers" in record else record["answer"]
-    topics = _texts(record.get("topic_entity", ()))
-    return QaQuestion(str(record.get("_id", record.get("id", n))), text, _once(_texts(answers)), _once(topics))
-
-
-def _webqsp(record: Record, n: int) -> QaQuestion:
-    """WebQSP: the answers of all parses that were marked good, or of the first where none was."""
-    parses: list[Any] = record["Parses"]
-    good = [p for p in parses if p.get("AnnotatorComment", {}).get("ParseQuality", "Complete") == "Complete"]
-    good = good or parses[:1]
-    answers = [
-        answer.get("EntityName") or answer["AnswerArgument"] for parse in good for answer in parse["Answers"]
-    ]
-    topics = [parse.get("TopicEntityName") or "" for parse in good]
-    return QaQuestion(str(record["QuestionId"]), record["RawQuestion"], _once(answers), _once(topics))
-
-
-def _qald(record: Record, n: int) -> QaQuestion:
-    """QALD-10: the English question; literals and addresses of the result table, or its truth."""
-    texts = {form.get("language"): form["string"] for form in record["question"]}
-    answers: list[str] = []
-    for answer in record["answers"]:
-        if "boolean" in answer:
-            answers.append("yes" if answer["boolean"] else "no")
-        cells = (
-            cell["value"] for row in answer.get("results", {}).get("bindings", ()) for cell in row.values()
-        )
-        answers += (str(value).rsplit("/", 1)[-1].replace("_", " ") for value in cells)
-    return QaQuestion(str(record["id"]), texts.get("en") or next(iter(texts.values())), _once(answers))
-
-
-def _zero_shot_re(record: Record, n: int) -> QaQuestion:
-    """Zero-Shot RE as KILT publishes it: `head [SEP] relation`, or a question made of a template."""
-    templates = _texts(
-        record.get("template_questions") or record.get("meta", {}).get("template_questions") or ()
-    )
-    head, _, relation = str(record["input"]).partition(" [SEP] ")
-    text = templates[0] if templates else f"What is the {relation} of {head}?" if relation else head
-    answers = _once(_texts(record.get("answer", record.get("output", ()))))
-    return QaQuestion(str(record.get("id", n)), text, answers, (head,) if relation else ())
-
-
-def _claim(record: Record, n: int) -> QaQuestion:
-    """FEVER and Creak: is the claim true? The answers are yes, no, or not enough info."""
-    claim = record.get("claim") or record["sentence"]
-    text = f"Is it true that {claim.strip().rstrip('.')}?"
-    answer = LABELS[str(record["label"]).strip().lower()]
-    return QaQuestion(
-        str(record.get("id", record.get("ex_id", n))), text, (answer,), _once([record.get("entity", "")])
-    )
-
-
-def _texts(value: Any) -> list[str]:
-    """Return the texts of a list, of an object (its `answer`, or else all values), or of a single value."""
-    if isinstance(value, Mapping):
-        fields = cast("Record", value)
-        return _texts(fields["answer"] if "answer" in fields else list(fields.values()))
-    if isinstance(value, list | tuple):
-        return [text for one in cast("Sequence[Any]", value) for text in _texts(one)]
-    return [str(value)]
-
-
-def _once(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text.strip() for text in texts if text.strip()))
-
-
-FORMS: Mapping[str, tuple[str, Callable[[Record, int], QaQuestion]]] = {
-    "WebQSP": ("RawQuestion", _webqsp),
-    "FEVER": ("claim", _claim),
-    "Creak": ("sentence", _claim),
-    "Zero-Shot RE": ("input", _zero_shot_re),
-    "QALD-10": ("query", _qald),
-    "BEIR, MetaQA, HotpotQA": ("", _plain),
-}
-"""Data sets, each with the key by which its records are known and the function that reads one."""
-
-
-def _form(record: Record) -> Callable[[Record, int], QaQuestion]:
-    if isinstance(record.get("question"), list):
-        return _qald
-    return next((read for key, read in FORMS.values() if key in record), _plain)
+def _records(file: Path) -> Any:
+    text = file.read_text(encoding="utf-8-sig")
+    if file.suffix.lower() == ".csv":
+        return list(csv.DictReader(io.StringIO(text, newline="")))
+    if text.lstrip().startswith("["):
+        return json.loads(text)
+    return [json.loads(line) for line in text.split("\n") if line.strip()]
 
 
 # Measures
@@ -307,41 +219,6 @@ def short_of(answer: Answer) -> tuple[str, ...]:
     return (_MARKERS.sub("", answer.text).strip(),)
 
 
-def _measured(
-    method: str, asked: Sequence[QaQuestion], answered: Sequence[Answered], score: Score
-) -> Measured:
-    good = [(one, row) for one, row in zip(asked, answered, strict=True) if not row.error]
-    scores = [score(row.short, one) for one, row in good]
-    names = dict.fromkeys(name for values in scores for name in values)
-    columns = {name: [values[name] for values in scores if name in values] for name in names}
-    failures = {row.id: row.error for row in answered if row.error}
-    return Measured(method, columns, [row.milliseconds for _, row in good], failures)
-
-
-def _asker(
-    index: Index,
-    model: Model,
-    settings: Settings,
-    reranker: Reranker | None,
-    table: JsonlTable[Answered],
-    made_with: str,
-) -> Callable[[str, QaQuestion], Awaitable[None]]:
-    """Return what answers a question by a method and saves the answer, or that a call of it failed."""
-    clock = time.perf_counter if model.generative else time.process_time
-
-    async def ask(method: str, one: QaQuestion) -> None:
-        began = clock()
-        styled = WithAnswerOptions(model, one.text, settings.answer, index.languages)
-        ranker = reranker if method in RANKINGS else None
-        work = rerank.answer_reranked(METHODS[method], one.text, index, styled, settings, ranker)
-        answer, error = await attempt(work)
-        short = short_of(answer) if answer else ()
-        milliseconds = round((clock() - began) * 1000, 3)
-        table.add(Answered(method, one.id, one.text, short, milliseconds, made_with, error))
-
-    return ask
-
-
 @public
 def evaluate_answers(
     questions: str | Path,
@@ -364,34 +241,71 @@ def evaluate_answers(
     score = named(SCORES, options.get("kind", "qa"))
     for method in methods:
         view.check(named(METHODS, method).needs)
-    index_, run = view.index, run_of(options, view.built)
-    chosen, path = _with_short_answers(run.settings), options.get("answers")
-    table = JsonlTable(Path(path) if path else None, Answered, lambda row: (row.method, row.id, row.question))
+    file = options.get("answers")
+    table = JsonlTable(Path(file) if file else None, Answered, lambda row: (row.method, row.id, row.question))
+    run = run_of(options, view.built)
+    settings = _with_short_answers(run.settings)
+    used = run_sync(_answer_all(asked, methods, view, run, settings, table))
+    results: list[Measured] = []
+    for method in methods:
+        rows = [table.rows[method, one.id, one.text] for one in asked]
+        results.append(_measured(method, asked, rows, score, used[method]))
+    return results
 
-    async def work() -> list[Measured]:
-        async with (
-            run.session(index_.folder, chosen) as session,
-            open_reranker(chosen, index_.folder, model=run.model, session=session) as reranker,
-        ):
-            model = run.model or (session.model if session else extractive(index_))
-            made_with = digest([index_.snapshot, model.name, chosen.model_dump(mode="json")])
-            ask = _asker(index_, model, chosen, reranker, table, made_with)
 
-            def used() -> Usage:
-                return session.total if session else reranker.usage if reranker else Usage()
+async def _answer_all(
+    asked: Sequence[QaQuestion],
+    methods: Sequence[str],
+    view: View,
+    run: Run,
+    settings: Settings,
+    table: JsonlTable[Answered],
+) -> dict[str, Usage]:
+    """Save the answer of each method to each question, or that a call of it failed; return what each took."""
+    index = view.index
+    async with (
+        run.session(index.folder, settings) as session,
+        open_reranker(settings, index.folder, model=run.model, session=session) as reranker,
+    ):
+        model = run.model or (session.model if session else extractive(index))
+        made_with = digest([index.snapshot, model.name, settings.model_dump(mode="json")])
+        clock = time.perf_counter if model.generative else time.process_time
 
-            results: list[Measured] = []
-            for method in methods:
-                before = used()
-                remaining = [one for one in asked if not table.done((method, one.id, one.text), made_with)]
-                await each(
-                    remaining, functools.partial(ask, method), at_once=AT_ONCE if model.generative else 1
-                )
-                rows = [table.rows[method, one.id, one.text] for one in asked]
-                results.append(replace(_measured(method, asked, rows, score), usage=used() - before))
-            return results
+        async def ask(piece: tuple[str, QaQuestion]) -> None:
+            method, one = piece
+            began = clock()
+            styled = WithAnswerOptions(model, one.text, settings.answer, index.languages)
+            ranker = reranker if method in RANKINGS else None
+            work = rerank.answer_reranked(METHODS[method], one.text, index, styled, settings, ranker)
+            answer, error = await attempt(work)
+            short = short_of(answer) if answer else ()
+            milliseconds = round((clock() - began) * 1000, 3)
+            table.add(Answered(method, one.id, one.text, short, milliseconds, made_with, error))
 
-    return run_sync(work())
+        def total() -> Usage:
+            return session.total if session else reranker.usage if reranker else Usage()
+
+        used: dict[str, Usage] = {}
+        for method in methods:
+            before = total()
+            remaining = [
+                (method, one) for one in asked if not table.done((method, one.id, one.text), made_with)
+            ]
+            await each(remaining, ask, at_once=AT_ONCE if model.generative else 1)
+            used[method] = total() - before
+        return used
+
+
+def _measured(
+    method: str, asked: Sequence[QaQuestion], answered: Sequence[Answered], score: Score, usage: Usage
+) -> Measured:
+    pairs = [(one, row) for one, row in zip(asked, answered, strict=True) if not row.error]
+    columns: dict[str, list[float]] = {}
+    for one, row in pairs:
+        for name, value in score(row.short, one).items():
+            columns.setdefault(name, []).append(value)
+    failures = {row.id: row.error for row in answered if row.error}
+    return Measured(method, columns, [row.milliseconds for _, row in pairs], failures, usage)
 
 
 def _with_short_answers(settings: Settings) -> Settings:
