@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import log2
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -23,10 +24,11 @@ from conspectus.models.embedders import open_embedder, same_model
 from conspectus.retrieval import RANKINGS
 from conspectus.retrieval.rerank import rank_reranked
 from conspectus.rows import Document
-from conspectus.runtime import Given, check_question, path_of, public, resolved, run_sync
+from conspectus.runtime import Given, check_question, named, path_of, public, resolved, run_sync
 from conspectus.settings import Settings
 from conspectus.storage import store
 
+T = TypeVar("T")
 LAYOUT = "corpus.jsonl, queries.jsonl and qrels/test.tsv"
 DEFAULT, UNTITLED = ".conspectus", ".conspectus-untitled"
 """Folders, beside the passages, of their index with titles and without."""
@@ -36,16 +38,17 @@ RECALLS, ALLS = (1, 2, 5, 10), (5, 8)
 """The k of recall and of all@k, beside those that are asked for."""
 Relevant = Mapping[str, float]
 """The relevance, above 0, of passages by their ids."""
+Measure = Callable[[Sequence[str], Relevant], float]
+"""A measure of a ranking of passages (their ids)."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """A question, the passages that answer it, and the accepted answers."""
+    """A question, and the passages that answer it."""
 
     id: str
     text: str
     relevant: Relevant
-    answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,6 @@ class _Row(BaseModel):
     id: str = Field(alias="_id")
     text: str
     title: str | None = None
-    answers: tuple[str, ...] | None = None
 
 
 def read_beir(folder: Path, titles: bool = True) -> RetrievalData:
@@ -71,52 +73,43 @@ def read_beir(folder: Path, titles: bool = True) -> RetrievalData:
 
     Raises UsageError where a file is missing or a line of it is not as the layout has it.
     """
-    corpus, relevant = _rows(folder / "corpus.jsonl"), _judgements(folder / "qrels" / "test.tsv")
-    passages = [{"id": row.id, "title": (titles and row.title) or "", "text": row.text} for row in corpus]
-    rows = [row for row in _rows(folder / "queries.jsonl") if row.id in relevant]
-    for row in rows:
-        if row.text.strip():  # two of the questions of CMRC 2018 are empty: they find nothing, and count
-            check_question(row.text)
-    if not rows:
+    relevant: dict[str, dict[str, float]] = {}
+    for query, passage, score in _parsed(folder / "qrels" / "test.tsv", _judgement):
+        if score > 0:
+            relevant.setdefault(query, {})[passage] = score
+    passages = [
+        {"id": row.id, "title": (titles and row.title) or "", "text": row.text}
+        for row in _parsed(folder / "corpus.jsonl", _Row.model_validate_json)
+    ]
+    rows = _parsed(folder / "queries.jsonl", _Row.model_validate_json)
+    queries = [Query(row.id, row.text, relevant[row.id]) for row in rows if row.id in relevant]
+    if not queries:
         raise UsageError(f"no question of {folder / 'queries.jsonl'} has a relevant passage in qrels/test.tsv")
-    queries = [Query(row.id, row.text, relevant[row.id], row.answers or ()) for row in rows]
+    for query in queries:
+        if query.text.strip():  # two of the questions of CMRC 2018 are empty: they find nothing, and count
+            check_question(query.text)
     return RetrievalData(folder.resolve().name, passages, queries)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _parsed(path: Path, parse: Callable[[str], T]) -> Iterator[T]:
+    """Yield what each line of a file is parsed to; raise UsageError where one cannot be."""
     try:
         text = path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         raise UsageError(f"there is no {path}; a folder in the BEIR layout has {LAYOUT}") from None
-    yield from ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
-
-
-def _rows(path: Path) -> list[_Row]:
-    rows: list[_Row] = []
-    for number, line in _lines(path):
+    for number, line in enumerate(text.split("\n"), 1):
         try:
-            rows.append(_Row.model_validate_json(line))
-        except ValidationError as error:
-            first = error.errors()[0]
-            problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
-            raise UsageError(f"line {number} of {path} is no passage or question ({problem})") from None
-    return rows
+            if line.strip():
+                yield parse(line)
+        except ValueError as error:
+            reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+            raise UsageError(f"line {number} of {path} is not as BEIR has it ({reason})") from None
 
 
-def _judgements(path: Path) -> dict[str, dict[str, float]]:
-    relevant: dict[str, dict[str, float]] = {}
-    for number, line in _lines(path):
-        if number == 1 and line.startswith("query-id\t"):
-            continue
-        try:
-            query, passage, score = line.rstrip("\r").split("\t")[:3]
-            if float(score) > 0:
-                relevant.setdefault(query, {})[passage] = float(score)
-        except ValueError:
-            raise UsageError(
-                f"line {number} of {path} is not query, passage and score, with tabs between"
-            ) from None
-    return relevant
+def _judgement(line: str) -> tuple[str, str, float]:
+    """Return question, passage and relevance of a line of qrels/test.tsv; the head has no relevance."""
+    query, passage, score = line.rstrip("\r").split("\t")[:3]
+    return query, passage, 0.0 if query == "query-id" else float(score)
 
 
 # Measures
@@ -139,15 +132,13 @@ def reciprocal_rank(ranking: Sequence[str], relevant: Relevant) -> float:
 
 def ndcg(ranking: Sequence[str], relevant: Relevant, k: int) -> float:
     """Return the normalised discounted cumulative gain of the first `k` (Järvelin and Kekäläinen, 2002)."""
-    gained = _discounted([relevant.get(passage, 0.0) for passage in ranking[:k]])
-    return gained / _discounted(sorted(relevant.values(), reverse=True)[:k])
+    gains = [relevant.get(passage, 0.0) for passage in ranking[:k]]
+    ideal = sorted(relevant.values(), reverse=True)[:k]
+    gained, most = (sum(g / log2(rank + 1) for rank, g in enumerate(part, start=1)) for part in (gains, ideal))
+    return gained / most
 
 
-def _discounted(gains: Sequence[float]) -> float:
-    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1))
-
-
-def _measures(ks: Sequence[int]) -> dict[str, Callable[[Sequence[str], Relevant], float]]:
+def _measures(ks: Sequence[int]) -> dict[str, Measure]:
     recalls = {f"R@{k}": partial(recall, k=k) for k in sorted({*RECALLS, *ks})}
     alls = {f"all@{k}": partial(all_retrieved, k=k) for k in ALLS}
     return {**recalls, **alls, "MRR": reciprocal_rank, f"nDCG@{DEPTH}": partial(ndcg, k=DEPTH)}
@@ -170,41 +161,44 @@ def evaluate_retrieval(
     folder, a method or a `k` makes no sense.
     """
     source, chosen = path_of(folder), resolved(settings)
-    data = read_beir(source, titles)
-    unknown = [name for name in methods if name not in RANKINGS]
-    if unknown or not methods:
-        raise UsageError(
-            f"there is no method {', '.join(unknown) or 'named'}; there are {', '.join(RANKINGS)}"
-        )
+    if not methods:
+        raise UsageError(f"there is no method named; there are {', '.join(RANKINGS)}")
+    for method in methods:
+        named(RANKINGS, method)
     if any(k < 1 for k in ks):
         raise UsageError(f"k is a number of passages, at least 1, and not {min(ks)}")
-    target = Path(index_folder) if index_folder else source / (DEFAULT if titles else UNTITLED)
-    index = passage_index(data, target, chosen)
+    data = read_beir(source, titles)
+    index = passage_index(data, path_of(index_folder or source / (DEFAULT if titles else UNTITLED)), chosen)
     depth = max(DEPTH, *RECALLS, *ALLS, *ks)
     search = chosen.model_copy(update={"search": chosen.search.model_copy(update={"k": depth})})
-    return {name: _measured(name, data.queries, index, search, ks) for name in methods}
+    return {method: _measured(method, data.queries, index, search, _measures(ks)) for method in methods}
 
 
 def _measured(
-    method: str, queries: Sequence[Query], index: Index, settings: Settings, ks: Sequence[int]
+    method: str,
+    queries: Sequence[Query],
+    index: Index,
+    settings: Settings,
+    measures: Mapping[str, Measure],
 ) -> Measured:
+    ranking = RANKINGS[method]
+
     def rank(question: str) -> list[str]:
         if settings.rerank.enabled:
-            hits = run_sync(rank_reranked(RANKINGS[method], question, index, settings))
+            hits = run_sync(rank_reranked(ranking, question, index, settings))
         else:
-            hits = RANKINGS[method](question, index, settings)
+            hits = ranking(question, index, settings)
         return list(dict.fromkeys(hit.document for hit in hits))
 
     rank(queries[0].text)  # what is made once for an index counts for no question
-    measures = _measures(ks)
     values: dict[str, list[float]] = {name: [] for name in measures}
     milliseconds: list[float] = []
     for query in queries:
         began = time.process_time()
-        ranking = rank(query.text)
+        passages = rank(query.text)
         milliseconds.append((time.process_time() - began) * 1000)
         for name, measure in measures.items():
-            values[name].append(measure(ranking, query.relevant))
+            values[name].append(measure(passages, query.relevant))
     return Measured(method, values, milliseconds)
 
 
@@ -217,25 +211,19 @@ def passage_index(data: RetrievalData, folder: Path, settings: Settings) -> Inde
     Where the settings name an embedder it has vectors by that; an existing one keeps what else it has. The ids of
     documents are those of the passages.
 
-    Raises UsageError where the folder holds an index with a graph that is not of these passages, or cannot be written.
+    Raises UsageError where the folder holds an index with a graph that is not of these passages.
     """
     documents = read_texts(data.passages, settings.read)[0]
     existing = _existing(documents, folder)
     index = existing or index_passages(documents, settings)
     embedder = open_embedder(settings.vectors.embedder, settings, folder)
-    if embedder is not None and not same_model(
-        index.settings.get("vectors", {}).get("model", ""), embedder.name
-    ):
+    current = index.settings.get("vectors", {}).get("model", "")
+    if embedder is not None and not same_model(current, embedder.name):
         index = with_vectors(index, embedder, settings.vectors.embedder)
     if index is existing:
         return index
-    try:
-        with store.writing(folder):
-            store.commit(folder, index, settings=index.settings, usage=index.usage)
-    except OSError as error:
-        raise UsageError(
-            f"the index cannot be written to {folder} ({error.strerror}); name another folder"
-        ) from error
+    with store.writing(folder):
+        store.commit(folder, index, settings=index.settings, usage=index.usage)
     return store.read(folder)
 
 
@@ -245,12 +233,13 @@ def _existing(documents: Sequence[Document], folder: Path) -> Index | None:
         index = store.read(folder)
     except IndexMissing:
         return None
-    if (
-        len(index.documents) == len(index.chunks) == len(documents)
-        and {"walk.names", "sentences.templated"} <= index.arrays.keys()
-        and [(d.path, d.id, d.title) for d in index.documents] == [(d.path, d.id, d.title) for d in documents]
-    ):
+    is_walkable = {"walk.names", "sentences.templated"} <= index.arrays.keys()
+    if is_walkable and len(index.chunks) == len(documents) and _names(index.documents) == _names(documents):
         return index
     if len(index.entities) or len(index.triples):
         raise UsageError(f"the index in {folder} is of other documents; name another with index=DIR")
     return None
+
+
+def _names(documents: Sequence[Document]) -> list[tuple[str, str, str]]:
+    return [(document.path, document.id, document.title) for document in documents]
