@@ -138,8 +138,9 @@ def test_the_set_up_of_answers_is_recorded_and_shown(tmp_path: Path):
     page, markdown = written(tmp_path, title="A & B")
 
     assert "| C0 | global | 0 | extractive | 0.1.0 | 2 |" in markdown
-    assert "| answer.context_tokens | 1,000 |" in markdown
-    assert "| Documents | 2 |" in markdown
+    details = json.loads(markdown.partition("```json")[2].partition("```")[0])
+    assert details["settings"]["TS"]["answer"]["context_tokens"] == 1000
+    assert [index["documents"] for index in details["indexes"]] == [2]
     assert re.search(r"\| TS \| 2 \| \d+ \| 100\.0 \|", markdown)
     assert "\n# A & B\n" in markdown
     assert "<h1>A &amp; B</h1>" in page

@@ -145,7 +145,7 @@ def answers(
     """
 
     def display(done: Answered) -> None:
-        table(tables.units([asdict(row) for row in done.table2]), caption=False)
+        table(tables.units(done.table2), caption=False)
         show.out()
         table(tables.answers(done.conditions), caption=False)
         show.out(
@@ -166,7 +166,7 @@ def table2(folder: IndexFolder = FOLDER, json: AsJson = False) -> None:
 
     Example: conspectus eval table2
     """
-    rows = [asdict(row) for row in evaluation.units_read(folder)]
+    rows = evaluation.units_read(folder)
     show.as_json(rows) if json else table(tables.units(rows), caption=False)
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from conspectus import Index, __version__, status_of
 from conspectus.errors import UsageError, did_you_mean
@@ -32,6 +32,8 @@ _MODEL_KEYS = {"tasks", "temperature", "max_tokens", "reasoning_effort", "contex
 """Settings of a language model that can change what it writes."""
 _ELSEWHERE = {"read", "chunk", "extract", "resolve", "communities", "llm", "prices"}
 """Settings that answers do not depend on, or only by way of the index."""
+COUNTED = ("documents", "chunks", "tokens", "entities", "relationships", "claims", "communities", "reports")
+"""What is counted of an index."""
 
 
 @dataclass(frozen=True)
@@ -191,11 +193,11 @@ class SetUp:
     level: int | None = None
     model: str = ""
     settings: Mapping[str, Any] | None = None
-    """Those that are not their default, by dotted key."""
+    """Those that are not their default."""
     version: str = ""
     index: Mapping[str, Any] | None = None
     """The index in figures."""
-    table2: tuple[Mapping[str, Any], ...] = ()
+    table2: tuple[Units, ...] = ()
     """What global answers from each level of it read (GraphRAG Table 2)."""
 
 
@@ -212,42 +214,19 @@ def save_set_up(works: Iterable[Work], index: Index, model: str, folder: Path) -
     if not missing:
         return
     status = status_of(index)
-    counted = (
-        "documents",
-        "chunks",
-        "tokens",
-        "entities",
-        "relationships",
-        "claims",
-        "communities",
-        "reports",
-    )
     figures = {
         "folder": str(index.folder or ""),
         "snapshot": snapshot_of(index),
         "model": index.settings.get("model", "imported" if "imported" in index.settings else "unknown"),
-        "chunk_tokens": dict(index.settings.get("chunk") or {}).get("tokens"),
-        **{name: getattr(status, name) for name in counted},
+        "chunk_tokens": index.settings.get("chunk", {}).get("tokens"),
+        **{name: getattr(status, name) for name in COUNTED},
     }
-    levels = tuple(asdict(row) for row in table2(index))
+    levels = tuple(table2(index))
     for work in missing:
-        one, settings = work.condition, _changed(work.settings)
-        table.add(
-            SetUp(
-                work.made_with, one.name, one.method, one.level, model, settings, __version__, figures, levels
-            )
+        name, method, level = astuple(work.condition)
+        settings = work.settings.model_dump(
+            mode="json", by_alias=True, exclude={*_ELSEWHERE, "model"}, exclude_defaults=True
         )
-
-
-def _changed(settings: Settings) -> dict[str, Any]:
-    """Return the settings that are not their default and can change answers, by dotted key."""
-    elsewhere = {"llm", "prices", "model"}
-    tables = settings.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=elsewhere)
-    tables["llm"] = settings.llm.model_dump(
-        mode="json", include={*_MODEL_KEYS, "prompts"}, exclude_defaults=True
-    )
-    dotted: dict[str, Any] = {}
-    for name, value in tables.items():
-        values = cast("dict[str, Any]", value) if isinstance(value, dict) else None
-        dotted |= {name: value} if values is None else {f"{name}.{key}": one for key, one in values.items()}
-    return dotted
+        options = {*_MODEL_KEYS, "prompts"}
+        settings |= {"llm": work.settings.llm.model_dump(mode="json", include=options, exclude_defaults=True)}
+        table.add(SetUp(work.made_with, name, method, level, model, settings, __version__, figures, levels))

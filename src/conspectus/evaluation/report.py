@@ -31,7 +31,7 @@ from conspectus.evaluation.grounding import (
 )
 from conspectus.evaluation.judge import Judged, compare, judged_in, named
 from conspectus.evaluation.people import KAPPA_NOTE, Rating, agreements, ratings_now
-from conspectus.evaluation.tables import Table, capital
+from conspectus.evaluation.tables import Column, Table
 from conspectus.index_status import spending
 from conspectus.readers import GENERATED_MARKDOWN
 from conspectus.runtime import Given, path_of, resolved
@@ -100,10 +100,11 @@ def _values(contents: Contents) -> dict[str, Any]:
         "counts": _counts(contents),
         "unrecorded": UNRECORDED,
         "unrecorded_of": [name for name in contents.conditions if name not in contents.set_ups],
-        "set_up": list(_set_up(contents, set_ups)) if set_ups else [],
+        "set_up": _set_up(contents, set_ups) if set_ups else None,
+        "details": _details(set_ups),
         "summaries": [summary(name, contents.of(name)) for name in contents.conditions],
         "errors": Counter((r.error, r.condition) for r in contents.answers.values() if r.error).items(),
-        "levels": list({json.dumps(one.table2): one.table2 for one in set_ups if one.table2}.values()),
+        "levels": list(dict.fromkeys(one.table2 for one in set_ups if one.table2)),
         "compared": compared,
         "pairs": len({(one.first, one.second) for one in compared.results}) if compared else 0,
         "answered": sum(not row.error for row in contents.answers.values()),
@@ -133,35 +134,26 @@ def _counts(contents: Contents) -> str:
     return "; ".join(texts) + "."
 
 
-def _set_up(contents: Contents, set_ups: Sequence[SetUp]) -> Iterator[Table]:
-    """Yield what was compared: indexes, conditions with their models, and settings."""
-    for figures in {json.dumps(one.index): one.index or {} for one in set_ups}.values():
-        rows = [
-            [capital(key.replace("_", " ")), _shown(value)]
-            for key, value in figures.items()
-            if value is not None
-        ]
-        yield Table(("Index", ""), rows, 2)
-    rows: list[list[str]] = []
-    for one in set_ups:
+def _set_up(contents: Contents, set_ups: Sequence[SetUp]) -> Table:
+    """Return what each condition is, and how many answers were made by it as it is."""
+
+    def made(one: SetUp) -> str:
         answers = contents.of(one.condition)
         other = sum(row.made_with != one.made_with for row in answers)
-        made = f"{len(answers) - other:,}" + (f" (and {other:,} made with something else)" if other else "")
-        rows.append([one.condition, one.method, _shown(one.level), one.model, one.version, made])
-    yield Table(("Condition", "Method", "Level", "Model", "Version", "Answers"), rows, 5)
-    settings = [(one.condition, dict(one.settings or {})) for one in set_ups]
-    common = {k: v for k, v in settings[0][1].items() if all(own.get(k) == v for _, own in settings)}
-    rows = [["all", key, _shown(value)] for key, value in sorted(common.items())]
-    rows += [[name, k, _shown(v)] for name, own in settings for k, v in sorted(own.items()) if k not in common]
-    yield Table(("Condition", "Setting", "Value"), rows, 3, "All other settings are their defaults.")
+        return f"{len(answers) - other:,}" + (f" (and {other:,} made with something else)" if other else "")
+
+    columns = [
+        tables.CONDITION, Column("Method", "method"), Column("Level", "level"), Column("Model", "model"),
+        Column("Version", "version"), Column("Answers", made),
+    ]  # fmt: skip
+    return tables.table_of(set_ups, columns, 5)
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "-"}[value]
-    if isinstance(value, int):
-        return f"{value:,}"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _details(set_ups: Sequence[SetUp]) -> str:
+    """Return the indexes and the settings that answers were made with, as JSON."""
+    indexes = {json.dumps(one.index): one.index for one in set_ups}
+    values = {"indexes": list(indexes.values()), "settings": {one.condition: one.settings for one in set_ups}}
+    return json.dumps(values, ensure_ascii=False, indent=1)
 
 
 def _checked(current: Sequence[AnswerRow], rows: Iterable[AnswerRow]) -> dict[str, Any]:

@@ -1,21 +1,23 @@
-"""The tables of an evaluation, as the command line prints them and the report shows them."""
+"""The tables of an evaluation, as the command line prints them and the report shows them; each is a list of columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from conspectus.evaluation.charts import colour
 from conspectus.evaluation.statistics import Interval
+from conspectus.index_status import Spending
 
 if TYPE_CHECKING:
     from conspectus.evaluation.answers import Summary
     from conspectus.evaluation.claims import ClaimAgreement, ClaimCounts, Difference
-    from conspectus.evaluation.grounding import ConditionGrounding, Grounding
+    from conspectus.evaluation.conditions import Units
+    from conspectus.evaluation.grounding import Grounding
     from conspectus.evaluation.judge import Compared, Comparison
-    from conspectus.evaluation.people import Agreement, Bounded
-    from conspectus.index_status import Spending
+    from conspectus.evaluation.people import Agreement
 
 
 @dataclass(frozen=True)
@@ -29,15 +31,12 @@ class Cell:
     bold: bool = False
 
 
-Row = Sequence[str | Cell]
-
-
 @dataclass(frozen=True)
 class Table:
     """Rows under a head; the first `texts` columns hold texts and are aligned to the left."""
 
     head: Sequence[str]
-    rows: Sequence[Row]
+    rows: Sequence[Sequence[str | Cell]]
     texts: int = 1
     caption: str = ""
 
@@ -46,6 +45,27 @@ class Table:
         yield list(self.head)
         for row in self.rows:
             yield [cell if isinstance(cell, str) else f"{cell.text}{'*' if cell.bold else ''}" for cell in row]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its head, the field of a row (or what makes it of a row), and the decimals of a figure."""
+
+    head: str
+    value: str | Callable[[Any], Any]
+    digits: int = 0
+    sign: str = ""
+
+    def cell(self, row: Any) -> str | Cell:
+        """Return the cell of a row: a text as it is, a figure with its decimals, `-` where there is none."""
+        value = attrgetter(self.value)(row) if isinstance(self.value, str) else self.value(row)
+        return value if isinstance(value, str | Cell) else figure(value, self.digits, self.sign)
+
+
+def table_of(rows: Sequence[Any], columns: Sequence[Column], texts: int = 1, caption: str = "") -> Table:
+    """Return the table that has a row for each of some results."""
+    cells = [[column.cell(row) for column in columns] for row in rows]
+    return Table([column.head for column in columns], cells, texts, caption)
 
 
 def capital(text: str) -> str:
@@ -65,69 +85,56 @@ def probability(p: float | None) -> str:
     return "<0.001" if p < 0.001 else "1" if p >= 0.9995 else f"{p:.3f}"
 
 
-def _range(low: float | None, high: float | None, digits: int = 2, sign: str = "") -> str:
-    return "" if low is None or high is None else f"{low:{sign}.{digits}f} to {high:{sign}.{digits}f}"
+def bounds(interval: Any, digits: int = 2, sign: str = "", scale: int = 1) -> str:
+    """Return what an interval (anything with `low` and `high`) goes from and to; nothing where there is none."""
+    if interval is None or interval.low is None:
+        return ""
+    return f"{scale * interval.low:{sign}.{digits}f} to {scale * interval.high:{sign}.{digits}f}"
 
 
-def _share(interval: Interval | None) -> tuple[str, str]:
-    """Return a share in percent and its interval."""
-    if interval is None:
-        return "-", ""
-    return f"{100 * interval.mean:.1f}", _range(100 * interval.low, 100 * interval.high, 1)
-
-
-def _counts(*numbers: float, digits: int = 0) -> list[str]:
-    return [f"{number:,.{digits}f}" for number in numbers]
-
-
-# Answers
+CONDITION = Column("Condition", "condition")
+CALLS = (
+    Column("Calls", "calls"),
+    Column("Tokens asked", "prompt_tokens"),
+    Column("Tokens written", "completion_tokens"),
+)
 
 
 def answers(summaries: Sequence[Summary]) -> Table:
     """Return what came of each condition: counts, means of an answer, and what all answers took together."""
     asked = any(one.calls for one in summaries)
-    counted = ("Condition", "Answers", "Nothing found", "Failed")
-    means = ("Units read", "Tokens read", "Answer tokens", "Citations")
-    spent = ("Calls", "Tokens asked", "Tokens written", "Seconds waited") if asked else ("CPU s",)
-    rows: list[Row] = []
-    for one in summaries:
-        counts = _counts(one.answers, one.nothing, one.failed)
-        averages = _counts(one.units, one.context_tokens, one.answer_tokens, one.citations, digits=1)
-        calls = _counts(one.calls, one.prompt_tokens, one.completion_tokens) if asked else ()
-        rows.append([one.condition, *counts, *averages, *calls, f"{one.seconds:,.2f}"])
-    caption = "Units, tokens and citations are means over the answers of a condition."
-    return Table((*counted, *means, *spent), rows, 1, caption)
+    columns = [
+        CONDITION, Column("Answers", "answers"), Column("Nothing found", "nothing"),
+        Column("Failed", "failed"), Column("Units read", "units", 1),
+        Column("Tokens read", "context_tokens", 1), Column("Answer tokens", "answer_tokens", 1),
+        Column("Citations", "citations", 1), *(CALLS if asked else ()),
+        Column("Seconds waited" if asked else "CPU s", "seconds", 2),
+    ]  # fmt: skip
+    return table_of(
+        summaries, columns, 1, "Units, tokens and citations are means over the answers of a condition."
+    )
 
 
-def units(rows: Sequence[Mapping[str, Any]]) -> Table:
+def units(rows: Sequence[Units]) -> Table:
     """Return what global answers from each level read (GraphRAG Table 2)."""
-    shown: list[Row] = []
-    for row in rows:
-        share = f"{100 * row['share']:.1f}"
-        shown.append([row["condition"], *_counts(row["units"], row["tokens"]), share, f"{row['projected']:,}"])
+    columns = [
+        CONDITION, Column("Units", "units"), Column("Tokens", "tokens"),
+        Column("% of TS", lambda row: 100 * row.share, 1), Column("Projected", "projected"),
+    ]  # fmt: skip
     caption = (
         "Units are reports, or chunks for TS. Projected: reports of communities of higher levels that are not divided "
         "further."
     )
-    return Table(("Condition", "Units", "Tokens", "% of TS", "Projected"), shown, 1, caption)
+    return table_of(rows, columns, caption=caption)
 
 
 def spending(rows: Sequence[Spending]) -> Table:
     """Return what each task took of each language model, and all together."""
-
-    def shown(lead: Sequence[str | Cell], spent: Sequence[Spending]) -> Row:
-        columns = ([one.calls, one.prompt_tokens, one.completion_tokens] for one in spent)
-        costs = [one.cost for one in spent if one.cost is not None]
-        cost = f"{sum(costs):,.4f}" if len(costs) == len(spent) else "unknown"
-        return [*lead, *_counts(*map(sum, zip(*columns, strict=True))), cost]
-
-    head = ("Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost (USD)")
-    return Table(
-        head, [*(shown([one.task, one.model], [one]) for one in rows), shown([Cell("All"), ""], rows)], 2
-    )
-
-
-# Judgements
+    calls, asked, written = (sum(getattr(row, str(column.value)) for row in rows) for column in CALLS)
+    costs = [row.cost for row in rows if row.cost is not None]
+    total = Spending("All", "", calls, asked, written, sum(costs) if len(costs) == len(rows) else None)
+    cost = Column("Cost (USD)", lambda row: "unknown" if row.cost is None else row.cost, 4)
+    return table_of([*rows, total], [Column("Task", "task"), Column("Model", "model"), *CALLS, cost], 2)
 
 
 def win_rates(comparison: Comparison, criterion: str) -> Table:
@@ -146,162 +153,128 @@ def win_rates(comparison: Comparison, criterion: str) -> Table:
 
 def tests(results: Sequence[Compared]) -> Table:
     """Return the tests of pairs (GraphRAG Table 6), with an interval and the size of the effect."""
-    rows: list[Row] = []
-    for one in results:
-        link = ("pair", one.criterion, one.first, one.second)
-        pair = Cell(f"{one.first} - {one.second}", link, bold=one.significant)
-        means = (f"{one.mean_first:.2f}", f"{one.mean_second:.2f}", _range(one.low, one.high, 1))
-        votes = " / ".join(_counts(one.wins, one.ties, one.losses))
-        tested = (
-            (figure(one.z), probability(one.p), probability(one.p_holm))
-            if not one.note
-            else (one.note, "", "")
-        )
-        rows.append(
-            [pair, *means, votes, *tested, *map(figure, (one.rank_biserial, one.cohens_d)), f"{one.questions}"]
-        )
-    head = (
-        "Pair",
-        "First",
-        "Second",
-        "95 % of first",
-        "W / T / L",
-        "Z",
-        "p",
-        "p (Holm)",
-        "r",
-        "d",
-        "Questions",
-    )
-    return Table(head, rows)
 
+    def pair(row: Compared) -> Cell:
+        link = ("pair", row.criterion, row.first, row.second)
+        return Cell(f"{row.first} - {row.second}", link, bold=row.significant)
 
-# Claims
+    columns = [
+        Column("Pair", pair), Column("First", "mean_first", 2), Column("Second", "mean_second", 2),
+        Column("95 % of first", lambda row: bounds(row, 1)),
+        Column("W / T / L", lambda row: f"{row.wins:,} / {row.ties:,} / {row.losses:,}"),
+        Column("Z", lambda row: row.note or row.z, 2),
+        Column("p", lambda row: "" if row.note else probability(row.p)),
+        Column("p (Holm)", lambda row: "" if row.note else probability(row.p_holm)),
+        Column("r", "rank_biserial", 2), Column("d", "cohens_d", 2), Column("Questions", "questions"),
+    ]  # fmt: skip
+    return table_of(results, columns)
 
 
 def claim_averages(counts: ClaimCounts) -> Table:
     """Return claims and clusters an answer (GraphRAG Tables 3 and 4)."""
-    measures = list(next((one.averages for one in counts.conditions if one.averages), ["claims"]))
-    rows: list[Row] = []
-    for one in counts.conditions:
-        shown: Row = [""] * (1 + len(measures))
-        if one.averages:
-            first, *others = one.averages.values()
-            lead = Cell(f"{first.mean:.2f}", ("claims", one.condition))
-            shown = [lead, _range(first.low, first.high), *(f"{value.mean:.2f}" for value in others)]
-        rows.append([one.condition, f"{one.answers:,}", *shown, f"{one.failed:,}"])
-    head = ("Condition", "Answers", "Claims", "95 %", *_thresholds(measures), "Failed")
-    return Table(
-        head, rows, 1, f"Averages over answers; {counts.unique:,} different claims in all answers together."
-    )
+    claims, *clusters = next((one.averages for one in counts.conditions if one.averages), ["claims"])
+
+    def average(measure: str) -> Callable[[Any], float | str]:
+        return lambda row: row.averages[measure].mean if row.averages else ""
+
+    def linked(row: Any) -> Cell:
+        return Cell(f"{row.averages[claims].mean:.2f}" if row.averages else "", ("claims", row.condition))
+
+    columns = [
+        CONDITION, Column("Answers", "answers"), Column("Claims", linked),
+        Column("95 %", lambda row: bounds(row.averages.get(claims))),
+        *(Column(head, average(measure), 2) for head, measure in _thresholds(clusters)),
+        Column("Failed", "failed"),
+    ]  # fmt: skip
+    caption = f"Averages over answers; {counts.unique:,} different claims in all answers together."
+    return table_of(counts.conditions, columns, caption=caption)
 
 
-def _thresholds(measures: Sequence[str]) -> list[str]:
-    """Return the heads of the clusters by each threshold: `Clusters at 0.5`, `at 0.6`, …"""
-    return [capital(name) if n == 0 else name.removeprefix("clusters ") for n, name in enumerate(measures[1:])]
+def _thresholds(clusters: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the heads of the clusters by each threshold, `Clusters at 0.5`, `at 0.6`, …, and their measures."""
+    return [(name.removeprefix("clusters ") if n else capital(name), name) for n, name in enumerate(clusters)]
 
 
 def claim_differences(differences: Sequence[Difference]) -> Table:
     """Return for each pair how many more claims and clusters the first has, with the test of the claims."""
+    claims, *clusters = dict.fromkeys(row.measure for row in differences)
+    by_measure = {(row.first, row.second, row.measure): row for row in differences}
 
-    def more(one: Difference) -> Cell:
-        return Cell(figure(one.mean, 2, "+"), bold=one.significant)
+    def more(measure: str) -> Callable[[Difference], Cell]:
+        def cell(row: Difference) -> Cell:
+            one = by_measure[row.first, row.second, measure]
+            return Cell(figure(one.mean, 2, "+"), bold=one.significant)
 
-    by_pair: dict[tuple[str, str], list[Difference]] = {}
-    for row in differences:
-        by_pair.setdefault((row.first, row.second), []).append(row)
-    rows: list[Row] = []
-    for (first, second), (claims, *clusters) in by_pair.items():
-        tested = (claims.note, "") if claims.note else (figure(claims.z), probability(claims.p_holm))
-        lead = (
-            f"{first} - {second}",
-            f"{claims.questions:,}",
-            more(claims),
-            _range(claims.low, claims.high, sign="+"),
-        )
-        rows.append([*lead, *tested, *map(more, clusters)])
-    measures = list(dict.fromkeys(row.measure for row in differences))
-    head = ("Pair", "Questions", "Claims", "95 %", "Z", "p (Holm)", *_thresholds(measures))
-    return Table(head, rows, 1, "How many more the first has; emphasised where p is below .05 after Holm.")
+        return cell
+
+    columns = [
+        Column("Pair", lambda row: f"{row.first} - {row.second}"), Column("Questions", "questions"),
+        Column("Claims", more(claims)), Column("95 %", lambda row: bounds(row, sign="+")),
+        Column("Z", lambda row: row.note or row.z, 2),
+        Column("p (Holm)", lambda row: "" if row.note else probability(row.p_holm)),
+        *(Column(head, more(measure)) for head, measure in _thresholds(clusters)),
+    ]  # fmt: skip
+    caption = "How many more the first has; emphasised where p is below .05 after Holm."
+    return table_of([row for row in differences if row.measure == claims], columns, caption=caption)
 
 
 def claim_agreement(agreement: Sequence[ClaimAgreement]) -> Table:
     """Return how often claims prefer the condition that the judge's majority prefers."""
-    rows: list[Row] = []
-    for one in agreement:
-        counts = _counts(one.pairs, one.labelled, one.equal, one.agreeing)
-        rows.append([one.measure, one.criterion, *counts, figure(one.rate, 0)])
-    head = ("Measure", "Judged by", "Pairs", "With a majority", "Of these equal", "Agree", "%")
-    return Table(head, rows, 2, "Of pairs of which a majority prefers one answer, and the measure too.")
-
-
-# Grounding
+    columns = [
+        Column("Measure", "measure"), Column("Judged by", "criterion"), Column("Pairs", "pairs"),
+        Column("With a majority", "labelled"), Column("Of these equal", "equal"), Column("Agree", "agreeing"),
+        Column("%", "rate"),
+    ]  # fmt: skip
+    return table_of(
+        agreement, columns, 2, "Of pairs of which a majority prefers one answer, and the measure too."
+    )
 
 
 def grounding(checked: Grounding) -> Table:
     """Return which share of sentences follows from what they cite, and from sampled answers."""
-    sampled = any(one.samples for one in checked.conditions)
-    more = ("Consistent, %", "95 %", "Samples") if sampled else ()
-    head = ("Condition", "Answers", "Sentences", "Uncited", "Supported, %", "95 %", "Of cited, %", *more)
+
+    def mean(interval: Interval | None) -> str:
+        return figure(100 * interval.mean if interval else None, 1)
+
+    columns = [
+        CONDITION, Column("Answers", "answers"), Column("Sentences", "sentences"),
+        Column("Uncited", "uncited"),
+        Column("Supported, %", lambda row: Cell(mean(row.supported), ("grounding", row.condition))),
+        Column("95 %", lambda row: bounds(row.supported, 1, scale=100)),
+        Column("Of cited, %", lambda row: mean(row.of_cited)),
+    ]  # fmt: skip
     caption = "Supported: sentences that follow from what they cite, the mean of answers"
-    caption += "; consistent: the share of sampled answers that a sentence follows from." if sampled else "."
-    return Table(
-        (*head, "Empty", "Failed"), [_grounded(one, sampled) for one in checked.conditions], 1, caption
-    )
-
-
-def _grounded(one: ConditionGrounding, sampled: bool) -> Row:
-    share, bounds = _share(one.supported)
-    more = (*_share(one.consistent), f"{one.samples:,}") if sampled else ()
-    lead = Cell(share, ("grounding", one.condition))
-    counts = _counts(one.answers, one.sentences, one.uncited)
-    return [
-        one.condition,
-        *counts,
-        lead,
-        bounds,
-        _share(one.of_cited)[0],
-        *more,
-        *_counts(one.empty, one.failed),
-    ]
-
-
-# People
+    if any(one.samples for one in checked.conditions):
+        caption += "; consistent: the share of sampled answers that a sentence follows from"
+        columns += [
+            Column("Consistent, %", lambda row: mean(row.consistent)),
+            Column("95 %", lambda row: bounds(row.consistent, 1, scale=100)),
+            Column("Samples", "samples"),
+        ]
+    columns += [Column("Empty", "empty"), Column("Failed", "failed")]
+    return table_of(checked.conditions, columns, caption=f"{caption}.")
 
 
 def agreements(rows: Sequence[Agreement]) -> Table:
     """Return how far raters, and the judge, agree by each criterion."""
-
-    def bounded(value: Bounded, digits: int) -> tuple[str, str]:
-        return figure(value.value, digits), _range(value.low, value.high, digits)
-
-    shown: list[Row] = []
-    for one in rows:
-        lead = (", ".join(one.raters), one.criterion, f"{one.pairs:,}")
-        agreement = (*bounded(one.agree, 0), *bounded(one.kappa, 2))
-        shown.append([*lead, *agreement, f"{one.decided:,}", *bounded(one.kappa_decided, 2)])
-    head = ("Raters", "Criterion", "Pairs", "Agree, %", "95 %", "Kappa", "95 %")
-    return Table((*head, "Without ties", "Kappa", "95 %"), shown, 2)
-
-
-# Ablations
+    columns = [
+        Column("Raters", lambda row: ", ".join(row.raters)), Column("Criterion", "criterion"),
+        Column("Pairs", "pairs"), Column("Agree, %", "agree.value"),
+        Column("95 %", lambda row: bounds(row.agree, 0)), Column("Kappa", "kappa.value", 2),
+        Column("95 %", lambda row: bounds(row.kappa)), Column("Without ties", "decided"),
+        Column("Kappa", "kappa_decided.value", 2), Column("95 %", lambda row: bounds(row.kappa_decided)),
+    ]  # fmt: skip
+    return table_of(rows, columns, 2)
 
 
 def ablation(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return the rows of an ablation, the values of a column with as many decimals as the longest has."""
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    digits = dict.fromkeys(columns, 0)
-    for column, value in ((column, value) for row in rows for column, value in row.items()):
-        if isinstance(value, float) and value % 1:
-            digits[column] = max(digits[column], len(str(value).partition(".")[2]))
 
-    def shown(row: Mapping[str, Any]) -> Row:
-        values = ((row.get(column), digits[column]) for column in columns)
-        return [value if isinstance(value, str) else figure(value, places) for value, places in values]
+    def column(name: str) -> Column:
+        floats = [row[name] for row in rows if isinstance(row.get(name), float) and row[name] % 1]
+        digits = max((len(str(value).partition(".")[2]) for value in floats), default=0)
+        return Column(name.replace("_%", ", %").replace("_", " "), lambda row: row.get(name), digits)
 
-    texts = sum(isinstance(rows[0].get(column), str) for column in columns)
-    return Table(
-        [column.replace("_%", ", %").replace("_", " ") for column in columns],
-        [*map(shown, rows)],
-        max(1, texts),
-    )
+    names = dict.fromkeys(name for row in rows for name in row)
+    texts = sum(isinstance(rows[0].get(name), str) for name in names)
+    return table_of(rows, [column(name) for name in names], max(1, texts))
