@@ -65,7 +65,7 @@ def test_from_pairs_to_agreement(run: Run, told: Told, study: Path, server: Simu
 
     with_judge = {row["raters"][0] for row in found if "simulated" in row["raters"]}
     assert with_judge == {"ada", "bo", "cy", "majority of raters"}
-    assert {row["kappa"][0] for row in found if "simulated" not in row["raters"]} == {1.0}
+    assert {row["kappa"] for row in found if "simulated" not in row["raters"]} == {1.0}
     run("eval", "report", "study", "--out", "out/told.html")
     page = Path("out/told.html").read_text(encoding="utf-8")
     assert "Fleiss" in page
@@ -76,10 +76,10 @@ def test_an_export_tells_where_its_files_are(told: Told, study: Path):
     made = told("eval", "people", "export", "study", "--out", "pilot.csv", "--sample", 2)
 
     assert (made["page"], made["table"]) == ("pilot.html", "pilot.csv")
-    key = json.loads(Path(made["key"]).read_text(encoding="utf-8"))
-    assert key["export"] == made["export"]
-    assert len(key["items"]) == made["pairs"]
-    assert Path(made["key"]).parent == Path("study/people")
+    key = [json.loads(line) for line in Path(made["key"]).read_text(encoding="utf-8").splitlines()]
+    assert len({item["id"] for item in key}) == made["pairs"]
+    assert {item["criterion"] for item in key} == set(made["criteria"])
+    assert Path(made["key"]).parent == Path("study")
 
 
 def test_what_cannot_be_imported_is_told(run: Run, study: Path):

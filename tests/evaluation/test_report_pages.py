@@ -27,12 +27,12 @@ from conspectus.evaluation.comparison import (
     Question,
     answers_in,
     judgements_in,
+    ratings_in,
     write_list,
 )
 from conspectus.evaluation.grounding import GroundingCheck
 from conspectus.evaluation.judge import judged_in
 from conspectus.evaluation.pairs import plan, save_criteria
-from conspectus.evaluation.people import Rating, ratings_in, read
 from conspectus.evaluation.report import contents_of
 from conspectus.tasks import Criterion
 
@@ -214,9 +214,9 @@ def test_claims_that_failed_are_told(folder: Path):
 
 def test_people_and_ablations_stand_in_the_report_where_there_are_any(folder: Path):
     assert "## People" not in written(folder)[1]
-    texts = [TEXT.format(c=c, q="q0") for c in ("C0", "TS")]
-    rating = Rating("ada", "C0", "TS", "depth", "q0", 1, "Deeper.", read(QUESTIONS[0].text, *texts))
-    ratings_in(folder).add(rating)
+    one = plan(folder, QUESTIONS, CRITERIA, pairs=["C0:TS"], replicates=1).comparisons[0]
+    better = 1 if one.first.condition == "C0" else 2
+    ratings_in(folder).add(one.judged(better, "Deeper.", by="ada"))
     index = an_index("Ada met Bo.", entities=["Ada", "Bo"], reports=["Meetings"])
     evaluation.ablate(index, folder, varied={"reports.min_report_entities": [1, 2]}, settings={})
 
@@ -225,8 +225,8 @@ def test_people_and_ablations_stand_in_the_report_where_there_are_any(folder: Pa
     assert "| ada, the-judge | depth | 1 | 100 |" in markdown
     assert "### Ablation of reports.min" in markdown
     assert ("(ablation.svg)" in markdown) == ("<figure" in page) == charts.can_draw()
-    assert [(row["rater"], row["winner"], row["comment"]) for row in data_of(page)["ratings"]] == [
-        ("ada", 1, "Deeper.")
+    assert [(row["rater"], row["winner"], row["reasoning"]) for row in data_of(page)["ratings"]] == [
+        ("ada", better, "Deeper.")
     ]
 
 

@@ -222,7 +222,7 @@ def _show_judgements(comparison: Comparison, folder: Path, quiet: bool) -> None:
         return
     show.listed("Left out:", comparison.omitted)
     counts = {
-        f"by {', '.join(comparison.judges) or 'hand'}": comparison.judgements,
+        f"by {', '.join(comparison.judges)}": comparison.judgements,
         "ties of equal answers": comparison.equal,
         "not made yet, or of answers that have changed (eval judge makes them)": comparison.missing,
         "failed, which the same command asks again": comparison.failed,
@@ -316,24 +316,21 @@ def export(
     """Write blinded pairs of answers for people to rate.
 
     FILE.html works offline: raters choose, save a table and send it back. FILE.csv is for spreadsheets. The key to the
-    blinding stays in DIR/people; do not hand it out.
+    blinding stays in DIR/pairs.jsonl; do not hand it out.
 
     Example: conspectus eval people export comparison --out pairs --sample 20
     """
-    blinded = evaluation.blinded(folder, parts(criteria), parts(pairs), sample, seed)
-    files = evaluation.export_pairs(folder, out, blinded, title=title)
-    key = blinded.key
+    made = evaluation.export_pairs(folder, out, parts(criteria), parts(pairs), sample, seed, title)
     if json:
-        paths = {name: str(path) for name, path in asdict(files).items()}
-        show.as_json({**paths, "export": key.export, "pairs": len(key.items), "criteria": list(key.criteria)})
+        show.as_json(made.as_json())
         return
-    by = ", ".join(key.criteria)
-    show.out(f"{show.counted(len(key.items), 'pair')} by {by} in {files.page} and {files.table}.")
+    by = ", ".join(made.criteria)
+    show.out(f"{show.counted(made.pairs, 'pair')} by {by} in {made.page} and {made.table}.")
     if not quiet:
-        if blinded.equal:
-            show.note(f"{show.counted(blinded.equal, 'pair')} of equal answers are left out: a tie by rule.")
-        show.note(f"Which condition is which is in {files.key}: keep it from raters.")
-        show.listed("Left out:", blinded.omitted)
+        if made.equal:
+            show.note(f"{show.counted(made.equal, 'pair')} of equal answers are left out: a tie by rule.")
+        show.note(f"Which condition is which is in {made.key}: keep it from raters.")
+        show.listed("Left out:", made.omitted)
 
 
 @people_app.command("import")

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from conspectus.evaluation.claims import extract_claims
     from conspectus.evaluation.grounding import check_grounding
     from conspectus.evaluation.judge import judge_answers, judge_statistics
-    from conspectus.evaluation.people import blinded, export_pairs, import_ratings, rater_agreement
+    from conspectus.evaluation.people import export_pairs, import_ratings, rater_agreement
     from conspectus.evaluation.qa import evaluate_answers
     from conspectus.evaluation.questions import QuestionCounts, generate_questions, list_questions
     from conspectus.evaluation.report import write_report
     from conspectus.evaluation.retrieval import evaluate_retrieval
 
 __all__ = [
-    "QuestionCounts", "ablate", "answer_questions", "blinded", "check_grounding",
+    "QuestionCounts", "ablate", "answer_questions", "check_grounding",
     "evaluate_answers", "evaluate_retrieval", "export_pairs", "extract_claims", "generate_questions",
     "import_ratings", "judge_answers", "judge_statistics", "list_questions", "rater_agreement",
     "units_read", "write_report",

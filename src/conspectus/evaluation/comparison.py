@@ -11,7 +11,8 @@ a failed one, is done by the same command again.
       criteria.json       the criteria of the judgements, name and description
       claims.jsonl        the factual claims of each answer (`claims.AnswerClaims`)
       grounding.jsonl     the sentences of each answer that its references support (`grounding.AnswerGrounding`)
-      ratings.jsonl       what people preferred (`people.Rating`)
+      pairs.jsonl         the key of the blinded pairs that people rate (`people.Item`)
+      ratings.jsonl       what people preferred (`Judgement`)
       replies.sqlite      the response cache
 """
 
@@ -106,8 +107,13 @@ class Judgement:
     """1 or 2 as they were shown, 0 for neither."""
     reasoning: str = ""
     made_with: str = ""
-    """A digest of the judge, the criterion and both answers."""
+    """The judge, and a digest of the criterion, the question and both answers."""
     error: str = ""
+
+    @property
+    def by(self) -> str:
+        """Who judged: a model, or a person."""
+        return self.made_with.rpartition(" ")[0]
 
 
 @dataclass(frozen=True)
@@ -182,14 +188,18 @@ def answers_in(folder: Path) -> JsonlTable[ConditionAnswer]:
     )
 
 
-def judgements_in(folder: Path) -> JsonlTable[Judgement]:
+def judgements_in(folder: Path, file: str = "judgements.jsonl") -> JsonlTable[Judgement]:
     """Return the judgements of a comparison, by the pair (in alphabetical order) and what else tells them apart."""
 
     def key(row: Judgement) -> Hashable:
-        judge = row.made_with.rpartition(" ")[0]
-        return *sorted((row.first, row.second)), row.criterion, row.question, row.replicate, judge
+        return *sorted((row.first, row.second)), row.criterion, row.question, row.replicate, row.by
 
-    return JsonlTable(folder / "judgements.jsonl", Judgement, key)
+    return JsonlTable(folder / file, Judgement, key)
+
+
+def ratings_in(folder: Path) -> JsonlTable[Judgement]:
+    """Return the judgements that people made, see `judgements_in`."""
+    return judgements_in(folder, "ratings.jsonl")
 
 
 def digest_of(*parts: str) -> str:

@@ -15,19 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conspectus.errors import UsageError
-from conspectus.evaluation import charts
-from conspectus.evaluation.comparison import (
-    Judgement,
-    Pair,
-    answers_now,
-    condition_order,
-    judgements_in,
-    names_in,
-    read_list,
-    write_json,
-)
+from conspectus.evaluation import charts, comparison
+from conspectus.evaluation.comparison import JsonlTable, Judgement, Pair
 from conspectus.evaluation.pairs import HeadToHead, Plan, criteria_in, criteria_of, plan, save_criteria
-from conspectus.evaluation.run import Step, StepFunction, estimate, model_names
+from conspectus.evaluation.run import Step, StepFunction, model_names
 from conspectus.evaluation.statistics import (
     ALPHA,
     Figures,
@@ -38,7 +29,6 @@ from conspectus.evaluation.statistics import (
     plain,
     shapiro,
 )
-from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model
 from conspectus.models.llm.model import Session
@@ -51,16 +41,14 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 DECIMALS = 9
-"""Places of a score: what rounding leaves of thirds must not tell apart what is equal."""
+"""Decimals of a score: what rounding leaves of thirds must not tell apart what is equal."""
 EQUAL = "The two answers are the same text."
 """The reasoning of a tie that no model was asked about."""
 EVEN = 50.0
+"""The score of a tie, from 0 to 100."""
 _ANSWER_NUMBER = re.compile(r"\b(?:the\s+)?answer\s*#?([12])\b|(?:回答|答案)\s*([12一二])", re.IGNORECASE)
-
-
-def winner_of(judgement: Judgement) -> str | None:
-    """Return the condition that a judge preferred, None for a tie."""
-    return (None, judgement.first, judgement.second)[judgement.winner]
+Unit = tuple[Pair, str, str]
+"""What is judged: a pair in alphabetical order, by a criterion, on a question (its id)."""
 
 
 def named(judgement: Judgement) -> str:
@@ -72,63 +60,23 @@ def named(judgement: Judgement) -> str:
     return _ANSWER_NUMBER.sub(name, judgement.reasoning)
 
 
-def majority(judgements: Iterable[Judgement]) -> str | None:
-    """Return the condition that more than half of the judgements of one question prefer; None, a tie, without one.
-
-    They are the replicates of one pair, criterion and question (GraphRAG §4.2); failed ones do not count.
-    Raises ValueError where they are not.
-    """
-    sound = [judgement for judgement in judgements if not judgement.error]
-    if len({(frozenset((j.first, j.second)), j.criterion, j.question) for j in sound}) > 1:
-        raise ValueError("a majority is of the judgements of one pair, criterion and question")
-    wins = [winner_of(judgement) for judgement in sound]
-    return next(
-        (one for one in dict.fromkeys(wins) if one is not None and 2 * wins.count(one) > len(wins)), None
-    )
+def winners(judgements: Iterable[Judgement]) -> dict[Unit, list[str | None]]:
+    """Return the conditions that judgements prefer, None for a tie; failed judgements do not count."""
+    units: defaultdict[Unit, list[str | None]] = defaultdict(list)
+    for row in judgements:
+        if not row.error:
+            low, high = sorted((row.first, row.second))
+            units[(low, high), row.criterion, row.question].append((None, row.first, row.second)[row.winner])
+    return units
 
 
-def labels(judgements: Iterable[Judgement]) -> dict[tuple[Pair, str, str], str | None]:
-    """Return the majority of each (pair in alphabetical order, criterion, question)."""
-    groups: defaultdict[tuple[Pair, str, str], list[Judgement]] = defaultdict(list)
-    for one in judgements:
-        if not one.error:
-            low, high = sorted((one.first, one.second))
-            groups[(low, high), one.criterion, one.question].append(one)
-    return {key: majority(group) for key, group in groups.items()}
-
-
-@dataclass(frozen=True)
-class Tally:
-    """Judgements of one pair by one criterion, counted; `margins` has a number for each question.
-
-    A margin is the score of the first condition less that of the second, from -100 to 100: with 100 for a win, 50 for
-    a tie and 0 for a loss, averaged over the replicates (GraphRAG appendix G).
-    """
-
-    wins: int
-    ties: int
-    losses: int
-    margins: Mapping[str, float]
-
-    @property
-    def mean(self) -> float:
-        """The mean score of the first condition over the questions, from 0 to 100; 50 where there are none."""
-        return EVEN + sum(self.margins.values()) / len(self.margins) / 2 if self.margins else EVEN
-
-
-def tally(judgements: Sequence[Judgement], pair: Pair, criterion: str) -> Tally:
-    """Count the judgements of a pair by a criterion that did not fail."""
-    winners: defaultdict[str, list[str | None]] = defaultdict(list)
-    for one in judgements:
-        if one.criterion == criterion and not one.error and {one.first, one.second} == set(pair):
-            winners[one.question].append(winner_of(one))
-    first, second = pair
-    margins = {
-        question: round(100 * (won.count(first) - won.count(second)) / len(won), DECIMALS)
-        for question, won in sorted(winners.items())
-    }
-    every = [winner for won in winners.values() for winner in won]
-    return Tally(every.count(first), every.count(None), every.count(second), margins)
+def labels(judgements: Iterable[Judgement]) -> dict[Unit, str | None]:
+    """Return the condition that more than half of the judgements of each unit prefer; None, a tie, without one."""
+    majorities: dict[Unit, str | None] = {}
+    for unit, preferred in winners(judgements).items():
+        name, votes = Counter(preferred).most_common(1)[0]
+        majorities[unit] = name if 2 * votes > len(preferred) else None
+    return majorities
 
 
 @dataclass(frozen=True)
@@ -143,7 +91,7 @@ class Position:
 
 def position(judgements: Iterable[Judgement]) -> Position:
     """Measure the bias of a judge to the answer that is shown first."""
-    decided = [one.winner for one in judgements if one.winner and not one.error]
+    decided = [row.winner for row in judgements if row.winner and not row.error]
     return Position(len(decided), 100 * decided.count(1) / len(decided) if decided else None)
 
 
@@ -176,7 +124,7 @@ class Judged:
     @property
     def sound(self) -> list[Judgement]:
         """Those that did not fail."""
-        return [one for one in self.judgements if not one.error]
+        return [row for row in self.judgements if not row.error]
 
 
 @dataclass(frozen=True)
@@ -202,12 +150,12 @@ class Comparison(Figures):
 
     def of(self, criterion: str) -> list[Compared]:
         """Return the results of one criterion, in the order of the pairs."""
-        return [one for one in self.results if one.criterion == criterion]
+        return [row for row in self.results if row.criterion == criterion]
 
     @property
     def normality(self) -> str:
         """How many of the comparisons are not normally distributed, in a sentence."""
-        tested = [one.shapiro_p for one in self.results if one.shapiro_p is not None]
+        tested = [row.shapiro_p for row in self.results if row.shapiro_p is not None]
         odd = sum(p < ALPHA for p in tested)
         return f"By Shapiro and Wilk, {odd} of {len(tested)} comparisons are not normally distributed."
 
@@ -229,14 +177,15 @@ class Comparison(Figures):
         """
         rates: dict[str, dict[str, dict[str, float | None]]] = {}
         for criterion in self.criteria:
-            means = {(one.first, one.second): one.mean_first for one in self.of(criterion)}
-            means |= {(one.second, one.first): one.mean_second for one in self.of(criterion)}
-            means |= {(name, name): EVEN for pair in list(means) for name in pair}
-            names = [name for name in self.conditions if (name, name) in means]
+            means: dict[Pair, float] = {}
+            for row in self.of(criterion):
+                means[row.first, row.second] = row.mean_first
+                means[row.second, row.first] = row.mean_second
+            judged = {name for pair in means for name in pair}
+            names = [name for name in self.conditions if name in judged]
+            means |= {(name, name): EVEN for name in names}
             if names:
-                rates[criterion] = {
-                    row: {column: means.get((row, column)) for column in names} for row in names
-                }
+                rates[criterion] = {one: {other: means.get((one, other)) for other in names} for one in names}
         return rates
 
     def is_significant(self, criterion: str, one: str, other: str) -> bool:
@@ -250,9 +199,11 @@ class Comparison(Figures):
 def compare(judged: Judged) -> Comparison:
     """Return what judgements say of each pair that was judged by each criterion (GraphRAG appendix G)."""
     plan, sound = judged.plan, judged.sound
-    asked = [one for one in sound if one.reasoning != EQUAL]
+    asked = [row for row in sound if row.reasoning != EQUAL]
+    preferred = winners(sound)
+    results = (row for one in plan.criteria for row in _family(preferred, plan.pairs, one.name))
     return Comparison(
-        (judged.judge,) if judged.judge else (),
+        (judged.judge,),
         plan.conditions,
         {criterion.name: criterion.description for criterion in plan.criteria},
         plan.questions,
@@ -263,62 +214,81 @@ def compare(judged: Judged) -> Comparison:
         missing=len(plan.comparisons) - len(judged.judgements),
         omitted=plan.omitted,
         position=position(asked),
-        results=tuple(
-            one for criterion in plan.criteria for one in _family(sound, plan.pairs, criterion.name)
-        ),
+        results=tuple(results),
     )
 
 
-def _family(judgements: Sequence[Judgement], pairs: Sequence[Pair], criterion: str) -> list[Compared]:
-    """Return the results of all pairs that were judged by one criterion, which are corrected together."""
+def _family(
+    preferred: Mapping[Unit, list[str | None]], pairs: Sequence[Pair], criterion: str
+) -> list[Compared]:
+    """Return the results of all pairs that were judged by one criterion, which are corrected together.
+
+    A win is 100, a tie 50 and a loss 0, averaged over the replicates and then over the questions (GraphRAG appendix G);
+    the margin of a question is the score of the first condition less that of the second.
+    """
     results: list[Compared] = []
-    for pair in pairs:
-        counted = tally(judgements, pair, criterion)
-        margins = list(counted.margins.values())
-        if margins:
-            w, p = shapiro(margins)
-            test = Compared(
-                **paired(pair, margins, bootstrap([EVEN + margin / 2 for margin in margins])),
-                criterion=criterion,
-                wins=counted.wins,
-                ties=counted.ties,
-                losses=counted.losses,
-                mean_first=counted.mean,
-                mean_second=100 - counted.mean,
-                shapiro_w=w,
-                shapiro_p=p,
-            )
-            results.append(test)
+    for first, second in pairs:
+        of_pair = {
+            question: names
+            for (pair, by, question), names in preferred.items()
+            if by == criterion and set(pair) == {first, second}
+        }
+        margins = [
+            round(100 * (names.count(first) - names.count(second)) / len(names), DECIMALS)
+            for _, names in sorted(of_pair.items())
+        ]
+        if not margins:
+            continue
+        votes = Counter(name for names in of_pair.values() for name in names)
+        scores = bootstrap([EVEN + margin / 2 for margin in margins])
+        w, p = shapiro(margins)
+        test = Compared(
+            **paired((first, second), margins, scores),
+            criterion=criterion,
+            wins=votes[first],
+            ties=votes[None],
+            losses=votes[second],
+            mean_first=scores.mean,
+            mean_second=100 - scores.mean,
+            shapiro_w=w,
+            shapiro_p=p,
+        )
+        results.append(test)
     return corrected(results)
+
+
+def plan_of(folder: Path, table: JsonlTable[Judgement]) -> Plan | None:
+    """Return the comparisons that judgements are of, in the order of conditions; None without any.
+
+    Raises UsageError as `plan` does.
+    """
+    rows = table.rows.values()
+    judged = {frozenset((row.first, row.second)) for row in rows}
+    answered = {condition for condition, _ in comparison.answers_now(folder)}
+    names = sorted(answered, key=comparison.condition_order)
+    pairs = [f"{one}:{other}" for one, other in combinations(names, 2) if frozenset((one, other)) in judged]
+    if not pairs:
+        return None
+    questions = comparison.read_list(folder)
+    criteria = criteria_in(folder, (row.criterion for row in rows), language_of(one.text for one in questions))
+    return plan(folder, questions, criteria, pairs, max(row.replicate for row in rows))
 
 
 def judged_in(folder: Path, judge: str | None = None) -> Judged | None:
     """Return the judgements of a folder that hold, of the judge that is named or who judged most; None without any.
 
-    The plan has the pairs of which there is any judgement, in the order of conditions. Raises UsageError where a judge
-    is named who made none, and as `plan` does.
+    Raises UsageError where a judge is named who made none, and as `plan` does.
     """
-    table = judgements_in(folder)
-    rows = list(table.rows.values())
-    if not rows:
+    table = comparison.judgements_in(folder)
+    votes = Counter(row.by for row in table.rows.values())
+    if judge is not None and judge not in votes and votes:
+        raise UsageError(f"{judge} made no judgement in {folder}; there are those by {', '.join(votes)}")
+    planned = plan_of(folder, table)
+    if planned is None:
         return None
-    judges = names_in(row.made_with for row in rows)
-    if judge is not None and judge not in judges:
-        others = ", ".join(judges) or "hand"
-        raise UsageError(f"{judge} made no judgement in {folder}; there are those by {others}")
-    questions = read_list(folder)
-    criteria = criteria_in(folder, (row.criterion for row in rows), language_of(one.text for one in questions))
-    judged = {frozenset((row.first, row.second)) for row in rows}
-    names = sorted({condition for condition, _ in answers_now(folder)}, key=condition_order)
-    pairs = [f"{one}:{other}" for one, other in combinations(names, 2) if frozenset((one, other)) in judged]
-    if not pairs:  # all are of conditions that have no answers any more
-        return None
-    planned = plan(folder, questions, criteria, pairs, max(row.replicate for row in rows))
-    votes = Counter(row.made_with.rpartition(" ")[0] for row in rows)
     by = judge if judge is not None else max(votes, key=lambda name: (votes[name], name))
-    return Judged(
-        planned, tuple(planned.judgements(table, by)), by, tuple(name for name in judges if name != by)
-    )
+    others = tuple(name for name in votes if name != by)
+    return Judged(planned, tuple(planned.judgements(table, by)), by, others)
 
 
 def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> Comparison:
@@ -328,17 +298,17 @@ def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> C
     Raises UsageError where there are no judgements, and where several judges judged and none is named.
     """
     target = path_of(folder)
-    judges = names_in(row.made_with for row in judgements_in(target).rows.values())
-    if judge_model is None and len(judges) > 1:
-        raise UsageError(f"several judges judged, {', '.join(judges)}: name one with judge_model=NAME")
     judged = judged_in(target, judge_model)
     if judged is None:
         raise UsageError(f"there are no judgements in {target}: make them with conspectus eval judge")
-    comparison = compare(judged)
-    write_json(target / "statistics.json", comparison.as_json())
-    write_json(target / "win_rates.json", plain(comparison.win_rates))
-    charts.heat_maps(comparison.win_rates, comparison.is_significant, target)
-    return comparison
+    if judge_model is None and judged.others:
+        judges = ", ".join((judged.judge, *judged.others))
+        raise UsageError(f"several judges judged, {judges}: name one with judge_model=NAME")
+    compared = compare(judged)
+    comparison.write_json(target / "statistics.json", compared.as_json())
+    comparison.write_json(target / "win_rates.json", plain(compared.win_rates))
+    charts.heat_maps(compared.win_rates, compared.is_significant, target)
+    return compared
 
 
 # The judge
@@ -375,12 +345,12 @@ class JudgeStep(Step[HeadToHead, Comparison]):
         if not self.model:
             self.settings = judge_settings(self.settings, options.get("judge_model"))
         self.by = self.model.name if self.model else model_names(self.settings, "Judge")
-        questions, language = read_list(folder), self.settings.language
+        questions, language = comparison.read_list(folder), self.settings.language
         self.language = language if language != AUTO else language_of(one.text for one in questions)
         self.criteria = criteria_of(options.get("criteria", ()), self.language)
         pairs, replicates = options.get("pairs", ()), options.get("replicates", 5)
         planned = plan(folder, questions, self.criteria, pairs, replicates, options.get("sample"))
-        self.table = judgements_in(folder)
+        self.table = comparison.judgements_in(folder)
         self.pieces, self.remaining = planned.comparisons, planned.remaining(self.table, self.by)
 
     async def begin(self, session: Session | None, model: Model) -> None:
@@ -392,11 +362,6 @@ class JudgeStep(Step[HeadToHead, Comparison]):
     def save(self, piece: HeadToHead, result: Verdict | None, error: str) -> None:
         winner, reasoning = (result.winner, result.reasoning) if result else (0, "")
         self.table.add(piece.judged(winner, reasoning, by=self.by, error=error))
-
-    async def cost(self, session: Session) -> Estimate:
-        """Return what the judgements that a model is asked for will take."""
-        to_ask = [one for one in self.remaining if not one.equal]
-        return await estimate(to_ask, self.work, session, self.settings, self.extractive())
 
     def value(self) -> Comparison:
         return judge_statistics(self.folder, judge_model=self.by)

@@ -20,7 +20,7 @@ from conspectus.evaluation import comparison, tables
 from conspectus.evaluation.answers import summary
 from conspectus.evaluation.charts import packed, render
 from conspectus.evaluation.claims import CLAIMS_BY_RULES, AnswerClaims, ClaimCheck, count
-from conspectus.evaluation.comparison import ConditionAnswer, Key, Question
+from conspectus.evaluation.comparison import ConditionAnswer, Judgement, Key, Question
 from conspectus.evaluation.conditions import SetUp, set_ups_in
 from conspectus.evaluation.grounding import (
     GROUNDED_BY_RULES,
@@ -30,7 +30,7 @@ from conspectus.evaluation.grounding import (
     summarise,
 )
 from conspectus.evaluation.judge import Judged, compare, judged_in, named
-from conspectus.evaluation.people import KAPPA_NOTE, Rating, agreements, ratings_now
+from conspectus.evaluation.people import KAPPA_NOTE, agreements, ratings_now
 from conspectus.evaluation.tables import Column, Table
 from conspectus.index_status import spending
 from conspectus.readers import GENERATED_MARKDOWN
@@ -55,7 +55,8 @@ class Contents:
     judged: Judged | None
     claims: Mapping[Key, AnswerClaims]
     grounding: Mapping[Key, AnswerGrounding]
-    ratings: tuple[Rating, ...]
+    ratings: Mapping[str, Sequence[Judgement]]
+    """By rater."""
 
     def of(self, condition: str) -> list[ConditionAnswer]:
         """Return the answers of a condition, failed ones among them, in the order of questions."""
@@ -84,7 +85,7 @@ def contents_of(folder: Path, judge: str | None = None) -> Contents:
         judged_in(folder, judge),
         ClaimCheck.current(folder) if any_good else {},
         GroundingCheck.current(folder) if any_good else {},
-        tuple(ratings_now(folder)),
+        ratings_now(folder),
     )
 
 
@@ -127,10 +128,10 @@ def _counts(contents: Contents) -> str:
     if contents.unanswered:
         texts.append(f"{contents.unanswered:,} more questions have no answer")
     if judged := contents.judged:
-        texts.append(f"{len(judged.sound):,} judgements by {judged.judge or 'hand'}")
+        texts.append(f"{len(judged.sound):,} judgements by {judged.judge}")
         texts += [f"those of {', '.join(judged.others)} are left out here"] if judged.others else []
     if ratings := contents.ratings:
-        texts.append(f"{len(ratings):,} ratings by {len({one.rater for one in ratings})} people")
+        texts.append(f"{sum(map(len, ratings.values())):,} ratings by {len(ratings)} people")
     return "; ".join(texts) + "."
 
 
@@ -190,7 +191,7 @@ def page_data(contents: Contents) -> dict[str, Any]:
         "questions": [[one.id, one.text, one.persona, one.task] for one in contents.questions],
         "criteria": [(one.name, one.description) for one in judged.plan.criteria] if judged else [],
         "judgements": [asdict(row) | {"reasoning": named(row)} for row in (judged.sound if judged else ())],
-        "ratings": [asdict(row) for row in contents.ratings],
+        "ratings": [asdict(row) | {"rater": row.by} for rows in contents.ratings.values() for row in rows],
         **{name: [asdict(row) for row in part] for name, part in rows.items()},
     }
 

@@ -259,10 +259,7 @@ def agreements(rows: Sequence[Agreement]) -> Table:
     """Return how far raters, and the judge, agree by each criterion."""
     columns = [
         Column("Raters", lambda row: ", ".join(row.raters)), Column("Criterion", "criterion"),
-        Column("Pairs", "pairs"), Column("Agree, %", "agree.value"),
-        Column("95 %", lambda row: bounds(row.agree, 0)), Column("Kappa", "kappa.value", 2),
-        Column("95 %", lambda row: bounds(row.kappa)), Column("Without ties", "decided"),
-        Column("Kappa", "kappa_decided.value", 2), Column("95 %", lambda row: bounds(row.kappa_decided)),
+        Column("Pairs", "pairs"), Column("Agree, %", "agree"), Column("Kappa", "kappa", 2),
     ]  # fmt: skip
     return table_of(rows, columns, 2)
 

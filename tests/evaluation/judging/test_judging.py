@@ -19,7 +19,7 @@ from conspectus.evaluation.comparison import (
     judgements_in,
     write_list,
 )
-from conspectus.evaluation.judge import EQUAL, labels, named
+from conspectus.evaluation.judge import EQUAL, named
 from conspectus.models.scripted import ScriptedModel
 from conspectus.tasks import Judge, Verdict
 
@@ -183,18 +183,6 @@ def test_judgements_by_a_criterion_of_ones_own_stay_when_others_follow(tmp_path:
     assert found.criteria["candour"] == "Does it say what it cannot tell?"
     assert [one.wins for one in found.results] == [30, 30]
     assert judge_statistics(tmp_path / "c") == found
-
-
-def test_judgements_by_hand_count_without_a_digest(tmp_path: Path):
-    kept = judgements_in(a_folder(tmp_path, 2))
-    for i in range(2):
-        kept.add(Judgement("B", "A", "diversity", f"q{i}", 1, 1))
-    found = judge_statistics(tmp_path)
-
-    assert found.results[0].mean_first == 0
-    assert found.results[0].note == "too few questions"
-    assert found.judges == ()
-    assert labels(judgements_in(tmp_path).rows.values())[("A", "B"), "diversity", "q0"] == "B"
 
 
 @pytest.mark.parametrize(

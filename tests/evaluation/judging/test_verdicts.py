@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.evaluation.comparison import Judgement
-from conspectus.evaluation.judge import labels, majority, position, tally
+from conspectus.evaluation.judge import Compared, Judged, compare, labels, position
+from conspectus.evaluation.pairs import Plan
+from conspectus.tasks import Criterion
 
 
 def judged(*winners: str, question: str = "q", criterion: str = "depth") -> list[Judgement]:
@@ -20,7 +22,12 @@ def judged(*winners: str, question: str = "q", criterion: str = "depth") -> list
     return rows
 
 
-verdicts = st.lists(st.lists(st.sampled_from("AB-"), min_size=1, max_size=5), max_size=8)
+verdicts = st.lists(st.lists(st.sampled_from("AB-"), min_size=1, max_size=5), min_size=1, max_size=8)
+
+
+def compared(rows: list[Judgement], first: str = "A", second: str = "B") -> Compared:
+    planned = Plan(("A", "B"), ((first, second),), (Criterion("depth", "How deep?"),), 9, 5, (), ())
+    return compare(Judged(planned, tuple(rows), "judge")).results[0]
 
 
 @pytest.mark.parametrize(
@@ -32,23 +39,17 @@ verdicts = st.lists(st.lists(st.sampled_from("AB-"), min_size=1, max_size=5), ma
         ("BBB--", "B"),
         ("-----", None),
         ("A", "A"),
-        ("", None),
     ],
 )
 def test_a_majority_is_strict(winners: str, label: str | None):
-    assert majority(judged(*winners)) == label
+    assert list(labels(judged(*winners)).values()) == [label]
 
 
 def test_a_failed_judgement_has_no_vote():
     failed = Judgement("A", "B", "depth", "q", 9, error="BadReply")
 
-    assert majority([*judged(*"AAB"), failed, failed]) == "A"
-    assert tally([*judged(*"AAB"), failed], ("A", "B"), "depth").margins == {"q": pytest.approx(100 / 3)}
-
-
-def test_a_majority_is_of_one_question():
-    with pytest.raises(ValueError, match="one pair, criterion and question"):
-        majority([*judged("A"), *judged("A", question="r")])
+    assert list(labels([*judged(*"AAB"), failed, failed]).values()) == ["A"]
+    assert compared([*judged(*"AAB"), failed]).mean_first == pytest.approx(50 + 50 / 3)
 
 
 def test_labels_are_by_pair_criterion_and_question():
@@ -62,28 +63,26 @@ def test_labels_are_by_pair_criterion_and_question():
 
 
 def test_a_win_is_100_a_tie_50_and_a_loss_0_averaged_over_replicates_then_questions():
-    found = tally([*judged(*"AAAA-"), *judged(*"BBBBB", question="r")], ("A", "B"), "depth")
+    found = compared([*judged(*"AAAA-"), *judged(*"BBBBB", question="r")])
 
-    assert found.margins == {"q": 80, "r": -100}
-    assert found.mean == (90 + 0) / 2
+    assert (found.mean_first, found.mean_second, found.questions) == ((90 + 0) / 2, 55, 2)
     assert (found.wins, found.ties, found.losses) == (4, 1, 5)
 
 
 @given(verdicts)
-def test_swapping_the_conditions_negates_every_margin(found: list[list[str]]):
+def test_swapping_the_conditions_swaps_all_figures(found: list[list[str]]):
     rows = [row for n, winners in enumerate(found) for row in judged(*winners, question=f"q{n}")]
-    there, back = tally(rows, ("A", "B"), "depth"), tally(rows, ("B", "A"), "depth")
+    there, back = compared(rows), compared(rows, "B", "A")
 
-    assert there.margins == {question: -margin for question, margin in back.margins.items()}
-    assert there.mean + back.mean == pytest.approx(100)
+    assert (there.mean_first, there.mean_second) == pytest.approx((back.mean_second, back.mean_first))
     assert (there.wins, there.ties, there.losses) == (back.losses, back.ties, back.wins)
+    assert (there.z, there.p, there.note) == pytest.approx((back.z, back.p, back.note))
 
 
 def test_equal_and_opposite_margins_are_equal_to_the_last_bit():
-    rows = [*judged(*"A--"), *judged(*"B--", question="r"), *judged(*"AAB-BA", question="s")]
-    found = tally(rows, ("A", "B"), "depth").margins
+    thirds = [judged(*"A--", question=f"a{n}") + judged(*"B--", question=f"b{n}") for n in range(4)]
 
-    assert found["q"] == -found["r"]
+    assert compared([row for rows in thirds for row in rows]).rank_biserial == 0
 
 
 def test_position_bias_is_the_share_of_wins_of_the_answer_shown_first():

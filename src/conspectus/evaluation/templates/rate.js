@@ -1,9 +1,9 @@
-// Rating blinded pairs. `D` is what forms.py packed; a choice is kept under item and criterion.
+// Rating blinded pairs. `D` is what people.py packed; a choice is kept under item and criterion.
 (async () => {
 let D;
 try { D = await unpack(); } catch (error) { $("item").textContent = String(error.message || error); return; }
 const CHOICES = [["1", "Answer 1"], ["tie", "No difference"], ["2", "Answer 2"]];
-const COLUMNS = ["export", "item", "criterion", "rater", "choice", "comment"];
+const COLUMNS = ["item", "criterion", "rater", "choice", "comment"];
 const store = "conspectus-rating-" + D.export;
 const state = { at: 0, rater: "", choices: {} };
 
@@ -56,7 +56,7 @@ function table() {
   const rows = [COLUMNS];
   for (const [id] of D.items) for (const [name] of D.criteria) {
     const told = of(id, name);
-    if (told.choice) rows.push([D.export, id, name, state.rater, told.choice, told.comment]);
+    if (told.choice) rows.push([id, name, state.rater, told.choice, told.comment]);
   }
   return rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
 }

@@ -25,7 +25,7 @@ D.grounding = grid(D.grounding, (row) => [row.samples, row.sentences.map((one) =
 D.judgements = D.judgements.map((row) => [
   criterionOf(row.criterion), condition(row.first), condition(row.second), question(row.question), row.replicate, row.winner, row.reasoning]);
 D.ratings = D.ratings.map((row) => [
-  row.criterion, condition(row.first), condition(row.second), question(row.question), row.rater, row.winner, row.comment]);
+  row.criterion, condition(row.first), condition(row.second), question(row.question), row.rater, row.winner, row.reasoning]);
 
 // Judgements by criterion, pair and question; a pair is [low, high] by place
 
