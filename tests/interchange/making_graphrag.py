@@ -110,33 +110,5 @@ def as_2x(rows: Mapping[str, Rows]) -> dict[str, Rows]:
     }
 
 
-def as_1x(rows: Mapping[str, Rows]) -> dict[str, Rows]:
-    """The same as 1.0 wrote it: under other names, with a table of nodes; communities do not name their parents."""
-    rows = as_2x(rows)
-    reports = [
-        _but(row, "rating_explanation", "children") | {"rank_explanation": row["rating_explanation"]}
-        for row in rows["community_reports"]
-    ]
-    named = {
-        **rows,
-        "documents": [_but(row, "metadata") | {"attributes": None} for row in rows["documents"]],
-        "entities": [_but(row, "x", "y", "degree", "frequency") for row in rows["entities"]],
-        "nodes": [
-            {
-                "id": e["id"],
-                "human_readable_id": i,
-                "title": e["title"],
-                "community": 0,
-                "level": 0,
-                "degree": 1,
-            }
-            for i, e in enumerate(rows["entities"])
-        ],
-        "communities": [_but(row, "children", "parent") for row in rows["communities"]],
-        "community_reports": reports,
-    }
-    return {f"create_final_{name}": table for name, table in named.items()}
-
-
 def _but(row: Mapping[str, Any], *columns: str) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in columns}

@@ -10,10 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from making_graphrag import Rows, as_1x, as_2x, tables
+from making_graphrag import Rows, as_2x, tables
 
 from conspectus import api
-from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.index import Index
 from conspectus.interchange.graphrag import Imported, check_schema, read_graphrag
 from conspectus.storage import store
@@ -50,10 +49,9 @@ def seen(index: Index) -> list[Any]:
     ], list(index.reports)]  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", [as_2x, as_1x])
-def test_an_index_of_an_earlier_release_is_read_as_that_of_the_latest(shape: Any, tmp_path: Path):
+def test_an_index_of_an_earlier_release_is_read_as_that_of_the_latest(tmp_path: Path):
     latest = read_graphrag(written(tmp_path / "3", with_levels()))
-    earlier = read_graphrag(written(tmp_path / "earlier" / "output", shape(with_levels())).parent)
+    earlier = read_graphrag(written(tmp_path / "earlier" / "output", as_2x(with_levels())).parent)
 
     assert seen(earlier.index) == seen(latest.index)
     assert latest.index.reports[1].level == 1
@@ -71,7 +69,6 @@ def test_what_2x_knows_of_a_document_is_its_metadata(tmp_path: Path):
     ("raw", "told"),
     [
         ('{"author": "A. Brook", "text": "x"}', {"author": "A. Brook"}),
-        ("by hand", {"metadata": "by hand"}),
         (None, {}),
     ],
 )
@@ -90,18 +87,6 @@ def test_parents_that_were_merged_in_as_numbers_with_gaps_are_read(tmp_path: Pat
         row["parent"] = parent
 
     assert [c.parent for c in read_graphrag(written(tmp_path, rows)).index.communities] == [-1, 0]
-
-
-def test_an_index_from_before_1_0_says_how_it_is_brought_up_to_date(tmp_path: Path):
-    rows = as_1x(tables())
-    for row in rows["create_final_entities"]:
-        row["name"] = row.pop("title")
-    written(tmp_path / "output" / "20240801-101112" / "artifacts", rows)
-
-    with pytest.raises(IndexMissing, match=r"before 1\.0; .*index_migration_to_v1"):
-        read_graphrag(tmp_path)
-    with pytest.raises(IndexDamaged, match=r"title.*index_migration_to_v1"):
-        read_graphrag(tmp_path / "output" / "20240801-101112" / "artifacts")
 
 
 def test_a_graph_that_was_brought_without_its_texts_is_read_stored_and_asked(tmp_path: Path):

@@ -117,7 +117,7 @@ def graphrag(
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:
-    """Import an index of Microsoft GraphRAG (3.x, 2.x, 1.x).
+    """Import an index of Microsoft GraphRAG (3.x, 2.x).
 
     Takes over reports, claims and text units. What does not fit is kept, completed or dropped by rules; the output says
     how often each was applied. An existing index in --index is replaced once the new one is complete.

@@ -1,4 +1,4 @@
-"""Read an output folder of Microsoft GraphRAG (3.x, 2.x and 1.x), and check tables against the schema of 3.x.
+"""Read an output folder of Microsoft GraphRAG (3.x and 2.x), and check tables against the schema of 3.x.
 
 Documents, text units, entities, relationships, claims, communities and reports keep their names and ids. Rows that do
 not fit our schema are kept, completed or dropped by the rules in `RULES`, and counted. Sentences and what they mention
@@ -12,10 +12,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from conspectus.indexing.pipeline import Progress
 
 Row = Mapping[str, Any]
-T = TypeVar("T", Entity, Relationship, Community)
 
 TYPES = {"geo": "location"}
 """Our names for entity types of GraphRAG; other types become lower case."""
@@ -101,9 +100,7 @@ def read_graphrag(folder: Path, progress: Progress | None = None) -> Imported:
     try:
         index = conversion.index()
     except KeyError as missing:
-        version_1 = files["entities"].name.startswith(PREFIX_OF_1)
-        advice = f"if they are of GraphRAG before 1.0, {MIGRATE}" if version_1 else "export them again"
-        raise IndexDamaged(f"the tables in {folder} lack the column or table {missing}; {advice}") from None
+        raise IndexDamaged(f"the tables in {folder} lack the column {missing}; export them again") from None
     if progress:
         progress.stage("lexical", 0)
     return Imported(with_sentences(index), dict(conversion.counts))
@@ -126,26 +123,24 @@ class _Conversion:
         self.counts: Counter[str] = Counter()
         self._numbers: defaultdict[str, dict[int, int]] = defaultdict(dict)
         """By table of references, our row numbers by those of GraphRAG (`human_readable_id`)."""
-        self._entities: list[Entity] = []
-        self._number_of_name: dict[str, int] = {}
+        self._chunk_of: dict[str, Chunk] = {}
+        self._entities: dict[str, Entity] = {}
+        """By name."""
+        self._number_of_id: dict[str, int] = {}
         self._names = frozenset[str]()
         """Names of the table of entities."""
         self._spelled: dict[str, str] = {}
         """The same by what their spellings have in common."""
-        self._number_of_id: dict[str, int] = {}
 
     def index(self) -> Index:
         """Return the index, without sentences."""
         documents, chunks = self._texts()
         self._read_entities()
         relationships = self._relationships()
-        claims = self._claims({c.id: c for c in chunks}, {d.id: d.text for d in documents})
+        entities = list(self._entities.values())
+        claims = self._claims({document.id: document.text for document in documents})
         communities = self._communities(relationships)
         reports = self._reports(communities)
-        chunk_ids = {chunk.id for chunk in chunks}
-        entities = self._with_known_chunks(self._entities, chunk_ids)
-        relationships = self._with_known_chunks(relationships, chunk_ids)
-        communities = self._with_known_chunks(communities, chunk_ids)
         if communities:
             members = {number for community in communities for number in community.entity_numbers}
             added = self.counts["entities made for missing ends"]
@@ -161,15 +156,12 @@ class _Conversion:
         if row["human_readable_id"] is not None:
             self._numbers[table][int(row["human_readable_id"])] = number
 
-    def _with_known_chunks(self, rows: Iterable[T], chunk_ids: set[str]) -> list[T]:
-        """Return rows without references to missing text units."""
-        known: list[T] = []
-        for row in rows:
-            if not chunk_ids.issuperset(row.chunk_ids):
-                self.counts["rows that name a text unit that is not there"] += 1
-                row = replace(row, chunk_ids=tuple(chunk for chunk in row.chunk_ids if chunk in chunk_ids))
-            known.append(row)
-        return known
+    def _chunk_ids(self, row: Row) -> tuple[str, ...]:
+        """Return the text units of a row that are there."""
+        named = row.get("text_unit_ids") or ()
+        known = [id_ for id_ in named if id_ in self._chunk_of]
+        self.counts["rows that name a text unit that is not there"] += len(known) < len(named)
+        return tuple(dict.fromkeys(known))
 
     # Documents and text units
 
@@ -178,7 +170,6 @@ class _Conversion:
         documents = [_document(number, row) for number, row in enumerate(self._tables["documents"])]
         by_id = {document.id: document for document in documents}
         search_from: dict[str, int] = {}
-        chunks: list[Chunk] = []
         for number, unit in enumerate(self._tables["text_units"]):
             document, (start, end) = _locate(unit, by_id, search_from)
             if document is None:
@@ -189,63 +180,64 @@ class _Conversion:
                 documents.append(document)
                 start, end = 0, len(text)
             text = document.text[start:end]
-            chunks.append(Chunk(unit["id"], number, document.id, start, end, text, tokens.count(text)))
+            row = Chunk(unit["id"], number, document.id, start, end, text, tokens.count(text))
+            self._chunk_of[row.id] = row
             self._note("Sources", unit, number)
-        return documents, chunks
+        return documents, list(self._chunk_of.values())
 
     # The graph
 
     def _read_entities(self) -> None:
         """Read the entities in the order of the table."""
         for row in self._tables["entities"]:
-            kind = str(row.get("type") or UNTYPED).lower()
-            before = len(self._entities)
-            number = self._add_entity(row, row["id"], str(row["title"]), TYPES.get(kind, kind))
-            self.counts["entities of a name that another has"] += number < before
+            name, kind = str(row["title"]), str(row.get("type") or UNTYPED).lower()
+            self.counts["entities of a name that another has"] += name in self._entities
+            self._add_entity(row, row["id"], name, TYPES.get(kind, kind), self._chunk_ids(row))
+            number = self._entities[name].number
             self._note("Entities", row, number)
             self._number_of_id[row["id"]] = number
-        self._names = frozenset(self._number_of_name)
-        self._spelled = {same_name(entity.name): entity.name for entity in reversed(self._entities)}
+        self._names = frozenset(self._entities)
+        self._spelled = {same_name(name): name for name in reversed(self._entities)}
 
-    def _add_entity(self, row: Row, id_: str, name: str, type_: str) -> int:
-        """Add an entity, or extend the one of that name, and return its number."""
-        number = self._number_of_name.setdefault(name, len(self._entities))
-        description = row.get("description") or ""
-        if number == len(self._entities):
-            self._entities.append(Entity(id_, number, name, type_, description, _chunk_ids(None, row)))
-        else:
-            before = self._entities[number]
-            description = _join_descriptions(before.description, description)
-            self._entities[number] = replace(
-                before, description=description, chunk_ids=_chunk_ids(before, row)
-            )
-        return number
+    def _add_entity(self, row: Row, id_: str, name: str, type_: str, chunk_ids: tuple[str, ...]) -> None:
+        """Add an entity, or extend the one of that name."""
+        before = self._entities.get(name) or Entity(id_, len(self._entities), name, type_, "")
+        self._entities[name] = replace(
+            before,
+            description=_join_descriptions(before.description, row.get("description") or ""),
+            chunk_ids=tuple(dict.fromkeys((*before.chunk_ids, *chunk_ids))),
+        )
 
     def _relationships(self) -> list[Relationship]:
         """Return the relationships, one per pair; add entities for missing ends, and set the degrees of all."""
-        known = self._names
         pairs: dict[tuple[str, str], Relationship] = {}
         for row in self._tables["relationships"]:
             ends = [str(row["source"]), str(row["target"])]
-            self.counts["relationships with a missing end"] += not known.issuperset(ends)
-            ends = [end if end in known else self._spelled.get(same_name(end), end) for end in ends]
+            self.counts["relationships with a missing end"] += not self._names.issuperset(ends)
+            ends = [self._name_of(end) for end in ends]
             if ends[0] == ends[1]:
                 self.counts["relationships of a thing with itself"] += 1
                 continue
+            chunk_ids = self._chunk_ids(row)
             for end in ends:
-                if end not in known:
-                    self._add_entity(row, content_id("entity", end), end, UNTYPED)
+                if end not in self._names:
+                    self._add_entity(row, content_id("entity", end), end, UNTYPED, chunk_ids)
             source, target = sorted(ends)
             before = pairs.get((source, target))
             self.counts["reversed pairs"] += before is not None
-            pairs[source, target] = _relationship(before, row, len(pairs), source, target)
-            self._note("Relationships", row, pairs[source, target].number)
-        self.counts["entities made for missing ends"] = len(self._entities) - len(known)
+            before = before or Relationship(row["id"], len(pairs), source, target, "", 0.0, 0.0, ())
+            pairs[source, target] = _extended(before, row, chunk_ids)
+            self._note("Relationships", row, before.number)
+        self.counts["entities made for missing ends"] = len(self._entities) - len(self._names)
         degree = Counter(end for pair in pairs for end in pair)
-        self._entities = [replace(entity, degree=degree[entity.name]) for entity in self._entities]
+        self._entities = {name: replace(e, degree=degree[name]) for name, e in self._entities.items()}
         return [replace(r, combined_degree=degree[r.source] + degree[r.target]) for r in pairs.values()]
 
-    def _claims(self, chunk_of: Mapping[str, Chunk], text_of: Mapping[str, str]) -> list[Claim]:
+    def _name_of(self, end: str) -> str:
+        """Return the name of the entity that is meant, in its spelling."""
+        return end if end in self._names else self._spelled.get(same_name(end), end)
+
+    def _claims(self, text_of: Mapping[str, str]) -> list[Claim]:
         """Return the claims that have a description, each with the spans that it quotes."""
         claims: list[Claim] = []
         for row in self._tables["covariates"]:
@@ -254,14 +246,13 @@ class _Conversion:
             if not row.get("description"):
                 self.counts["claims that say nothing"] += 1
                 continue
-            chunk = chunk_of.get(row.get("text_unit_id") or "")
+            chunk = self._chunk_of.get(row.get("text_unit_id") or "")
             quoted = row.get("source_text") or ""
             spans = find_quotation(quoted, text_of[chunk.document_id], chunk.span) if chunk else ()
             self._note("Claims", row, len(claims))
-            subject = self._spelled.get(same_name(subject), subject)
             claims.append(
                 Claim(
-                    row["id"], len(claims), subject, _text(row, "object_id") or "NONE",
+                    row["id"], len(claims), self._spelled.get(same_name(subject), subject), _text(row, "object_id") or "NONE",
                     _text(row, "type") or "FACT", _text(row, "status") or "SUSPECTED", row["description"],
                     (chunk.id,) if chunk else (), tuple(spans), _text(row, "start_date"), _text(row, "end_date"),
                 )
@@ -273,24 +264,24 @@ class _Conversion:
     def _communities(self, relationships: Sequence[Relationship]) -> list[Community]:
         """Return the communities level by level, numbered in that order."""
         ordered = sorted(self._tables["communities"], key=lambda row: (row["level"], row["community"]))
-        self._numbers["communities"] = {int(row["community"]): number for number, row in enumerate(ordered)}
-        parents = _parents(ordered, self._numbers["communities"])
+        numbers = {int(row["community"]): number for number, row in enumerate(ordered)}
+        self._numbers["communities"] = numbers
+        parents = [_parent(row, numbers) for row in ordered]
         children: dict[int, list[int]] = defaultdict(list)
         for number, parent in enumerate(parents):
             children[parent].append(number)
-        ends = {entity.name: entity.number for entity in self._entities}
         edges: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for r in relationships:
-            edges[ends[r.source]].append((ends[r.target], r.number))
+            edges[self._entities[r.source].number].append((self._entities[r.target].number, r.number))
         communities: list[Community] = []
         for number, row in enumerate(ordered):
-            known = self._number_of_id
-            members = {known[id_]: None for id_ in row["entity_ids"] or () if id_ in known}
-            inside = tuple(sorted(r for member in members for other, r in edges[member] if other in members))
+            ids = [id_ for id_ in row["entity_ids"] or () if id_ in self._number_of_id]
+            members = dict.fromkeys(self._number_of_id[id_] for id_ in ids)
+            inside = sorted(r for member in members for other, r in edges[member] if other in members)
             communities.append(
                 Community(
                     row["id"], number, int(row["level"]), parents[number], tuple(children[number]), tuple(members),
-                    inside, _chunk_ids(None, row),
+                    tuple(inside), self._chunk_ids(row),
                 )
             )  # fmt: skip
         return communities
@@ -301,11 +292,10 @@ class _Conversion:
         rows = [row for row in table if int(row["community"]) in numbers]
         self.counts["reports of no community"] += len(table) - len(rows)
         rows.sort(key=lambda row: numbers[int(row["community"])])
-        for i, row in enumerate(rows):
+        for i, row in enumerate(rows):  # first, as reports refer to each other
             self._note("Reports", row, i)
-        return [
-            self._report(i, communities[numbers[int(row["community"])]], row) for i, row in enumerate(rows)
-        ]
+        homes = [communities[numbers[int(row["community"])]] for row in rows]
+        return [self._report(i, home, row) for i, (home, row) in enumerate(zip(homes, rows, strict=True))]
 
     def _report(self, number: int, community: Community, row: Row) -> Report:
         translated = self._translated
@@ -319,7 +309,7 @@ class _Conversion:
         report = Report(
             row["id"], number, community.number, community.level, community.parent, community.children,
             str(row["title"]), translated(row.get("summary")), float(row.get("rank") or 0.0),
-            translated(row.get("rating_explanation") or row.get("rank_explanation")), tuple(findings), community.size,
+            translated(row.get("rating_explanation")), tuple(findings), community.size,
         )  # fmt: skip
         return replace(report, n_tokens=tokens.count(report.text))
 
@@ -338,11 +328,6 @@ class _Conversion:
 # Rows
 
 
-def _chunk_ids(before: Entity | Relationship | None, row: Row) -> tuple[str, ...]:
-    """Return the text units of a row, after those of the row that it is merged with."""
-    return tuple(dict.fromkeys((*(before.chunk_ids if before else ()), *(row.get("text_unit_ids") or ()))))
-
-
 def _text(row: Row, column: str) -> str | None:
     value = str(row.get(column) or "")
     return None if value.lower() in ("", "none") else value
@@ -355,51 +340,42 @@ def _join_descriptions(first: str, second: str) -> str:
     return f"{first}{'' if first[-1] in '.!?。！？' else '.'} {second}"
 
 
-def _relationship(
-    before: Relationship | None, row: Row, number: int, source: str, target: str
-) -> Relationship:
-    """Return a relationship, merged with the one `before` of the opposite direction.
+def _extended(before: Relationship, row: Row, chunk_ids: tuple[str, ...]) -> Relationship:
+    """Return a relationship with what a row says of it, which may be that of the opposite direction.
 
     The weight is the sum of the strengths of the instances, which a model rates from 1 to 10 each.
     """
-    weight = float(row.get("weight") or 1.0) + (before.weight if before else 0.0)
-    description = _join_descriptions(before.description if before else "", row.get("description") or "")
-    chunk_ids = _chunk_ids(before, row)
-    strength = min(10.0, weight / max(1, len(chunk_ids)))
-    id_, number = (before.id, before.number) if before else (row["id"], number)
-    return Relationship(id_, number, source, target, description, weight, strength, chunk_ids)
+    weight = before.weight + float(row.get("weight") or 1.0)
+    chunk_ids = tuple(dict.fromkeys((*before.chunk_ids, *chunk_ids)))
+    return replace(
+        before,
+        description=_join_descriptions(before.description, row.get("description") or ""),
+        weight=weight,
+        strength=min(10.0, weight / max(1, len(chunk_ids))),
+        chunk_ids=chunk_ids,
+    )
 
 
-def _parents(ordered: Sequence[Row], number: Mapping[int, int]) -> list[int]:
-    """Return the number of the parent of each community, -1 for none; GraphRAG 1.0 does not store it."""
-    if not ordered or "parent" in ordered[0]:
-        stated = (row["parent"] for row in ordered)
-        return [-1 if parent is None or parent != parent else number.get(int(parent), -1) for parent in stated]
-    holder = {(row["level"], id_): i for i, row in enumerate(ordered) for id_ in row["entity_ids"] or ()}
-    first = ((row["level"], next(iter(row["entity_ids"] or ()), None)) for row in ordered)
-    return [holder.get((level - 1, id_), -1) for level, id_ in first]
+def _parent(row: Row, numbers: Mapping[int, int]) -> int:
+    """Return the number of the parent of a community, -1 for none, which may be written as NaN."""
+    parent = row["parent"]
+    return -1 if parent is None or parent != parent else numbers.get(int(parent), -1)
 
 
 # Documents, and where text units and quotations are in them
 
 
 def _document(number: int, row: Row) -> Document:
-    """Return a document; further fields of it may be a mapping or JSON text."""
-    metadata: dict[str, str] = {}
-    for value in (
-        row.get("metadata"),
-        row.get("raw_data"),
-        {"creation_date": row.get("creation_date") or None},
-    ):
-        fields: Any = value
-        if isinstance(value, str):
-            try:
-                fields = json.loads(value)
-            except ValueError:
-                fields = {"metadata": value} if value.strip() else {}
-        if isinstance(fields, Mapping):
-            items = cast("Row", fields).items()
-            metadata |= {k: str(v) for k, v in items if v is not None and k not in ("text", "title")}
+    """Return a document; `metadata` (2.x) and `raw_data` (3.x, JSON) of its row are metadata."""
+    stated: Any = row.get("raw_data") or row.get("metadata")
+    if isinstance(stated, str):
+        try:
+            stated = json.loads(stated)
+        except ValueError:
+            stated = None
+    values = dict(cast("Row", stated)) if isinstance(stated, Mapping) else {}
+    values["creation_date"] = row.get("creation_date") or None
+    metadata = {k: str(v) for k, v in values.items() if v is not None and k not in ("text", "title")}
     title = str(row["title"])
     return Document(row["id"], number, title, plain(row["text"] or ""), title, metadata=metadata)
 
@@ -460,10 +436,6 @@ def find_quotation(quotation: str, text: str, span: Span) -> Iterator[Span]:
 
 
 # The schema of 3.x, written from GraphRAG's own output and not from `storage.schema`: each is tested against the other
-
-PREFIX_OF_1 = "create_final_"
-"""Prefix of the table files of GraphRAG 1.x."""
-MIGRATE = "bring it up to date with its notebook index_migration_to_v1.ipynb, then import it again"
 
 _TYPES = {
     "int64": "human_readable_id n_tokens frequency degree combined_degree community level parent size",
@@ -540,17 +512,14 @@ def _type(type_: Any) -> str:
 def tables_in(folder: Path) -> dict[str, Path]:
     """Return the Parquet files of a folder by table, named as in GraphRAG 3.x.
 
-    Raises IndexMissing if the folder is neither an index nor an output folder of GraphRAG 1.0 or later.
+    Raises IndexMissing if the folder is neither an index nor an output folder of GraphRAG 2.0 or later.
     """
     for output in (folder, folder / "output"):
-        for prefix in ("", PREFIX_OF_1):
-            if (output / f"{prefix}entities.parquet").is_file():
-                files = {name: output / f"{prefix}{name}.parquet" for name in SCHEMA}
-                return {name: path for name, path in files.items() if path.is_file()}
+        if (output / "entities.parquet").is_file():
+            files = {name: output / f"{name}.parquet" for name in SCHEMA}
+            return {name: path for name, path in files.items() if path.is_file()}
     if (folder / "manifest.json").is_file():
         return {name: path for name, path in store.table_files(folder).items() if name in SCHEMA}
-    if old := sorted(folder.glob(f"**/artifacts/{PREFIX_OF_1}entities.parquet")):
-        raise IndexMissing(f"{old[-1].parent} was written by GraphRAG before 1.0; {MIGRATE}")
     raise IndexMissing(
-        f"there is no entities.parquet in {folder} or {folder / 'output'}; name the output folder"
+        f"there is no entities.parquet in {folder} or {folder / 'output'}; name the output folder of GraphRAG 2 or 3"
     )
