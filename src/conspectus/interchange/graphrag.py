@@ -252,8 +252,9 @@ class _Conversion:
             self._note("Claims", row, len(claims))
             claims.append(
                 Claim(
-                    row["id"], len(claims), self._spelled.get(same_name(subject), subject), _text(row, "object_id") or "NONE",
-                    _text(row, "type") or "FACT", _text(row, "status") or "SUSPECTED", row["description"],
+                    row["id"], len(claims), self._spelled.get(same_name(subject), subject),
+                    _text(row, "object_id") or "NONE", _text(row, "type") or "FACT",
+                    _text(row, "status") or "SUSPECTED", row["description"],
                     (chunk.id,) if chunk else (), tuple(spans), _text(row, "start_date"), _text(row, "end_date"),
                 )
             )  # fmt: skip

@@ -169,7 +169,7 @@ def read_triples(path: Path) -> GivenGraph:
 
 
 def _columns_of(header: Sequence[str], names: Sequence[str]) -> list[int] | None:
-    """Return the column of each list of names in a row; None if one is missing, which means it is no header."""
+    """Return the column of each list of names in a row; None if one is missing: then it is no header."""
     cells = [cell.strip().casefold() for cell in header]
     columns = [next((cells.index(name) for name in choices.split() if name in cells), -1) for choices in names]
     return columns if min(columns) >= 0 and len(set(columns)) == len(columns) else None
@@ -254,9 +254,7 @@ def _statements(text: str) -> tuple[list[Statement], list[int]]:
             parser.parseline()
         except (rdf_errors.ParserError, ValueError):
             invalid.append(number)
-    labels: dict[Term, Term] = {
-        node: rdflib.BNode(label) for label, node in blank_nodes.items()
-    }  # rdflib's are random
+    labels = {node: rdflib.BNode(label) for label, node in blank_nodes.items()}  # rdflib's are random
     return [(labels.get(s, s), p, labels.get(o, o)) for s, p, o in statements], invalid
 
 
@@ -272,46 +270,39 @@ def _named_triples(statements: Sequence[Statement]) -> tuple[list[TripleText], d
     texts: dict[str, list[str]] = defaultdict(list)
     for subject, predicate, object_ in statements:
         if not _is_literal(object_):
-            triples.append((names[subject], _part(predicate, -1), names[object_]))
+            triples.append((names[subject], _last_part(predicate), names[object_]))
         elif len(object_) > MAX_NAME_CHARS:
             texts[names[subject]].append(" ".join(object_.split()))
         elif str(predicate) not in LABELS or str(object_) != labels.get(subject):
-            triples.append((names[subject], _part(predicate, -1), str(object_)))
+            triples.append((names[subject], _last_part(predicate), str(object_)))
     return triples, {name: " ".join(dict.fromkeys(parts)) for name, parts in texts.items()}
 
 
 def _labels(statements: Sequence[Statement]) -> dict[Term, str]:
     """Return the label of each entity that has one: the English one, else one without a language, else the first."""
-    ranked: dict[Term, list[tuple[int, int, int, str]]] = defaultdict(list)
-    for number, (subject, predicate, object_) in enumerate(statements):
-        if (
-            str(predicate) in LABELS
-            and _is_literal(object_)
-            and object_.strip()
-            and len(object_) <= MAX_NAME_CHARS
-        ):
-            rank = {"en": 0, "": 1}.get((object_.language or "")[:2], 2)
-            ranked[subject].append((rank, LABELS.index(str(predicate)), number, str(object_)))
-    return {subject: min(labels)[-1] for subject, labels in ranked.items()}
+    ranks: dict[Term, tuple[int, int]] = {}
+    labels: dict[Term, str] = {}
+    for subject, predicate, object_ in statements:
+        if str(predicate) not in LABELS or not _is_literal(object_):
+            continue
+        rank = {"en": 0, "": 1}.get((object_.language or "")[:2], 2), LABELS.index(str(predicate))
+        if 0 < len(object_.strip()) <= MAX_NAME_CHARS and rank < ranks.get(subject, (3, 0)):
+            ranks[subject], labels[subject] = rank, str(object_)
+    return labels
 
 
 def _names(statements: Sequence[Statement], labels: Mapping[Term, str]) -> dict[Term, str]:
     """Return a unique name for each IRI and blank node.
 
-    Of several with the same name, the one with the most statements keeps it; the others get a part of their IRI, or
-    where that tells them not apart the whole of it.
+    Of several with the same name, the one with the most statements keeps it; the others get their IRI as well.
     """
     count = Counter(term for s, _, o in statements for term in (s, o) if not _is_literal(term))
-    same_name: dict[str, list[Term]] = defaultdict(list)
-    for term, _ in count.most_common():
-        same_name[" ".join((labels.get(term) or _part(term, -1)).split()) or f"<{term}>"].append(term)
     names: dict[Term, str] = {}
-    for name, (first, *others) in same_name.items():
-        names[first] = name
-        suffixes = [_part(term, -1 if term in labels else -2) for term in others]
-        if len({*suffixes, _part(first, -2), ""}) < len(others) + 2:
-            suffixes = [str(term) for term in others]
-        names |= {term: f"{name} ({suffix})" for term, suffix in zip(others, suffixes, strict=True)}
+    used: set[str] = set()
+    for term, _ in count.most_common():
+        name = " ".join((labels.get(term) or _last_part(term)).split()) or f"<{term}>"
+        names[term] = f"{name} ({term})" if name in used else name
+        used.add(name)
     return names
 
 
@@ -319,12 +310,12 @@ def _is_literal(term: Term) -> bool:
     return hasattr(term, "language")
 
 
-def _part(term: Term, position: int) -> str:
-    """Return the last part of an IRI (-1), or that before it (-2), as people read it."""
+def _last_part(term: Term) -> str:
+    """Return the last part of an IRI as people read it."""
     if not re.match(r"\w+:", term):  # a blank node
         return f"_:{term}"
     parts = [part for part in re.split(r"[/#]", term) if part]
-    return unquote(parts[position]).replace("_", " ") if len(parts) >= -position else ""
+    return unquote(parts[-1]).replace("_", " ")
 
 
 # Documents about the entities of a graph
@@ -389,14 +380,11 @@ class _NameTable:
         self._normalised: dict[str, list[int]] = defaultdict(list)
         for name, number in names:
             self._exact[name].append(number)
-            self._normalised[name_key(name)].append(number)
+            if key := name_key(name):
+                self._normalised[key].append(number)
 
     def find(self, name: str) -> list[int]:
-        return self._exact.get(name) or self.find_normalised(name)
-
-    def find_normalised(self, name: str) -> list[int]:
-        key = name_key(name)
-        return self._normalised.get(key, []) if key else []
+        return self._exact.get(name) or self._normalised.get(name_key(name)) or []
 
 
 def _resolve(
@@ -406,31 +394,34 @@ def _resolve(
     documents; and a failure for names that are unknown.
     """
     by_name = _NameTable((e.name, e.number) for e in entities)
-    tiers = [  # the most specific first
-        _NameTable(
-            (d.metadata[key], d.number) for d in documents for key in ("_id", "id") if key in d.metadata
-        ),
-        _NameTable((d.path, d.number) for d in documents),
-        _NameTable((PurePosixPath(d.path).name, d.number) for d in documents),
-        _NameTable((PurePosixPath(d.path).stem, d.number) for d in documents),
-        _NameTable((d.title, d.number) for d in documents),
-    ]
-    pairs = {(number, d.number) for d in documents for number in by_name.find_normalised(d.title)}
-    unknown: dict[str, dict[str, None]] = {"the graph has no entity": {}, "there is no document": {}}
+    by_document = _NameTable((name, d.number) for d in documents for name in _names_of(d))
+    pairs = {(number, d.number) for d in documents for number in by_name.find(d.title)}
+    unknown_entities: list[str] = []
+    unknown_documents: list[str] = []
     for entity, document in links:
-        numbers = by_name.find(entity)
-        matches = next((rows for tier in tiers if (rows := tier.find(document))), list[int]())
+        numbers, matches = by_name.find(entity), by_document.find(document)
         pairs |= {(number, match) for number in numbers for match in matches}
-        for names, name, rows in zip(unknown.values(), (entity, document), (numbers, matches), strict=True):
-            if not rows:
-                names[name] = None
+        if not numbers:
+            unknown_entities.append(entity)
+        if not matches:
+            unknown_documents.append(document)
     failures: list[Failure] = []
-    for problem, names in unknown.items():
+    for problem, names in (
+        ("the graph has no entity", dict.fromkeys(unknown_entities)),
+        ("there is no document", dict.fromkeys(unknown_documents)),
+    ):
         if names:
             more = f" (and {len(names) - 1:,} more)" if len(names) > 1 else ""
             message = f"{problem} {next(iter(names))!r}{more}, which the links name; they were left out"
             failures.append(Failure("import", message))
     return pairs, failures
+
+
+def _names_of(document: Document) -> list[str]:
+    """Return what a link may call a document: its id, path, file name or title."""
+    path = PurePosixPath(document.path)
+    ids = [document.metadata[key] for key in ("_id", "id") if key in document.metadata]
+    return [*ids, document.path, path.name, path.stem, document.title]
 
 
 def listed_links(documents: Sequence[Document]) -> Iterator[Link]:
