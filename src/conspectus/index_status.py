@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from conspectus.algorithms.neighbours import LARGE
 from conspectus.configuration import load
 from conspectus.corrections import is_added_facts, source_documents
 from conspectus.errors import IndexDamaged, IndexMissing
@@ -153,10 +152,9 @@ def _vectors(index: Index) -> dict[str, Any] | None:
     if "vectors.chunks" not in index.arrays:
         return None
     made: Mapping[str, Any] = index.settings.get("vectors", {})
-    chunks, exact = index.arrays["vectors.chunks"], "vectors.graph" not in index.arrays
-    counts = {"chunks": len(chunks), "sentences": len(index.arrays["vectors.sentences"])}
-    search = {"exact": exact, "recall": 1.0 if exact else made["recall"], "many": chunks.size >= LARGE}
-    return {"model": "", "unread": 0.0, **made, "dimension": int(chunks.shape[1]), **counts, **search}
+    chunks, sentences = index.arrays["vectors.chunks"], index.arrays["vectors.sentences"]
+    counts = {"dimension": int(chunks.shape[1]), "chunks": len(chunks), "sentences": len(sentences)}
+    return {"model": "", "unread": 0.0, **made, **counts}
 
 
 # Snapshots

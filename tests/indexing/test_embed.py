@@ -1,18 +1,15 @@
-"""Vectors of an index: of what, by whom, embedded once; and a graph of neighbours where they are many."""
+"""Vectors of an index: of what, by whom, embedded once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
 from making import Letters, a_document
 
-from conspectus.algorithms.neighbours import nearest
 from conspectus.index import Index
-from conspectus.indexing import embed
 from conspectus.indexing.embed import texts_of, with_vectors, without_vectors
 from conspectus.indexing.given_graph import OpenIe, with_openie
 from conspectus.indexing.pipeline import Silent, index_passages
@@ -178,54 +175,3 @@ def test_an_index_without_text_has_vectors_of_nothing():
     index = with_vectors(an_index({}), Letters(), "letters")
 
     assert index.arrays["vectors.chunks"].shape == index.arrays["vectors.sentences"].shape == (0, 26)
-
-
-# Where they are many
-
-
-@pytest.fixture
-def large(monkeypatch: pytest.MonkeyPatch) -> Index:
-    pytest.importorskip("usearch")
-    monkeypatch.setattr(embed, "LARGE", 100)
-    monkeypatch.setattr(vector, "open_embedder", lambda *_: Letters())
-    words = "hens ships corn milk eggs sails boats barns fields rivers".split()
-    texts = {f"Passage {n}": f"The {words[n % 10]} of {words[n // 7 % 10]} number {n}." for n in range(300)}
-    return with_vectors(an_index(texts), Letters(), "letters")
-
-
-def test_many_chunks_get_a_graph_of_neighbours_with_its_recall(large: Index, tmp_path: Path):
-    assert large.arrays["vectors.chunks"].dtype == np.float16
-    assert large.settings["vectors"]["recall"] >= 0.98
-    with store.writing(tmp_path):
-        first = store.commit(tmp_path, large, settings=large.settings, usage={})
-        again = with_vectors(large, Letters(), "letters")
-        assert store.commit(tmp_path, again, settings=again.settings, usage={}) == first
-
-
-@pytest.mark.parametrize("method", ["vector", "hybrid", "walk"])
-def test_rankings_by_the_graph_are_those_by_all_vectors(
-    large: Index, method: str, monkeypatch: pytest.MonkeyPatch
-):
-    from conspectus.retrieval import RANKINGS
-
-    def top(index: Index) -> Sequence[str]:
-        return [hit.chunk for hit in RANKINGS[method]("Are there hens of milk?", index, Settings())]
-
-    bare = {name: array for name, array in large.arrays.items() if name != "vectors.graph"}
-    assert top(large) == top(replace(large, arrays=bare))
-
-
-def test_where_nothing_can_read_the_graph_search_is_exact(large: Index, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("conspectus.algorithms.neighbours.find_spec", lambda name: None)
-    query = Letters().embed(["milk"])
-    chunks, _ = vector.nearest_chunks(query[0], large, 5)
-
-    assert chunks.tolist() == nearest(large.arrays["vectors.chunks"], query, 5)[0][0].tolist()
-
-
-def test_a_graph_of_the_same_chunks_is_taken_over(large: Index, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(embed, "NeighbourGraph", None)  # making one would fail
-    again = with_vectors(large, Letters(), "letters", large)
-
-    assert np.array_equal(again.arrays["vectors.graph"], large.arrays["vectors.graph"])
-    assert again.settings["vectors"] == large.settings["vectors"]

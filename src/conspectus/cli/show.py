@@ -335,18 +335,11 @@ def spent(used: Usage, say: Callable[[str], None] = note, *, cost: str = "") -> 
 
 
 def vectors(figures: Mapping[str, Any] | None) -> str:
-    """Return in a sentence what vectors an index has, and how the nearest are found."""
+    """Return in a sentence what vectors an index has."""
     if figures is None:
         return "No vectors; conspectus embed makes them."
-    search = "the nearest are found exactly"
-    if not figures["exact"]:
-        search = f"of the 10 nearest {100 * figures['recall']:.1f} % are found, by a graph of neighbours"
-    elif figures["many"]:
-        search += (
-            ", which the extra `ann` would make faster: pip install 'conspectus[ann]', then conspectus embed"
-        )
     embedded = f"{counted(figures['chunks'], 'chunk')} and {counted(figures['sentences'], 'sentence')}"
-    text = f"Vectors: {embedded} by {figures['model']}, {figures['dimension']:,} numbers each; {search}."
+    text = f"Vectors: {embedded} by {figures['model']}, {figures['dimension']:,} numbers each."
     if figures["unread"] >= api.MOST_UNREAD:
         text += (
             f"\nThe model does not know {100 * figures['unread']:.0f} % of the letters of these texts, and walk leaves"
@@ -367,7 +360,6 @@ LABELS = {
     "reports": "writing reports",
     "lexical": "indexing words",
     "embed": "making vectors",
-    "neighbours": "linking neighbours",
     "questions": "writing questions",
     "answers": "answering",
     "judge": "judging",

@@ -2,28 +2,24 @@
 
 Names under which an index keeps them, rows of length 1:
 
-- `vectors.chunks`, in the order of the chunks: float32, which is searched fast, or float16 where there is a graph.
+- `vectors.chunks`, in the order of the chunks: float32, which is searched fast.
 - `vectors.sentences`: float16, half the space, since few of them are read for a question.
 - `vectors.names`, `vectors.triples`: float16, where the index has triples, as `triples.TripleGraph` orders them.
-- `vectors.graph`: the bytes of an `algorithms.neighbours.NeighbourGraph` over the chunks, where these are many
-  and usearch is installed; without one search is exact.
 
 Vectors of chunks and sentences are of the text with the title of its document before it. The `vectors` of the settings
 say whose they are: `embedder` (what `open_embedder` opens), `model`, `dimension` and `unread`, the share of the letters
 of the sentences that the model does not know; `query_prefix` and `passage_prefix` where there are any, of which the
-latter was put before each text; with a graph also `breadth` and `recall`.
+latter was put before each text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conspectus.algorithms.neighbours import LARGE, SAMPLE, NeighbourGraph
 from conspectus.index import Index
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.embedders import Embedder, Prefixes, known_prefixes, same_model
@@ -37,7 +33,9 @@ Array = np.ndarray[Any, Any]
 
 BATCH = 8192
 """Texts handed to the embedder at once."""
-PREFIX, CHUNKS, SENTENCES, GRAPH = "vectors.", "vectors.chunks", "vectors.sentences", "vectors.graph"
+PREFIX, CHUNKS, SENTENCES = "vectors.", "vectors.chunks", "vectors.sentences"
+SAMPLE = 200
+"""Sentences whose letters are looked at to tell whether a model knows their script."""
 
 
 def with_vectors(
@@ -65,20 +63,15 @@ def with_vectors(
             for array, contents in texts.items()
         )
         tick = progress.stage("embed", sum(map(len, new)))
-    linked = len(index.chunks) * embedder.dimension >= LARGE and find_spec("usearch") is not None
     arrays = {key: array for key, array in index.arrays.items() if not key.startswith(PREFIX)}
     for array, contents in texts.items():
-        kind = np.float32 if array == CHUNKS and not linked else np.float16
+        kind = np.float32 if array == CHUNKS else np.float16
         arrays[array] = _vectors(contents, embedder, kind, reusable.get(array), tick, passage)
     unread = round(embedder.unread([texts[SENTENCES][i] for i in _sample_of(texts[SENTENCES])]), 3)
     made: dict[str, Any] = {
         "embedder": name, "model": embedder.name, "dimension": embedder.dimension, "unread": unread
     }  # fmt: skip
     made |= {"query_prefix": query, "passage_prefix": passage} if query or passage else {}
-    if linked:
-        if progress:
-            progress.stage("neighbours", 0)
-        made |= _link(arrays, before)
     return replace(index, arrays=arrays, settings={**index.settings, "vectors": made})
 
 
@@ -168,17 +161,3 @@ def _vectors(
             if first.get(text, place) != place:
                 vectors[place] = vectors[first[text]]
     return vectors
-
-
-def _link(arrays: dict[str, Array], before: Index | None) -> dict[str, Any]:
-    """Add the graph of the chunks to the arrays, that of an index before where the chunks are the same, and return
-    what the settings say of it.
-    """
-    if before is not None and GRAPH in before.arrays and np.array_equal(before.arrays[CHUNKS], arrays[CHUNKS]):
-        arrays[GRAPH] = before.arrays[GRAPH]
-        return {key: before.settings["vectors"][key] for key in ("breadth", "recall")}
-    every = arrays[SENTENCES] if len(arrays[SENTENCES]) else arrays[CHUNKS]
-    sample = every[_sample_of(every)].astype(np.float32)
-    graph = NeighbourGraph.of(arrays[CHUNKS], sample)
-    arrays[GRAPH] = graph.content
-    return {"breadth": graph.breadth, "recall": round(graph.recall, 4)}

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.neighbours import products
+from conspectus.algorithms.ranking import products
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval import method

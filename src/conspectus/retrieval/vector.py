@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.neighbours import NeighbourGraph, nearest, products
-from conspectus.algorithms.ranking import fused, highest
+from conspectus.algorithms.ranking import fused, highest, products
 from conspectus.algorithms.sentence_walk import sentences_of
 from conspectus.errors import UsageError
 from conspectus.index import Index
@@ -22,10 +21,6 @@ from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
-Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
-
-NEAR = 400
-"""Chunks whose cosine with a question is told where a graph of neighbours finds them; the others have 0."""
 
 
 def has_vectors(index: Index) -> bool:
@@ -90,57 +85,29 @@ def question_vectors(texts: Sequence[str], index: Index, settings: Settings) -> 
     return vectors
 
 
-def nearest_chunks(query: Floats, index: Index, k: int) -> tuple[Ints, Floats]:
-    """Return the numbers of the `k` chunks nearest to the vector of a question, and their cosines, the best first.
-
-    Where the index has a graph of neighbours, and usearch is there to read it, some of the nearest may be missed.
-    """
-    vectors = index.arrays["vectors.chunks"]
-    graph = index.derive(_graph)
-    chunks, cosines = graph.nearest(vectors, query[None], k) if graph else nearest(vectors, query[None], k)
-    return chunks[0], cosines[0]
-
-
 def cosines(query: Floats, index: Index) -> Floats:
-    """Return the cosine of the vector of a question with every chunk; of many chunks, with the nearest, and 0 else."""
-    if index.derive(_graph) is None:
-        return products(index.arrays["vectors.chunks"], query)
-    result = np.zeros(len(index.chunks), np.float32)
-    chunks, near = nearest_chunks(query, index, NEAR)
-    result[chunks] = near
-    return result
-
-
-def _graph(index: Index) -> NeighbourGraph | None:
-    """Return the graph of neighbours of the chunks; None where there is none, or nothing to read it."""
-    if "vectors.graph" not in index.arrays:
-        return None
-    made: Mapping[str, Any] = index.settings["vectors"]
-    graph = NeighbourGraph(index.arrays["vectors.graph"], made["breadth"], made["recall"])
-    return graph if graph.readable else None
+    """Return the cosine of the vector of a question with every chunk."""
+    return products(index.arrays["vectors.chunks"], query)
 
 
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks whose vectors have the highest cosine with the question's."""
-    query = question_vectors([question], index, settings)[0]
-    chunks, near = nearest_chunks(query, index, settings.search.k)
-    return [hit(c, s, index) for c, s in zip(chunks.tolist(), near.tolist(), strict=True)]
+    scores = cosines(question_vectors([question], index, settings)[0], index)
+    return [hit(c, float(scores[c]), index) for c in highest(scores, settings.search.k).tolist()]
 
 
 @method("vector", help="chunks with the nearest vectors", needs={"vectors"}, rank=rank)
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from one window filled with the nearest chunks alone (GraphRAG §4.1.2: SS)."""
-    query = question_vectors([question], index, settings)[0]
-    room, k = settings.answer.context_tokens, settings.search.k
-    while True:
-        chunks, near = nearest_chunks(query, index, k)
-        numbers: list[int] = chunks.tolist()
-        sizes = np.cumsum([index.chunks[c].n_tokens + 4 for c in numbers])
-        if k >= len(index.chunks) or (len(sizes) and sizes[-1] > room):
+    scores = cosines(question_vectors([question], index, settings)[0], index)
+    hits: list[Hit] = []
+    used = 0
+    order: list[int] = highest(scores, len(scores)).tolist()
+    for chunk in order:
+        used += index.chunks[chunk].n_tokens + 4  # its number, and the line after it
+        if hits and used > settings.answer.context_tokens:
             break
-        k *= 4
-    fitting = max(1, int(np.searchsorted(sizes, room, side="right")))
-    hits = [hit(c, s, index) for c, s in zip(chunks[:fitting].tolist(), near[:fitting].tolist(), strict=True)]
+        hits.append(hit(chunk, float(scores[chunk]), index))
     return await answer_from(hits, question, index, model, method="vector")
 
 
@@ -162,16 +129,13 @@ def hybrid_scores(query: Floats, words: Floats, index: Index) -> Floats:
     """Return how like the question each chunk is, 0 to 1, by its vector, its best sentence, and its words."""
     chunk = cosines(query, index)
     near = np.union1d(highest(chunk, CANDIDATES), highest(words, CANDIDATES))
-    if not chunk[near].all():  # some were not among the nearest
-        chunk[near] = index.arrays["vectors.chunks"][near].astype(np.float32) @ query
     best = np.zeros(len(chunk), np.float32)
     first, last = index.arrays["walk.first"], index.arrays["walk.last"]
     near = near[last[near] > first[near]]
     sentences = sentences_of(near, first, last)
     like = index.arrays["vectors.sentences"][sentences].astype(np.float32) @ query
+    # each chunk's own sentences are neighbours there; where chunks overlap, a range ends past the start of the next
     starts = np.searchsorted(sentences, first[near])
-    # each chunk's own sentences are neighbours there; where chunks overlap, a range ends past the start of
-    # the next
     ends = np.searchsorted(sentences, last[near])
     best[near] = [like[a:b].max() for a, b in zip(starts, ends, strict=True)]
     return fused([(1.0, chunk), (SENTENCE, best), (WORDS, words)])
