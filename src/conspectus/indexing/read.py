@@ -24,12 +24,11 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-from conspectus.errors import DocumentError, NothingToIndex, UsageError
+from conspectus.errors import NothingToIndex, UsageError
 from conspectus.readers import (
     FORMATS,
     HEAD,
@@ -39,9 +38,10 @@ from conspectus.readers import (
     ParsedDocument,
     is_generated,
     missing_package,
-    parse,
+    parse_file,
     suffix_of,
     too_large,
+    unreadable,
 )
 from conspectus.readers.records import record
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped, content_id
@@ -100,7 +100,7 @@ def read(sources: Sources, settings: ReadSettings, progress: Progress | None = N
     options = Options.of(settings)
     outcomes = list(_from_files(paths, options, settings, progress))
     outcomes += _from_memory((s for s in given if not isinstance(s, str | Path)), options)
-    return _placed(outcomes, paths)
+    return _numbered(outcomes, paths)
 
 
 def read_texts(documents: str | Fields | Frame | Iterable[str | Fields], settings: ReadSettings) -> Read:
@@ -109,7 +109,7 @@ def read_texts(documents: str | Fields | Frame | Iterable[str | Fields], setting
     Raises:
         NothingToIndex: not one of them is a document.
     """
-    return _placed(list(_from_memory(_listed(documents), Options.of(settings))), [])
+    return _numbered(list(_from_memory(_listed(documents), Options.of(settings))), [])
 
 
 def _listed(sources: Any) -> list[Any]:
@@ -117,19 +117,19 @@ def _listed(sources: Any) -> list[Any]:
         return [cast("Any", sources)]
     if (
         hasattr(sources, "to_dict") and getattr(sources, "ndim", 2) > 1
-    ):  # a column of a table is a list of texts
+    ):  # and no column of a table, a list of texts
         return list(sources.to_dict("records"))
     return list(sources)
 
 
-def _placed(outcomes: list[Outcome], paths: list[str]) -> Read:
+def _numbered(outcomes: list[Outcome], paths: list[str]) -> Read:
     """Give every document its number, id and language; equal texts are told apart by their order."""
     documents: list[Document] = []
     equal: Counter[str] = Counter()
-    for found in (o for o in outcomes if isinstance(o, ParsedDocument)):
-        id_ = content_id(found.text, str(equal[found.text]))
-        equal[found.text] += 1
-        stated = (found.title, found.text, found.path, found.date, found.metadata, found.places)
+    for parsed in (o for o in outcomes if isinstance(o, ParsedDocument)):
+        id_ = content_id(parsed.text, str(equal[parsed.text]))
+        equal[parsed.text] += 1
+        stated = (parsed.title, parsed.text, parsed.path, parsed.date, parsed.metadata, parsed.places)
         documents.append(Document(id_, len(documents), *stated))
     failures = [o for o in outcomes if isinstance(o, Failure)]
     skipped = [o for o in outcomes if isinstance(o, Skipped)]
@@ -140,16 +140,18 @@ def _placed(outcomes: list[Outcome], paths: list[str]) -> Read:
 
 
 def _nothing(failures: list[Failure], skipped: list[Skipped], paths: list[str]) -> str:
-    formats = " ".join(sorted(FORMATS))
+    formats = f"what is read are {' '.join(sorted(FORMATS))}"
     reasons = [f"{f.document}: {f.error}" for f in failures] + [f"{s.document}: {s.reason}" for s in skipped]
     if not reasons and not paths:
         return "no document was given: the list of documents is empty"
     if not reasons:
-        named = ", ".join(paths[:3])
-        return f"no document could be read: there is none in {named}; what is read are {formats}"
-    more = [f"and {len(reasons) - 3:,} more"] if len(reasons) > 3 else []
-    known = [f"what is read are {formats}"] if skipped else []
-    return "no document could be read:\n" + "\n".join(f"  {line}" for line in reasons[:3] + more + known)
+        return f"no document could be read: there is none in {', '.join(paths[:3])}; {formats}"
+    lines = reasons[:3]
+    if len(reasons) > 3:
+        lines.append(f"and {len(reasons) - 3:,} more")
+    if skipped:
+        lines.append(formats)
+    return "\n  ".join(["no document could be read:", *lines])
 
 
 # Memory
@@ -200,7 +202,11 @@ def _from_files(
             raise UsageError(f"there is no file or folder {well_formed(shown)!r}; nothing was read")
     files: dict[str, str] = {}  # the names that were given, by real path, so that nothing is read twice
     for source in sources:
-        for outcome in files_of(source, settings):
+        root = os.path.realpath(source)
+        walk = (
+            _Walk(root, _name(source), settings).outcomes() if os.path.isdir(root) else [(root, _name(source))]
+        )
+        for outcome in walk:
             if isinstance(outcome, tuple):
                 files.setdefault(*outcome)
             else:
@@ -209,12 +215,18 @@ def _from_files(
     yield from _parsed(ordered, options, progress.stage("read", len(ordered)) if progress else None)
 
 
+def natural_order(path: str) -> tuple[Any, ...]:
+    """Return what sorts paths folder by folder, numbers by their value, upper and lower case alike."""
+    names: list[list[Any]] = [_NUMBER.split(name) for name in path.casefold().split("/")]
+    for parts in names:
+        parts[1::2] = map(int, parts[1::2])  # every second one is a number
+    return names, path
+
+
 def _parsed(files: list[tuple[str, str]], options: Options, tick: Tick | None) -> Iterator[Outcome]:
     """Yield what comes of each file, in their order; what other processes do is begun before the rest."""
     refused = {name: why for real, name in files if (why := _refusal(real, name, options))}
-    isolated = [
-        (real, name) for real, name in files if name not in refused and FORMATS[suffix_of(name)].isolated
-    ]
+    isolated = [item for item in files if item[1] not in refused and FORMATS[suffix_of(item[1])].isolated]
     with ExitStack() as stack:
         promised: dict[str, Future[list[Outcome]]] = {}
         if isolated:
@@ -228,7 +240,7 @@ def _parsed(files: list[tuple[str, str]], options: Options, tick: Tick | None) -
             elif real in promised:
                 yield from promised.pop(real).result()
             else:
-                yield from _documents_of(real, name, options)
+                yield from parse_file(real, name, options)
             if tick:
                 tick()
 
@@ -253,14 +265,7 @@ def _refusal(real: str, name: str, options: Options) -> Failure | Skipped | None
     return None
 
 
-def _documents_of(real: str, name: str, options: Options) -> Iterator[Outcome]:
-    try:
-        yield from parse(name, Path(real).read_bytes(), options)
-    except OSError as error:
-        yield unreadable(name, error)
-    except DocumentError as error:
-        yield Failure("read", str(error), name)
-
+# Folders
 
 OWN = (".conspectus", "conspectus.toml", "corrections.toml")
 """What is beside documents that are ours, and that everybody who has it wants there: it is not even counted."""
@@ -268,142 +273,110 @@ _TOOLS = frozenset(("node_modules", "bower_components", "__pycache__", "__pypack
 """What package managers and interpreters call their folders, and nobody calls a folder of documents."""
 _MARKERS = ("pyvenv.cfg", "CACHEDIR.TAG")
 """Files that mark a virtual environment, and a cache (https://bford.info/cachedir/)."""
-_IGNORES = (".gitignore", ".conspectusignore")
-_IGNORED = (
-    "a .gitignore or .conspectusignore leaves it out; name the file itself to read it, or all by"
-    " settings={'read.gitignore': False}"
-)
+_REASONS = {
+    "own": "Conspectus wrote it; name the file itself to read it",
+    "tools": "it holds installed packages or a cache",
+    "hidden": "it is hidden; name it to read it",
+    "ignored": "a .gitignore or .conspectusignore leaves it out; name the file itself to read it, or all by"
+    " settings={'read.gitignore': False}",
+    "excluded": "the settings leave it out (read.exclude, read.include)",
+    "special": "it is not a regular file",
+}
 _INSIDE = re.compile(r"/\*\*\s*$")
 """The end of `a/**`: all that is in `a`, but not `a` itself, so that `!a/b` can take some back. `a/*` means the same,
 and pathspec takes the latter alone so."""
 _NUMBER = re.compile("([0-9]+)")
 
-FoundFile = tuple[str, str]
-"""The real path of a file, and the name by which it was given."""
-
-
-def natural_order(path: str) -> tuple[Any, ...]:
-    """Return what sorts paths folder by folder, numbers by their value, upper and lower case alike."""
-    names: list[list[Any]] = [_NUMBER.split(name) for name in path.casefold().split("/")]
-    for parts in names:
-        parts[1::2] = map(int, parts[1::2])  # every second one is a number
-    return names, path
-
-
-def unreadable(name: str, error: OSError) -> Failure:
-    """Return the failure of a file or folder that the system does not let us read."""
-    return Failure("read", f"cannot be read: {error.strerror or error}; change that, then run again", name)
-
-
-@dataclass(frozen=True)
-class _Folder:
-    """A folder to look into: its real path, the name it was given by, and the ignore files that hold in it."""
-
-    path: str
-    name: str
-    ignores: tuple[tuple[str, GitIgnoreSpec], ...] = ()
-    """Folders above, and what their ignore files say, the nearest last."""
-
-    def ignored(self, path: str) -> bool:
-        """Tell whether an ignore file leaves something in this folder out; the nearest that says something decides."""
-        for base, spec in reversed(self.ignores):
-            if (decided := spec.check_file(_relative(path, base)).include) is not None:
-                return decided
-        return False
-
-
-def files_of(source: str, settings: ReadSettings) -> Iterator[FoundFile | Failure | Skipped]:
-    """Yield every file of a source that is to be read, and what keeps others from being read."""
-    root = os.path.realpath(source)
-    if os.path.isdir(root):
-        yield from _Walk(root, source, settings).outcomes()
-    else:
-        yield root, _name(source)
+Ignores = tuple[tuple[str, "GitIgnoreSpec"], ...]
+"""Folders, and what the ignore files in them say, the nearest last."""
 
 
 class _Walk:
     """The walk through one folder and all that is below it."""
 
-    def __init__(self, root: str, source: str, settings: ReadSettings) -> None:
+    def __init__(self, root: str, name: str, settings: ReadSettings) -> None:
         self._root = root
         self._settings = settings
-        self._links: list[FoundFile] = []
-        self._written: set[str] = set()  # files that Conspectus wrote, by the lists that it left beside them
-        above = tuple(_ignores_above(root)) if settings.gitignore else ()
-        self._folders = [_Folder(root, _name(source), above)]
         self._excluded = _patterns(settings.exclude, "read.exclude")
         self._included = _patterns(settings.include, "read.include")
+        self._folders = [(root, name, _ignores_above(root) if settings.gitignore else ())]
+        self._links: list[tuple[str, str]] = []
+        self._written: set[str] = set()  # files that Conspectus wrote, by the lists that it left beside them
 
-    def outcomes(self) -> Iterator[FoundFile | Failure | Skipped]:
+    def outcomes(self) -> Iterator[tuple[str, str] | Failure | Skipped]:
+        """Yield real path and name of every file that is to be read, and what is left out."""
         seen: set[str] = set()
         while self._folders or self._links:
             if not self._folders:  # links last, so that a file that is also there under its own name keeps it
                 yield from self._follow(*self._links.pop(0))
                 continue
-            folder = self._folders.pop()
-            if folder.path not in seen:
-                seen.add(folder.path)
-                yield from self._look_into(folder)
+            path, name, ignores = self._folders.pop()
+            if path in seen:
+                continue
+            seen.add(path)
+            if is_index(Path(path)):
+                yield Skipped(name, "it is an index of Conspectus, not a document", "own")
+                continue
+            try:
+                entries = {entry.name: entry for entry in os.scandir(path)}
+            except OSError as error:
+                yield unreadable(name, error)
+                continue
+            if path != self._root and any(marker in entries for marker in _MARKERS):
+                yield Skipped(name, _REASONS["tools"], "tools")
+                continue
+            yield from self._entries(path, name, ignores, entries)
 
-    def _look_into(self, folder: _Folder) -> Iterator[FoundFile | Failure | Skipped]:
-        if is_index(Path(folder.path)):
-            yield Skipped(folder.name, "it is an index of Conspectus, not a document", "own")
-            return
-        try:
-            entries = list(os.scandir(folder.path))
-        except OSError as error:
-            yield unreadable(folder.name, error)
-            return
-        names = {entry.name for entry in entries}
-        if folder.path != self._root and not names.isdisjoint(_MARKERS):
-            yield Skipped(folder.name, "it holds installed packages or a cache", "tools")
-            return
-        files = names.intersection(_IGNORES if self._settings.gitignore else _IGNORES[1:])
-        ignores = ((folder.path, _ignore_file(folder.path, name)) for name in _IGNORES if name in files)
-        folder = replace(folder, ignores=(*folder.ignores, *ignores))
-        for listing in names.intersection(LISTINGS):
-            self._written.update(_listed_files(folder.path, listing))
-        for entry in entries:
+    def _entries(
+        self, path: str, name: str, ignores: Ignores, entries: Mapping[str, os.DirEntry[str]]
+    ) -> Iterator[tuple[str, str] | Skipped]:
+        files = (".gitignore", ".conspectusignore") if self._settings.gitignore else (".conspectusignore",)
+        ignores = (*ignores, *((path, _ignore_file(path, file)) for file in files if file in entries))
+        for listing in LISTINGS:
+            if listing in entries:
+                self._written.update(_listed_files(path, listing))
+        for entry in entries.values():
             if entry.name in OWN:
                 continue
-            name = _name(folder.name, entry.name)
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if entry.name.startswith("."):
-                if is_folder or suffix_of(entry.name) in FORMATS:
-                    yield Skipped(name, "it is hidden; name it to read it", "hidden")
+            own_name, is_folder = _name(name, entry.name), entry.is_dir(follow_symlinks=False)
+            kind = self._left_out(entry, own_name, ignores)
+            if kind == "hidden" and not is_folder and suffix_of(entry.name) not in FORMATS:
                 continue
-            if skipped := self._left_out(folder, entry.path + "/" * is_folder, name):
-                yield skipped
+            if kind:
+                yield Skipped(own_name, _REASONS[kind], kind)
             elif entry.is_symlink():
-                self._links.append((entry.path, name))
+                self._links.append((entry.path, own_name))
             elif is_folder:
-                self._folders.append(replace(folder, path=entry.path, name=name))
-            elif not entry.is_file():
-                yield Skipped(name, "it is not a regular file", "special")
-            elif entry.path in self._written or _is_ours(entry.path):
-                yield Skipped(name, "Conspectus wrote it; name the file itself to read it", "own")
+                self._folders.append((entry.path, own_name, ignores))
             else:
-                yield entry.path, name
+                yield entry.path, own_name
 
-    def _left_out(self, folder: _Folder, path: str, name: str) -> Skipped | None:
-        """Return why something is left out by its path (a folder's ends with a slash), None where it is not."""
-        is_folder = path.endswith("/")
-        if is_folder and os.path.basename(path[:-1]) in _TOOLS:
-            return Skipped(name, "it holds installed packages or a cache", "tools")
+    def _left_out(self, entry: os.DirEntry[str], name: str, ignores: Ignores) -> str:
+        """Return why something in a folder is left out, a key of `_REASONS`; empty where it is not."""
+        is_folder = entry.is_dir(follow_symlinks=False)
+        path = entry.path + "/" * is_folder
+        if entry.name.startswith("."):
+            return "hidden"
+        if is_folder and entry.name in _TOOLS:
+            return "tools"
         if self._excluded and self._matches(self._excluded, path, name):
-            return Skipped(name, "it is excluded by the settings (read.exclude)", "excluded")
-        if folder.ignored(path):
-            return Skipped(name, _IGNORED, "ignored")
+            return "excluded"
+        if _is_ignored(path, ignores):
+            return "ignored"
         if self._included and not is_folder and not self._matches(self._included, path, name):
-            return Skipped(name, "it is not among what the settings include (read.include)", "excluded")
-        return None
+            return "excluded"
+        if is_folder or entry.is_symlink():
+            return ""
+        if not entry.is_file():
+            return "special"
+        return "own" if entry.path in self._written or _is_ours(entry.path) else ""
 
     def _matches(self, spec: GitIgnoreSpec, path: str, name: str) -> bool:
         """Tell whether patterns of the settings match, from the folder that is read, or from where we are."""
         here = name.removeprefix("./").lstrip("/") + "/" * path.endswith("/")
         return spec.match_file(_relative(path, self._root)) or spec.match_file(here)
 
-    def _follow(self, link: str, name: str) -> Iterator[FoundFile | Skipped]:
+    def _follow(self, link: str, name: str) -> Iterator[tuple[str, str] | Skipped]:
         """Yield a file that a link leads to, or why it is not followed; a folder is looked into later."""
         real = os.path.realpath(link)
         inside = os.path.commonpath([self._root, real]) == self._root
@@ -411,12 +384,11 @@ class _Walk:
             yield Skipped(name, "it is a link that leads nowhere", "link")
         elif not (inside or self._settings.follow_symlinks):
             reason = "it is a link that leads out of the folder; name it as a source, or follow links: "
-            reason += "settings={'read.follow_symlinks': True}"
-            yield Skipped(name, reason, "link")
+            yield Skipped(name, reason + "settings={'read.follow_symlinks': True}", "link")
         elif os.path.isfile(real):
             yield real, name
         elif os.path.isdir(real) and not inside:  # one inside is read anyway
-            self._folders.append(_Folder(real, name))
+            self._folders.append((real, name, ()))
 
 
 def _name(*parts: str) -> str:
@@ -425,9 +397,6 @@ def _name(*parts: str) -> str:
 
 def _relative(path: str, base: str) -> str:
     return well_formed(PurePath(os.path.relpath(path, base)).as_posix()) + "/" * path.endswith("/")
-
-
-# What Conspectus wrote
 
 
 def _is_ours(path: str) -> bool:
@@ -470,20 +439,23 @@ def _ignore_file(folder: str, name: str) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec
 
     spec = GitIgnoreSpec.from_lines([])
-    try:
-        lines = Path(folder, name).read_text("utf-8-sig", "replace").splitlines()
-    except OSError:
-        return spec
-    for line in lines:
-        try:
-            spec = spec + GitIgnoreSpec.from_lines([_INSIDE.sub("/*", line)])
-        except ValueError:
-            continue
+    with suppress(OSError):
+        for line in Path(folder, name).read_text("utf-8-sig", "replace").splitlines():
+            with suppress(ValueError):
+                spec += GitIgnoreSpec.from_lines([_INSIDE.sub("/*", line)])
     return spec
 
 
-def _ignores_above(root: str) -> Iterator[tuple[str, GitIgnoreSpec]]:
-    """Yield what the .gitignore files above a folder say, from the root of its repository on.
+def _is_ignored(path: str, ignores: Ignores) -> bool:
+    """Tell whether an ignore file leaves something out; the nearest that says something decides."""
+    for base, spec in reversed(ignores):
+        if (decided := spec.check_file(_relative(path, base)).include) is not None:
+            return decided
+    return False
+
+
+def _ignores_above(root: str) -> Ignores:
+    """Return what the .gitignore files above a folder say, from the root of its repository on.
 
     None of them counts where they leave out the folder itself, or all that is in it: whoever names it wants it read.
     """
@@ -492,9 +464,8 @@ def _ignores_above(root: str) -> Iterator[tuple[str, GitIgnoreSpec]]:
     while not os.path.exists(os.path.join(folder, ".git")):
         parent = os.path.dirname(folder)
         if parent == folder:
-            return  # in no repository
+            return ()  # in no repository
         above.append(folder := parent)
-    ignore_files = [(base, _ignore_file(base, ".gitignore")) for base in reversed(above)]
-    inside = _Folder(root, "", tuple(ignore_files))
-    if not inside.ignored(f"{root}/") and not inside.ignored(os.path.join(root, "any")):
-        yield from ignore_files
+    ignores = tuple((base, _ignore_file(base, ".gitignore")) for base in reversed(above))
+    left_out = _is_ignored(f"{root}/", ignores) or _is_ignored(os.path.join(root, "any"), ignores)
+    return () if left_out else ignores

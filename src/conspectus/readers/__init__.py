@@ -58,6 +58,11 @@ class Options:
     seconds: float = SECONDS_PER_FILE
     passwords: tuple[str, ...] = ()
 
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that a process may take to parse one file."""
+        return 500 * MEGABYTE + 3 * self.max_bytes
+
     @classmethod
     def of(cls, settings: ReadSettings) -> Options:
         """Return the options in the settings, with the passwords of the password file.
@@ -309,3 +314,31 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
         yield from cast("Parser", reader.parse)(path, data, options)
     except EmptyDocument as error:
         yield Skipped(path, str(error), "empty")
+
+
+def unreadable(name: str, error: OSError) -> Failure:
+    """Return the failure of a file or folder that the system does not let us read."""
+    return Failure("read", f"cannot be read: {error.strerror or error}; change that, then run again", name)
+
+
+def parse_file(file: str, name: str, options: Options) -> list[Outcome]:
+    """Return what comes of one file; whatever its parser raises is a failure of this file alone."""
+    outcomes: list[Outcome] = []
+    try:
+        outcomes += parse(name, Path(file).read_bytes(), options)
+        return outcomes
+    except DocumentError as error:
+        reason = str(error)
+    except OSError as error:
+        return [*outcomes, unreadable(name, error)]
+    except MemoryError:
+        limit = f"the {options.memory / MEGABYTE:,.0f} MB of memory that one file may take"
+        reason = f"needs more than {limit}; split it, or raise read.max_megabytes"
+    except RecursionError:
+        reason = "is nested too deeply; open it and save it again"
+    except (
+        Exception
+    ) as error:  # parsers of damaged files raise anything; here, and only here, it ends as a reason
+        unknown = f"is damaged, or of a variant that is not known ({type(error).__name__}: {error})"
+        reason = f"{unknown}; open it in its program and save it again"
+    return [*outcomes, Failure("read", reason, name)]

@@ -22,15 +22,10 @@ from conspectus.rows import EncodingWarning
 REPLACEMENT = "\ufffd"
 ENCODINGS = ("cp1252", "cp1250", "cp1254", "cp1257", "iso8859_2", "iso8859_9", "mac_roman", "cp850", "cp852")
 """From the likeliest on: of two that say the same of a text, it is the first."""
-ALPHABETS = tuple(
-    map(
-        frozenset,
-        (
-            "àâæçéèêëîïôœùûü", "áéíñóúüªº", "áâãàçéêíóôõúüªº", "äöüßé", "àèéìíîòóùú", "éèëêïóöüáíú", "åäöéàü",
-            "æøåéèóô", "áðéíóúýþæö", "àçèéíïòóúü·", "äöõüšž", "ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž",
-            "áéíóöőúüű", "ăâîşţșț", "čćđšž", "çğıi̇öşüâîû", "ąčęėįšųūž", "āčēģīķļņšūž",
-        ),
-    )
+ALPHABETS = (
+    "àâæçéèêëîïôœùûü", "áéíñóúüªº", "áâãàçéêíóôõúüªº", "äöüßé", "àèéìíîòóùú", "éèëêïóöüáíú", "åäöéàü",
+    "æøåéèóô", "áðéíóúýþæö", "àçèéíïòóúü·", "äöõüšž", "ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž",
+    "áéíóöőúüű", "ăâîşţșț", "čćđšž", "çğıi̇öşüâîû", "ąčęėįšųūž", "āčēģīķļņšūž",
 )  # fmt: skip
 """The letters beyond ASCII of French, Spanish, Portuguese, German, Italian, Dutch, Swedish and Finnish, Danish and
 Norwegian, Icelandic, Catalan, Estonian, Polish, Czech, Slovak, Hungarian, Romanian, Croatian and Slovene, Turkish,
@@ -54,11 +49,9 @@ _SHORT = 16
 """Characters of a text in which accented letters may be the most by chance."""
 _DAMAGED = 0.1
 """Share of the characters that may be invalid: of a file with more, nobody can tell what it says."""
-_PIECE = 4096  # bytes
-_SMALL_PIECE = 256
-"""Bytes of a piece that the detector sees alone: one damaged byte keeps it from recognising the piece that holds it.
-Small ones are for short files that it does not recognise otherwise, and tell it less."""
-_PIECES = 8
+_PIECE, _PIECES = 4096, 8
+"""Bytes of a piece that the detector sees alone, since one damaged byte keeps it from recognising what holds it; and
+how many pieces it sees, spread over the file."""
 _RUN = re.compile(f"{REPLACEMENT}{{2,}}")
 _BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -102,27 +95,25 @@ def decode(data: bytes, stated: str = "") -> Decoded:
     Raises DocumentError: the bytes are not text, or in no encoding that could be told.
     """
     marked = next((name for bom, name in _BOMS if data.startswith(bom)), "")
+    wide = marked in ("utf-16", "utf-32")
     control = len(data) - len(data.translate(None, _CONTROL))
-    if marked in ("", "utf-8-sig") and control * (_STRAY if b"\0" in data else 10) > len(data):
+    if not wide and control * (_STRAY if b"\0" in data else 10) > len(data):
         raise DocumentError(BINARY)
-    decoded = _with_bom(data, marked) if marked else _without_bom(data, stated)
-    if "\0" in decoded.text:
-        if decoded.encoding in ("utf-16", "utf-32"):
+    text, encoding, invalid, first, guessed = _with_bom(data, marked) if marked else _without_bom(data, stated)
+    if "\0" in text:
+        if wide:
             raise DocumentError(BINARY)
-        at = data.find(b"\0")
-        first = min(at, decoded.first) if decoded.invalid else at
-        invalid = decoded.invalid + data.count(b"\0")
-        decoded = decoded._replace(text=decoded.text.replace("\0", REPLACEMENT), invalid=invalid, first=first)
-    return decoded._replace(text=newlines(decoded.text))
+        first = min(data.find(b"\0"), first if invalid else len(data))
+        invalid += data.count(b"\0")
+    return Decoded(newlines(text.replace("\0", REPLACEMENT)), encoding, invalid, first, guessed)
 
 
 def _with_bom(data: bytes, encoding: str) -> Decoded:
     """Return a text by its byte order mark."""
     if encoding == "utf-8-sig":
-        skipped = len(codecs.BOM_UTF8)
-        decoded = _as_utf8(data[skipped:])
-        first = decoded.first + skipped if decoded.invalid else -1
-        decoded = decoded._replace(first=first)
+        decoded = _as_utf8(data[len(codecs.BOM_UTF8) :])
+        if decoded.invalid:
+            decoded = decoded._replace(first=decoded.first + len(codecs.BOM_UTF8))
     else:
         decoded = _decode_as(data, encoding)
     if decoded.invalid and _damaged_share(decoded) > _DAMAGED:
@@ -135,19 +126,19 @@ def _with_bom(data: bytes, encoding: str) -> Decoded:
 
 
 def _without_bom(data: bytes, stated: str) -> Decoded:
-    if (
-        _codec_name(stated).startswith(_SEVEN_BITS)
-        and not (shifted := _decode_as(data, _codec_name(stated))).invalid
-    ):
-        return shifted
+    codec = _codec_name(stated)
+    if codec.startswith(_SEVEN_BITS):
+        shifted = _decode_as(data, codec)
+        if not shifted.invalid:
+            return shifted
     utf8 = _as_utf8(data)
     valid = _beyond_ascii(utf8.text)
-    if not utf8.invalid or valid >= utf8.invalid:
+    if valid >= utf8.invalid:
         return utf8
-    if (codec := _codec_name(stated)) not in ("", "utf-8") and _damaged_share(
-        legacy := _decode_as(data, codec)
-    ) <= _DAMAGED:
-        return legacy
+    if codec not in ("", "utf-8"):
+        legacy = _decode_as(data, codec)
+        if _damaged_share(legacy) <= _DAMAGED:
+            return legacy
     return _as_legacy(data, utf8, valid / (valid + utf8.invalid))
 
 
@@ -231,38 +222,24 @@ def _detect(data: bytes) -> Decoded | None:
             "is not UTF-8, and telling its encoding needs the package charset-normalizer: install it, "
             "or save the file as UTF-8"
         ) from error
-    for size in (_PIECE, _SMALL_PIECE):
-        votes: Counter[str] = Counter()
-        for piece in _pieces(data, size):
-            if best := from_bytes(piece).best():
-                votes[best.encoding] += len(piece)
-        if votes:
-            return _decode_as(data, votes.most_common(1)[0][0])
-    return None
-
-
-def _pieces(data: bytes, size: int) -> list[bytes]:
-    """Return pieces of a file, spread over all of it, that begin and end with lines where these are not too long."""
-    if len(data) <= 2 * size:
-        return [data]
-    pieces: list[bytes] = []
-    for at in range(0, len(data), max(len(data) // _PIECES, size)):
-        start = data.rfind(b"\n", 0, at) + 1
-        piece = data[start : start + size]
-        pieces.append(piece.rpartition(b"\n")[0] or piece)
-    return pieces
+    votes: Counter[str] = Counter()
+    for at in range(0, len(data), max(len(data) // _PIECES, _PIECE)):
+        start = data.rfind(b"\n", 0, at) + 1 if len(data) > _PIECE else 0
+        piece = data[start : start + _PIECE]
+        if len(piece) == _PIECE:  # whole lines, where these are not too long
+            piece = piece.rpartition(b"\n")[0] or piece
+        if best := from_bytes(piece).best():
+            votes[best.encoding] += len(piece)
+    return _decode_as(data, votes.most_common(1)[0][0]) if votes else None
 
 
 def _is_latin(text: str) -> bool:
     """Tell whether the letters beyond ASCII are Latin, or stand in words with those of ASCII, as only Latin ones do."""
     letters = [i for i, c in enumerate(text) if c > "\x7f" and c.isalpha()]
-    others = [
-        i for i in letters if not unicodedata.name(text[i], "").startswith(("LATIN", "FEMININE", "MASCULINE"))
-    ]
-    if len(others) * 2 <= len(letters):
-        return True
+    latin = ("LATIN", "FEMININE", "MASCULINE")
+    others = [i for i in letters if not unicodedata.name(text[i], "").startswith(latin)]
     beside = sum(any(c.isascii() and c.isalpha() for c in text[max(i - 1, 0) : i + 2]) for i in others)
-    return beside > _MIXED * len(others)
+    return len(others) * 2 <= len(letters) or beside > _MIXED * len(others)
 
 
 def _latin_share(text: str) -> float:
@@ -271,7 +248,7 @@ def _latin_share(text: str) -> float:
     words = _MARK.sub(" ", text)
     inside = sum(letter.isupper() for letter in _INSIDE.findall(words))
     letters = Counter(_OTHER.findall(words.lower()))
-    codec = max(
+    of_language = max(
         sum(count for letter, count in letters.items() if letter in alphabet) for alphabet in ALPHABETS
     )
-    return (marks + codec - inside) / max(marks + letters.total(), 1)
+    return (marks + of_language - inside) / max(marks + letters.total(), 1)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
+import pickle
 import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict
-from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Timer
-from types import TracebackType
 from typing import Any
 
-from conspectus.errors import DocumentError
-from conspectus.readers import MEGABYTE, Options, Outcome, ParsedDocument, parse
-from conspectus.rows import EncodingWarning, Failure, Place, Skipped
+from conspectus.readers import MEGABYTE, Options, Outcome, parse_file
+from conspectus.rows import Failure
 
 MAX_WORKERS = 4
+"""Processes at once: each takes 22 MB when it starts, and as much as a file needs."""
 _START = "import sys; sys.path[:] = {!r}; from conspectus.readers.pool import main; main()"
 
 
@@ -38,9 +35,7 @@ class Pool:
     def __enter__(self) -> Pool:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._closed.set()
         self._threads.shutdown(cancel_futures=True)
         while not self._idle.empty():
@@ -59,9 +54,8 @@ class Pool:
             worker = worker or _Worker(self._options)
             return worker.parse(file, name)
         except OSError as error:
-            return [
-                Failure("read", f"was not read: no process to parse it in could be started ({error})", name)
-            ]
+            reason = f"was not read: no process to parse it in could be started ({error})"
+            return [Failure("read", reason, name)]
         finally:  # whatever happens: those who wait for a place would wait for ever
             self._idle.put(worker if worker and worker.alive else None)
 
@@ -78,7 +72,7 @@ class _Worker:
             stderr=subprocess.DEVNULL,
         )
         self.alive = True
-        self._send(json.dumps(asdict(options)))
+        self._send(options)
 
     def parse(self, file: str, name: str) -> list[Outcome]:
         late = Event()
@@ -89,34 +83,31 @@ class _Worker:
 
         timer = Timer(self._options.seconds, give_up)
         timer.start()
-        self._send(json.dumps([file, name]))
+        self._send((file, name))
         assert self._process.stdout
-        reply = self._process.stdout.readline()
+        outcomes: list[Outcome] | None = None
+        with suppress(EOFError, OSError, pickle.UnpicklingError):  # it has died, before its reply or in it
+            outcomes = pickle.load(self._process.stdout)  # noqa: S301  # of our own program, not of the file
         timer.cancel()
-        if late.is_set() or not reply.endswith(b"\n"):
+        if late.is_set() or outcomes is None:
             with suppress(subprocess.TimeoutExpired):  # its missing reply foretells its end
                 self._process.wait(5)
             self.kill()
-        if reply.endswith(b"\n"):
-            return [_outcome(kind, fields) for kind, fields in json.loads(reply)]
-        if late.is_set():
-            reason = f"took more than {self._options.seconds:g} s to parse and was given up; "
-            reason += "split it, or save it as text or in another format"
-        else:
-            limit = f"{memory_of(self._options) / MEGABYTE:,.0f} MB of memory that one file may take"
-            reason = (
-                f"ended its parser (exit status {self._process.returncode}): it is damaged, or needs over the "
-            )
-            reason += f"{limit}; open it and save it again, or raise read.max_megabytes"
-        return [Failure("read", reason, name)]
+        return [Failure("read", self._reason(late.is_set()), name)] if outcomes is None else outcomes
 
-    def _send(self, line: str) -> None:
+    def _reason(self, late: bool) -> str:
+        if late:
+            given_up = f"took more than {self._options.seconds:g} s to parse and was given up"
+            return f"{given_up}; split it, or save it as text or in another format"
+        limit = f"{self._options.memory / MEGABYTE:,.0f} MB of memory that one file may take"
+        ended = f"ended its parser (exit status {self._process.returncode})"
+        return f"{ended}: it is damaged, or needs over the {limit}; open it and save it again, or raise read.max_megabytes"
+
+    def _send(self, value: Any) -> None:
         assert self._process.stdin
-        try:
-            self._process.stdin.write(line.encode() + b"\n")
+        with suppress(OSError):  # it has died, which the missing reply tells
+            pickle.dump(value, self._process.stdin)
             self._process.stdin.flush()
-        except OSError:  # it has died, which the missing reply tells
-            self.alive = False
 
     def kill(self) -> None:
         """Kill the process and wait until it is gone."""
@@ -125,66 +116,27 @@ class _Worker:
         self._process.communicate()
 
 
-_KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (ParsedDocument, Failure, Skipped, EncodingWarning)
-}
-
-
 def main() -> None:
     """Serve until the input ends."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no reply
-    options = Options(**json.loads(sys.stdin.buffer.readline()))
-    limit_memory(memory_of(options))
-    for request in sys.stdin.buffer:
-        file, name = json.loads(request)
-        outcomes = [[type(outcome).__name__, asdict(outcome)] for outcome in parse_file(file, name, options)]
-        replies.write(json.dumps(outcomes).encode() + b"\n")
-        replies.flush()
+    options: Options = pickle.load(sys.stdin.buffer)  # noqa: S301  # of the process that started this one
+    _limit_memory(options.memory)
+    with suppress(EOFError):
+        while True:
+            file, name = pickle.load(sys.stdin.buffer)  # noqa: S301
+            outcomes = parse_file(file, name, options)
+            pickle.dump(outcomes, replies)
+            replies.flush()
 
 
-def _outcome(kind: str, fields: dict[str, Any]) -> Outcome:
-    if "places" in fields:
-        fields["places"] = tuple(Place(start, name) for start, name in fields["places"])
-    return _KINDS[kind](**fields)
-
-
-def memory_of(options: Options) -> int:
-    """Return the bytes of memory that a worker may take."""
-    return 500 * MEGABYTE + 3 * options.max_bytes
-
-
-def limit_memory(limit: int) -> None:
+def _limit_memory(limit: int) -> None:
     """Let this process take no more memory than this, where the system can see to it."""
     try:
         import resource
     except ImportError:  # Windows
         return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(
-        resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
-    )
+    soft = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def parse_file(file: str, name: str, options: Options) -> list[Outcome]:
-    """Return what comes of one file; whatever its parser raises is a failure of this file alone."""
-    outcomes: list[Outcome] = []
-    try:
-        outcomes += parse(name, Path(file).read_bytes(), options)
-        return outcomes
-    except DocumentError as error:
-        reason = str(error)
-    except OSError as error:
-        reason = f"cannot be read: {error.strerror or error}; change that, then run again"
-    except MemoryError:
-        limit = f"the {memory_of(options) / MEGABYTE:,.0f} MB of memory that one file may take"
-        reason = f"needs more than {limit}; split it, or raise read.max_megabytes"
-    except RecursionError:
-        reason = "is nested too deeply; open it and save it again"
-    except (
-        Exception
-    ) as error:  # parsers of damaged files raise anything; here, and only here, it ends as a reason
-        unknown = f"is damaged, or of a variant that is not known ({type(error).__name__}: {error})"
-        reason = f"{unknown}; open it in its program and save it again"
-    return [*outcomes, Failure("read", reason, name)]
