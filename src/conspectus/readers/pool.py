@@ -100,8 +100,10 @@ class _Worker:
             given_up = f"took more than {self._options.seconds:g} s to parse and was given up"
             return f"{given_up}; split it, or save it as text or in another format"
         limit = f"{self._options.memory / MEGABYTE:,.0f} MB of memory that one file may take"
-        ended = f"ended its parser (exit status {self._process.returncode})"
-        return f"{ended}: it is damaged, or needs over the {limit}; open it and save it again, or raise read.max_megabytes"
+        return (
+            f"ended its parser (exit status {self._process.returncode}): it is damaged, or needs over the {limit};"
+            " open it and save it again, or raise read.max_megabytes"
+        )
 
     def _send(self, value: Any) -> None:
         assert self._process.stdin
