@@ -12,10 +12,8 @@ from conspectus.index_status import folders_of, status_of
 from conspectus.rows import Community, Failure, Report, Usage
 
 
-def a_community(
-    number: int, level: int = 0, parent: int = -1, children: tuple[int, ...] = (), unsplit: str = ""
-) -> Community:
-    return Community(f"community-{number}", number, level, parent, children, (number,), unsplit=unsplit)
+def a_community(number: int, level: int = 0, parent: int = -1, children: tuple[int, ...] = ()) -> Community:
+    return Community(f"community-{number}", number, level, parent, children, (number,))
 
 
 def a_hierarchy() -> Index:
@@ -79,15 +77,6 @@ def test_usage_is_the_sum_over_the_tasks_and_failures_are_as_they_were_recorded(
 
     assert status.usage == Usage(5, 1, 150, 50, 0.75)
     assert status.failures == tuple(failures)
-
-
-def test_what_could_not_be_split_is_listed_with_why():
-    whole = a_community(0, unsplit="every two of its entities are related")
-
-    (unsplit,) = status_of(an_index("one", entities=["A"], communities=[whole])).unsplit
-
-    assert (unsplit.community, unsplit.level, unsplit.size) == (0, 0, 1)
-    assert unsplit.why == "every two of its entities are related"
 
 
 def test_an_empty_index_has_figures_too():

@@ -17,8 +17,6 @@ from conspectus.text.words import entity_keys, name_key, stem
 
 SHORTEST_PREFIX = 6
 """Characters of an id that are enough to name a report by."""
-MOST_DOCUMENTS = 10
-"""Documents of an entity that its Markdown lists: those that name it most."""
 
 
 # Entities
@@ -87,18 +85,10 @@ class EntityView:
         return self._markdown(escaped)
 
     def _markdown(self, shown: Callable[[str], str]) -> str:
+        strongest = [f"- **{shown(e.target)}**: {shown(e.description)}" for e in self.relationships]
+        counts = f"{counted(self.degree, 'relationship')}, {counted(self.frequency, 'chunk')}"
         lines = [f"### {shown(self.name)} ({shown(self.type)})", "", shown(self.description), ""]
-        lines += [f"- **{shown(edge.target)}**: {shown(edge.description)}" for edge in self.relationships]
-        titles = [shown(community.title) for community in self.communities if community.title]
-        lines += ["", "Communities: " + "; ".join(titles)] if titles else []
-        paths = [shown(mention.document) for mention in self.documents[:MOST_DOCUMENTS]]
-        few = len(self.relationships)
-        strongest = f" (the strongest {few:,} are listed)" if 0 < few < self.degree else ""
-        lines += [
-            "",
-            f"Relationships: {self.degree:,}{strongest}; chunks: {self.frequency}, in {', '.join(paths)}",
-        ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *strongest, "", f"{counts} in {counted(len(self.documents), 'document')}"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,36 +142,34 @@ def path_between(source: str, target: str, index: AnyIndex = DEFAULT_FOLDER, *, 
     start, end = find_entity(source, index), find_entity(target, index)
     if start.number == end.number:
         raise UsageError(f"{source!r} and {target!r} are one entity: {start.name}")
-    reached_by = _shortest(start.name, end.name, index)
     steps: list[Edge] = []
     at = end.name
-    while at in reached_by:
-        relationship = reached_by[at]
+    for relationship in _shortest(start.name, end.name, index):
         at = relationship.source if relationship.target == at else relationship.target
         steps.append(_edge(relationship, at, places, index))
     return GraphPath(start.name, end.name, tuple(reversed(steps)))
 
 
-def _shortest(start: str, end: str, index: Index) -> dict[str, Relationship]:
-    """Return by name the relationship over which Dijkstra's algorithm reached it; empty if the end was not reached."""
+def _shortest(start: str, end: str, index: Index) -> list[Relationship]:
+    """Return the relationships of the shortest path by Dijkstra's algorithm, from its end; none where there is none."""
     reached_by: dict[str, Relationship] = {}
-    done: set[str] = set()
     costs = {start: 0.0}
     queue = [(0.0, start)]
-    while queue:
+    while queue and queue[0][1] != end:
         cost, name = heapq.heappop(queue)
-        if name == end:
-            return reached_by
-        if name in done:
+        if cost > costs[name]:
             continue
-        done.add(name)
         for edge in map(index.relationships.__getitem__, index.edges_of(index.entity_of_name[name])):
             other = edge.target if edge.source == name else edge.source
             total = cost + 1 + 1 / max(edge.weight, 1e-9)
-            if other not in done and total < costs.get(other, float("inf")):
+            if total < costs.get(other, float("inf")):
                 costs[other], reached_by[other] = total, edge
                 heapq.heappush(queue, (total, other))
-    return {}
+    path: list[Relationship] = []
+    while queue and end != start:
+        path.append(reached_by[end])
+        end = path[-1].source if path[-1].target == end else path[-1].target
+    return path
 
 
 def find_entity(name: str, index: Index) -> Entity:
@@ -293,28 +281,18 @@ def report_view(name: str | int, index: AnyIndex = DEFAULT_FOLDER) -> ReportView
 
 
 def _report_of(name: str, index: Index) -> Report:
-    reports, reported, written = index.reports, index.report_of_community, name
-    name = name.lower()
-    if name.isdecimal() and int(name) < len(reports):
-        return reports[int(name)]
-    if name.startswith("c") and name[1:].isdecimal() and int(name[1:]) < len(index.communities):
-        community = index.communities[int(name[1:])]
-        if community.number in reported:
-            return reported[community.number]
-        above = reported.get(community.parent)
-        hint = (
-            f"; it is part of community {above.community}, whose report is number {above.number}"
-            if above
-            else ""
-        )
-        raise NotFound(f"community {name[1:]} has no report of its own ({community.size} entities){hint}")
-    matches = [r for r in reports if len(name) >= SHORTEST_PREFIX and r.id.startswith(name)]
+    key, reported = name.lower(), index.report_of_community
+    if key.isdecimal() and int(key) < len(index.reports):
+        return index.reports[int(key)]
+    if key.startswith("c") and key[1:].isdecimal() and int(key[1:]) in reported:
+        return reported[int(key[1:])]
+    matches = [r for r in index.reports if len(key) >= SHORTEST_PREFIX and r.id.startswith(key)]
     if len(matches) == 1:
         return matches[0]
-    if not reports:
+    if not index.reports:
         raise NotFound("this index has no reports")
-    problem = f"the ids of {len(matches)} reports start with" if matches else "there is no report"
+    problem = f"{len(matches)} reports are named" if matches else "there is no report"
     raise NotFound(
-        f"{problem} {written!r}: give its number (0 to {len(reports) - 1}), c and the number of its community (c0 to"
-        f" c{len(index.communities) - 1}), or at least the first {SHORTEST_PREFIX} characters of its id"
+        f"{problem} {name!r}: give a number (0 to {len(index.reports) - 1}), c and the number of a community that has a"
+        f" report, or at least the first {SHORTEST_PREFIX} characters of its id"
     )

@@ -6,14 +6,13 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from conspectus.configuration import load
-from conspectus.corrections import is_added_facts, source_documents
-from conspectus.errors import IndexDamaged, IndexMissing
+from conspectus.corrections import source_documents
+from conspectus.errors import IndexMissing
 from conspectus.index import Index
 from conspectus.models.llm.budget import Budget, price_of
 from conspectus.models.llm.cache import FILE_NAME, ResponseCache, begun_in
@@ -24,7 +23,6 @@ from conspectus.storage import manifests, store
 
 if TYPE_CHECKING:
     from conspectus.settings import Settings
-    from conspectus.storage.manifests import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +41,6 @@ class LevelFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsplit:
-    """A community without parts that has more entities than asked for, and why it was not split."""
-
-    community: int
-    level: int
-    size: int
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Status:
     """What an index holds."""
 
@@ -67,7 +55,6 @@ class Status:
     communities: int
     reports: int
     levels: tuple[LevelFigures, ...]
-    unsplit: tuple[Unsplit, ...]
     vectors: Mapping[str, Any] | None
     """What the settings say of them (`embedder`, `model`, `dimension`; `unread`, the share of letters that the model
     does not know), how many `chunks` and `sentences` have one, whether search is `exact`, else its `recall`, and
@@ -104,15 +91,12 @@ def status_of(index: AnyIndex = DEFAULT_FOLDER) -> Status:
         communities=len(index.communities),
         reports=len(index.reports),
         levels=tuple(_levels(index, tokens)),
-        unsplit=tuple(Unsplit(c.number, c.level, c.size, c.unsplit) for c in index.communities if c.unsplit),
         vectors=_vectors(index),
         failures=tuple(index.failures),
         snapshot=index.snapshot,
         usage=sum(index.usage.values(), Usage()),
         cost=_cost(index.settings, index.usage),
-        languages=dict(
-            sorted(Counter(d.language for d in index.documents).items(), key=lambda item: -item[1])
-        ),
+        languages=dict(Counter(d.language for d in index.documents).most_common()),
         left_out=json.loads(index.origin.get("left_out", "{}")),
         skipped=json.loads(index.origin.get("skipped", "{}")),
         folders=tuple(folders_of(document.path for document in source_documents(index.documents))),
@@ -182,10 +166,6 @@ def rollback(folder: str | Path = DEFAULT_FOLDER, snapshot: str = "") -> Index:
         return store.read(target)
 
 
-COUNTED = ("entities", "relationships", "communities", "reports", "failures")
-"""Tables whose rows the history counts."""
-
-
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A snapshot that an index's folder keeps."""
@@ -207,35 +187,23 @@ class Snapshot:
     """What its making cost in US dollars; None where a model was asked whose price is not known."""
 
 
+COUNTED = ("documents", "entities", "relationships", "communities", "reports", "failures")
+"""Tables whose rows the history counts."""
+
+
 @public
 def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
     """Return the snapshots that an index's folder keeps, the newest first; raise IndexMissing where there is none."""
     target = path_of(folder)
     now = manifests.current(target).snapshot
-    manifests_kept = manifests.snapshots(target)
-    usages = [{task: Usage(**row) for task, row in m.usage.items()} for m in manifests_kept]
-    return [
-        Snapshot(
-            snapshot=m.snapshot,
-            current=m.snapshot == now,
-            created=m.created,
-            before=m.before,
-            usage=sum(usage.values(), Usage()),
-            cost=_cost(m.settings, usage),
-            documents=_documents(target, m),
-            **{table: m.counts[table] for table in COUNTED},
-        )
-        for m, usage in zip(manifests_kept, usages, strict=True)
-    ]
-
-
-def _documents(folder: Path, manifest: Manifest) -> int:
-    """Return how many documents of a snapshot were read: what people added is the last one, and none of them."""
-    count = manifest.counts["documents"]
-    if count and "corrections" in manifest.origin:
-        with suppress(IndexDamaged):  # a commit has taken it away meanwhile
-            return count - is_added_facts(store.read_snapshot(folder, manifest).documents[-1].path)
-    return count
+    snapshots: list[Snapshot] = []
+    for manifest in manifests.snapshots(target):
+        usage = {task: Usage(**row) for task, row in manifest.usage.items()}
+        row = {name: getattr(manifest, name) for name in ("snapshot", "created", "before")}
+        row |= {table: manifest.counts[table] for table in COUNTED}
+        total, cost = sum(usage.values(), Usage()), _cost(manifest.settings, usage)
+        snapshots.append(Snapshot(current=manifest.snapshot == now, usage=total, cost=cost, **row))
+    return snapshots
 
 
 @dataclass(frozen=True, slots=True)

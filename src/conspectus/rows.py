@@ -16,7 +16,7 @@ from dataclasses import asdict, astuple, dataclass, field
 from hashlib import sha256
 from html import escape
 from operator import add, itemgetter, sub
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from conspectus.messages import wording
 
@@ -45,6 +45,20 @@ def plural(noun: str) -> str:
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
+class Row:
+    """What shows some of its fields on one line, each cut to a bearable length."""
+
+    __slots__ = ()
+    _shows: ClassVar[str] = ""
+
+    def __init_subclass__(cls, shows: str = "") -> None:
+        cls._shows = shows or cls._shows
+
+    def __repr__(self) -> str:
+        values = (getattr(self, name) for name in self._shows.split())
+        return f"<{type(self).__name__} {', '.join(snippet(str(value)) for value in values)}>"
+
+
 class Span(NamedTuple):
     """Characters `start` to `end` (exclusive) of one document."""
 
@@ -63,8 +77,8 @@ class Place(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+@dataclass(frozen=True, slots=True, repr=False)
+class Document(Row, shows="number path"):
     id: str
     number: int
     title: str
@@ -76,10 +90,6 @@ class Document:
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     places: tuple[Place, ...] = ()
     """In order of their starts; none where the document has no pages or sections."""
-
-    def __repr__(self) -> str:
-        """Return path and length on one line."""
-        return f"<Document {self.number}: {self.path!r}, {len(self.text):,} characters>"
 
     @property
     def language(self) -> str:
@@ -96,8 +106,8 @@ class Document:
         return " to ".join(names)
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+@dataclass(frozen=True, slots=True, repr=False)
+class Chunk(Row, shows="number text"):
     id: str
     number: int
     document_id: str
@@ -106,17 +116,13 @@ class Chunk:
     text: str
     n_tokens: int
 
-    def __repr__(self) -> str:
-        """Return number and start of the text on one line."""
-        return f"<Chunk {self.number}: {snippet(self.text)!r}, {self.n_tokens} tokens>"
-
     @property
     def span(self) -> Span:
         return Span(self.document_id, self.start, self.end)
 
 
-@dataclass(frozen=True, slots=True)
-class Entity:
+@dataclass(frozen=True, slots=True, repr=False)
+class Entity(Row, shows="number name type degree"):
     id: str
     number: int
     name: str
@@ -128,18 +134,14 @@ class Entity:
     aliases: tuple[str, ...] = ()
     degree: int = 0
 
-    def __repr__(self) -> str:
-        """Return name, type and degree on one line."""
-        return f"<Entity {self.number}: {self.name!r} ({self.type}), degree {self.degree}>"
-
     @property
     def frequency(self) -> int:
         """In how many chunks it occurs."""
         return len(self.chunk_ids)
 
 
-@dataclass(frozen=True, slots=True)
-class Relationship:
+@dataclass(frozen=True, slots=True, repr=False)
+class Relationship(Row, shows="number source target weight"):
     """An undirected edge; `source` and `target` are entity names, in alphabetical order."""
 
     id: str
@@ -154,10 +156,6 @@ class Relationship:
     chunk_ids: tuple[str, ...] = ()
     spans: tuple[Span, ...] = ()
     combined_degree: int = 0
-
-    def __repr__(self) -> str:
-        """Return both ends and the weight on one line."""
-        return f"<Relationship {self.number}: {self.source!r} - {self.target!r}, weight {self.weight:g}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +205,8 @@ class Finding:
     """Ends in references, `[Data: Entities (5, 7); Relationships (23)]`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+@dataclass(frozen=True, slots=True, repr=False)
+class Report(Row, shows="number title level rating"):
     id: str
     number: int
     """Its place in the table of reports: what `[Data: Reports (3)]` names."""
@@ -235,10 +233,6 @@ class Report:
     def __str__(self) -> str:
         """Return the report as Markdown, without control characters."""
         return plain(self.text)
-
-    def __repr__(self) -> str:
-        """Return title and place in the hierarchy on one line."""
-        return f"<Report {self.number}: {self.title!r}, level {self.level}, rating {self.rating:g}>"
 
     def _repr_markdown_(self) -> str:
         return str(self)
@@ -356,8 +350,8 @@ def located(document: str, place: str = "") -> str:
     return f"{document}, {place}" if place else document
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+@dataclass(frozen=True, slots=True, repr=False)
+class Hit(Row, shows="score where text"):
     """One chunk of a ranking; `score` grows with relevance and compares only within the ranking."""
 
     document: str
@@ -370,14 +364,14 @@ class Hit:
     place: str = ""
     """The page, slide, sheet or section it is on, `p. 4`; empty where the document has none."""
 
-    def __repr__(self) -> str:
-        """Return score, document and start of the text on one line."""
-        where = located(self.document, self.place)
-        return f"<Hit {self.score:.3g} {where}: {snippet(self.text)!r}>"
+    @property
+    def where(self) -> str:
+        """The document, with the place in it."""
+        return located(self.document, self.place)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+@dataclass(frozen=True, slots=True, repr=False)
+class Source(Row, shows="where start end text"):
     """Characters of a document that support a statement."""
 
     document: str
@@ -387,13 +381,14 @@ class Source:
     place: str = ""
     """The page, slide, sheet or section they are on, `p. 4`; empty where the document has none."""
 
-    def __repr__(self) -> str:
-        """Return where it is, and the start of the text, on one line."""
-        return f"<{located(self.document, self.place)} {self.start}-{self.end}: {snippet(self.text)!r}>"
+    @property
+    def where(self) -> str:
+        """The document, with the place in it."""
+        return located(self.document, self.place)
 
 
-@dataclass(frozen=True, slots=True)
-class Citation:
+@dataclass(frozen=True, slots=True, repr=False)
+class Citation(Row, shows="marker kind title sources"):
     """`marker` is the number the reader sees; `kind` and `id` name the row it leads to, `sources` where that ends."""
 
     marker: int
@@ -401,12 +396,6 @@ class Citation:
     id: str
     title: str
     sources: tuple[Source, ...]
-
-    def __repr__(self) -> str:
-        """Return the marker, what is cited and the first source on one line."""
-        more = f" and {len(self.sources) - 1} more" if self.sources[1:] else ""
-        title = f" {snippet(self.title)!r}:" if self.title else ""
-        return f"<[{self.marker}] {self.kind}{title} {repr(self.sources[0]) if self.sources else ''}{more}>"
 
 
 @dataclass(frozen=True, slots=True)

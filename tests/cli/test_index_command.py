@@ -45,11 +45,6 @@ def test_json_tells_the_figures_of_the_index_that_was_made(told: Told, corpus: P
     assert said["tokens"] == sum(c.n_tokens for c in made.chunks)
     assert said["snapshot"] == made.snapshot
     assert [row["communities"] for row in said["levels"]] == [len(made.reports_at(n)) for n in made.levels]
-    assert said["unsplit"] == [
-        {"community": c.number, "level": c.level, "size": c.size, "why": c.unsplit}
-        for c in made.communities
-        if c.unsplit
-    ]
     assert said["failures"] == said["skipped"] == []
     assert said["index"] == "made"
     assert said["seconds"] > 0

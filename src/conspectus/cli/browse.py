@@ -118,9 +118,6 @@ def _print_counts(figures: Status) -> None:
         table = [row[:-1] for row in table]
     show.table(zip(*table, strict=True))
     show.note("What a global answer from each level reads: its reports (0 is the root), or all texts.")
-    if figures.unsplit:
-        count = f"{len(figures.unsplit):,} of {show.counted(figures.communities, 'community')}"
-        show.note(f"{count} cannot be split to the size asked for; --json says why of each.")
     show.out()
 
 
