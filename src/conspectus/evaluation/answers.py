@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import mean
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from conspectus import Index, tokens
@@ -28,14 +29,15 @@ from conspectus.evaluation.conditions import (
 )
 from conspectus.evaluation.run import Step, StepFunction, attempt, estimate
 from conspectus.evaluation.statistics import Figures
-from conspectus.indexing.estimate import Estimate
+from conspectus.indexing.estimate import Estimate, TaskEstimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.messages import is_empty_answer
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.llm.model import ChatModel, Session
+from conspectus.models.llm.model import Session, completions
+from conspectus.models.llm.wire import Completion
 from conspectus.retrieval.model_wrappers import WithAnswerOptions
-from conspectus.rows import Answer, Chunk, Report
+from conspectus.rows import Chunk, Report
 from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, Options, Run, opened, path_of, run_of
 from conspectus.settings import Settings
 from conspectus.tasks import Task
@@ -44,16 +46,9 @@ from conspectus.tasks.base import Context
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from conspectus.models.llm.sender import CachingSender
-    from conspectus.models.llm.wire import Completion, Request
-else:
-    CachingSender = object  # `MeteredSender` has its type, and hands on to one all but what it counts
-
 R = TypeVar("R")
 SAMPLES = 1000
 """What the number of a sampled answer counts for in the numbers of samples that a method draws by itself."""
-AHEAD = 1000.0
-"""What a position counts for in the priority of tasks, which methods set to less than that by themselves."""
 TRIED = 4
 """Questions that an estimate tries by a condition whose context depends on the question."""
 OMISSION = " […] "
@@ -63,39 +58,23 @@ OMISSION = " […] "
 # One answer
 
 
-@dataclass
-class Tally:
-    """What an answer took."""
-
-    tasks: int = 0
-    calls: int = 0
-    """Replies of a server, those from the cache and those that could not be read among them."""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    read: dict[str, int] = field(default_factory=dict[str, int])
-    """Tokens of the reports and chunks that were read, by id."""
-
-
 class AnswerModel(WithAnswerOptions):
-    """The model of one answer, which books what its tasks read.
+    """The model of one answer: counts its tasks and what they read, and asks for samples for a sampled answer."""
 
-    With a `sample` each task asks for that sample; those of an answer that is `ahead` of others go before theirs.
-    """
-
-    def __init__(
-        self, model: Model, work: Work, languages: Sequence[str], tally: Tally, ahead: int = 0
-    ) -> None:
+    def __init__(self, model: Model, work: Work, languages: Sequence[str]) -> None:
         super().__init__(model, work.question.text, work.settings.answer, languages)
-        self._tally = tally
+        self.tasks = 0
+        self.read: dict[str, int] = {}
+        """Tokens of the reports and chunks that were read, by id."""
         self._sample = work.sample
-        self._ahead = ahead
 
     def _styled(self, task: Task[R]) -> Task[R]:
-        self._tally.tasks += 1
-        self._tally.read.update((row.id, row.n_tokens) for row in _units(task))
+        self.tasks += 1
+        self.read.update((row.id, row.n_tokens) for row in _units(task))
         styled = super()._styled(task) if self.generative else task
-        sample = self._sample and (SAMPLES * self._sample + task.sample if task.sample else self._sample)
-        return replace(styled, sample=sample or task.sample, priority=task.priority + AHEAD * self._ahead)
+        if not self._sample:
+            return styled
+        return replace(styled, sample=SAMPLES * self._sample + task.sample if task.sample else self._sample)
 
 
 def _units(task: Task[Any]) -> Iterator[Report | Chunk]:
@@ -110,40 +89,23 @@ def _units(task: Task[Any]) -> Iterator[Report | Chunk]:
             yield row
 
 
-class MeteredSender(CachingSender):
-    """A sender that books each completion, from the cache or not, for the answer that it is a part of."""
+async def answer(work: Work, index: Index, model: Model) -> ConditionAnswer:
+    """Return one answer, or that it failed and why.
 
-    def __init__(self, sender: CachingSender, tally: Tally) -> None:
-        self._sender = sender
-        self._tally = tally
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._sender, name)
-
-    async def send(self, request: Request) -> Completion:
-        completion = await self._sender.send(request)
-        self._tally.calls += 1
-        self._tally.prompt_tokens += completion.prompt_tokens
-        self._tally.completion_tokens += completion.completion_tokens
-        return completion
-
-
-async def answer(
-    work: Work, index: Index, metered: Callable[[Tally], Model], ahead: int = 0
-) -> ConditionAnswer:
-    """Return one answer, or that it failed and why; what is `ahead` of other answers is asked before them.
-
-    `metered` makes a model that books its calls into a tally. Raises UsageError where the index lacks what the
-    condition needs, Unusable where the model is of no more use.
+    Raises UsageError where the index lacks what the condition needs, Unusable where the model is of no more use.
     """
-    tally = Tally()
-    model = AnswerModel(metered(tally), work, index.languages, tally, ahead)
+    replies: list[Completion] = []
+    completions.set(replies)
+    own = AnswerModel(model, work, index.languages)
+    question, name = work.question.text, work.condition.name
     clock = time.perf_counter if model.generative else time.process_time
     began = clock()
     try:
-        made, error = await attempt(_answer(work, index, model))
+        method = answering(question, work.condition, index)
+        made, error = await attempt(method(question, index, own, work.settings))
     except UsageError as wrong:
-        raise UsageError(f"{work.condition.name}: {wrong}") from None
+        raise UsageError(f"{name}: {wrong}") from None
+    seconds = round(clock() - began, 4)
     cited = (
         CitedText(
             citation.marker,
@@ -154,24 +116,20 @@ async def answer(
         for citation in (made.citations if made else ())
     )
     return ConditionAnswer(
-        *work.key[:2],
+        name,
+        work.question.id,
         made.text if made else "",
         tuple(cited),
-        units=len(tally.read),
-        context_tokens=(made.context_tokens if made else 0) or sum(tally.read.values()),
-        calls=tally.calls or (tally.tasks if model.generative else 0),
-        prompt_tokens=tally.prompt_tokens,
-        completion_tokens=tally.completion_tokens,
-        seconds=round(clock() - began, 4),
+        units=len(own.read),
+        context_tokens=(made.context_tokens if made else 0) or sum(own.read.values()),
+        calls=len(replies) or (own.tasks if model.generative else 0),
+        prompt_tokens=sum(reply.prompt_tokens for reply in replies),
+        completion_tokens=sum(reply.completion_tokens for reply in replies),
+        seconds=seconds,
         sample=work.sample,
         made_with=work.made_with,
         error=error,
     )
-
-
-async def _answer(work: Work, index: Index, model: Model) -> Answer:
-    question = work.question.text
-    return await answering(question, work.condition, index)(question, index, model, work.settings)
 
 
 # All answers
@@ -202,22 +160,20 @@ class Summary:
 def summary(condition: str, rows: Sequence[ConditionAnswer]) -> Summary:
     """Return what the answers of a condition took, and what came of them."""
     good = [row for row in rows if not row.error]
-
-    def mean(values: Sequence[int]) -> float:
-        return round(sum(values) / len(values), 1) if values else 0.0
-
+    means = {
+        "units": [row.units for row in good],
+        "context_tokens": [row.context_tokens for row in good],
+        "answer_tokens": [tokens.count(row.text) for row in good],
+        "citations": [len(row.cited) for row in good],
+    }
+    sums = ("calls", "prompt_tokens", "completion_tokens")
     return Summary(
         condition,
         answers=len(good),
         nothing=sum(is_empty_answer(row.text) for row in good),
         failed=len(rows) - len(good),
-        units=mean([row.units for row in good]),
-        context_tokens=mean([row.context_tokens for row in good]),
-        answer_tokens=mean([tokens.count(row.text) for row in good]),
-        citations=mean([len(row.cited) for row in good]),
-        calls=sum(row.calls for row in rows),
-        prompt_tokens=sum(row.prompt_tokens for row in rows),
-        completion_tokens=sum(row.completion_tokens for row in rows),
+        **{name: round(mean(values), 1) if values else 0.0 for name, values in means.items()},
+        **{name: sum(getattr(row, name) for row in rows) for name in sums},
         seconds=round(sum(row.seconds for row in rows), 2),
     )
 
@@ -252,7 +208,6 @@ class AnswerStep(Step[Work, Answered]):
     """All answers of conditions to questions; `suffix` is added to the names of the conditions."""
 
     stage = "answers"
-    folder: Path
 
     def __init__(
         self,
@@ -265,75 +220,54 @@ class AnswerStep(Step[Work, Answered]):
     ) -> None:
         """Raise UsageError where a condition or samples cannot be asked, or the folder is of other questions."""
         super().__init__(folder, run, options.get("progress"))
-        sample, samples, names = (
-            options.get("sample"),
-            options.get("samples", 0),
-            options.get("conditions", ()),
-        )
-        if (sample is not None and sample < 1) or samples < 0:
-            raise UsageError("sampled questions are at least 1, and samples of answers not below 0")
-        listed = comparison.once(questions)
+        samples, names = options.get("samples", 0), options.get("conditions", ())
+        comparison.check_sample(options.get("sample"), 1 + samples)
         if samples and not self.generative:
             raise UsageError(
                 "the extractive model answers the same each time: samples need a language model (model=NAME)"
             )
-        chosen, notices = (
-            (conditions_of(names), []) if names else possible(index, self.settings, self.generative)
-        )
+        if names:
+            conditions = conditions_of(names)
+        else:
+            conditions, self.notices = possible(index, self.settings, self.generative)
+        listed = comparison.once(questions)
+        if duplicates := len(questions) - len(listed):
+            self.notices.append(
+                f"{duplicates:,} of {len(questions):,} questions came twice and are asked once"
+            )
+        self.index, self.table = index, comparison.answers_in(folder)
+        self.questions = comparison.joined(listed, folder)
+        self.taken = {question.id for question in comparison.drawn(listed)[: options.get("sample")]}
+        model = self.model.name if self.model else self.settings.model
         ways: list[tuple[Condition, Settings, str]] = []
-        for condition in chosen:
+        for condition in conditions:
             own = settings_for(condition, self.settings, index)
             check(condition, index, own, generative=self.generative)
-            digest = made_with(condition, index, self.model.name if self.model else self.settings.model, own)
+            digest = made_with(condition, index, model, own)
             ways.append((replace(condition, name=condition.name + suffix), own, digest))
-        taken = {question.id for question in comparison.drawn(listed)[:sample]}
+        self.conditions = [condition.name for condition, _, _ in ways]
         self.pieces = tuple(
             Work(condition, question, own, digest, number)
             for question in listed
-            if question.id in taken
+            if question.id in self.taken
             for condition, own, digest in ways
             for number in range(samples + 1)
         )
-        if duplicates := len(questions) - len(listed):
-            notices.append(f"{duplicates:,} of {len(questions):,} questions came twice and are asked once")
-        self.notices = notices
-        self.index, self.table, self.sampled_questions = index, comparison.answers_in(folder), len(taken)
-        self.questions = comparison.joined(listed, folder)
-        self.conditions = [condition.name for condition, _, _ in ways]
         self.remaining = [work for work in self.pieces if not self.table.done(work.key, work.made_with)]
-        self._ahead = {work.key: n for n, work in enumerate(reversed(self.remaining), 1)}
-        self._metered: Callable[[Tally], Model] = lambda tally: self.extractive()
-
-    @property
-    def at_once(self) -> int:
-        return self.settings.llm.concurrency
 
     def extractive(self) -> Model:
         return ExtractiveModel.of_index(self.index)
 
-    async def begin(self, session: Session | None, model: Model) -> None:
+    def begin(self) -> None:
         comparison.write_list(self.questions, self.folder)
-        name = self.settings.model if session else model.name
-        save_set_up(self.pieces, self.index, name, self.folder)
+        model = self.model.name if self.model else self.settings.model
+        save_set_up(self.pieces, self.index, model, self.folder)
 
-        def metered(tally: Tally) -> Model:
-            if session is None:
-                return model
-            chat = ChatModel(MeteredSender(session.sender, tally), self.settings)
-            chat.notices = session.model.notices
-            return chat
-
-        self._metered = metered
-
-    async def work(self, piece: Work, model: Model) -> Answer:
-        return await _answer(piece, self.index, AnswerModel(model, piece, self.index.languages, Tally()))
-
-    async def do(self, piece: Work, model: Model) -> None:
-        row = await answer(piece, self.index, self._metered, self._ahead[piece.key])
-        self.save(piece, row, row.error)
+    async def work(self, piece: Work, model: Model) -> ConditionAnswer:
+        return await answer(piece, self.index, model)
 
     def save(self, piece: Work, result: ConditionAnswer, error: str) -> None:
-        self.errors.update([error] if error else [])
+        self.errors.update([result.error] if result.error else [])
         self.table.add(result)
 
     async def cost(self, session: Session) -> Estimate:
@@ -342,33 +276,32 @@ class AnswerStep(Step[Work, Answered]):
         A few questions are tried where what is read depends on the question.
         """
         self.index = replace(self.index)  # what methods cache of this copy is none of the run's
-        cost = Estimate(())
+        rows: list[TaskEstimate] = []
         for name in self.conditions:
             works = [work for work in self.remaining if work.condition.name == name]
             if works:
                 method, level = works[0].condition.method, works[0].settings.global_.level
-                sampled = 1 if method in ("global", "source-summary") and level != "auto" else TRIED
-                one = await estimate(works, self.work, session, works[0].settings, self.extractive(), sampled)
-                rows = (replace(row, model=f"{name}: {row.model}") for row in one.tasks)
-                cost = Estimate((*cost.tasks, *rows))
-        return cost
+                tried = 1 if method in ("global", "source-summary") and level != "auto" else TRIED
+                cost = await estimate(works, self.work, session, works[0].settings, self.extractive(), tried)
+                rows += (replace(row, model=f"{name}: {row.model}") for row in cost.tasks)
+        return Estimate(tuple(rows))
 
     def value(self) -> Answered:
         rows = [row for work in self.pieces if (row := self.table.get(work.key))]
         summaries = (summary(name, [row for row in rows if row.condition == name]) for name in self.conditions)
         units = tuple(row for row in table2(self.index) if row.condition in self.conditions)
-        made_with = {work.condition.name: work.made_with for work in self.pieces}
-        other = Counter(
+        digests = {work.condition.name: work.made_with for work in self.pieces}
+        others = Counter(
             row.condition
             for row in self.table.rows.values()
-            if row.made_with != made_with.get(row.condition, row.made_with)
+            if row.made_with != digests.get(row.condition, row.made_with)
         )
         self.notices += (
             f"{n} answers of {name} to other questions were made with another index, model or settings; "
             "ask all questions again before you compare"
-            for name, n in sorted(other.items())
+            for name, n in sorted(others.items())
         )
-        return Answered(self.folder, self.sampled_questions, tuple(summaries), units)
+        return Answered(self.folder, len(self.taken), tuple(summaries), units)
 
 
 @StepFunction

@@ -246,7 +246,6 @@ class ClaimCheck(Check[AnswerClaims, ClaimCounts]):
     kind = AnswerClaims
     tasks = STEPS
     rules = (CLAIMS_BY_RULES,)
-    folder: Path
 
     async def work(self, piece: QuestionAnswer, model: Model) -> Mapping[str, Any]:
         return {"claims": await claims_of(piece.question, sentences_in(piece.answer), model)}

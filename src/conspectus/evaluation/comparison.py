@@ -245,7 +245,7 @@ def check_questions(folder: Path, answers: Iterable[Key], questions: Iterable[Qu
 def check_sample(sample: int | None, replicates: int = 1) -> None:
     """Raise UsageError for a number of questions or replicates below 1."""
     if (sample is not None and sample < 1) or replicates < 1:
-        raise UsageError("sampled questions and replicates are at least 1")
+        raise UsageError("at least one question is sampled, and one replicate made")
 
 
 def question_answers(

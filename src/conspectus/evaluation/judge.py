@@ -31,7 +31,6 @@ from conspectus.evaluation.statistics import (
 )
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model
-from conspectus.models.llm.model import Session
 from conspectus.runtime import Options, path_of, run_of
 from conspectus.settings import Settings
 from conspectus.tasks import Verdict
@@ -337,7 +336,6 @@ class JudgeStep(Step[HeadToHead, Comparison]):
     """The judgements of a model on pairs of answers, each condition shown first half of the time."""
 
     stage = "judge"
-    folder: Path
 
     def __init__(self, folder: Path, options: JudgeOptions) -> None:
         """Raise UsageError where there is nothing to compare or no judge."""
@@ -353,7 +351,7 @@ class JudgeStep(Step[HeadToHead, Comparison]):
         self.table = comparison.judgements_in(folder)
         self.pieces, self.remaining = planned.comparisons, planned.remaining(self.table, self.by)
 
-    async def begin(self, session: Session | None, model: Model) -> None:
+    def begin(self) -> None:
         save_criteria(self.criteria, self.folder)
 
     async def work(self, piece: HeadToHead, model: Model) -> Verdict:

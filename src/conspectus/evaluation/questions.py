@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from conspectus.errors import ModelError, UsageError
+from conspectus.errors import CallFailed, ModelError, UsageError
 from conspectus.evaluation import comparison
 from conspectus.evaluation.comparison import COMPARISON, Question, Source
 from conspectus.evaluation.run import Step, StepFunction
@@ -21,7 +21,6 @@ from conspectus.text.language import language_of
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-T = TypeVar("T")
 ROUNDS = 4
 """Times that the same is asked for: once, and again for what duplicates took."""
 
@@ -49,64 +48,59 @@ class QuestionList(Figures):
 
 
 @dataclass
-class _Wanted(Generic[T]):
-    """A list to be filled with `size` items that differ; `task` asks for so many beside those that are known."""
+class _List:
+    """A list of what a task asks for, to be filled with items that differ from all that are `seen`."""
 
-    task: Callable[[int, tuple[str, ...], int], Task[tuple[T, ...]]]
-    size: int
-    items: dict[str, T] = field(default_factory=dict[str, T])
+    task: Any
+    """One of `Personas`, `UserTasks` and `GlobalQuestions`, whose `count` is the size of the list."""
+    seen: set[str] = field(default_factory=set[str])
+    items: dict[str, Any] = field(default_factory=dict[str, Any])
     """By name."""
     repeated: list[str] = field(default_factory=list[str])
     error: ModelError | None = None
 
     @property
     def missing(self) -> int:
-        return self.size - len(self.items)
+        return self.task.count - len(self.items)
+
+    def next_task(self, round: int) -> Task[Any]:
+        """Return what asks for the missing items beside those that are known."""
+        return replace(self.task, count=self.missing, known=(*self.items, *self.repeated), sample=round)
+
+    def add(self, reply: Sequence[Persona | str]) -> None:
+        for item in reply:
+            name = item.name if isinstance(item, Persona) else str(item)
+            key = comparison.normalised(name)
+            if key in self.seen:
+                self.repeated.append(name)
+            elif key and self.missing:
+                self.seen.add(key)
+                self.items[name] = item
 
 
-@dataclass
-class _Writer:
-    """Asks a model for lists until they are full, and takes down what they lack in the end."""
+async def _fill(lists: Sequence[_List], what: str, model: Model, tick: Tick, notices: list[str]) -> int:
+    """Ask a model until lists are full, note what they lack in the end, and return how many failed.
 
-    model: Model
-    tick: Tick
-    notices: list[str] = field(default_factory=list[str])
-    failed: int = 0
-
-    async def fill(self, lists: Sequence[_Wanted[T]], what: str, *, apart: bool = False) -> None:
-        """Fill lists with what differs, in each alone where they are `apart`.
-
-        Raises the first failure where there is nothing in any of them.
-        """
-        shared: set[str] = set()
-        seen = {id(one): set[str]() if apart else shared for one in lists}
-        for round in range(ROUNDS):
-            short = [one for one in lists if one.missing and one.error is None]
-            tasks = [one.task(one.missing, (*one.items, *one.repeated), round) for one in short]
-            replies = await self.model.perform_all(tasks, no_tick if round else self.tick)
-            for one, reply in zip(short, replies, strict=True):
-                if isinstance(reply, ModelError):
-                    one.error = reply
-                    continue
-                for item in reply:
-                    name = item.name if isinstance(item, Persona) else str(item)
-                    key = comparison.normalised(name)
-                    if key in seen[id(one)]:
-                        one.repeated.append(name)
-                    elif key and one.missing:
-                        seen[id(one)].add(key)
-                        one.items[name] = item
-        failures = [one.error for one in lists if one.error is not None]
-        if failures and not any(one.items for one in lists):
-            raise failures[0]
-        self.failed += len(failures)
-        if failures:
-            self.notices.append(
-                f"{len(failures)} of {len(lists)} lists of {what} are not whole: {failures[0]}"
-            )
-        if missing := sum(one.missing for one in lists if one.error is None):
-            wanted = f"{sum(one.size for one in lists)} {what}"
-            self.notices.append(f"{missing} of {wanted} are missing: the model repeats itself, {ROUNDS} times")
+    Raises the first failure where there is nothing in any of them.
+    """
+    for round in range(ROUNDS):
+        short = [one for one in lists if one.missing and one.error is None]
+        tasks = [one.next_task(round) for one in short]
+        replies = await model.perform_all(tasks, no_tick if round else tick)
+        for one, reply in zip(short, replies, strict=True):
+            if isinstance(reply, ModelError):
+                one.error = reply
+            else:
+                one.add(reply)
+    failures = [one.error for one in lists if one.error is not None]
+    if failures and not any(one.items for one in lists):
+        raise failures[0]
+    if failures:
+        notices.append(f"{len(failures)} of {len(lists)} lists of {what} are not whole: {failures[0]}")
+    if missing := sum(one.missing for one in lists if one.error is None):
+        wanted = sum(one.task.count for one in lists)
+        notices.append(f"{missing} of {wanted} {what} are missing: the model repeats itself, {ROUNDS} times")
+    return len(failures)
 
 
 async def make_questions(
@@ -122,35 +116,27 @@ async def make_questions(
     if min(counts.users, counts.tasks, counts.questions) < 1:
         raise UsageError("at least one user, one task and one question are needed")
     language = language_of([description])
-    writer = _Writer(model, tick)
-
-    def tasks_of(who: Persona) -> _Wanted[str]:
-        def task(n: int, known: tuple[str, ...], sample: int) -> UserTasks:
-            return UserTasks(description, who, n, known, language=language, sample=sample)
-
-        return _Wanted(task, counts.tasks)
-
-    def questions_for(who: Persona, what: str) -> _Wanted[str]:
-        def task(n: int, known: tuple[str, ...], sample: int) -> GlobalQuestions:
-            return GlobalQuestions(description, who, what, n, known, language=language, sample=sample)
-
-        return _Wanted(task, counts.questions)
-
-    users = _Wanted(
-        lambda n, known, sample: Personas(description, n, known, language=language, sample=sample),
-        counts.users,
-    )
-    await writer.fill([users], "personas")
-    tasks = {who: tasks_of(who) for who in users.items.values()}
-    await writer.fill(list(tasks.values()), "tasks", apart=True)
-    asking = {(who, what): questions_for(who, what) for who, wanted in tasks.items() for what in wanted.items}
-    await writer.fill(list(asking.values()), "questions")
-    questions = tuple(
-        Question(comparison.id_of(text), text, f"{who.name}: {who.description}", what)
-        for (who, what), wanted in asking.items()
-        for text in wanted.items
-    )
-    return QuestionList(questions, tuple(writer.notices), writer.failed)
+    notices: list[str] = []
+    users = _List(Personas(description, counts.users, language=language))
+    failed = await _fill([users], "personas", model, tick, notices)
+    tasks = [
+        _List(UserTasks(description, who, counts.tasks, language=language)) for who in users.items.values()
+    ]
+    failed += await _fill(tasks, "tasks", model, tick, notices)
+    seen = set[str]()
+    asking = [
+        _List(GlobalQuestions(description, one.task.persona, what, counts.questions, language=language), seen)
+        for one in tasks
+        for what in one.items
+    ]
+    failed += await _fill(asking, "questions", model, tick, notices)
+    questions: list[Question] = []
+    for one in asking:
+        who = one.task.persona
+        for text in one.items:
+            id = comparison.id_of(text)
+            questions.append(Question(id, text, f"{who.name}: {who.description}", one.task.task))
+    return QuestionList(tuple(questions), tuple(notices), failed)
 
 
 class QuestionOptions(Options, total=False):
@@ -167,9 +153,6 @@ class QuestionOptions(Options, total=False):
 class QuestionStep(Step[QuestionCounts, QuestionList]):
     """All questions, which are one piece: each is written with those before it in view."""
 
-    lock = ""
-    folder: Path
-
     def __init__(self, description: str, folder: Path, options: QuestionOptions) -> None:
         """Raise UsageError without a language model."""
         super().__init__(folder, run_of(options), options.get("progress"))
@@ -182,14 +165,13 @@ class QuestionStep(Step[QuestionCounts, QuestionList]):
         self.made = QuestionList(())
 
     async def work(self, piece: QuestionCounts, model: Model) -> QuestionList:
-        return await make_questions(self.description, model, piece)
-
-    async def do(self, piece: QuestionCounts, model: Model) -> None:
         count = 1 + piece.users + piece.users * piece.tasks
         tick = self.progress.stage("questions", count) if self.progress else no_tick
-        self.save(piece, await make_questions(self.description, model, piece, tick), "")
+        return await make_questions(self.description, model, piece, tick)
 
-    def save(self, piece: QuestionCounts, result: QuestionList, error: str) -> None:
+    def save(self, piece: QuestionCounts, result: QuestionList | None, error: str) -> None:
+        if result is None:  # without personas there is nothing
+            raise CallFailed(error)
         self.made = result
         self.notices += result.notices
         save_questions(result.questions, self.folder)

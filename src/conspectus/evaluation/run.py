@@ -11,14 +11,13 @@ import functools
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 from conspectus import tasks
 from conspectus.errors import CallFailed, ModelError, NotSupported, UsageError
-from conspectus.indexing.estimate import Estimate, Estimator, Range, check_budget, exactly
+from conspectus.indexing.estimate import Estimate, Estimator, Range, TaskEstimate, check_budget, exactly
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model, Tick, no_tick, together
 from conspectus.models.extractive.model import ExtractiveModel
@@ -47,9 +46,7 @@ SAMPLED = 200
 
 @dataclass(frozen=True)
 class Preview:
-    """What a run would do: `total` pieces of work, of which `remaining` have no result yet, and what these would
-    take.
-    """
+    """What a run would do: `total` pieces of work, of which `remaining` have no result yet, and what these take."""
 
     total: int
     remaining: int
@@ -79,15 +76,11 @@ class Step(ABC, Generic[Piece, Value]):
     """Pieces of work with a model, those that have no result yet (`remaining`), and what their results amount to."""
 
     stage = ""
-    """Its name in the display of progress."""
-    lock = "comparison"
-    """What the folder is locked as against other processes; empty where nothing is written there."""
+    """Its name in the display of progress; empty where the work shows its own."""
     rules: tuple[str, ...] = ()
     """What to know about results that were found without a language model."""
-    sampled = SAMPLED
-    """Pieces that an estimate tries."""
 
-    def __init__(self, folder: Path | None, run: Run, progress: Progress | bool | None) -> None:
+    def __init__(self, folder: Path, run: Run, progress: Progress | bool | None) -> None:
         self.folder, self.run, self.settings, self.model = folder, run, run.settings, run.model
         self.progress: Progress | None = None
         self._shown = progress
@@ -100,11 +93,6 @@ class Step(ABC, Generic[Piece, Value]):
     def generative(self) -> bool:
         """Whether a language model does the work."""
         return self.model.generative if self.model else self.settings.model != "extractive"
-
-    @property
-    def at_once(self) -> int:
-        """Pieces of work in progress: twice the calls, so that one waits wherever a call ends."""
-        return 2 * self.settings.llm.concurrency
 
     @abstractmethod
     async def work(self, piece: Piece, model: Model) -> Any:
@@ -122,25 +110,24 @@ class Step(ABC, Generic[Piece, Value]):
         """Return the model where no language model is named."""
         return ExtractiveModel()
 
-    async def begin(self, session: Session | None, model: Model) -> None:
-        """Prepare the work on the first piece."""
-
-    async def do(self, piece: Piece, model: Model) -> None:
-        """Do the work on a piece and save what comes of it."""
-        result, error = await attempt(self.work(piece, model))
-        self.errors.update([error] if error else [])
-        self.save(piece, result, error)
+    def begin(self) -> None:
+        """Write what belongs into the folder before the first result."""
 
     async def cost(self, session: Session) -> Estimate:
         """Return what the remaining work will take."""
-        return await estimate(
-            self.remaining, self.work, session, self.settings, self.extractive(), self.sampled
-        )
+        return await estimate(self.remaining, self.work, session, self.settings, self.extractive())
 
     def preview(self) -> Preview:
         """Return what the run would do and take; no model is asked."""
-        cost = None if self.model else preview(self.settings, self.folder, self.cost)
-        return Preview(len(self.pieces), len(self.remaining), cost)
+
+        async def cost() -> Estimate:
+            # An estimate creates no cache.
+            cached = self.folder if (self.folder / FILE_NAME).exists() else None
+            async with open_session(self.settings, cached, to_ask=False) as session:
+                return await self.cost(session)
+
+        asks = self.model is None and self.generative
+        return Preview(len(self.pieces), len(self.remaining), run_sync(cost()) if asks else None)
 
     def perform(self) -> Result[Value]:
         """Do the remaining work.
@@ -148,27 +135,29 @@ class Step(ABC, Generic[Piece, Value]):
         A budget is checked before the first call. Raises BudgetReached, IndexBusy where another process writes into the
         folder, and ModelError, when what is in progress has ended, where nothing more can be asked.
         """
-
-        async def perform() -> Result[Value]:
-            async with self.run.session(self.folder, self.settings) as session:
-                if session and session.sender.budget.limited:
-                    check_budget(await self.cost(session), session.sender.budget)
-                model = self.model or (session.model if session else self.extractive())
-                lock = (
-                    manifests.writing(self.folder, self.lock) if self.folder and self.lock else nullcontext()
-                )
-                with lock:
-                    await self.begin(session, model)
-                    count = len(self.remaining)
-                    tick = self.progress.stage(self.stage, count) if self.progress and self.stage else no_tick
-                    await each(self.remaining, lambda piece: self.do(piece, model), tick, self.at_once)
-                    value = self.value()
-                rules = () if self.generative else self.rules
-                notices = (*rules, *self.notices, *(session.notices if session else ()))
-                return Result(value, session.total if session else NO_USAGE, notices, dict(self.errors))
-
         with shown(self._shown) as self.progress:
-            return run_sync(perform())
+            return run_sync(self._perform())
+
+    async def _perform(self) -> Result[Value]:
+        async with self.run.session(self.folder, self.settings) as session:
+            if session and session.sender.budget.limited:
+                check_budget(await self.cost(session), session.sender.budget)
+            model = self.model or (session.model if session else self.extractive())
+
+            async def do(piece: Piece) -> None:
+                result, error = await attempt(self.work(piece, model))
+                self.errors.update([error] if error else [])
+                self.save(piece, result, error)
+
+            with manifests.writing(self.folder, "comparison"):
+                self.begin()
+                count = len(self.remaining)
+                tick = self.progress.stage(self.stage, count) if self.progress and self.stage else no_tick
+                await each(self.remaining, do, tick, self.settings.llm.concurrency)
+                value = self.value()
+            rules = () if self.generative else self.rules
+            notices = (*rules, *self.notices, *(session.notices if session else ()))
+            return Result(value, session.total if session else NO_USAGE, notices, dict(self.errors))
 
 
 class StepFunction(Generic[P, Value]):
@@ -234,47 +223,49 @@ def model_names(settings: Settings, *tasks: str) -> str:
 
 # Estimates
 
-Assumed = Callable[[Any], Any]
-"""Makes the reply to a task that an estimate assumes."""
 USUAL = Range(20, 600)
 """Tokens of a reply to a task that is not listed."""
-REPLIES: dict[str, tuple[Range, Assumed | None]] = {
-    "MapAnswer": (Range(20, 900), None),
-    "ReduceAnswer": (Range(200, 1800), None),
-    "AnswerFromContext": (Range(100, 1500), None),
-    "RateReport": (Range(1, 5), None),
-    "DraftAnswer": (Range(10, 400), lambda task: tasks.Draft("?")),
-    "SelectFactual": (Range(3, 60), lambda task: range(1, len(task.sentences) + 1)),
-    "ClearSentences": (
-        Range(20, 900),
-        lambda task: [tasks.Numbered(n, task.sentences[n - 1]) for n in task.chosen],
-    ),
-    "FactualClaims": (
-        Range(20, 1500),
-        lambda task: [tasks.Numbered(*pair) for pair in enumerate(task.sentences, 1)],
-    ),
-    "Entails": (Range(1, 3), None),
-    "Judge": (Range(40, 250), lambda task: tasks.Verdict(0, "")),
-    "Personas": (
-        Range(25, 80),
-        lambda task: [tasks.Persona(f"Persona {n}", "who asks " * 25) for n in _new(task)],
-    ),
-    "UserTasks": (
-        Range(10, 40),
-        lambda task: [f"Task {n}: find out what the corpus says" for n in _new(task)],
-    ),
-    "GlobalQuestions": (
-        Range(12, 45),
-        lambda task: [f"Question {n} of {task.persona.name} on {task.task}" for n in _new(task)],
-    ),
+REPLIES: Mapping[type[Any], Range] = {
+    tasks.MapAnswer: Range(20, 900),
+    tasks.ReduceAnswer: Range(200, 1800),
+    tasks.AnswerFromContext: Range(100, 1500),
+    tasks.RateReport: Range(1, 5),
+    tasks.DraftAnswer: Range(10, 400),
+    tasks.SelectFactual: Range(3, 60),
+    tasks.ClearSentences: Range(20, 900),
+    tasks.FactualClaims: Range(20, 1500),
+    tasks.Entails: Range(1, 3),
+    tasks.Judge: Range(40, 250),
+    tasks.Personas: Range(25, 80),
+    tasks.UserTasks: Range(10, 40),
+    tasks.GlobalQuestions: Range(12, 45),
 }
-"""By task: tokens of a reply (of one item, where the task asks for a number of items), as models usually reply, and
-what an estimate takes for it, where the extractive model does not reply or finds less than a language model."""
+"""Tokens of a reply by task (of one item, where it asks for a number of items), as models usually reply."""
 
 
-def _new(task: Any) -> range:
-    """Return the numbers of the items that a task asks for."""
-    return range(len(task.known) + 1, len(task.known) + task.count + 1)
+def assumed(task: Any) -> Any:
+    """Return what an estimate takes for the reply, where the extractive model has none or finds less than a language
+    model; else None.
+    """
+    match task:
+        case tasks.DraftAnswer():
+            return tasks.Draft("?")
+        case tasks.SelectFactual():
+            return range(1, len(task.sentences) + 1)
+        case tasks.ClearSentences():
+            return [tasks.Numbered(n, task.sentences[n - 1]) for n in task.chosen]
+        case tasks.FactualClaims():
+            return [tasks.Numbered(n, text) for n, text in enumerate(task.sentences, 1)]
+        case tasks.Judge():
+            return tasks.Verdict(0, "")
+        case tasks.Personas():
+            return [tasks.Persona(f"Persona {n}", "who asks " * 25) for n in range(task.count)]
+        case tasks.UserTasks():
+            return [f"Task {n}: find out what the corpus says" for n in range(task.count)]
+        case tasks.GlobalQuestions():
+            return [f"Question {n} of {task.persona.name} on {task.task}" for n in range(task.count)]
+        case _:
+            return None
 
 
 class StandIn:
@@ -288,19 +279,19 @@ class StandIn:
     def __init__(self, session: Session, extractive: Model) -> None:
         self.name = session.model.name
         self.session, self.extractive = session, extractive
-        self.calls, self.tokens, self.items = Counter[str](), Counter[str](), Counter[str]()
+        self.calls, self.tokens, self.items = (Counter[type[Any]]() for _ in range(3))
 
     async def perform(self, task: tasks.Task[R]) -> R:
-        asked: Any = task
-        name = type(task).__name__
+        kind, asked = type(task), cast("Any", task)
         without_answers = replace(asked, answers=()) if isinstance(asked, tasks.ReduceAnswer) else asked
         request = self.session.model.request(without_answers)
         if self.session.sender.peek(request) is None:
-            self.calls[name] += 1
-            self.tokens[name] += prompt_tokens(request)
-            self.items[name] += getattr(task, "count", 1)
-        _, assumed = REPLIES.get(name, (USUAL, None))
-        reply: Any = assumed(task) if assumed else await self.extractive.perform(asked)
+            self.calls[kind] += 1
+            self.tokens[kind] += prompt_tokens(request)
+            self.items[kind] += getattr(task, "count", 1)
+        reply = assumed(task)
+        if reply is None:
+            reply = await self.extractive.perform(asked)
         if isinstance(reply, tasks.PartialAnswer):
             reply = replace(reply, score=max(1, reply.score))
         return cast("R", reply)
@@ -328,35 +319,13 @@ async def estimate(
         await work(piece, stand_in)
     estimator = Estimator(session.model, session.sender, settings)
     scale = len(pieces) / max(1, len(sample))
-    rows = [
-        estimator.row(
-            task,
-            exactly(round(calls * scale)),
-            _prompts(task, round(stand_in.tokens[task] * scale), round(calls * scale), settings),
-            REPLIES.get(task, (USUAL, None))[0].times(exactly(stand_in.items[task] * scale)),
-        )
-        for task, calls in stand_in.calls.items()
-    ]
+    rows: list[TaskEstimate] = []
+    for kind, sampled_calls in stand_in.calls.items():
+        calls, tokens = round(sampled_calls * scale), round(stand_in.tokens[kind] * scale)
+        prompts = exactly(tokens)
+        if kind is tasks.ReduceAnswer:  # it also reads partial answers, as many as fit
+            shortest = REPLIES[tasks.MapAnswer].low
+            prompts = Range(tokens + calls * shortest, tokens + calls * settings.answer.context_tokens)
+        replies = REPLIES.get(kind, USUAL).times(exactly(stand_in.items[kind] * scale))
+        rows.append(estimator.row(kind.__name__, exactly(calls), prompts, replies))
     return Estimate(tuple(rows))
-
-
-def _prompts(task: str, tokens: int, calls: int, settings: Settings) -> Range:
-    """Return the tokens of all prompts of a task; a reduce step also reads partial answers, as many as fit."""
-    if task != "ReduceAnswer":
-        return exactly(tokens)
-    return Range(tokens + calls * REPLIES["MapAnswer"][0].low, tokens + calls * settings.answer.context_tokens)
-
-
-def preview(
-    settings: Settings, folder: Path | None, cost: Callable[[Session], Awaitable[Value]]
-) -> Value | None:
-    """Return what `cost` estimates with the model of the settings and the cache in a folder; None without a model."""
-    if settings.model == "extractive":
-        return None
-
-    async def run() -> Value:
-        cached = folder if folder and (folder / FILE_NAME).exists() else None  # an estimate creates no cache
-        async with open_session(settings, cached, to_ask=False) as session:
-            return await cost(session)
-
-    return run_sync(run())

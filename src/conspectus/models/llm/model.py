@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -72,6 +73,8 @@ CUTS, EARLY_CUTS, UNREAD = 2, 5, 3
 """Replies to one request after which it counts as failed: cut off, cut off with room left, and unreadable."""
 STRENGTH = 100
 """The bias that leaves no other tokens (GraphRAG appendix A.2)."""
+completions: ContextVar[list[Completion]] = ContextVar("completions")
+"""Where the completions that tasks take are added, those from the cache among them, for who set it."""
 SHOWN = 3
 """Notices of one kind that are told in full."""
 
@@ -223,7 +226,9 @@ class ChatModel:
         """Send a request, without what its server turns out not to take; return what was sent in the end."""
         while True:
             try:
-                return request, await self._sender.send(request)
+                completion = await self._sender.send(request)
+                completions.get([]).append(completion)
+                return request, completion
             except NotAccepted as refusal:
                 lesser = _without(request, refusal.feature, self._llm.max_tokens)
                 if lesser == request:
