@@ -24,7 +24,7 @@ from conspectus.models.llm.budget import Budget
 from conspectus.models.llm.model import ChatModel
 from conspectus.models.llm.sender import CachingSender
 from conspectus.models.llm.wire import Completion, Feature, Request, prompt_tokens
-from conspectus.rows import Chunk, Span, Usage
+from conspectus.rows import Chunk, Usage
 from conspectus.settings import Settings
 from conspectus.tasks import ExtractClaims, Extraction, ExtractTriples, FoundClaim
 from conspectus.text.lexicon import read_lexicon
@@ -94,12 +94,12 @@ REPORTED, REPORTED_PROMPTS = Range(0.5, 1.55), Range(0.32, 0.95)
 """The same of reports: 0.61 to 1.14, and 0.41 to 0.76."""
 DESCRIPTION, REPORT = Range(40, 185), Range(230, 1050)
 """One reply: 65 to 91 and 415 to 504, of the strong model 104 and 619."""
-CHANGED = Range(0, 2)
-"""Descriptions, and reports, that an edited chunk changes beside those of its new sentences: where a word of the sample
-corpus was edited, 0 to 2."""
 MARGIN = Range(-3, 3)
 """Descriptions, and reports, that a graph without cached replies may take more or less: the other ranges are shares,
 and of 12 reports on a graph of 20 names 3 were written."""
+UPDATED = 3.0
+"""Descriptions, and reports, that an update asks for at most, as a share of all of them, for each share of the chunks
+that is new: where words, sentences and documents of the sample corpus were added or edited, 0.1 to 2."""
 CONTEXT = Range(0.75, 1.25)
 """The prompts of reports on a graph whose descriptions are still to be written, as a share of those without them."""
 WITH_CLAIMS = 1.6
@@ -274,6 +274,7 @@ class Estimator:
     async def build(self, build: BuildInput, chunks: Sequence[Chunk], language: str) -> Estimate:
         """Estimate a whole build."""
         replays = [await self._replay(chunk, language) for chunk in chunks]
+        complete = [replay for replay in replays if replay.complete]
         left = [replay for replay in replays if not replay.complete]
         drafts: dict[str, Extraction] = {}
         if left:
@@ -281,38 +282,36 @@ class Estimator:
             model = ExtractiveModel(SentenceStore.read(build.documents, lexicon))
             extracted = await extract([r.chunk for r in left], model, self._settings.extract, language)
             drafts = {r.chunk.id: graph for r, graph in zip(left, extracted.graphs, strict=True)}
-        complete = [replay for replay in replays if replay.complete]
-        seen = len(complete) if len(complete) >= FEW else 0
-        entities = {chunk: len(draft.entities) for chunk, draft in drafts.items()}
-        rows = self._from_sample(complete, left) if seen else self._from_text(left, entities, language)
-        graphs = {replay.chunk.id: replay.graph for replay in replays}
-        for chunk in (replay.chunk for replay in left if not replay.graph.entities):
-            old = await self._edited_from(chunk, build, language)
-            graphs[chunk.id] = _new_sentences(old, drafts[chunk.id], chunk) if old else drafts[chunk.id]
-        extracted = Extracted([graphs[chunk.id] for chunk in chunks], [replay.claims for replay in replays])
-        made = build_graph(build, chunks, extracted, language)
-        rest = await self.rest(made, language, len(left))
-        return Estimate((*(row for row in rows if row.calls.high), *rest.tasks), seen)
+        if sampled := len(complete) >= FEW:
+            rows = self._from_sample(complete, left)
+        else:
+            rows = self._from_text(left, {id_: len(draft.entities) for id_, draft in drafts.items()}, language)
+        graphs = [r.graph if r.graph.entities else drafts.get(r.chunk.id, r.graph) for r in replays]
+        made = build_graph(build, chunks, Extracted(graphs, [r.claims for r in replays]), language)
+        rest = await self.rest(made, language, len(left) / max(1, len(chunks)))
+        tasks = *(row for row in rows if row.calls.high), *rest.tasks
+        return Estimate(tasks, len(complete) if sampled else 0)
 
-    async def rest(self, made: GraphBuild, language: str, drafts: int = 0) -> Estimate:
-        """Estimate the descriptions and reports of a graph, for which so many chunks were drafted without replies."""
+    async def rest(self, made: GraphBuild, language: str, drafted: float = 0.0) -> Estimate:
+        """Estimate the descriptions and reports of a graph, a share of whose chunks was `drafted` without replies."""
         steps = await self._replay_rest(made, language)
         described = [step for step in steps if step.task == "DescribeElement"]
         reports = [step for step in steps if step.task == "WriteReport"]
-        cached = any(step.completion_tokens is not None for step in steps)
-        if drafts:
-            low = Range(0 if cached else 1, 1).times(
-                Range(1, WITH_CLAIMS if self._settings.extract.claims else 1)
-            )
-            changed = exactly(drafts).times(CHANGED) if cached else MARGIN
-            measured = (DESCRIBED, DESCRIBED_PROMPTS, REPORTED, REPORTED_PROMPTS)
-            shares = [share.times(low) for share in measured]
-        else:
-            pending = any(step.completion_tokens is None for step in described)
-            changed, shares = NONE, [exactly(1), exactly(1), exactly(1), CONTEXT if pending else exactly(1)]
+        shares, margin = [exactly(1), exactly(1), exactly(1), exactly(1)], NONE
+        if drafted:
+            shares = [DESCRIBED, DESCRIBED_PROMPTS, REPORTED, REPORTED_PROMPTS]
+            claims = WITH_CLAIMS if self._settings.extract.claims else 1
+            if any(step.completion_tokens is not None for step in steps):  # an update
+                most = [UPDATED * drafted / (_missing_share(of) or 1) for of in (described, reports)]
+                ends = [min(claims, most[0])] * 2 + [min(claims, most[1])] * 2
+                shares = [share.times(Range(0, end)) for share, end in zip(shares, ends, strict=True)]
+            else:
+                shares, margin = [share.times(Range(1, claims)) for share in shares], MARGIN
+        elif any(step.completion_tokens is None for step in described):
+            shares[3] = CONTEXT
         rows = (
-            self._missing("DescribeElement", described, DESCRIPTION, shares[:2], changed),
-            self._missing("WriteReport", reports, REPORT, shares[2:], changed),
+            self._missing("DescribeElement", described, DESCRIPTION, shares[:2], margin),
+            self._missing("WriteReport", reports, REPORT, shares[2:], margin),
         )
         return Estimate(tuple(row for row in rows if row.calls.high))
 
@@ -329,20 +328,17 @@ class Estimator:
         return cache.steps
 
     def _missing(
-        self, task: str, steps: Sequence[Step], reply: Range, shares: Sequence[Range], changed: Range
+        self, task: str, steps: Sequence[Step], reply: Range, shares: Sequence[Range], margin: Range
     ) -> TaskEstimate:
-        """Estimate the steps whose replies are not cached, of whose calls and prompts `shares` are asked, and of the
-        others those that are `changed`.
-        """
+        """Estimate the steps without cached replies, of whose calls and prompts `shares` are asked, and a `margin`."""
         missing = [step.prompt_tokens for step in steps if step.completion_tokens is None]
         replies = [step.completion_tokens for step in steps if step.completion_tokens is not None]
         if len(replies) >= FEW:
             reply = exactly(sum(replies) / len(replies)).times(ALIKE)
-        calls = exactly(len(missing)).times(shares[0]).plus(changed) if steps else NONE
-        usual = exactly(sum(step.prompt_tokens for step in steps) / max(1, len(steps)))
-        return self.row(
-            task, calls, exactly(sum(missing)).times(shares[1]).plus(changed.times(usual)), calls.times(reply)
-        )
+        usual = sum(step.prompt_tokens for step in steps) / max(1, len(steps))
+        calls = exactly(len(missing)).times(shares[0]).plus(margin) if steps else NONE
+        prompts = exactly(sum(missing)).times(shares[1]).plus(margin.times(exactly(usual)))
+        return self.row(task, calls, prompts, calls.times(reply))
 
     # Extraction
 
@@ -352,41 +348,25 @@ class Estimator:
         extracted = await extract([chunk], ChatModel(cache, self._settings), self._settings.extract, language)
         return Replay(chunk, tuple(cache.steps), extracted.graphs[0], extracted.claims[0])
 
-    async def _edited_from(self, chunk: Chunk, build: BuildInput, language: str) -> Replay | None:
-        """Return the chunk of the index before that a chunk was edited from; None where its replies are not cached."""
-        if build.before is None:
-            return None
-        path = next(document.path for document in build.documents if document.id == chunk.document_id)
-        ids = {document.id for document in build.before.documents if document.path == path}
-        words = set(chunk.text.split())
-        others = [other for other in build.before.chunks if other.document_id in ids]
-        old = max(others, key=lambda other: len(words & set(other.text.split())), default=None)
-        replay = await self._replay(old, language) if old else None
-        return replay if replay and replay.complete else None
-
     def _from_sample(self, seen: Sequence[Replay], left: Sequence[Replay]) -> list[TaskEstimate]:
         """Estimate an extraction by the chunks whose replies are cached, in proportion to the text."""
         rows: list[TaskEstimate] = []
         size = sum(replay.chunk.n_tokens for replay in seen)
         for task in dict.fromkeys(step.task for replay in seen for step in replay.steps):
-            taken = [replay.taken(task) for replay in seen]
+            counts = [len(replay.taken(task)) for replay in seen]
+            steps = [step for replay in seen for step in replay.taken(task)]
             unseen = [replay for replay in left if not replay.taken(task)]
             share = sum(replay.chunk.n_tokens for replay in unseen) / size
-            counts = list(map(len, taken))
-            each, most = sum(counts) / len(seen), max(counts) * len(unseen)
-            same = len(set(counts)) == 1  # every chunk takes as many calls
-            calls = exactly(each * len(unseen)).times(exactly(1) if same else SAMPLED)
-            calls = Range(calls.low, min(calls.high, most))
-            of_prompts = sum(step.prompt_tokens for steps in taken for step in steps)
-            prompts = exactly(share * of_prompts).times(SAMPLED)
-            if same:  # a prompt is at least as long as the first one, which is known
-                certain, first = (
-                    each * sum(replay.steps[0].prompt_tokens for replay in of) for of in (unseen, seen)
-                )
-                more = share * (of_prompts - first)
-                prompts = exactly(certain).plus(Range(*sorted(more * bound for bound in SAMPLED)))
-            of_replies = sum(step.completion_tokens or 0 for steps in taken for step in steps)
-            replies = exactly(share * of_replies).times(SAMPLED)
+            calls = exactly(len(steps) / len(seen) * len(unseen))
+            prompts = exactly(share * sum(step.prompt_tokens for step in steps)).times(SAMPLED)
+            if len(set(counts)) > 1:
+                most = max(counts) * len(unseen)
+                calls = Range(calls.low * SAMPLED.low, min(calls.high * SAMPLED.high, most))
+            else:  # a prompt is at least as long as the first one, which is known
+                first = [counts[0] * sum(r.steps[0].prompt_tokens for r in of) for of in (unseen, seen)]
+                more = share * (sum(step.prompt_tokens for step in steps) - first[1])
+                prompts = exactly(first[0]).plus(Range(*sorted(more * bound for bound in SAMPLED)))
+            replies = exactly(share * sum(step.completion_tokens or 0 for step in steps)).times(SAMPLED)
             rows.append(self.row(task, calls, prompts, replies))
         return rows
 
@@ -427,17 +407,6 @@ class Estimator:
         return exactly(sum(prompt_tokens(self._model.request(task)) for task in tasks))
 
 
-def _new_sentences(old: Replay, draft: Extraction, chunk: Chunk) -> Extraction:
-    """Return the extraction of an old version of a chunk, and what is drafted of the sentences that it did not have."""
-
-    def is_new(span: Span | None) -> bool:
-        return (
-            span is not None
-            and chunk.text[span.start - chunk.start : span.end - chunk.start] not in old.chunk.text
-        )
-
-    entities = tuple(entity for entity in draft.entities if is_new(entity.span))
-    relationships = tuple(pair for pair in draft.relationships if is_new(pair.span))
-    return Extraction(
-        (*old.graph.entities, *entities), (*old.graph.relationships, *relationships), old.graph.triples
-    )
+def _missing_share(steps: Sequence[Step]) -> float:
+    """Return the share of steps whose replies are not cached."""
+    return sum(step.completion_tokens is None for step in steps) / max(1, len(steps))
