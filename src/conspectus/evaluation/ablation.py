@@ -24,10 +24,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import ValidationError
+from scipy.sparse import csr_array
 
 from conspectus import Index, __version__, build
 from conspectus import estimate as estimate_build
 from conspectus.algorithms.leiden import Graph, Ints, Partition, adjacency, connected, leiden, modularity
+from conspectus.configuration import FIELDS
 from conspectus.errors import UsageError
 from conspectus.evaluation import charts, comparison
 from conspectus.evaluation.answers import AnswerOptions, AnswerStep, summary
@@ -125,18 +127,18 @@ class Ablation(Figures):
 
 
 class AblationStep:
-    """The variants of an ablation, with what each needs; they are measured one after the other."""
+    """The variants of an ablation, which are measured one after the other."""
 
     def __init__(self, index: AnyIndex, folder: Path, options: AblationOptions) -> None:
         """Raise UsageError where nothing varies, or a setting cannot be so."""
-        built = [index.settings] if isinstance(index, Index) else settings_in(path_of(index))
-        given = run_of(options, built).settings
         preset = options.get("preset", "")
         if preset not in PRESETS:
             presets = ", ".join((*filter(None, PRESETS), COMMUNITIES))
             raise UsageError(
                 f"there is no ablation {preset!r}; there are {presets}, and varied={{'KEY': [V1, V2]}}"
             )
+        built = [index.settings] if isinstance(index, Index) else settings_in(path_of(index))
+        given = run_of(options, built).settings
         title, varied, fixed = PRESETS[preset]
         self.varied = {**varied, **options.get("varied", {})}
         if given.model == "extractive":  # which gleans nothing
@@ -144,7 +146,9 @@ class AblationStep:
         if not self.varied:
             raise UsageError("name settings to vary, as varied={'chunk.tokens': [600, 1200]}, or a preset")
         self.name, self.title = preset or NAME, title.format(", ".join(self.varied))
-        self.folder, self.options, self.settings = folder, options, with_values(given, fixed)
+        self.index, self.folder, self.options = index, folder, options
+        self.sources = list(map(str, options.get("sources", ())))
+        self.settings = with_values(given, fixed)
         self.rebuilds = any(key.partition(".")[0] in INDEXING for key in self.varied)
         self.questions = comparison.questions_of(options.get("questions", ()))
         if not self.questions and not self.rebuilds:
@@ -152,36 +156,31 @@ class AblationStep:
                 f"{', '.join(self.varied)} changes answers alone: name questions with questions=..."
             )
         self.table = JsonlTable(folder / f"{NAME}.jsonl", Variant, lambda row: row.label)
-        self._index = index
-
-    @property
-    def index(self) -> Index:
-        """The index whose documents or answers are varied, opened where it is needed."""
-        return opened(self._index)
-
-    def variants(self, *, remaining: bool = False) -> Iterator[tuple[Variant, Settings]]:
-        """Yield each combination of values with its settings; of those `remaining` none that holds."""
-        measured = [
-            [question.id for question in self.questions],
-            self.options.get("conditions", ()),
-            self.options.get("sample"),
+        self.variants = list(self._variants())
+        self.remaining = [
+            (variant, settings)
+            for variant, settings in self.variants
+            if not self.table.done(variant.label, variant.made_with)
         ]
-        for values in product(*self.varied.values()):
-            combination = dict(zip(self.varied, values, strict=True))
-            settings = with_values(self.settings, combination)
-            corpus = list(map(str, self.options.get("sources", ()))) or snapshot_of(self.index)
+
+    def _variants(self) -> Iterator[tuple[Variant, Settings]]:
+        """Yield each combination of values with its settings."""
+        corpus = self.sources or snapshot_of(opened(self.index))
+        questions = [question.id for question in self.questions]
+        measured = [questions, self.options.get("conditions", ()), self.options.get("sample")]
+        for combination in product(*self.varied.values()):
+            values = dict(zip(self.varied, combination, strict=True))
+            settings = with_values(self.settings, values)
             own = settings.model_dump(mode="json", exclude={"llm", "prices"}, exclude_defaults=True)
             made_with = digest([__version__, corpus, own, measured, *model_options(settings.model, settings)])
-            variant = Variant("/".join(map(short, values)), combination, made_with)
-            if not (remaining and self.table.done(variant.label, made_with)):
-                yield variant, settings
+            yield Variant("/".join(map(short, combination)), values, made_with), settings
 
-    def sources(self) -> dict[str, Any]:
-        """Return what an index is built from, as arguments of `build`."""
+    def documents(self) -> dict[str, Any]:
+        """Return what an index is built from and where, as arguments of `build`."""
         folder = self.folder / "index"
-        if sources := self.options.get("sources"):
-            return {"sources": list(map(str, sources)), "folder": folder}
-        rows = self.index.documents
+        if self.sources:
+            return {"sources": self.sources, "folder": folder}
+        rows = opened(self.index).documents
         documents = [{"id": row.path, "title": row.title, "text": row.text} for row in rows]
         return {"documents": documents, "folder": folder}
 
@@ -192,24 +191,43 @@ class AblationStep:
             there = [one.name for one in possible(index, settings, settings.model != "extractive")[0]]
             deepest = [name for name in there if name.startswith("C")][-1:]
             names = [*deepest, *(["TS"] if "TS" in there else []), "local"]
-        options = AnswerOptions(conditions=names, sample=self.options.get("sample"))
-        if progress := self.options.get("progress"):
-            options["progress"] = progress
+        options = AnswerOptions(
+            conditions=names, sample=self.options.get("sample"), progress=self.options.get("progress")
+        )
         run = run_of({"settings": settings})
         return AnswerStep(self.questions, index, self.folder, options, run, f"@{variant.label}")
 
-    def measure(self, variant: Variant, settings: Settings) -> tuple[Usage, list[str]]:
+    def cost(self, variant: Variant, settings: Settings) -> Iterator[TaskEstimate]:
+        """Yield what a variant would take; answers from an index that is to be built, by the one that exists."""
+        if self.rebuilds:
+            yield from estimate_build(**self.documents(), settings=settings).tasks
+        if self.questions:
+            answers = self.answering(variant, opened(self.index), settings).preview().estimate
+            yield from answers.tasks if answers else ()
+
+    def preview(self) -> Preview:
+        """Return how many variants there are, how many are left, and what these would take; asks no model."""
+        tasks: list[TaskEstimate] = []
+        if self.settings.model == "extractive":
+            return Preview(len(self.variants), len(self.remaining))
+        for variant, settings in self.remaining:
+            rows = self.cost(variant, settings)
+            tasks += (replace(row, model=f"{variant.label}: {row.model}") for row in rows)
+        return Preview(len(self.variants), len(self.remaining), Estimate(tuple(tasks)))
+
+    def measure(self, variant: Variant, settings: Settings, spent: Usage) -> tuple[Usage, list[str]]:
         """Index and answer by one variant and save what was measured; return what it took, and notices."""
         usage, notices, errors = NO_USAGE, list[str](), Counter[str]()
-        index, figures = self._index, dict[str, Any]()
+        index, figures = self.index, dict[str, Any]()
         if self.rebuilds:
-            built = build(**self.sources(), settings=settings, progress=self.options.get("progress"))
+            progress = self.options.get("progress")
+            built = build(**self.documents(), settings=_within_budget(settings, spent), progress=progress)
             index, figures = built.index, index_figures(built.index)
             usage = sum(index.usage.values(), usage)
             notices += built.notices
             errors.update(failure.error for failure in built.failures)
         if self.questions:
-            budgeted = _within_budget(settings, usage)
+            budgeted = _within_budget(settings, spent + usage)
             result = self.answering(variant, opened(index), budgeted).perform()
             usage += result.usage
             notices += result.notices
@@ -217,30 +235,11 @@ class AblationStep:
         self.table.add(replace(variant, figures=figures, errors=dict(errors)))
         return usage, notices
 
-    def cost(self, variant: Variant, settings: Settings) -> Iterator[TaskEstimate]:
-        """Yield what a variant would take; answers from an index that is to be built, by the one that exists."""
-        if self.rebuilds:
-            yield from estimate_build(**self.sources(), settings=settings).tasks
-        if self.questions and (answers := self.answering(variant, self.index, settings).preview().estimate):
-            yield from answers.tasks
-
-    def preview(self) -> Preview:
-        """Return how many variants there are, how many are left, and what these would take; asks no model."""
-        remaining = list(self.variants(remaining=True))
-        if self.settings.model == "extractive":
-            return Preview(len(list(self.variants())), len(remaining))
-        tasks = [
-            replace(task, model=f"{variant.label}: {task.model}")
-            for variant, settings in remaining
-            for task in self.cost(variant, settings)
-        ]
-        return Preview(len(list(self.variants())), len(remaining), Estimate(tuple(tasks)))
-
     def perform(self) -> Result[Ablation]:
         """Measure the variants that are left, and write the table of all; a budget holds for all together."""
         usage, notices, errors = NO_USAGE, dict[str, None](), Counter[str]()
-        for variant, settings in self.variants(remaining=True):
-            spent, lines = self.measure(variant, _within_budget(settings, usage))
+        for variant, settings in self.remaining:
+            spent, lines = self.measure(variant, settings, usage)
             usage += spent
             notices |= dict.fromkeys(lines)
         if self.questions:
@@ -255,13 +254,14 @@ class AblationStep:
         answers: dict[str, list[ConditionAnswer]] = {}
         for row in comparison.answers_in(self.folder).rows.values() if self.questions else ():
             answers.setdefault(row.condition, []).append(row)
-        for variant in filter(None, (self.table.get(variant.label) for variant, _ in self.variants())):
+        for variant in (self.table.rows[variant.label] for variant, _ in self.variants):
+            measured = {**variant.values, **variant.figures}
             conditions = [name for name in answers if name.partition("@")[2] == variant.label]
             for name in conditions:
                 condition = {"condition": name.partition("@")[0]}
                 yield {**variant.values, **condition, **variant.figures, **answer_figures(answers[name])}
             if not conditions:
-                yield {**variant.values, **variant.figures}
+                yield measured
 
 
 def short(value: Any) -> str:
@@ -274,15 +274,15 @@ def short(value: Any) -> str:
 
 def with_values(settings: Settings, values: Values) -> Settings:
     """Return settings with other values by dotted key; raise UsageError where there is no such key or value."""
-    dumped = settings.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    tables = settings.model_dump(mode="json", by_alias=True, exclude_unset=True)
     for key, value in values.items():
-        *names, last = key.split(".")
-        table = dumped
-        for name in names:
-            table = table.setdefault(name, {})
-        table[last] = value
+        if key not in FIELDS:
+            raise UsageError(f"{key} cannot be varied: it is no setting")
+        table, _, name = key.rpartition(".")
+        owner = tables.setdefault(table, {}) if table else tables
+        owner[name] = value
     try:
-        return Settings.model_validate(dumped)
+        return Settings.model_validate(tables)
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"{'.'.join(map(str, first['loc']))} cannot be varied so: {first['msg']}") from None
@@ -333,37 +333,32 @@ def answer_figures(rows: Sequence[ConditionAnswer]) -> dict[str, Any]:
 def _written(ablation: Ablation, keys: Sequence[str]) -> Ablation:
     """Write the table of an ablation as JSON and CSV, and its charts; `keys` are the columns that varied."""
     folder, name = ablation.folder, f"{NAME}_{ablation.name}" if ablation.name != NAME else NAME
-    files = [f"{name}.json", f"{name}.csv"]
     values = {key: value for key, value in asdict(ablation).items() if key not in ("folder", "files")}
-    comparison.write_json(folder / files[0], values)
+    comparison.write_json(folder / f"{name}.json", values)
     text = io.StringIO()
     columns = dict.fromkeys(key for row in ablation.rows for key in row)
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(ablation.rows)
-    comparison.write_text(folder / files[1], text.getvalue())
+    comparison.write_text(folder / f"{name}.csv", text.getvalue())
     labels = [" ".join(short(row[key]) for key in keys if key in row) for row in ablation.rows]
     measured = [{key: value for key, value in row.items() if key not in keys} for row in ablation.rows]
-    return replace(ablation, files=(*files, *charts.lines(measured, labels, folder, name)))
+    drawn = charts.lines(measured, labels, folder, name)
+    return replace(ablation, files=(f"{name}.json", f"{name}.csv", *drawn))
 
 
 # Communities
 
 RESOLUTION = 1.0
 """Resolution of the modularity that both methods optimise, as at indexing."""
-DIGITS = {"modularity": 4, "lowest": 4, "highest": 4, "connected_%": 2}
-"""Decimals of figures; others have one."""
 
 
 def louvain(graph: Graph, resolution: float, seed: int) -> Ints:
     """Return the community of each node as Louvain (Blondel et al. 2008) finds it."""
-    drawn = networkx.Graph()
-    drawn.add_nodes_from(range(graph.n))
-    upper = graph.rows < graph.indices
-    ends = graph.rows[upper].tolist(), graph.indices[upper].tolist()
-    drawn.add_weighted_edges_from(zip(*ends, graph.data[upper].tolist(), strict=True))
-    labels = np.empty(graph.n, np.int64)
+    matrix = csr_array((graph.data, graph.indices, graph.indptr), shape=(graph.n, graph.n))
+    drawn = networkx.from_scipy_sparse_array(matrix)
     communities = networkx.community.louvain_communities(drawn, resolution=resolution, seed=seed)
+    labels = np.empty(graph.n, np.int64)
     for label, members in enumerate(sorted(map(sorted, communities))):
         labels[members] = label
     return labels
@@ -399,40 +394,33 @@ class CommunityStep:
         """Raise UsageError where the index has no graph."""
         if not len(index.relationships):
             raise UsageError("this index has no graph to divide")
-        self.index, self.folder, self.seeds = index, folder, options.get("seeds", 10)
-        self.settings = run_of(options).settings.communities
+        first = run_of(options).settings.communities.seed
+        self.index, self.folder = index, folder
+        self.seeds = range(first, first + options.get("seeds", 10))
 
     def preview(self) -> Preview:
         """Return the number of methods; no model is asked."""
         return Preview(len(METHODS), len(METHODS))
 
     def perform(self) -> Result[Ablation]:
-        """Compare the methods and write the table; raise UsageError where networkx is missing."""
-        try:
-            rows = tuple(self.rows())
-        except ImportError:
-            raise UsageError("Louvain needs networkx: pip install 'conspectus[eval]'") from None
-        notice = "Connected: of the communities that a method returned; the others are split before they are counted."
-        title = f"Leiden and Louvain on the same graph, {self.seeds} seeds each"
-        done = _written(Ablation(COMMUNITIES, title, rows, self.folder, (notice,)), ["method"])
-        return Result(done, notices=done.notices)
-
-    def rows(self) -> Iterator[dict[str, str | float]]:
-        """Yield for each method means over the seeds."""
+        """Compare the methods by means over the seeds; raise UsageError where networkx is missing."""
         numbers = {entity.name: entity.number for entity in self.index.entities}
         edges = list(self.index.relationships)
         ends = ([numbers[row.source] for row in edges], [numbers[row.target] for row in edges])
         graph = adjacency(*ends, [row.weight for row in edges], len(numbers))
+        rows: list[Values] = []
         for method, partition in METHODS.items():
-            seeds = range(self.settings.seed, self.settings.seed + self.seeds)
-            runs = [partition_figures(graph, partition(graph, RESOLUTION, seed)) for seed in seeds]
-            means = {name: mean(run[name] for run in runs) for name in runs[0]}
-            modularities = [run["modularity"] for run in runs]
-            means |= {"lowest": min(modularities), "highest": max(modularities)}
-            yield {
-                "method": method,
-                **{name: round(value, DIGITS.get(name, 1)) for name, value in means.items()},
-            }
+            try:
+                runs = [partition_figures(graph, partition(graph, RESOLUTION, seed)) for seed in self.seeds]
+            except ImportError:
+                raise UsageError("Louvain needs networkx: pip install 'conspectus[eval]'") from None
+            rows.append(
+                {"method": method, **{name: round(mean(run[name] for run in runs), 4) for name in runs[0]}}
+            )
+        notice = "Connected: of the communities that a method returned; the others are split before they are counted."
+        title = f"Leiden and Louvain on the same graph, {len(self.seeds)} seeds each"
+        done = _written(Ablation(COMMUNITIES, title, tuple(rows), self.folder, (notice,)), ["method"])
+        return Result(done, notices=done.notices)
 
 
 @StepFunction
