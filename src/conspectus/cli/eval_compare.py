@@ -129,9 +129,6 @@ def answers(
         option("Folder of the comparison (default: that of QUESTIONS, or comparison).", metavar="DIR"),
     ] = None,
     sample: Sample = None,
-    samples: Annotated[
-        int, option("Extra answers per question, for self-consistency (with a model).", metavar="N", min=0)
-    ] = 0,
     *,
     flags: Flags,
 ) -> None:
@@ -157,7 +154,7 @@ def answers(
     carry_out(
         evaluation.answer_questions, source, open_index(folder), target,
         flags=flags, noun="answer", folder=target, display=display,
-        conditions=parts(conditions), sample=sample, samples=samples,
+        conditions=parts(conditions), sample=sample,
     )  # fmt: skip
 
 
@@ -264,8 +261,7 @@ def claims(folder: Folder, conditions: Conditions = "", sample: Sample = None, *
 def grounding(folder: Folder, conditions: Conditions = "", sample: Sample = None, *, flags: Flags) -> None:
     """Measure how many sentences follow from what they cite.
 
-    With extra answers per question (eval answers --samples N), also measures self-consistency: invented statements
-    differ from sample to sample. Saved in DIR/grounding.jsonl.
+    Without a model, a text supports a sentence if it holds most of its words. Saved in DIR/grounding.jsonl.
 
     Example: conspectus eval grounding comparison
     """

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 R = TypeVar("R")
-SAMPLES = 1000
-"""What the number of a sampled answer counts for in the numbers of samples that a method draws by itself."""
 TRIED = 4
 """Questions that an estimate tries by a condition whose context depends on the question."""
 OMISSION = " […] "
@@ -59,22 +57,18 @@ OMISSION = " […] "
 
 
 class AnswerModel(WithAnswerOptions):
-    """The model of one answer: counts its tasks and what they read, and asks for samples for a sampled answer."""
+    """The model of one answer: counts its tasks and what they read."""
 
     def __init__(self, model: Model, work: Work, languages: Sequence[str]) -> None:
         super().__init__(model, work.question.text, work.settings.answer, languages)
         self.tasks = 0
         self.read: dict[str, int] = {}
         """Tokens of the reports and chunks that were read, by id."""
-        self._sample = work.sample
 
     def _styled(self, task: Task[R]) -> Task[R]:
         self.tasks += 1
         self.read.update((row.id, row.n_tokens) for row in _units(task))
-        styled = super()._styled(task) if self.generative else task
-        if not self._sample:
-            return styled
-        return replace(styled, sample=SAMPLES * self._sample + task.sample if task.sample else self._sample)
+        return super()._styled(task) if self.generative else task
 
 
 def _units(task: Task[Any]) -> Iterator[Report | Chunk]:
@@ -126,7 +120,6 @@ async def answer(work: Work, index: Index, model: Model) -> ConditionAnswer:
         prompt_tokens=sum(reply.prompt_tokens for reply in replies),
         completion_tokens=sum(reply.completion_tokens for reply in replies),
         seconds=seconds,
-        sample=work.sample,
         made_with=work.made_with,
         error=error,
     )
@@ -194,13 +187,11 @@ class AnswerOptions(Options, total=False):
 
     conditions: `C0`, `TS`, `SS` or methods; the paper's, as far as the index has them, if left out.
     sample: a number of questions that are drawn by a seed.
-    samples: further answers to each question, for self-consistency.
     progress: True shows on standard error how far it is; or an object that shows it.
     """
 
     conditions: Sequence[str]
     sample: int | None
-    samples: int
     progress: Progress | bool | None
 
 
@@ -218,14 +209,10 @@ class AnswerStep(Step[Work, Answered]):
         run: Run,
         suffix: str = "",
     ) -> None:
-        """Raise UsageError where a condition or samples cannot be asked, or the folder is of other questions."""
+        """Raise UsageError where a condition cannot be asked, or the folder is of other questions."""
         super().__init__(folder, run, options.get("progress"))
-        samples, names = options.get("samples", 0), options.get("conditions", ())
-        comparison.check_sample(options.get("sample"), 1 + samples)
-        if samples and not self.generative:
-            raise UsageError(
-                "the extractive model answers the same each time: samples need a language model (model=NAME)"
-            )
+        names = options.get("conditions", ())
+        comparison.check_sample(options.get("sample"))
         if names:
             conditions = conditions_of(names)
         else:
@@ -247,11 +234,10 @@ class AnswerStep(Step[Work, Answered]):
             ways.append((replace(condition, name=condition.name + suffix), own, digest))
         self.conditions = [condition.name for condition, _, _ in ways]
         self.pieces = tuple(
-            Work(condition, question, own, digest, number)
+            Work(condition, question, own, digest)
             for question in listed
             if question.id in self.taken
             for condition, own, digest in ways
-            for number in range(samples + 1)
         )
         self.remaining = [work for work in self.pieces if not self.table.done(work.key, work.made_with)]
 

@@ -87,8 +87,6 @@ class ConditionAnswer:
     completion_tokens: int = 0
     seconds: float = 0.0
     """CPU seconds of the extractive model, else the time waited."""
-    sample: int = 0
-    """The number of a sampled answer, from 1, for self-consistency; 0 for the answer itself."""
     made_with: str = ""
     """A digest of index, model and settings."""
     error: str = ""
@@ -118,11 +116,10 @@ class Judgement:
 
 @dataclass(frozen=True)
 class QuestionAnswer:
-    """An answer, the question that it is to, and other answers that were sampled for it."""
+    """An answer, and the question that it is to."""
 
     answer: ConditionAnswer
     question: str
-    samples: tuple[ConditionAnswer, ...] = ()
 
     @property
     def key(self) -> Key:
@@ -182,10 +179,8 @@ class JsonlTable(Generic[T]):
 
 
 def answers_in(folder: Path) -> JsonlTable[ConditionAnswer]:
-    """Return the answers of a comparison, by condition, question and sample."""
-    return JsonlTable(
-        folder / "answers.jsonl", ConditionAnswer, lambda row: (row.condition, row.question, row.sample)
-    )
+    """Return the answers of a comparison, by condition and question."""
+    return JsonlTable(folder / "answers.jsonl", ConditionAnswer, lambda row: (row.condition, row.question))
 
 
 def judgements_in(folder: Path, file: str = "judgements.jsonl") -> JsonlTable[Judgement]:
@@ -229,8 +224,8 @@ def condition_order(condition: str) -> tuple[int, str, int, str]:
 
 
 def answers_now(folder: Path) -> dict[Key, ConditionAnswer]:
-    """Return the answers of a folder, failed ones among them, without further samples."""
-    return {(row.condition, row.question): row for row in answers_in(folder).rows.values() if not row.sample}
+    """Return the answers of a folder, failed ones among them."""
+    return {(row.condition, row.question): row for row in answers_in(folder).rows.values()}
 
 
 def check_questions(folder: Path, answers: Iterable[Key], questions: Iterable[Question]) -> None:
@@ -268,16 +263,11 @@ def question_answers(
             there = ", ".join(answered)
             raise UsageError(f"there is no condition {name!r} with answers in {folder}; there are {there}")
     wanted = {one.id for one in drawn(questions)[:sample]}
-    samples = range(1, 1 + max(row.sample for row in rows.values()))
     return [
-        QuestionAnswer(
-            rows[name, one.id, 0],
-            one.text,
-            tuple(rows[name, one.id, n] for n in samples if (name, one.id, n) in rows),
-        )
+        QuestionAnswer(rows[name, one.id], one.text)
         for name in conditions or answered
         for one in questions
-        if one.id in wanted and (name, one.id, 0) in rows
+        if one.id in wanted and (name, one.id) in rows
     ]
 
 

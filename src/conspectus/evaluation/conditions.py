@@ -18,7 +18,7 @@ from typing import Any
 
 from conspectus import Index, __version__, status_of
 from conspectus.errors import UsageError, did_you_mean
-from conspectus.evaluation.comparison import PAPER, JsonlTable, Question
+from conspectus.evaluation.comparison import PAPER, JsonlTable, Key, Question
 from conspectus.retrieval import METHODS, Answering
 from conspectus.retrieval.auto import choose
 from conspectus.retrieval.global_ import level_of
@@ -53,12 +53,11 @@ class Work:
     question: Question
     settings: Settings
     made_with: str
-    sample: int = 0
 
     @property
-    def key(self) -> tuple[str, str, int]:
+    def key(self) -> Key:
         """The key of its answer."""
-        return self.condition.name, self.question.id, self.sample
+        return self.condition.name, self.question.id
 
 
 def conditions_of(names: Sequence[str]) -> list[Condition]:

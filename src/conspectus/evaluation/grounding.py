@@ -74,20 +74,14 @@ def sentences_in(answer: ConditionAnswer) -> list[Sentence]:
     return sentences_of(answer.text, {one.marker for one in answer.cited})
 
 
-def plain(text: str, cited: set[int]) -> str:
-    """Return the sentences and headings of an answer without its references, a line each."""
-    return "\n".join(sentence.shown for sentence in sentences_of(text, cited))
-
-
 def _of_line(line: str, after: str, cited: Collection[int]) -> list[Sentence]:
     """Return the sentences of a line, each with the references in it or else those that come next."""
     if not any(c.isalpha() for c in line):
         return []
     bare, runs = "", list[tuple[int, list[int]]]()
-    for part in _MARKERS.split(_BULLET.sub("", line, count=1)):
-        numbers = (
-            [n for n in map(int, re.findall(r"\d+", part)) if n in cited] if _MARKERS.fullmatch(part) else []
-        )
+    for number, part in enumerate(_MARKERS.split(_BULLET.sub("", line, count=1))):
+        is_text = number % 2 == 0
+        numbers = [] if is_text else [n for n in map(int, re.findall(r"\d+", part)) if n in cited]
         if numbers:
             runs.append((len(bare), numbers))
         else:
@@ -198,23 +192,19 @@ class Check(Step[QuestionAnswer, Value], Generic[Row, Value]):
 
 @dataclass(frozen=True)
 class GroundedSentence:
-    """A sentence of an answer, and what supports it."""
+    """A sentence of an answer, and whether it follows from the texts of its references together."""
 
     text: str
     markers: tuple[int, ...] = ()
     """The references that are given for it; none where it cites nothing."""
     supported: bool = False
-    """Whether it follows from the texts of these together."""
-    samples: int = 0
-    """The sampled answers from which it follows (self-consistency)."""
 
 
 @dataclass(frozen=True)
 class AnswerGrounding(AnswerRow):
-    """The sentences of one answer without headings, each compared with `samples` sampled answers."""
+    """The sentences of one answer without headings."""
 
     sentences: tuple[GroundedSentence, ...] = ()
-    samples: int = 0
 
 
 @dataclass(frozen=True)
@@ -233,12 +223,6 @@ class ConditionGrounding:
     """Of all sentences, those that follow from what they cite; None where there are none."""
     of_cited: Interval | None
     """The same of the sentences that cite something."""
-    cited: Interval | None
-    """Of all sentences, those that cite something."""
-    consistent: Interval | None
-    """The share of samples that a sentence follows from; None where none were sampled."""
-    samples: int = 0
-    """Sampled answers in all."""
 
 
 @dataclass(frozen=True)
@@ -250,7 +234,7 @@ class Grounding(Figures):
 
 
 class GroundingCheck(Check[AnswerGrounding, Grounding]):
-    """Whether the sentences of answers follow from what they cite, and from answers sampled beside them."""
+    """Whether the sentences of answers follow from what they cite."""
 
     stage = "grounding"
     kind = AnswerGrounding
@@ -261,38 +245,24 @@ class GroundingCheck(Check[AnswerGrounding, Grounding]):
     def texts(cls, answer: QuestionAnswer) -> Iterable[str]:
         for reference in answer.answer.cited:
             yield from (str(reference.marker), reference.text)
-        yield from ("samples", *(sample.text for sample in answer.samples))
 
     async def work(self, piece: QuestionAnswer, model: Model) -> Mapping[str, Any]:
-        """Return the sentences of an answer, each with whether its references and how many samples support it.
+        """Return the sentences of an answer, each with whether its references support it.
 
-        Nothing follows from an empty text, and no model is asked. Raises ModelError where a sentence could not be
-        checked.
+        Where nothing is cited no model is asked. Raises ModelError where a sentence could not be checked.
         """
-        texts = {reference.marker: reference.text for reference in piece.answer.cited}
-        samples = [plain(sample.text, {c.marker for c in sample.cited}) for sample in piece.samples]
+        texts = {reference.marker: reference.text.strip() for reference in piece.answer.cited}
         statements = [sentence for sentence in sentences_in(piece.answer) if not sentence.heading]
-        tasks: dict[tuple[int, int], Entails] = {}
-        for number, sentence in enumerate(statements):
-            cited = "\n\n".join(dict.fromkeys(texts[marker].strip() for marker in sentence.markers))
-            language = language_of([sentence.text])
-            for sample, text in enumerate((cited, *samples)):
-                if text:
-                    tasks[number, sample] = Entails(text, sentence.text, language=language)
+        tasks: dict[Sentence, Entails] = {}
+        for sentence in statements:
+            if cited := "\n\n".join(dict.fromkeys(texts[marker] for marker in sentence.markers)):
+                tasks[sentence] = Entails(cited, sentence.text, language=language_of([sentence.text]))
         replies = dict(zip(tasks, await model.perform_all(list(tasks.values())), strict=True))
         for reply in replies.values():
             if isinstance(reply, ModelError):
                 raise reply
-        grounded = [
-            GroundedSentence(
-                sentence.text,
-                sentence.markers,
-                bool(replies.get((number, 0))),
-                sum(bool(replies.get((number, sample))) for sample in range(1, len(samples) + 1)),
-            )
-            for number, sentence in enumerate(statements)
-        ]
-        return {"sentences": tuple(grounded), "samples": len(samples)}
+        grounded = (GroundedSentence(s.text, s.markers, bool(replies.get(s))) for s in statements)
+        return {"sentences": tuple(grounded)}
 
     def value(self) -> Grounding:
         return summarise(self.rows())
@@ -307,39 +277,29 @@ def summarise(rows: Sequence[AnswerGrounding]) -> Grounding:
 
 
 def _condition(name: str, rows: Sequence[AnswerGrounding]) -> ConditionGrounding:
-    sound = [row for row in rows if not row.error]
-    stating = [row for row in sound if row.sentences]
+    sound = [row.sentences for row in rows if not row.error]
+    stating = [sentences for sentences in sound if sentences]
+    citing = [cited for sentences in sound if (cited := [one for one in sentences if one.markers])]
 
-    def mean(shares: Iterable[float | None]) -> Interval | None:
-        values = [share for share in shares if share is not None]
-        return bootstrap(values) if values else None
+    def supported(answers: Sequence[Sequence[GroundedSentence]]) -> Interval | None:
+        shares = [sum(one.supported for one in sentences) / len(sentences) for sentences in answers]
+        return bootstrap(shares) if shares else None
 
     return ConditionGrounding(
         name,
         answers=len(sound),
         empty=len(sound) - len(stating),
         failed=len(rows) - len(sound),
-        sentences=sum(len(row.sentences) for row in sound),
-        uncited=sum(not sentence.markers for row in sound for sentence in row.sentences),
-        supported=mean(_share(s.supported for s in row.sentences) for row in stating),
-        of_cited=mean(_share(s.supported for s in row.sentences if s.markers) for row in stating),
-        cited=mean(_share(bool(s.markers) for s in row.sentences) for row in stating),
-        consistent=mean(
-            _share(s.samples / row.samples for s in row.sentences) for row in stating if row.samples
-        ),
-        samples=sum(row.samples for row in sound),
+        sentences=sum(map(len, sound)),
+        uncited=sum(map(len, sound)) - sum(map(len, citing)),
+        supported=supported(stating),
+        of_cited=supported(citing),
     )
-
-
-def _share(values: Iterable[float]) -> float | None:
-    """Return the mean of values, None where there are none."""
-    numbers = list(values)
-    return sum(numbers) / len(numbers) if numbers else None
 
 
 @StepFunction
 def check_grounding(folder: str | Path, **options: Unpack[CheckOptions]) -> GroundingCheck:
-    """Check which sentences of a folder's answers follow from what they cite, and from answers sampled beside them.
+    """Check which sentences of a folder's answers follow from what they cite.
 
     Answers that were checked are skipped, failed ones are tried again. Without a language model a sentence follows from
     a text that has most of its words. Raises UsageError where there are no answers, or no such condition.

@@ -231,7 +231,7 @@ def claim_agreement(agreement: Sequence[ClaimAgreement]) -> Table:
 
 
 def grounding(checked: Grounding) -> Table:
-    """Return which share of sentences follows from what they cite, and from sampled answers."""
+    """Return which share of sentences follows from what they cite."""
 
     def mean(interval: Interval | None) -> str:
         return figure(100 * interval.mean if interval else None, 1)
@@ -241,18 +241,10 @@ def grounding(checked: Grounding) -> Table:
         Column("Uncited", "uncited"),
         Column("Supported, %", lambda row: Cell(mean(row.supported), ("grounding", row.condition))),
         Column("95 %", lambda row: bounds(row.supported, 1, scale=100)),
-        Column("Of cited, %", lambda row: mean(row.of_cited)),
+        Column("Of cited, %", lambda row: mean(row.of_cited)), Column("Empty", "empty"), Column("Failed", "failed"),
     ]  # fmt: skip
-    caption = "Supported: sentences that follow from what they cite, the mean of answers"
-    if any(one.samples for one in checked.conditions):
-        caption += "; consistent: the share of sampled answers that a sentence follows from"
-        columns += [
-            Column("Consistent, %", lambda row: mean(row.consistent)),
-            Column("95 %", lambda row: bounds(row.consistent, 1, scale=100)),
-            Column("Samples", "samples"),
-        ]
-    columns += [Column("Empty", "empty"), Column("Failed", "failed")]
-    return table_of(checked.conditions, columns, caption=f"{caption}.")
+    caption = "Supported: sentences that follow from what they cite, the mean of answers."
+    return table_of(checked.conditions, columns, caption=caption)
 
 
 def agreements(rows: Sequence[Agreement]) -> Table:

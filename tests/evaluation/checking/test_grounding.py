@@ -1,4 +1,4 @@
-"""Which sentences of answers are supported: by what they cite, and by answers sampled beside them."""
+"""Which sentences of answers are supported: by what they cite."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ ANSWER = (
 )
 
 
-def a_folder(folder: Path, *texts: str, samples: tuple[str, ...] = ()) -> Path:
+def a_folder(folder: Path, *texts: str) -> Path:
     write_list([Question(f"q{n}", f"What of {n}?") for n in range(len(texts))], folder)
     kept = answers_in(folder)
     for n, text in enumerate(texts):
         kept.add(ConditionAnswer("A", f"q{n}", text, CITED))
-        for number, sample in enumerate(samples, 1):
-            kept.add(ConditionAnswer("A", f"q{n}", sample, CITED, sample=number))
     return folder
 
 
@@ -58,7 +56,6 @@ def test_a_sentence_is_held_against_all_that_it_cites_together(tmp_path: Path) -
     assert one.supported is not None
     assert one.of_cited is not None
     assert (one.supported.mean, one.of_cited.mean) == (pytest.approx(1 / 4), pytest.approx(1 / 3))
-    assert one.consistent is None
     assert [s.supported for s in GroundingCheck.rows_in(tmp_path).rows["A", "q0"].sentences] == [
         True,
         False,
@@ -76,21 +73,6 @@ def test_shares_are_means_over_answers_and_one_that_states_nothing_has_none(tmp_
     assert one.supported.mean == 0.5
 
 
-def test_what_samples_do_not_say_is_not_consistent(tmp_path: Path) -> None:
-    folder = a_folder(
-        tmp_path, "Ada bought the mill. Bees swarm.", samples=("Ada bought the mill. [1] Owls hunt.", "")
-    )
-
-    found, model = checked(folder)
-
-    assert model.all_seen(Entails)[0].text == "Ada bought the mill.\nOwls hunt."
-    assert len(model.all_seen(Entails)) == 2  # nothing follows from an empty answer, and nobody is asked
-    (one,) = found.conditions
-    assert one.consistent is not None
-    assert one.consistent.mean == pytest.approx((1 / 2 + 0) / 2)
-    assert one.samples == 2
-
-
 def test_what_failed_is_counted_and_checked_again_and_the_rest_is_not(tmp_path: Path) -> None:
     folder = a_folder(tmp_path, "Ada bought the mill. [1]", "Bees swarm. [1]")
 
@@ -103,14 +85,12 @@ def test_what_failed_is_counted_and_checked_again_and_the_rest_is_not(tmp_path: 
     assert checked(folder)[1].tasks == []
 
 
-def test_answers_are_checked_again_when_there_are_more_samples(tmp_path: Path) -> None:
-    folder = a_folder(tmp_path, "Bees swarm.")
+def test_answers_are_checked_again_when_they_change(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path, "Bees swarm. [1]")
     checked(folder)
-    answers_in(folder).add(ConditionAnswer("A", "q0", "Bees swarm.", sample=1))
+    answers_in(folder).add(ConditionAnswer("A", "q0", "Bees hum. [1]", CITED))
 
-    found, _ = checked(folder)
-
-    assert found.conditions[0].samples == 1
+    assert [task.statement for task in checked(folder)[1].all_seen(Entails)] == ["Bees hum."]
 
 
 def test_a_server_that_is_gone_ends_it_and_keeps_what_is_there(tmp_path: Path) -> None:
@@ -134,4 +114,3 @@ def test_figures_go_into_json(tmp_path: Path) -> None:
     told = json.loads(json.dumps(checked(a_folder(tmp_path, ANSWER))[0].as_json()))
 
     assert told["conditions"][0]["supported"] == {"mean": 0.25, "low": 0.25, "high": 0.25}
-    assert told["conditions"][0]["consistent"] is None

@@ -149,17 +149,6 @@ def test_a_sample_is_drawn_by_a_seed_and_a_larger_one_goes_on_from_it(tmp_path: 
     assert len(evaluation.list_questions(tmp_path, tmp_path).questions) == 20
 
 
-def test_samples_are_further_answers_that_are_asked_for_as_such(tmp_path: Path):
-    model = a_model()
-
-    run(tmp_path, ["bm25"], model, questions=QUESTIONS[:1], samples=2)
-
-    assert [task.sample for task in model.tasks] == [0, 1, 2]
-    assert sorted(row.sample for row in answers_in(tmp_path).rows.values()) == [0, 1, 2]
-    with pytest.raises(UsageError, match="samples need a language model"):
-        run(tmp_path, ["bm25"], samples=2)
-
-
 def test_without_a_language_model_everything_is_answered_too_and_the_same_each_time(tmp_path: Path):
     index = a_built_index(*(document["text"] for document in documents()))
     questions = [Question("1", "What did Ada Byrne do?"), Question("2", "Which matters are there in all?")]

@@ -101,13 +101,6 @@ def test_equal_answers_do_not_upset_the_balance_of_the_others(tmp_path: Path):
     assert Counter(one.first.condition for one in asked) == {"A": 2, "B": 2}
 
 
-def test_sampled_answers_are_not_compared(tmp_path: Path):
-    folder = written(tmp_path, 1, "AB")
-    answers_in(folder).add(ConditionAnswer("A", "q0", "another", sample=1))
-
-    assert {one.first.text for one in laid_out(folder, 1).comparisons} == {"A on q0", "B on q0"}
-
-
 def test_a_judgement_holds_whichever_answer_came_first(tmp_path: Path):
     found = laid_out(written(tmp_path, 2, "AB"), 2).comparisons
     of_one = [one for one in found if one.question.id == "q0" and one.criterion.name == "diversity"]

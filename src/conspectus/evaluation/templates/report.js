@@ -21,7 +21,7 @@ D.answers = grid(D.answers, (row) => [
   row.text, row.cited.map((one) => [one.marker, one.title, one.text, one.documents]),
   [row.units, row.context_tokens, row.calls, row.prompt_tokens, row.completion_tokens, row.seconds.toFixed(2)], row.error]);
 D.claims = grid(D.claims, (row) => row.claims);
-D.grounding = grid(D.grounding, (row) => [row.samples, row.sentences.map((one) => [one.text, one.supported, one.markers, one.samples])]);
+D.grounding = grid(D.grounding, (row) => row.sentences.map((one) => [one.text, one.supported, one.markers]));
 D.judgements = D.judgements.map((row) => [
   criterionOf(row.criterion), condition(row.first), condition(row.second), question(row.question), row.replicate, row.winner, row.reasoning]);
 D.ratings = D.ratings.map((row) => [
@@ -75,16 +75,16 @@ function answer(c, q) {
   const claims = at(D.claims, c, q), grounding = at(D.grounding, c, q);
   if (claims) box.append(lazy(number(claims.length) + (claims.length === 1 ? " claim" : " claims"), () => facts(claims)));
   if (grounding) {
-    const [samples, sentences] = grounding, supported = sentences.filter((one) => one[1]).length;
-    box.append(lazy(supported + " of " + sentences.length + " sentences supported", () => checked(samples, sentences)));
+    const supported = grounding.filter((one) => one[1]).length;
+    box.append(lazy(supported + " of " + grounding.length + " sentences supported", () => checked(grounding)));
   }
   if (took[2]) box.append(el("small", { class: "soft" }, [number(took[2]) + (took[2] === 1 ? " call" : " calls"), number(took[3]) + " tokens asked", number(took[4]) + " written", took[5] + " s"].join(", ")));
   return box;
 }
 const facts = (claims) => el("ol", { class: "facts" }, claims.map((one) => el("li", {}, one)));
-const checked = (samples, sentences) => el("ul", { class: "facts" }, sentences.map(([text, supported, markers, again]) => el("li", {},
+const checked = (sentences) => el("ul", { class: "facts" }, sentences.map(([text, supported, markers]) => el("li", {},
   el("span", { class: supported ? "yes" : "no" }, supported ? "supported" : markers.length ? "not supported" : "cites nothing"),
-  (samples ? ", in " + again + " of " + samples + " samples" : "") + ": ", text)));
+  ": ", text)));
 
 function lazy(summary, make, told = {}) {  // its inside is made when it is first opened
   const box = el("details", told, el("summary", {}, summary));
@@ -166,8 +166,8 @@ function route() {
   if (what === "pair") pair(...parts);
   else if (what === "claims" && C.includes(parts[0])) perQuestion("Claims of " + parts[0], C.indexOf(parts[0]), D.claims, (told) => [told.length, told.length + " claims"], facts);
   else if (what === "grounding" && C.includes(parts[0])) {
-    const share = ([, sentences]) => { const n = sentences.filter((one) => one[1]).length; return [sentences.length - n, n + " of " + sentences.length + " supported"]; };
-    perQuestion("Sentences of " + parts[0] + ", those with most unsupported first", C.indexOf(parts[0]), D.grounding, share, (told) => checked(...told));
+    const share = (sentences) => { const n = sentences.filter((one) => one[1]).length; return [sentences.length - n, n + " of " + sentences.length + " supported"]; };
+    perQuestion("Sentences of " + parts[0] + ", those with most unsupported first", C.indexOf(parts[0]), D.grounding, share, checked);
   } else if (what === "question") {
     const q = place(Q, parts[0]);
     if (q >= 0) show(Q[q][1], asked(q));
