@@ -36,19 +36,10 @@ FACTS = st.builds(
     NAMES.map("a{}".format),
     NAMES.map("b{}".format),
     NAMES,
-    st.floats(1, 10),
-    NAMES,
-    TEXTS,
-    st.booleans(),
 )
 CORRECTIONS = st.one_of(
     st.builds(lambda names: Merge(tuple(f"{i}{n}" for i, n in enumerate(names))), st.lists(NAMES, min_size=2)),
-    st.builds(
-        lambda n, more, where: Split(n, f"other {n}", (*where, n), more),
-        NAMES,
-        st.just(("x",)),
-        st.lists(NAMES),
-    ),
+    st.builds(lambda n, where: Split(n, f"other {n}", ("x", *where)), NAMES, st.lists(NAMES)),
     st.builds(lambda name: Rename(name, f"{name}!"), NAMES),
     st.builds(Retype, NAMES, NAMES),
     st.builds(Delete, NAMES),
@@ -128,7 +119,7 @@ def test_no_number_is_given_twice(tmp_path: Path):
 def test_removing_what_is_not_there_says_what_is(tmp_path: Path):
     path = written(tmp_path, Delete("a"))
 
-    with pytest.raises(NotFound, match="has no correction 7; there are 1"):
+    with pytest.raises(NotFound, match="has no correction 7"):
         remove(path, 7)
     assert len(read_file(path)) == 1
 
@@ -141,8 +132,8 @@ def test_no_file_holds_no_corrections(tmp_path: Path):
     ("text", "said"),
     [
         ("[[correction]]\nnumber = 1\ndelete =\n", "not valid TOML.*line 3"),
-        ("number = 1", "holds `number`"),
-        ("[[corection]]\nnumber = 1\ndelete = 'a'", "holds `corection`"),
+        ("number = 1", "list of corrections"),
+        ("[[corection]]\nnumber = 1\ndelete = 'a'", "list of corrections"),
         ("[correction]\nnumber = 1\ndelete = 'a'", r"under a line \[\[correction"),
         ("correction = 3", r"under a line \[\[correction"),
         ("correction = [{ number = 1, delete = 'a' }]", r"under a line \[\[correction"),
@@ -159,19 +150,11 @@ def test_no_file_holds_no_corrections(tmp_path: Path):
         ("[[correction]]\nnumber = 1\nmerge = 'a'\ninto = 'b'", "merge: `names`"),
         ("[[correction]]\nnumber = 1\ndelete = 'a'\ninto = 'b'", "delete: `into`"),
         ("[[correction]]\nnumber = 1\nmerge = ['a', 'A']", "merge takes two names or more"),
-        ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'b'", "split takes documents or aliases"),
-        ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'A'\naliases = ['x']", "needs another name"),
-        (
-            "[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'b'\nstrength = 11",
-            "`strength`",
-        ),
-        ("[[correction]]\nnumber = 1\nadd-fact = ''\nsource = 'a'\ntarget = 'b'", "`description`.*empty"),
+        ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'b'", "split takes the documents"),
+        ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'A'\ndocuments = ['x']", "needs another name"),
+        ("[[correction]]\nnumber = 1\nadd-fact = ''\nsource = 'a'\ntarget = 'b'", "`description`.*at least 1"),
         ("[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'A'", "joins two entities"),
-        (
-            "[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'b'\ndocument = 'c.txt'",
-            "give the quote",
-        ),
-        ("[[correction]]\nnumber = 1\ndelete = ' '", "`name`.*empty"),
+        ("[[correction]]\nnumber = 1\ndelete = ' '", "`name`.*at least 1"),
         ("[[correction]]\nnumber = 1\ndelete = 'a'\nnote = 3", "`note`"),
     ],
 )
@@ -188,7 +171,7 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path):
     path = tmp_path / FILE_NAME
     path.write_bytes(b"\xff\xfe")
 
-    with pytest.raises(UsageError, match="is not UTF-8"):
+    with pytest.raises(UsageError, match=r"cannot be read: .*utf-8"):
         read_file(path)
 
 

@@ -1,4 +1,4 @@
-"""Corrections: changes of a person to the graph, and the TOML file that keeps them.
+"""Corrections: changes of a person to the graph, and the TOML file that stores them.
 
     [[correction]]
     number = 2
@@ -34,23 +34,12 @@ from conspectus.storage import manifests
 from conspectus.text.words import name_key
 
 ADDED_FACTS = "said by people"
-"""The path of the document that holds added facts without a quote; no file has it."""
-STAGE = "correction"
-"""The stage of the failures of corrections; the number follows."""
-STRENGTH = 8.0
-"""The default strength of an added fact, on the scale of 1 to 10 that models use: two above a relationship that the
-extractive model reads once, for a person chose to state it."""
-
-
-def _not_empty(text: str) -> str:
-    if not text:
-        raise ValueError("must not be empty")
-    return text
+"""The path of the document that holds added facts; no file has it."""
 
 
 Text = Annotated[str, AfterValidator(lambda text: " ".join(text.encode("utf-8", "replace").decode().split()))]
 """A text on one line, with single spaces and without lone surrogates."""
-Name = Annotated[Text, AfterValidator(_not_empty)]
+Name = Annotated[Text, Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -64,6 +53,8 @@ class Correction:
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     kind: ClassVar[str]
     main: ClassVar[str] = "name"
+    template: ClassVar[str]
+    """It in words, with its fields in braces."""
     number: int = field(default=0, kw_only=True, compare=False)
     date: Annotated[str, BeforeValidator(str)] = field(default="", kw_only=True, compare=False)
     author: Text = field(default="", kw_only=True, compare=False)
@@ -72,55 +63,26 @@ class Correction:
     @property
     def title(self) -> str:
         """Its number, as failures and citations show it."""
-        return f"{STAGE} {self.number}"
+        return f"correction {self.number}"
 
     @property
     def mark(self) -> str:
         """Its number and a hash of its content: an index records the marks that it was built with."""
         return f"{self.number}:{sha256(repr(self).encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
-    def problem(self) -> str:
-        """Return why it makes no sense by itself, "" where it does."""
-        match self:
-            case Merge(names) if not names or len(set(map(name_key, (*names, self.name)))) < 2:
-                return "merge takes two names or more that differ in more than case and spelling"
-            case Split(documents=(), aliases=()):
-                return "split takes documents or aliases that belong to the other entity; to rename all, use rename"
-            case Split(name, into) if name_key(into) == name_key(name):
-                return f"what is split from {name} needs another name than {into}"
-            case Rename(name, to) if name == to:
-                return f"the name is {to} already"
-            case AddFact(source, target) if name_key(source) == name_key(target):
-                return f"a fact joins two entities, and {source!r} is only one"
-            case AddFact(quote="", document=document) if document:
-                return "a fact cites a document by a quote of it: give the quote, or leave the document out"
-            case _:
-                return ""
-
     def __str__(self) -> str:
-        match self:
-            case Merge(names):
-                return f"merge {', '.join(name for name in names if name != self.name)} into {self.name}"
-            case Split(name, into, documents, aliases):
-                which = f" as {', '.join(aliases)}" if aliases else ""
-                where = f" in {', '.join(documents)}" if documents else ""
-                return f"split {name}{which}{where} into {into}"
-            case Rename(name, to):
-                return f"rename {name} to {to}"
-            case Retype(name, type_):
-                return f"retype {name} as {type_}"
-            case AddFact(source, target, description):
-                return f"add fact {source} - {target}: {description}"
-            case _:
-                return f"{self.kind} {getattr(self, self.main)}"
+        values: dict[str, Any] = dict(vars(self))
+        for name in {"names", "documents"} & values.keys():
+            values[name] = ", ".join(values[name])
+        return self.template.format(**values)
 
 
-def _doc(text: str) -> Any:
+def _about(text: str, metavar: str = "NAME") -> Any:
     """Return what describes a field, as the command line shows it."""
-    return Field(description=text)
+    return Field(description=text, title=metavar)
 
 
-EntityName = Annotated[Name, _doc("Name of the entity.")]
+EntityName = Annotated[Name, _about("Name of the entity.")]
 
 
 @dataclass(frozen=True)
@@ -134,36 +96,33 @@ class Merge(Correction):
 
     kind = "merge"
     main = "names"
-    names: Annotated[tuple[Name, ...], _doc("Two or more names of the same entity.")]
-    into: Annotated[Text, _doc("Name of the merged entity (default: the first NAME).")] = ""
+    template = "merge {names} into {into}"
+    names: Annotated[tuple[Name, ...], _about("Two or more names of the same entity.", "NAME...")]
+    into: Annotated[Text, _about("Name of the merged entity (default: the first NAME).")] = ""
 
-    @property
-    def name(self) -> str:
-        """The name of the merged entity."""
-        return self.into or self.names[0]
+    def __post_init__(self) -> None:
+        if self.names and not self.into:
+            object.__setattr__(self, "into", self.names[0])
 
 
 @dataclass(frozen=True)
 class Split(Correction):
-    """Split an entity: one name stands for two entities.
-
-    --document or --alias says which mentions belong to the entity that is split off.
+    """Split an entity: in some documents, its name stands for another entity.
 
     Example: conspectus correct split Mercury --into "Mercury (planet)" --document "planets/*"
     """
 
     kind = "split"
+    template = "split {name} in {documents} into {into}"
     name: EntityName
-    into: Annotated[Name, _doc("Name of the entity that is split off, new or existing.")]
+    into: Annotated[Name, _about("Name of the entity that is split off, new or existing.")]
     documents: Annotated[
         tuple[Name, ...],
-        _doc(
+        _about(
             "Document in which NAME means the entity that is split off: a path, the end of a path or a pattern such as "
-            "'planets/*'. Repeatable."
+            "'planets/*'. Repeatable.",
+            "PATH",
         ),
-    ] = ()
-    aliases: Annotated[
-        tuple[Name, ...], _doc("Alias that belongs to the entity that is split off. Repeatable.")
     ] = ()
 
 
@@ -175,8 +134,9 @@ class Rename(Correction):
     """
 
     kind = "rename"
+    template = "rename {name} to {to}"
     name: EntityName
-    to: Annotated[Name, _doc("The new name.")]
+    to: Annotated[Name, _about("The new name.", "TO")]
 
 
 @dataclass(frozen=True)
@@ -187,8 +147,9 @@ class Retype(Correction):
     """
 
     kind = "retype"
+    template = "retype {name} as {type}"
     name: EntityName
-    type: Annotated[Name, _doc("Entity type, e.g. person, organization or place.")]
+    type: Annotated[Name, _about("Entity type, e.g. person, organization or place.", "TYPE")]
 
 
 @dataclass(frozen=True)
@@ -201,6 +162,7 @@ class Delete(Correction):
     """
 
     kind = "delete"
+    template = "delete {name}"
     name: EntityName
 
 
@@ -208,25 +170,19 @@ class Delete(Correction):
 class AddFact(Correction):
     """Add a relationship between two entities.
 
-    With --quote the fact cites that passage of a document. Without, answers that use it say that a person stated it and
-    that no document does.
+    Answers that use it say that a person stated it and that no document does.
 
     Example: conspectus correct add-fact "Ada King" "Lord Byron" "Ada King is a daughter of Lord Byron."
     """
 
     kind = "add-fact"
     main = "description"
-    source: EntityName
-    target: Annotated[Name, _doc("Name of the other entity.")]
-    description: Annotated[Name, _doc("The fact as a sentence, e.g. 'Anselm Vickery taught Maeve Tully.'")]
-    strength: Annotated[float, Field(ge=1, le=10, description="Strength of the relationship, 1 to 10.")] = (
-        STRENGTH
-    )
-    quote: Annotated[Text, _doc("Passage of a document to cite for the fact, word for word.")] = ""
-    document: Annotated[Text, _doc("Document of the quote, given by the end of its path.")] = ""
-    create: Annotated[bool, _doc("Create the entities, of the type concept, if they do not exist yet.")] = (
-        False
-    )
+    template = "add fact {source} - {target}: {description}"
+    source: Annotated[Name, _about("Name of the entity.", "SOURCE")]
+    target: Annotated[Name, _about("Name of the other entity.", "TARGET")]
+    description: Annotated[
+        Name, _about("The fact as a sentence, e.g. 'Anselm Vickery taught Maeve Tully.'", "FACT")
+    ]
 
 
 KINDS: Mapping[str, type[Correction]] = {c.kind: c for c in (Merge, Split, Rename, Retype, Delete, AddFact)}
@@ -246,9 +202,26 @@ def validated(kind: type[C], values: Mapping[str, Any]) -> C:
         raise UsageError(
             f"{kind.kind}: `{where}` is wrong: {first['msg'].removeprefix('Value error, ')}"
         ) from None
-    if problem := correction.problem():
+    if problem := _problem(correction):
         raise UsageError(problem)
     return correction
+
+
+def _problem(correction: Correction) -> str:
+    """Return why a correction makes no sense by itself, "" where it does."""
+    match correction:
+        case Merge(names, into) if len({*map(name_key, (*names, into))}) < 2:
+            return "merge takes two names or more that differ in more than case and spelling"
+        case Split(documents=()):
+            return "split takes the documents of the other entity; to rename all, use rename"
+        case Split(name, into) if name_key(into) == name_key(name):
+            return f"what is split from {name} needs another name than {into}"
+        case Rename(name, to) if name == to:
+            return f"the name is {to} already"
+        case AddFact(source, target) if name_key(source) == name_key(target):
+            return f"a fact joins two entities, and {source!r} is only one"
+        case _:
+            return ""
 
 
 def marks(corrections: Iterable[Correction]) -> str:
@@ -322,10 +295,11 @@ def read_file(path: Path) -> list[Correction]:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from None
-    rows = content.pop("correction", [])
-    if content or not isinstance(rows, list) or len(cast("list[Any]", rows)) != len(_START.findall(text)):
-        other = f"; it holds `{next(iter(content))}`" if content else ""
-        raise UsageError(f"{path}: write each correction under a line [[correction]] of its own{other}")
+    rows: Any = content.pop("correction", [])
+    if content or not isinstance(rows, list) or len(_START.findall(text)) != len(cast("list[Any]", rows)):
+        raise UsageError(
+            f"{path} has to be a list of corrections, each under a line [[correction]] of its own"
+        )
     corrections: dict[int, Correction] = {}
     for row in cast("list[dict[str, Any]]", rows):
         number = row.get("number", "without a number")
@@ -333,8 +307,9 @@ def read_file(path: Path) -> list[Correction]:
             correction = _of_row(row)
         except UsageError as error:
             raise UsageError(f"{path}, correction {number}: {error}") from None
-        if corrections.setdefault(correction.number, correction) is not correction:
+        if correction.number in corrections:
             raise UsageError(f"{path}: two corrections have the number {number}")
+        corrections[correction.number] = correction
     return list(corrections.values())
 
 
@@ -356,16 +331,16 @@ def next_number(path: Path) -> int:
 
 def append(path: Path, correction: Correction) -> None:
     """Add a correction at the end of a file, which is created if it is missing."""
-    values = {"number": correction.number, correction.kind: getattr(correction, correction.main)}
+    main = getattr(correction, correction.main)
+    values: dict[str, Any] = {"number": correction.number, correction.kind: main}
     by_name = sorted(fields(correction), key=lambda f: bool(f.kw_only))  # date, author and note come last
     values |= {f.name: value for f in by_name if (value := getattr(correction, f.name)) != f.default}
     del values[correction.main]
-    # a value in TOML is one in JSON but for one character
-    dumped = {
-        key: json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") for key, value in values.items()
-    }
-    lines = "\n".join(("[[correction]]", *(f"{key} = {value}" for key, value in dumped.items()), ""))
-    _replace(path, f"{(_text(path) or HEAD).rstrip()}\n\n{lines}")
+    lines = ["[[correction]]"]
+    for key, value in values.items():  # a value in TOML is one in JSON but for one character
+        dumped = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        lines.append(f"{key} = {dumped}")
+    _replace(path, "\n".join((f"{(_text(path) or HEAD).rstrip()}\n", *lines, "")))
 
 
 def remove(path: Path, number: int) -> Correction:
@@ -373,8 +348,7 @@ def remove(path: Path, number: int) -> Correction:
     corrections = read_file(path)
     numbers = [correction.number for correction in corrections]
     if number not in numbers:
-        others = f"there are {', '.join(map(str, numbers))}" if numbers else "it has none"
-        raise NotFound(f"{path} has no correction {number}; {others}")
+        raise NotFound(f"{path} has no correction {number}")
     head, *parts = _START.split(_text(path))
     at = numbers.index(number)
     parts[at] = re.sub(r"^(?=[ \t]*[^#\s])", "# ", parts[at], flags=re.MULTILINE)
@@ -387,10 +361,8 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
         return ""
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 (byte {error.start})") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
 
 
 def _replace(path: Path, text: str) -> None:

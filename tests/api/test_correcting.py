@@ -36,7 +36,6 @@ CORRECTIONS: list[Correction] = [
     Retype("Tide Watch", "project"),
     Delete("Sandle Bank"),
     AddFact("Ishbel Corran", "Farida Nassar", TAUGHT),
-    AddFact("Basil Henshaw", "Dorothea Quill", "Henshaw knew Quill.", quote="a maddern chart"),
 ]
 
 
@@ -72,14 +71,8 @@ def corrected(before: Index, tmp_path_factory: pytest.TempPathFactory) -> Index:
     """The index of the sample with corrections of every kind."""
     assert before.folder
     folder = Path(shutil.copytree(before.folder, tmp_path_factory.mktemp("after") / "index"))
-    quote = next(d.text for d in before.documents if "Henshaw" in d.text)[:40]
     for correction in CORRECTIONS:
-        chosen = (
-            replace(correction, quote=quote)
-            if isinstance(correction, AddFact) and correction.quote
-            else correction
-        )
-        api.correct(folder, replace(chosen, author="Anna" if chosen is correction else ""))
+        api.correct(folder, replace(correction, author="Anna"))
     made = api.apply_corrections(folder)
     assert not made.failures
     return api.open_index(folder)
@@ -108,17 +101,6 @@ def test_answers_from_documents_alone_do_not_say_that_people_spoke(corrected: In
 
     assert TAUGHT not in answer.text
     assert not any("person" in notice for notice in answer.notices)
-
-
-def test_a_quoted_fact_leads_to_its_document(corrected: Index):
-    edge = next(
-        e
-        for e in entity_view("Basil Henshaw", corrected, most=99).relationships
-        if e.target == "Dorothea Quill"
-    )
-
-    assert "Henshaw knew Quill." in edge.description
-    assert all(source.document != ADDED_FACTS for source in edge.sources)
 
 
 def test_a_merged_entity_has_what_both_had(before: Index, corrected: Index):
@@ -283,12 +265,15 @@ def test_what_no_longer_applies_is_told_by_every_run(own: Path):
 
     for made in (changed, again):
         assert [(f.stage, f.error) for f in made.failures] == [
-            ("correction 1", "merge Hollin Council into Tarn Bridge: nothing is called 'Tarn Bridge'")
+            (
+                "correction 1",
+                "merge Tarn Bridge, Hollin Council into Tarn Bridge: nothing is called 'Tarn Bridge'",
+            )
         ]
     assert again.update.up_to_date
-    standing = api.corrections(own / "index").rows
-    assert [row.state for row in standing] == ["failing", "applied"]
-    assert standing[0].reason == "nothing is called 'Tarn Bridge'"
+    rows = api.corrections(own / "index").rows
+    assert [row.state for row in rows] == ["failing", "applied"]
+    assert rows[0].reason == "nothing is called 'Tarn Bridge'"
 
 
 def test_what_waits_and_what_was_undone_is_told(own: Path):
@@ -298,8 +283,6 @@ def test_what_waits_and_what_was_undone_is_told(own: Path):
 
     found = api.corrections(own / "index")
     assert (found.rows, found.undone) == ((), (1,))
-    with pytest.raises(UsageError, match="correction 1 was undone or edited since the index was made"):
-        api.correct(own / "index", Delete("Hollin"))
     api.apply_corrections(own / "index")
     api.correct(own / "index", Delete("Hollin"))
     assert [row.state for row in api.corrections(own / "index").rows] == ["waiting"]
@@ -346,16 +329,10 @@ def test_an_imported_graph_is_not_corrected(tmp_path: Path):
         (Rename("Ada Brook", "Ruben Vale"), "there is a Ruben Vale already; if both are one, merge them"),
         (Rename("Ada Brook", "Ada Brook"), "the name is Ada Brook already"),
         (Merge(("Ada Brook", "ada brook", "the Ada Brook")), "merge takes two names or more"),
-        (Split("Ada Brook", "Ada"), "split takes documents"),
+        (Split("Ada Brook", "Ada"), "split takes the documents"),
         (Split("Ada Brook", "Ada", documents=("*.pdf",)), r"no document is at \*.pdf"),
-        (
-            Split("Ada Brook", "Ada", documents=("bridge.txt",)),
-            "nothing of 'Ada Brook' is called Ada Brook in bridge",
-        ),
-        (Split("Ada Brook", "Ada", aliases=("Mrs Brook",)), "nothing of 'Ada Brook' is called Mrs Brook"),
-        (AddFact("Ada Brook", "Zork", "They met."), "there is no 'Zork' in the graph.*create=True makes it"),
-        (AddFact("Ada Brook", "Ruben Vale", "They met.", quote="they met"), "no document says 'they met'"),
-        (AddFact("Ada Brook", "Ruben Vale", "They met.", strength=0), "`strength` is wrong"),
+        (AddFact("Ada Brook", "Zork", "They met."), "there is no 'Zork' in the graph"),
+        (AddFact("Ada Brook", "Ruben Vale", " "), "`description` is wrong"),
     ],
 )
 def test_what_makes_no_sense_is_added_facts_at_once_and_not_kept(own: Path, correction: Correction, said: str):
@@ -364,51 +341,48 @@ def test_what_makes_no_sense_is_added_facts_at_once_and_not_kept(own: Path, corr
     assert api.corrections(own / "index").rows == ()
 
 
-@pytest.mark.parametrize("applied", [False, True])
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        (Delete("Hollin"), Rename("Hollin", "Tuesday"), "correction 1 deletes 'Hollin'|there is no 'Hollin'"),
+        (Delete("Hollin"), Rename("Hollin", "Tuesday"), "there is no 'Hollin'"),
         (Retype("Tarn", "river"), Retype("Tarn", "river"), "correction 1 says so already"),
         (Merge(("Ada Brook", "Ruben Vale")), Merge(("Ruben Vale", "Ada Brook")), "are one already: Ada Brook"),
     ],
 )
-def test_what_other_corrections_did_already_or_made_impossible_is_refused(
-    own: Path, first: Correction, second: Correction, said: str, applied: bool
+def test_what_applied_corrections_did_already_or_made_impossible_is_refused(
+    own: Path, first: Correction, second: Correction, said: str
 ):
     api.correct(own / "index", first)
-    if applied:
-        api.apply_corrections(own / "index")
+    api.apply_corrections(own / "index")
 
     with pytest.raises((UsageError, NotFound), match=said):
         api.correct(own / "index", second)
 
 
-def test_names_are_those_that_the_corrections_before_will_have_given(own: Path):
-    api.correct(own / "index", Rename("Ada Brook", "Dame Ada"))
-    api.correct(own / "index", Merge(("ADA BROOK", "Ruben Vale")))
-    api.correct(
-        own / "index", AddFact("dame ada", "Hollin School", "Dame Ada founded Hollin School.", create=True)
-    )
-    api.correct(own / "index", Retype("hollin school", "school"))
+def test_names_are_those_of_the_index_or_those_that_the_corrections_before_will_give(own: Path):
+    api.correct(own / "index", Rename("ADA BROOK", "Dame Ada"))
+    api.correct(own / "index", Merge(("dame ada", "the ruben vale")))
+    api.correct(own / "index", AddFact("dame ada", "hollin", "Dame Ada left Hollin."))
+    api.correct(own / "index", Retype("ada brook", "miller"))
 
-    kept = [row.correction for row in api.corrections(own / "index").rows]
+    corrections = [row.correction for row in api.corrections(own / "index").rows]
     made = api.apply_corrections(own / "index")
 
-    assert kept[1] == Merge(("Dame Ada", "Ruben Vale"), "Dame Ada")
-    assert kept[2] == AddFact("Dame Ada", "Hollin School", "Dame Ada founded Hollin School.", create=True)
-    assert kept[3] == Retype("Hollin School", "school")
+    assert corrections == [
+        Rename("Ada Brook", "Dame Ada"),
+        Merge(("Dame Ada", "Ruben Vale"), "Dame Ada"),
+        AddFact("Dame Ada", "Hollin", "Dame Ada left Hollin."),
+        Retype("Ada Brook", "miller"),
+    ]
     assert not made.failures
     assert entity_view("Ruben Vale", made.index).name == "Dame Ada"
-    assert entity_view("Hollin School", made.index).type == "school"
+    assert entity_view("Dame Ada", made.index).type == "miller"
 
 
 def test_what_a_later_correction_takes_back_is_taken_back(own: Path):
     for correction in (
         Rename("Tarn", "River Tarn"),
         Rename("tarn", "The Tarn"),
-        Merge(("Ada Brook", "Ruben Vale")),
-        Split("Ada Brook", "RV", aliases=("Ruben Vale",)),
         AddFact("Hollin", "Ada Brook", "She swam there."),
         Delete("Hollin"),
     ):
@@ -416,11 +390,9 @@ def test_what_a_later_correction_takes_back_is_taken_back(own: Path):
 
     made = api.apply_corrections(own / "index")
 
-    assert {"The Tarn", "Ada Brook", "RV"} <= made.index.entity_of_name.keys()
-    assert [row.state for row in api.corrections(own / "index").rows] == ["applied"] * 4 + [
-        "failing",
-        "applied",
-    ]
+    assert {"The Tarn", "Ada Brook"} <= made.index.entity_of_name.keys()
+    states = [row.state for row in api.corrections(own / "index").rows]
+    assert states == ["applied", "applied", "failing", "applied"]
 
 
 def test_a_correction_whose_name_was_undone_fails_visibly(own: Path):

@@ -6,7 +6,7 @@ every build. Only `apply_corrections` changes the index.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from conspectus import corrections as records
 from conspectus.api.building import BuildRequest, Built, build_read
-from conspectus.corrections import AddFact, Correction, Merge, Rename
-from conspectus.errors import IndexMissing, NotFound, UsageError
+from conspectus.corrections import Correction, Merge, Rename, Split
+from conspectus.errors import IndexMissing, UsageError
 from conspectus.explore import find_entity
 from conspectus.index import Index
 from conspectus.index_models import settings_of_index
-from conspectus.indexing.corrections import Corrector, key_of
-from conspectus.indexing.graph import Names
+from conspectus.indexing.corrections import documents_at
 from conspectus.indexing.read import Read
 from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, run_sync
 from conspectus.storage import store
+from conspectus.text.words import name_key
 
 if TYPE_CHECKING:
     from conspectus.indexing.pipeline import Progress
@@ -71,73 +71,41 @@ def correct(
     index = _built_here(target)
     path = _file(target, file, settings)
     existing = records.read_file(path)
-    if undone := _undone(index, existing):
-        raise UsageError(
-            f"correction {', '.join(map(str, undone))} was undone or edited since the index was made, so its names may "
-            "change; first index again, or run conspectus correct apply"
-        )
-    corrector = _corrector(index)
-    for earlier in existing:
-        if earlier.mark not in _marks(index):
-            corrector.apply(earlier)
-    values = _with_own_names(records.validated(kind, vars(correction)), corrector, index)
+    waiting = [vars(earlier) for earlier in existing if earlier.mark not in _marks(index)]
+    new_names = [name for values in waiting for name in (values.get("into"), values.get("to")) if name]
+    values = _with_own_names(records.validated(kind, vars(correction)), index, new_names)
     values |= {"number": records.next_number(path), "date": correction.date or date.today().isoformat()}
     correction = records.validated(kind, values)
     if same := next((earlier for earlier in existing if earlier == correction), None):
         raise UsageError(f"correction {same.number} says so already")
-    if problem := corrector.apply(correction):
-        raise UsageError(problem)
     records.append(path, correction)
     return correction
 
 
-def _corrector(index: Index) -> Corrector:
-    """Return what applies further corrections to the entities of an index, each with all of its names in all of its
-    documents; of two entities with a name, it is that of the one that is called so.
-    """
-    names = Names({key_of(entity.name): entity.name for entity in index.entities}, {}, {}, {}, [])
-    aliases = [(alias, entity) for entity in index.entities for alias in entity.aliases]
-    mentions = {
-        (key_of(name), index.chunk_of[chunk].document_id): key_of(entity.name)
-        for name, entity in (*aliases, *((entity.name, entity) for entity in index.entities))
-        for chunk in entity.chunk_ids
-    }
-    return Corrector(names, mentions, records.source_documents(index.documents), index.chunks)
-
-
-def _with_own_names(correction: Correction, corrector: Corrector, index: Index) -> dict[str, Any]:
-    """Return the values of a correction by the names of entities; raise UsageError where it would change nothing."""
+def _with_own_names(correction: Correction, index: Index, new_names: Sequence[str]) -> dict[str, Any]:
+    """Return the values of a correction by the names of entities, of the index or new ones; check them."""
+    by_key = {name_key(name): name for name in (*index.entity_of_name, *new_names)}
 
     def own(name: str) -> str:
-        try:
-            return corrector.display(corrector.find(name))
-        except NotFound:
-            if corrector.deleted_by(name):
-                raise
-        if isinstance(correction, AddFact) and correction.create:
-            return name
-        try:
-            return corrector.display(corrector.find(find_entity(name, index).name))
-        except NotFound as error:
-            advice = "; create=True makes it an entity" if isinstance(correction, AddFact) else ""
-            raise NotFound(f"{error}{advice}") from None
+        return by_key.get(name_key(name)) or find_entity(name, index).name
 
     values = dict(vars(correction))
     for field in {"name", "source", "target"} & values.keys():
         values[field] = own(values[field])
-    if isinstance(correction, Merge):
-        values["names"] = tuple(dict.fromkeys(map(own, correction.names)))
-        values["into"] = correction.into or values["names"][0]
-    for field in {"into", "to"} & values.keys():
-        if (key := corrector.owner(values[field])) is not None:
-            values[field] = corrector.display(key)
-    if isinstance(correction, Merge) and {*values["names"]} == {values["into"]}:
-        raise UsageError(f"{' and '.join(correction.names)} are one already: {values['into']}")
-    if isinstance(correction, Rename) and corrector.owner(correction.to) not in (
-        None,
-        corrector.find(values["name"]),
-    ):
-        raise UsageError(f"there is a {values['to']} already; if both are one, merge them")
+    match correction:
+        case Merge(names, into):
+            values["names"] = tuple(dict.fromkeys(map(own, names)))
+            values["into"] = own(into) if into in names else by_key.get(name_key(into), into)
+            if {*values["names"]} == {values["into"]}:
+                raise UsageError(f"{' and '.join(names)} are one already: {values['into']}")
+        case Split(documents=patterns):
+            documents_at(patterns, index.documents)
+        case Rename(to=to):
+            other = by_key.get(name_key(to), values["name"])
+            if other != values["name"]:
+                raise UsageError(f"there is a {other} already; if both are one, merge them")
+        case _:
+            pass
     return values
 
 

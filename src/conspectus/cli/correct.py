@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, Field, asdict, fields, replace
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
@@ -28,6 +26,7 @@ from conspectus.cli.options import (
     Quiet,
     entity_names,
     takes,
+    with_parameters,
 )
 
 if TYPE_CHECKING:
@@ -44,12 +43,8 @@ CARRIED_ON = (
     "conspectus index SOURCE --fresh."
 )
 """A build begins its communities with those of the index that it replaces, so that few reports are written again."""
-OPTIONS = {"into": "--into", "documents": "--document", "aliases": "--alias"}
-"""Fields that are options though they are required, or of which each option gives one value."""
-METAVARS = {
-    "names": "NAME...", "description": "FACT", "into": "NAME", "documents": "PATH", "aliases": "NAME", "strength": "N",
-    "quote": "TEXT", "document": "PATH",
-}  # fmt: skip
+OPTIONS = {"into": "--into", "documents": "--document"}
+"""The fields that are options; the others are arguments."""
 
 File = Annotated[
     Path | None,
@@ -77,65 +72,45 @@ def _save(
     json: AsJson = False,
 ) -> None:
     """Add a correction to the file and show it."""
-    if correction.kind == "retype" and not json:
-        _note_new_type(vars(correction)["type"], folder)
-    correction = api.correct(folder, correction, file=corrections or "")
+    saved = api.correct(folder, replace(correction, author=author, note=note), file=corrections or "")
     if json:
-        show.as_json(flat(correction))
+        show.as_json(flat(saved))
     else:
-        show.out(f"Correction {correction.number}: {str(correction).rstrip('.。')}.")
+        show.out(f"Correction {saved.number}: {str(saved).rstrip('.。')}.")
         show.note(WHEN)
 
 
-def _note_new_type(type: str, folder: Path) -> None:
-    """Say so where no entity is of a type yet: it may be misspelt."""
-    types = Counter(entity.type for entity in api.open_index(folder).entities)
-    if type not in types:
-        others = ", ".join(f"{other} ({count:,})" for other, count in types.most_common(show.LINES))
-        show.note(f"No entity is of type {type} so far; there are {others}.")
-
-
-def _parameters(kind: type[Correction]) -> Iterator[Parameter]:
-    """Yield the arguments and options that give the fields of a kind of corrections."""
-    hints = get_type_hints(kind, include_extras=True)
-    for field in (field for field in fields(kind) if not field.kw_only):
-        type_, *about = get_args(hints[field.name])
-        help_ = next(filter(None, (getattr(part, "description", None) for part in reversed(about))))
-        many, required = get_origin(type_) is tuple, field.default is MISSING
-        metavar = METAVARS.get(field.name, field.name.upper())
-        if required and field.name not in OPTIONS:
-            complete = entity_names if field.name in ("name", "names", "source", "target") else None
-            info = typer.Argument(metavar=metavar, help=help_, autocompletion=complete, show_default=False)
-        else:
-            option = OPTIONS.get(field.name, f"--{field.name}")
-            metavar = None if type_ is bool else metavar
-            info = typer.Option(
-                option, metavar=metavar, help=help_, show_default=isinstance(field.default, float)
-            )
-        annotation = Annotated[list[str] if many else type_, info]
-        default: Any = None if many else field.default
-        if required:
-            default = Parameter.empty
-        yield Parameter(
-            field.name,
-            Parameter.POSITIONAL_OR_KEYWORD,
-            default=default,
-            annotation=annotation,
+def _parameter(field: Field[Any], hint: Any) -> Parameter:
+    """Return the argument or option that gives a field of a kind of corrections."""
+    kind, *annotations = get_args(hint)
+    about = next(part for part in annotations if getattr(part, "title", ""))
+    if field.name in OPTIONS:
+        info = typer.Option(
+            OPTIONS[field.name], metavar=about.title, help=about.description, show_default=False
         )
+    else:
+        complete = entity_names if field.name in ("name", "names", "source", "target") else None
+        info = typer.Argument(
+            metavar=about.title, help=about.description, autocompletion=complete, show_default=False
+        )
+    if get_origin(kind) is tuple:
+        kind = list[str]
+    default: Any = Parameter.empty if field.default is MISSING else field.default
+    annotation = Annotated[kind, info]
+    return Parameter(field.name, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
 
 
 def _add_command(kind: type[Correction]) -> None:
     """Add the command of a kind of corrections: its fields, then the options of `_save`."""
-    own = list(_parameters(kind))
+    hints = get_type_hints(kind, include_extras=True)
+    own = [_parameter(field, hints[field.name]) for field in fields(kind) if not field.kw_only]
     _, *shared = inspect.signature(_save, eval_str=True, locals={"Correction": Any}).parameters.values()
 
     def command(**values: Any) -> None:
-        given = {p.name: value for p in own if (value := values.pop(p.name)) is not None}
-        _save(kind(**given, author=values["author"], note=values["note"]), **values)
+        _save(kind(**{parameter.name: values.pop(parameter.name) for parameter in own}), **values)
 
     command.__doc__ = kind.__doc__
-    vars(command)["__signature__"] = inspect.Signature([*own, *shared])
-    app.command(kind.kind)(command)
+    app.command(kind.kind)(with_parameters(command, [*own, *shared]))
 
 
 for each in api.KINDS.values():
@@ -161,15 +136,11 @@ def list_(folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson =
         return
     if listed.rows:
         show.table([["", "State", "Correction"], *map(_row, listed.rows)], texts=3)
-        for row in listed.rows:
-            if row.reason:
-                show.out(f"\n{row.correction.number} is not in force, or not wholly: {row.reason}.")
     else:
         show.out("There are no corrections.")
     if listed.undone:
-        show.out(
-            f"\nUndone or edited, and still in the index as it was: {', '.join(map(str, listed.undone))}."
-        )
+        numbers = ", ".join(map(str, listed.undone))
+        show.out(f"\nUndone or edited, and still in the index as it was: {numbers}.")
     show.note(f"\nThey are kept in {listed.file}.")
     if listed.undone or any(row.state == "waiting" for row in listed.rows):
         show.note(WHEN)
@@ -182,8 +153,9 @@ def flat(correction: Correction) -> dict[str, Any]:
 
 def _row(row: CorrectionState) -> list[str]:
     correction = row.correction
-    remarks = ", ".join(part for part in (correction.date, correction.author, correction.note) if part)
-    return [str(correction.number), row.state, f"{correction}" + (f"  ({remarks})" if remarks else "")]
+    remarks = ", ".join(filter(None, (correction.date, correction.author, correction.note)))
+    parts = [str(correction), f"  ({remarks})" if remarks else "", f"; {row.reason}" if row.reason else ""]
+    return [str(correction.number), row.state, "".join(parts)]
 
 
 Number = Annotated[
@@ -230,10 +202,7 @@ def apply(
     Example: conspectus correct apply
     """
     began = time.perf_counter()
-    undone = api.corrections(folder, file=corrections or "").undone
     with show.Bars(quiet=quiet or json) as bars:
         built = api.apply_corrections(folder, file=corrections or "", settings=given.flags, progress=bars)
     print_built(built, time.perf_counter() - began, json=json, quiet=quiet)
-    if undone and not json:
-        show.note(CARRIED_ON)
     raise typer.Exit(WITH_FAILURES if built.failures else DONE)

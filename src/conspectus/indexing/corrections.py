@@ -1,14 +1,13 @@
 """The stage after resolve: apply the corrections of people to the resolved names.
 
-A correction changes which entity a name stands for in a document; descriptions, spans, chunks, weights, claims and
-mentions follow, for `merge` reads all of them by these names. A correction is itself a document that uses the names in
-it: so what it says follows the corrections after it. An added fact is an extraction of its own, from its quote or from
-a document of added facts. A correction that cannot be applied is a recorded failure; the others are applied.
+A correction redirects one entity to another, in all documents or in some; descriptions, spans, chunks, weights, claims
+and mentions follow, for `merge` asks the corrected names for the entity of each name that it reads. Corrections use
+names as documents do: so what they say follows the corrections after them. A correction that cannot be applied is a
+recorded failure; the others are applied.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -17,66 +16,104 @@ from conspectus import tokens
 from conspectus.corrections import ADDED_FACTS, AddFact, Correction, Delete, Merge, Rename, Retype, Split
 from conspectus.errors import NotFound
 from conspectus.indexing.chunks import Extracted
-from conspectus.indexing.graph import Names
-from conspectus.rows import AliasDecision, Chunk, Document, Failure, Place, Span, content_id
-from conspectus.tasks import Extraction, FoundRelationship, FoundTriple
-from conspectus.text.sentences import located
-from conspectus.text.words import name_key
+from conspectus.indexing.graph import Names, key_of
+from conspectus.rows import AliasDecision, Chunk, Document, Failure, Place, content_id
+from conspectus.tasks import Extraction, FoundClaim, FoundRelationship, FoundTriple
 
 RULE = "person"
 """The rule of alias decisions that people made."""
 DELETED = ""
 """The entity key of names that stand for nothing."""
-FACT_TEXTS: Mapping[str, tuple[str, str]] = {
-    "en": ('A person{}: "{}"', " ({}, {})"),
-    "zh": ("一位编者{}：“{}”", "（{}、{}）"),
-}
-"""The text of an added fact, and of the two names where the fact does not use them, by language."""
-
-Mention = tuple[str, str]
-"""A name, by its key, and the id of the document, or the title of the correction, that uses it."""
-
-
-def key_of(name: str) -> str:
-    """Return what all spellings of a name have in common."""
-    return name_key(name) or name
+STRENGTH = 8.0
+"""The strength of an added fact, on the scale of 1 to 10 that models use: two above a relationship that the extractive
+model reads once, for a person chose to state it."""
+FACT_TEXTS: Mapping[str, str] = {"en": 'A person: "{}"', "zh": "一位编者：“{}”"}
+"""The text of an added fact, by language."""
+Redirect = tuple[str, str, frozenset[str]]
+"""From which entity, by key, to which other, and in which documents (none: in all)."""
 
 
 @dataclass
 class CorrectedNames(Names):
-    """Resolved names after all corrections."""
+    """Resolved names, redirected by corrections."""
 
-    entity_of: Mapping[Mention, str] = field(default_factory=dict[Mention, str])
-    """The key of the entity that each mention stands for."""
-    moved: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
-    """The same in documents that were not read for the name: by the key of the entity before, and the name or ""."""
-    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    uses: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    """The entity that each name, by its key, stands for in the documents, and in the corrections, that use it."""
+    redirects: list[Redirect] = field(default_factory=list[Redirect])
+    """What holds for names in documents that were not read for them."""
+    given: dict[str, str] = field(default_factory=dict[str, str])
     """Names that people gave to entities, by entity key."""
 
-    def key(self, name: str, document_id: str) -> str:
-        written = key_of(name)
-        if (key := self.entity_of.get((written, document_id))) is not None:
-            return key
-        key = super().key(name, document_id)
-        return self.moved.get((key, written), self.moved.get((key, ""), key))
+    def resolved(self, key: str, document_id: str) -> str:
+        entity_of = self.uses.get(key, {})
+        if document_id in entity_of:
+            return entity_of[document_id]
+        return self.redirected(super().resolved(key, document_id), document_id)
+
+    def redirected(self, key: str, document_id: str = "") -> str:
+        """Return where an entity was redirected to."""
+        for old, new, documents in self.redirects:
+            if key == old and (not documents or document_id in documents):
+                key = new
+        return key
 
     def name(self, key: str) -> str:
-        return self.names.get(key) or super().name(key)
+        return self.given.get(key) or self.display.get(key, key)
 
     def corrected(self, name: str, document_id: str) -> str:
         """Return the name of the entity of a name that was corrected, "" of a deleted one, or else the name itself."""
         key = self.key(name, document_id)
         if key == DELETED:
             return ""
-        return self.name(key) if key in self.names or key != super().key(name, document_id) else name
+        changed = key in self.given or key != super().resolved(key_of(name), document_id)
+        return self.name(key) if changed else name
+
+    def keys_of(self, name: str) -> list[str]:
+        """Return the keys of all entities that a name stands for."""
+        return sorted(set(self.uses.get(key_of(name), {}).values()) - {DELETED})
+
+    def owner(self, name: str) -> str | None:
+        """Return the key of the entity whose own name it is, not just an alias; None where there is none."""
+        return next((key for key in self.keys_of(name) if key_of(self.name(key)) == key_of(name)), None)
+
+    def find(self, name: str) -> str:
+        """Return the key of the entity with a name or alias; raise NotFound where there is none, or more than one."""
+        keys = self.keys_of(name)
+        if key := self.owner(name) or (keys[0] if len(keys) == 1 else None):
+            return key
+        if keys:
+            raise NotFound(f"{name!r} may be any of {', '.join(map(self.name, keys))}")
+        deleted = key_of(name) in self.uses
+        raise NotFound(f"an earlier correction deletes {name!r}" if deleted else f"nothing is called {name!r}")
+
+    def redirect(self, old: str, new: str, documents: frozenset[str] = frozenset()) -> None:
+        """Let all names of an entity stand for another one, in all documents or in some."""
+        self.redirects.append((old, new, documents))
+        for entity_of in self.uses.values():
+            for document, key in entity_of.items():
+                if key == old and (not documents or document in documents):
+                    entity_of[document] = new
+        if old in self.types and not documents:
+            self.types.setdefault(new, self.types.pop(old))
+
+    def use(self, name: str, key: str, correction: Correction) -> None:
+        """Note that a correction uses a name for an entity."""
+        self.uses.setdefault(key_of(name), {})[correction.title] = key
+
+    def rename(self, key: str, name: str, correction: Correction) -> None:
+        """Give an entity a name; raise NotFound where it is an alias of another one."""
+        if others := [other for other in self.keys_of(name) if other != key]:
+            raise NotFound(f"{name!r} is a name of {', '.join(map(self.name, others))}")
+        self.given[key] = name
+        self.use(name, key, correction)
 
 
-@dataclass(frozen=True)
+@dataclass
 class CorrectionResult:
-    """Names and facts after all corrections, and what became of each correction.
+    """Names and facts after all corrections.
 
-    Facts without a quote are a document in which each is a chunk of its own: so everything that uses such a fact leads
-    to characters that say who states it.
+    Added facts are a document in which each is a chunk of its own: so everything that uses such a fact leads to
+    characters that say who states it.
     """
 
     names: Names
@@ -102,19 +139,44 @@ def apply_corrections(
     """Apply corrections to the names that were resolved from the extractions of chunks."""
     if not corrections:
         return CorrectionResult(names, names.joins)
-    used: set[Mention] = set()
-    for chunk, graph, claims in zip(chunks, extracted.graphs, extracted.claims, strict=True):
-        pairs = [(r.source, r.target) for r in graph.relationships] + [(t.head, t.tail) for t in graph.triples]
-        pairs += [(claim.subject, claim.object) for claim in claims]
-        of_chunk = [entity.name for entity in graph.entities] + [
-            name for pair in pairs for name in pair if name
-        ]
-        used |= {(name, chunk.document_id) for name in of_chunk}
-    mentions = {(key_of(name), document): names.key(name, document) for name, document in sorted(used)}
-    corrector = Corrector(names, mentions, documents, chunks)
+    corrected = CorrectedNames(
+        names.display,
+        names.everywhere,
+        names.within,
+        names.source_of,
+        names.joins,
+        uses=_uses(chunks, extracted, names),
+    )
+    corrector = _Corrector(corrected, documents)
     for correction in corrections:
         corrector.apply(correction)
-    return corrector.result(language, triples=any(graph.triples for graph in extracted.graphs))
+    result = CorrectionResult(corrected, corrector.joins(), failures=corrector.failures)
+    if facts := corrector.facts():
+        result.documents, result.chunks = _document_of(facts, language, len(documents), len(chunks))
+        triples = any(graph.triples for graph in extracted.graphs)
+        pairs = zip(facts, result.chunks, strict=True)
+        result.extracted = [_extraction(fact, chunk, triples=triples) for fact, chunk in pairs]
+    result.deleted = frozenset(name for name, uses in corrected.uses.items() if {*uses.values()} == {DELETED})
+    return result
+
+
+def _uses(chunks: Sequence[Chunk], extracted: Extracted, names: Names) -> dict[str, dict[str, str]]:
+    uses: dict[str, dict[str, str]] = {}
+    for chunk, graph, claims in zip(chunks, extracted.graphs, extracted.claims, strict=True):
+        for name in filter(None, _names_in(graph, claims)):
+            uses.setdefault(key_of(name), {})[chunk.document_id] = names.key(name, chunk.document_id)
+    return uses
+
+
+def _names_in(graph: Extraction, claims: Sequence[FoundClaim]) -> Iterator[str]:
+    for entity in graph.entities:
+        yield entity.name
+    for relationship in graph.relationships:
+        yield from (relationship.source, relationship.target)
+    for triple in graph.triples:
+        yield from (triple.head, triple.tail)
+    for claim in claims:
+        yield from (claim.subject, claim.object)
 
 
 def correct_triples(
@@ -124,271 +186,24 @@ def correct_triples(
     for chunk, graph in extracted:
         triples = graph.triples
         if isinstance(names, CorrectedNames):
-            ends = [
-                tuple(names.corrected(name, chunk.document_id) for name in (t.head, t.tail)) for t in triples
+            document = chunk.document_id
+            triples = [
+                FoundTriple(names.corrected(t.head, document), t.relation, names.corrected(t.tail, document))
+                for t in triples
             ]
-            pairs = zip(ends, triples, strict=True)
-            triples = [FoundTriple(a, t.relation, b) for (a, b), t in pairs if a and b and a != b]
+            triples = [t for t in triples if t.head and t.tail and t.head != t.tail]
         yield chunk.id, triples
 
 
-class Corrector:
-    """Applies corrections one by one; knows which entities exist, and by which names in which documents."""
-
-    def __init__(
-        self,
-        names: Names,
-        mentions: Mapping[Mention, str],
-        documents: Sequence[Document],
-        chunks: Sequence[Chunk] = (),
-    ) -> None:
-        """Start from resolved names, and the entity keys of their mentions."""
-        self._names = names
-        self._before = mentions
-        self._entity_of = dict(mentions)
-        self._documents = documents
-        self._chunks = chunks
-        self._given: dict[str, str] = {}  # names that people gave to entities, by entity key
-        self._types: dict[str, str] = {}
-        self._deleted_by: dict[str, int] = {}
-        self._joins: list[tuple[Correction, str, str]] = []
-        self._facts: list[tuple[AddFact, tuple[Span, Chunk] | None]] = []
-        self._failures: dict[int, Failure] = {}
-
-    # Looking up entities
-
-    def display(self, key: str) -> str:
-        """Return the name of an entity."""
-        return self._given.get(key) or self._names.display.get(key) or key
-
-    def find(self, name: str) -> str:
-        """Return the key of the entity with a name or alias; raise NotFound where there is none, or more than one."""
-        if owner := self.owner(name):
-            return owner
-        keys = self._entities_named(name)
-        if key_of(name) in keys or len(keys) == 1:
-            return key_of(name) if key_of(name) in keys else keys[0]
-        if keys:
-            raise NotFound(f"{name!r} may be any of {', '.join(map(self.display, keys))}")
-        if number := self.deleted_by(name):
-            raise NotFound(f"correction {number} deletes {name!r}")
-        raise NotFound(f"nothing is called {name!r}")
-
-    def owner(self, name: str) -> str | None:
-        """Return the key of the entity whose own name it is, not just an alias; None where there is none."""
-        keys = (key_of(name), *(key for key, given in self._given.items() if key_of(given) == key_of(name)))
-        return next((k for k in keys if self._exists(k) and key_of(self.display(k)) == key_of(name)), None)
-
-    def deleted_by(self, name: str) -> int:
-        """Return the number of the correction that deletes a name, 0 where none does."""
-        return self._deleted_by.get(key_of(name), 0)
-
-    def _exists(self, key: str) -> bool:
-        return key in self._entity_of.values()
-
-    def _mentions(self, key: str) -> list[Mention]:
-        return [mention for mention, entity in self._entity_of.items() if entity == key]
-
-    def _entities_named(self, name: str) -> list[str]:
-        written = key_of(name)
-        return sorted({key for (other, _), key in self._entity_of.items() if other == written} - {DELETED})
-
-    def _check_free(self, name: str, keys: Iterable[str]) -> None:
-        """Raise NotFound where a new name is an alias of an entity other than some."""
-        if others := sorted({*self._entities_named(name)} - {*keys}):
-            raise NotFound(f"{name!r} is a name of {', '.join(map(self.display, others))}")
-
-    def _documents_at(self, patterns: Iterable[str]) -> set[str]:
-        """Return the ids of the documents at paths, ends of paths and patterns; raise NotFound for one without any."""
-        ids: set[str] = set()
-        for pattern in patterns:
-            matching = {document.id for document in self._documents if _matches(document.path, pattern)}
-            if not matching:
-                raise NotFound(f"no document is at {pattern}")
-            ids |= matching
-        return ids
-
-    # Changing what names stand for
-
-    def _move(self, key: str, to: str) -> None:
-        self._entity_of |= dict.fromkeys(self._mentions(key), to)
-
-    def _join(self, correction: Correction, name: str, key: str, detail: str = "") -> None:
-        """Record an alias decision of a correction, which is a document that uses the name."""
-        self._entity_of[key_of(name), correction.title] = key
-        evidence = "; ".join(part for part in (correction.title, detail, correction.note) if part)
-        self._joins.append((correction, name, evidence))
-
-    def apply(self, correction: Correction) -> str:
-        """Apply a correction as far as possible; return why it was not, or only in part, "" where it was."""
-        try:
-            problem = self._apply(correction)
-        except NotFound as error:
-            problem = str(error)
-        if problem:
-            self._fail(correction, problem)
-        return problem
-
-    def _fail(self, correction: Correction, problem: str) -> None:
-        self._failures[correction.number] = Failure(correction.title, f"{correction}: {problem}")
-
-    def _apply(self, correction: Correction) -> str:
-        match correction:
-            case Merge():
-                return self._merge(correction)
-            case Split():
-                self._split(correction)
-            case Rename(name, to):
-                key, other = self.find(name), self.owner(to)
-                if other is None:
-                    self._check_free(to, (key,))
-                elif other != key:  # later documents use the new name too: it is the same entity
-                    self._move(other, key)
-                self._join(correction, name, key)
-                self._given[key] = to
-            case Retype(name, type_):
-                self._types[self.find(name)] = type_
-            case Delete(name) if not self.deleted_by(name):
-                key = self.find(name)
-                names = {written for written, _ in self._mentions(key)}
-                names |= {key_of(self.display(key)), key_of(name)}
-                self._deleted_by |= dict.fromkeys(names, correction.number)
-                self._move(key, DELETED)
-            case AddFact():
-                return self._add_fact(correction)
-            case _:
-                pass
-        return ""
-
-    def _merge(self, merge: Merge) -> str:
-        keys: dict[str, str] = {}
-        problems: list[str] = []
-        for name in merge.names:
-            try:
-                keys.setdefault(self.find(name), name)
-            except NotFound as error:
-                problems.append(str(error))
-        if keys:
-            into = self.owner(merge.name)
-            if into is None:
-                into = next(iter(keys))
-                self._check_free(merge.name, keys)
-            for key, name in keys.items():
-                if key != into:
-                    self._move(key, into)
-                    self._types.setdefault(into, self._types.pop(key, ""))
-                    self._join(merge, name, into)
-            self._given[into] = merge.name
-        return "; ".join(problems)
-
-    def _split(self, split: Split) -> None:
-        key, owner = self.find(split.name), self.owner(split.into)
-        to = owner or key_of(split.into)
-        if to == key or (owner is None and self._exists(to)):
-            raise NotFound(f"{split.into!r} is a name of {self.display(self.find(split.into))}")
-        documents, aliases = self._documents_at(split.documents), {*map(key_of, split.aliases)}
-
-        def part(of: str) -> list[Mention]:
-            named = (mention for mention in self._mentions(of) if not aliases or mention[0] in aliases)
-            return [mention for mention in named if not documents or mention[1] in documents]
-
-        where = f"in {', '.join(split.documents)}" if split.documents else ""
-        if not part(key) and not part(to):
-            names = ", ".join(split.aliases) or split.name
-            raise NotFound(f"nothing of {split.name!r} is called {names} {where}".rstrip())
-        if moved := part(key):
-            if owner is None:
-                self._given[to] = split.into
-            self._entity_of |= dict.fromkeys(moved, to)
-            for name in split.aliases or (split.name,):
-                self._join(split, name, to, where)
-
-    def _add_fact(self, fact: AddFact) -> str:
-        ends: list[str] = []
-        for name in (fact.source, fact.target):
-            try:
-                ends.append(self.find(name))
-            except NotFound:
-                if not fact.create or self.deleted_by(name):
-                    raise
-                ends.append(key_of(name))
-        if ends[0] == ends[1]:
-            return f"{fact.source!r} and {fact.target!r} are one: {self.display(ends[0])}"
-        if any(replace(other, strength=fact.strength) == fact for other, _ in self._facts):
-            return ""
-        passage = self._quoted(fact) if fact.quote else None
-        for name, key in zip((fact.source, fact.target), ends, strict=True):
-            if not self._exists(key):
-                self._given[key] = name
-            self._entity_of[key_of(name), fact.title] = key
-        self._facts.append((fact, passage))
-        return ""
-
-    def _quoted(self, fact: AddFact) -> tuple[Span, Chunk]:
-        """Return the passage that a fact quotes, and the first chunk that has it."""
-        ids = self._documents_at([fact.document] if fact.document else ())
-        for document in self._documents:
-            if (not ids or document.id in ids) and (at := located(fact.quote, document.text)):
-                start, end = at
-                chunks = (
-                    c for c in self._chunks if c.document_id == document.id and c.start < end and start < c.end
-                )
-                return Span(document.id, start, end), next(chunks)
-        where = f"{fact.document} does not say" if fact.document else "no document says"
-        raise NotFound(f"{where} {fact.quote!r}")
-
-    # The result
-
-    def result(self, language: str, *, triples: bool) -> CorrectionResult:
-        """Return the result of all corrections that were applied; `triples` says whether facts are triples too."""
-        n = self._names
-        moved = self._moved()
-        types = {key: type_ for key, type_ in self._types.items() if type_}
-        names = CorrectedNames(
-            n.display, n.everywhere, n.within, n.source_of, n.joins, types, self._entity_of, moved, self._given
-        )
-        facts = [(fact, passage) for fact, passage in self._facts if self._joins_two(fact)]
-        counts = len(self._documents), len(self._chunks)
-        documents, chunks, extracted = added_facts(facts, counts, language, triples=triples)
-        return CorrectionResult(
-            names, list(self._final_joins(moved)), documents, chunks, extracted, list(self._failures.values()),
-            frozenset(name for name in self._deleted_by if not self._entities_named(name)),
-        )  # fmt: skip
-
-    def _moved(self) -> dict[tuple[str, str], str]:
-        """Return where entities went, and single names of them, as far as all of their mentions went to one entity."""
-        keys: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        for mention, before in self._before.items():
-            keys[before, ""].add(self._entity_of[mention])
-            keys[before, mention[0]].add(self._entity_of[mention])
-        moved = {before: now.pop() for before, now in keys.items() if len(now) == 1}
-        given = {(key_of(name), ""): key for key, name in self._given.items()}
-        used = {
-            (name, ""): key for (name, at), key in self._entity_of.items() if (name, at) not in self._before
-        }
-        return used | given | moved
-
-    def _final_joins(self, moved: Mapping[tuple[str, str], str]) -> Iterator[AliasDecision]:
-        """Yield all alias decisions by the names that entities have now, without those that corrections undid."""
-        for join in self._names.joins:
-            into = moved.get((key_of(join.into), ""), key_of(join.into))
-            if into in self._entities_named(join.name):
-                yield replace(join, into=self.display(into))
-        for correction, name, evidence in self._joins:
-            key = self._entity_of[key_of(name), correction.title]
-            if key != DELETED and self.display(key) != name:
-                yield AliasDecision(name, self.display(key), RULE, evidence)
-
-    def _joins_two(self, fact: AddFact) -> bool:
-        """Return whether a fact still joins two entities; that it does not is its problem."""
-        ends = (fact.source, fact.target)
-        keys = [self._entity_of[key_of(name), fact.title] for name in ends]
-        if DELETED in keys:
-            name = ends[keys.index(DELETED)]
-            self._fail(fact, f"correction {self.deleted_by(name) or ''} deletes {name!r}")
-        elif keys[0] == keys[1]:
-            self._fail(fact, f"{ends[0]!r} and {ends[1]!r} are one now")
-        return DELETED not in keys and keys[0] != keys[1]
+def documents_at(patterns: Iterable[str], documents: Sequence[Document]) -> frozenset[str]:
+    """Return the ids of the documents at paths, ends of paths and patterns; raise NotFound for one without any."""
+    ids: set[str] = set()
+    for pattern in patterns:
+        matching = {document.id for document in documents if _matches(document.path, pattern)}
+        if not matching:
+            raise NotFound(f"no document is at {pattern}")
+        ids |= matching
+    return frozenset(ids)
 
 
 def _matches(path: str, pattern: str) -> bool:
@@ -396,48 +211,142 @@ def _matches(path: str, pattern: str) -> bool:
     return ends or fnmatchcase(path, pattern) or fnmatchcase(path, f"*/{pattern}")
 
 
-def added_facts(
-    facts: Sequence[tuple[AddFact, tuple[Span, Chunk] | None]],
-    counts: tuple[int, int],
-    language: str,
-    *,
-    triples: bool,
-) -> tuple[list[Document], list[Chunk], list[tuple[Chunk, Extraction]]]:
-    """Return facts as extractions, and those without a passage as chunks of one document.
+class _Corrector:
+    """Applies corrections one by one."""
 
-    Their document and chunks are numbered after `counts` documents and chunks.
-    """
-    lines = [_fact_text(fact, language) for fact, passage in facts if passage is None]
+    def __init__(self, names: CorrectedNames, documents: Sequence[Document]) -> None:
+        self.failures: list[Failure] = []
+        self._names = names
+        self._documents = documents
+        self._joins: list[tuple[str, Correction]] = []
+        self._facts: list[AddFact] = []
+
+    def apply(self, correction: Correction) -> None:
+        """Apply a correction as far as possible; what is not possible is a failure."""
+        names = self._names
+        try:
+            match correction:
+                case Merge():
+                    self._merge(correction)
+                case Split():
+                    self._split(correction)
+                case Rename(name, to):
+                    key, other = names.find(name), names.owner(to)
+                    if other not in (None, key):  # later documents use the new name too: it is the same entity
+                        names.redirect(other, key)
+                    names.rename(key, to, correction)
+                    self._join(correction, name, key)
+                case Retype(name, type_):
+                    names.types[names.find(name)] = type_
+                case Delete(name):
+                    names.redirect(names.find(name), DELETED)
+                case AddFact():
+                    self._add_fact(correction)
+                case _:
+                    pass
+        except NotFound as error:
+            self._fail(correction, str(error))
+
+    def _fail(self, correction: Correction, problem: str) -> None:
+        self.failures.append(Failure(correction.title, f"{correction}: {problem}"))
+
+    def _join(self, correction: Correction, name: str, key: str) -> None:
+        """Record an alias decision of a correction."""
+        self._names.use(name, key, correction)
+        self._joins.append((name, correction))
+
+    def _merge(self, merge: Merge) -> None:
+        keys: dict[str, str] = {}
+        problems: list[str] = []
+        for name in merge.names:
+            try:
+                keys.setdefault(self._names.find(name), name)
+            except NotFound as error:
+                problems.append(str(error))
+        if keys:
+            into = self._names.owner(merge.into) or next(iter(keys))
+            for key, name in keys.items():
+                if key != into:
+                    self._names.redirect(key, into)
+                    self._join(merge, name, into)
+            self._names.rename(into, merge.into, merge)
+        if problems:
+            raise NotFound("; ".join(problems))
+
+    def _split(self, split: Split) -> None:
+        names = self._names
+        key, owner = names.find(split.name), names.owner(split.into)
+        to = owner or key_of(split.into)
+        documents = documents_at(split.documents, self._documents)
+        if to == key:
+            raise NotFound(f"{split.into!r} is a name of {names.name(key)}")
+        used = (document for uses in names.uses.values() for document, entity in uses.items() if entity == key)
+        if documents.isdisjoint(used):
+            raise NotFound(f"nothing is called {split.name!r} in {', '.join(split.documents)}")
+        names.redirect(key, to, documents)
+        if owner is None:
+            names.rename(to, split.into, split)
+        self._join(split, split.name, to)
+
+    def _add_fact(self, fact: AddFact) -> None:
+        for name in (fact.source, fact.target):
+            self._names.use(name, self._names.find(name), fact)
+        if fact not in self._facts:
+            self._facts.append(fact)
+
+    def facts(self) -> list[AddFact]:
+        """Return the facts that join two entities after all corrections; the others are failures."""
+        facts: list[AddFact] = []
+        for fact in self._facts:
+            source, target = (self._names.key(name, fact.title) for name in (fact.source, fact.target))
+            if source == target or DELETED in (source, target):
+                self._fail(
+                    fact, f"{fact.source!r} and {fact.target!r} are one, or deleted by a later correction"
+                )
+            else:
+                facts.append(fact)
+        return facts
+
+    def joins(self) -> list[AliasDecision]:
+        """Return all alias decisions by the names that entities have now, without those that corrections undid."""
+        names = self._names
+        joins: list[AliasDecision] = []
+        for join in names.joins:
+            into = names.redirected(key_of(join.into))
+            if into in names.keys_of(join.name):
+                joins.append(replace(join, into=names.name(into)))
+        for name, correction in self._joins:
+            key = names.key(name, correction.title)
+            if key != DELETED and names.name(key) != name:
+                evidence = f"{correction.title}; {correction.note}" if correction.note else correction.title
+                joins.append(AliasDecision(name, names.name(key), RULE, evidence))
+        return joins
+
+
+def _document_of(
+    facts: Sequence[AddFact], language: str, documents: int, chunks: int
+) -> tuple[list[Document], list[Chunk]]:
+    """Return facts as chunks of one document, numbered after so many documents and chunks."""
+    lines = [FACT_TEXTS.get(language, FACT_TEXTS["en"]).format(fact.description) for fact in facts]
     text = "\n".join(lines)
     id_ = content_id(ADDED_FACTS, text)
-    chunks: list[Chunk] = []
+    rows: list[Chunk] = []
     places: list[Place] = []
-    extracted: list[tuple[Chunk, Extraction]] = []
     start = 0
-    for fact, passage in facts:
-        description = fact.description
-        if passage is None:
-            description = lines[len(chunks)]
-            end = start + len(description)
-            chunk_id, number = content_id(id_, str(start), str(end)), counts[1] + len(chunks)
-            chunk = Chunk(chunk_id, number, id_, start, end, description, tokens.count(description))
-            chunks.append(chunk)
-            places.append(Place(start, f"{fact.title} by {fact.author}" if fact.author else fact.title))
-            passage, start = (chunk.span, chunk), end + 1
-        span, chunk = passage
-        relation = fact.description.removeprefix(fact.source).rstrip(".").removesuffix(fact.target).strip()
-        triple = FoundTriple(fact.source, relation or fact.description, fact.target)
-        relationship = FoundRelationship(fact.source, fact.target, description, fact.strength, span)
-        graph = Extraction((), (relationship,), (triple,) if triples else ())
-        extracted.append((replace(chunk, document_id=fact.title), graph))
-    metadata = {"language": language}
-    document = Document(
-        id_, counts[0], ADDED_FACTS.capitalize(), text, ADDED_FACTS, None, metadata, tuple(places)
-    )
-    return [document] if chunks else [], chunks, extracted
+    for number, (fact, line) in enumerate(zip(facts, lines, strict=True), chunks):
+        end = start + len(line)
+        chunk_id = content_id(id_, str(start), str(end))
+        rows.append(Chunk(chunk_id, number, id_, start, end, line, tokens.count(line)))
+        places.append(Place(start, f"{fact.title} by {fact.author}" if fact.author else fact.title))
+        start = end + 1
+    title, metadata = ADDED_FACTS.capitalize(), {"language": language}
+    return [Document(id_, documents, title, text, ADDED_FACTS, None, metadata, tuple(places))], rows
 
 
-def _fact_text(fact: AddFact, language: str) -> str:
-    text, of_names = FACT_TEXTS.get(language, FACT_TEXTS["en"])
-    has_names = all(key_of(name) in key_of(fact.description) for name in (fact.source, fact.target))
-    return text.format("" if has_names else of_names.format(fact.source, fact.target), fact.description)
+def _extraction(fact: AddFact, chunk: Chunk, *, triples: bool) -> tuple[Chunk, Extraction]:
+    """Return what a fact says, as extracted from its chunk; `triples` says whether it is a triple too."""
+    relationship = FoundRelationship(fact.source, fact.target, chunk.text, STRENGTH, chunk.span)
+    relation = fact.description.removeprefix(fact.source).rstrip(".").removesuffix(fact.target).strip()
+    triple = FoundTriple(fact.source, relation or fact.description, fact.target)
+    extraction = Extraction((), (relationship,), (triple,) if triples else ())
+    return replace(chunk, document_id=fact.title), extraction

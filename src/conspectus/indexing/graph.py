@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -50,6 +50,11 @@ class _Name:
         return bool(self.types) and min(self.types, key=lambda t: (-self.types[t], t)).lower() == "person"
 
 
+def key_of(name: str) -> str:
+    """Return what all spellings of a name have in common."""
+    return name_key(name) or name
+
+
 @dataclass
 class Names:
     """Which entity each name stands for, in each document."""
@@ -63,12 +68,15 @@ class Names:
     source_of: dict[str, int]
     """The source of each document, by id."""
     joins: list[AliasDecision]
-    types: Mapping[str, str] = field(default_factory=dict[str, str])
+    types: dict[str, str] = field(default_factory=dict[str, str])
     """The types of entities, by key, that people gave."""
 
     def key(self, name: str, document_id: str) -> str:
         """Return the key of the entity that a name stands for in a document."""
-        key = name_key(name) or name
+        return self.resolved(key_of(name), document_id)
+
+    def resolved(self, key: str, document_id: str) -> str:
+        """Return the same for what all spellings of a name have in common."""
         key = self.within.get((key, self.source_of.get(document_id, -1)), key)
         return self.everywhere.get(key, key)
 
@@ -104,7 +112,7 @@ def _known_names(
     names: dict[str, _Name] = defaultdict(_Name)
     for chunk, graph in zip(chunks, graphs, strict=True):
         for entity in graph.entities:
-            name = names[name_key(entity.name) or entity.name]
+            name = names[key_of(entity.name)]
             name.forms[entity.name] += 1
             name.types[entity.type] += 1
             name.sources.add(source_of.get(chunk.document_id, -1))
