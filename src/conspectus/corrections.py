@@ -232,11 +232,6 @@ def marks(corrections: Iterable[Correction]) -> str:
 # Added facts in an index
 
 
-def is_added_facts(path: str) -> bool:
-    """Tell whether a path, which may follow the name of an index, is that of the document of added facts."""
-    return path == ADDED_FACTS or path.endswith(f":{ADDED_FACTS}")
-
-
 def source_documents(documents: Iterable[Document]) -> list[Document]:
     """Return the documents of an index that were read, without the document of added facts."""
     return [document for document in documents if document.path != ADDED_FACTS]
@@ -244,11 +239,12 @@ def source_documents(documents: Iterable[Document]) -> list[Document]:
 
 def added_fact_notices(citations: Iterable[Citation]) -> Iterator[str]:
     """Yield a notice for each citation that leads to an added fact, which no document states."""
-    for citation in citations:
-        places = [source.place for source in citation.sources if is_added_facts(source.document)]
-        if places:
-            part = "" if len(places) == len(citation.sources) else "in part "
-            yield f"[{citation.marker}] is {part}what a person said, and no document: {', '.join(places)}."
+    for citation in citations:  # of several indexes, paths begin with the name of theirs
+        added = [source for source in citation.sources if source.document.endswith(ADDED_FACTS)]
+        if added:
+            part = "" if len(added) == len(citation.sources) else "in part "
+            places = ", ".join(source.place for source in added)
+            yield f"[{citation.marker}] is {part}what a person said, and no document: {places}."
 
 
 # The file

@@ -452,14 +452,6 @@ def test_an_estimate_knows_what_people_corrected(tmp_path: Path):
     assert told.calls.low <= asked <= told.calls.high
 
 
-def test_the_history_counts_documents_without_what_people_said(own: Path):
-    api.correct(own / "index", AddFact("Ada Brook", "Ruben Vale", "Ada Brook forgave Ruben Vale."))
-    made = api.apply_corrections(own / "index")
-
-    assert len(made.index.documents) == len(TEXTS) + 1
-    assert [snapshot.documents for snapshot in api.history(own / "index")] == [len(TEXTS)] * 2
-
-
 def test_the_number_of_an_undone_correction_is_not_given_again(own: Path):
     api.correct(own / "index", Retype("Ada Brook", "ship"))
     api.undo(own / "index", 1)

@@ -20,7 +20,6 @@ from conspectus.corrections import (
     Rename,
     Retype,
     Split,
-    is_added_facts,
 )
 from conspectus.indexing.arrays import sentence_entity_graph
 from conspectus.indexing.chunks import Extracted
@@ -306,12 +305,6 @@ def test_what_people_say_is_told_in_the_language_of_the_corpus():
     (document,) = made(AddFact("Sun", "Venus", "太阳照亮金星。"), language="zh").result.documents
     assert document.text == "一位编者：“太阳照亮金星。”"
     assert document.language == "zh"
-
-
-def test_what_people_said_is_known_in_several_indexes_that_are_asked_as_one():
-    assert is_added_facts(ADDED_FACTS)
-    assert is_added_facts(f"letters:{ADDED_FACTS}")
-    assert not is_added_facts(f"letters/{ADDED_FACTS}.txt")
 
 
 def test_each_fact_is_a_chunk_of_the_document_of_added_facts():
