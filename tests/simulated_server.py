@@ -87,8 +87,6 @@ class Behaviour:
     thinking: bool = False
     """Replies open with `<think>…</think>`."""
     keep_bodies: bool = False
-    texts: bool = False
-    """It scores `texts`, as text-embeddings-inference does, and refuses `documents`."""
 
 
 class Refusal(Exception):
@@ -316,17 +314,14 @@ class Service:
 
     async def rerank(self, _: web.Request, body: Body, key: str) -> web.StreamResponse:
         """Score each passage by the share of the question's words that it holds; in another order than given."""
-        name = "texts" if self.behaviour.texts else "documents"
-        if name not in body:
-            raise Refusal(422, f"Failed to deserialize the JSON body: missing field `{name}`")
         asked = set(simulated_replies.words(body["query"].lower()))
-        held = [len(asked & set(simulated_replies.words(text.lower()))) / len(asked) for text in body[name]]
-        used = sum(tokens.count(text) for text in (body["query"], *body[name]))
+        held = [
+            len(asked & set(simulated_replies.words(text.lower()))) / len(asked) for text in body["documents"]
+        ]
+        used = sum(tokens.count(text) for text in (body["query"], *body["documents"]))
         self.answered[key] += 1
         self.prompt_tokens += used
         places = sorted(range(len(held)), key=lambda place: (-held[place], place))
-        if self.behaviour.texts:
-            return web.json_response([{"index": place, "score": held[place]} for place in places])
         rows = [{"index": place, "relevance_score": held[place]} for place in places]
         return web.json_response({"results": rows, "usage": {"total_tokens": used}})
 

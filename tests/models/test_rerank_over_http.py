@@ -50,16 +50,6 @@ async def test_a_server_is_named_by_its_address_and_its_model_behind_it(end: str
     assert server.bodies == [{**named, "query": QUESTION, "documents": list(PASSAGES), "top_n": 3}]
 
 
-async def test_a_server_that_wants_texts_gets_texts():
-    with SimulatedServer(Behaviour(texts=True, keep_bodies=True)) as server:
-        assert await scored(server.url) == SCORES
-
-    assert [sorted(body) for body in server.bodies] == [
-        ["documents", "query", "top_n"],
-        ["query", "texts", "truncate"],
-    ]
-
-
 async def test_a_passage_is_scored_once_for_a_question(tmp_path: Path):
     budget = Budget()
     with SimulatedServer(Behaviour(keep_bodies=True)) as server:

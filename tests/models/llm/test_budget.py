@@ -127,8 +127,8 @@ def test_models_of_ones_own_machine_need_no_price():
 def test_the_trace_has_a_line_for_each_call(tmp_path: Path):
     trace = Trace(tmp_path / "t.jsonl", texts=True)
     call = Call("key", "m", "T", 3, None, prompt="asked")
-    trace.write(call, "ok", (3, 1), 0.5, Completion("said", "stop", 3, 1))
-    trace.write(call, "failed", (0, 0), 0.1, ModelError("why"))
+    trace.write(call, "ok", Completion("said", "stop", 3, 1, seconds=0.5))
+    trace.write(call, "failed", ModelError("why"))
 
     first, second = (json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines())
     assert (first["task"], first["status"], first["seconds"]) == ("T", "ok", 0.5)

@@ -74,7 +74,6 @@ def test_a_name_leads_to_a_model_an_address_and_a_key(
         ("gpt-4o", "", "did you mean openai/gpt-4o"),
         ("gpt-oss:20b", "", "did you mean ollama/gpt-oss:20b"),
         ("claude-sonnet-4-5", "", "did you mean anthropic/claude-sonnet-4-5"),
-        ("opneai/gpt-4o", "", "did you mean openai/gpt-4o"),
         ("nobody/x", "", "no server is known"),
         ("azure/x", "", "set AZURE_OPENAI_ENDPOINT"),
         ("openai/x", "ftp://host", "not the address of a server"),
@@ -287,6 +286,10 @@ def test_who_is_refused_at_an_address_of_their_own_is_told_which_variables_are_r
     assert "OPENAI_API_KEY goes to" in told
 
 
+async def all_of(pieces: AsyncIterator[object]) -> list[object]:
+    return [piece async for piece in pieces]
+
+
 def test_an_error_of_a_native_provider_is_told_by_what_its_server_said(monkeypatch: pytest.MonkeyPatch):
     from conspectus.models.llm.adapters import NativeClient
 
@@ -308,4 +311,5 @@ def test_an_error_of_a_native_provider_is_told_by_what_its_server_said(monkeypat
     monkeypatch.setitem(sys.modules, "any_llm", cast("ModuleType", provider))
     client = NativeClient(find_endpoint("anthropic/claude", "", {"ANTHROPIC_API_KEY": "KEY-4711"}), 10)
     with pytest.raises(errors.BadKey, match=r"ANTHROPIC_API_KEY \(HTTP 401: invalid x-api-key \[key\]\)$"):
-        asyncio.run(client.ask(Request((Message("user", "x"),), "anthropic/claude")))
+        request = Request((Message("user", "x"),), "anthropic/claude")
+        asyncio.run(all_of(client.reply(request, stream=False)))

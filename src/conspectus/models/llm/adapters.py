@@ -10,9 +10,9 @@ Who has a gateway of their own gives a function for it:
 
 A function is asked through the same cache, budget, concurrency and retries as a server, under a name: `python/` and
 its module and name. Replies are cached under that name, so a function that asks another model from now on needs another
-one: `gateway.model_name = "gpt-5"`. Numbers and texts that a function reads or holds (global variables, a closure,
-defaults, a `functools.partial`, an object) are part of its name, as are those of functions of its module that it calls;
-so is the code of a lambda, and of a function of a notebook or script.
+one: `gateway.model_name = "gpt-5"`. Numbers and texts that it holds or reads (global variables, a closure, defaults, a
+`functools.partial`, an object) are part of its name; so is the code of a lambda, and of a function of a notebook or
+script.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import asyncio
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dis import get_instructions
 from functools import partial
@@ -68,23 +68,17 @@ class Client(ABC):
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
         """Return a vector for each text, and the tokens that they took."""
 
-    async def ask(self, request: Request) -> Completion:
-        """Return the reply to a request."""
-        reply = Part()
-        async for part in self.parts(request, stream=False):
-            reply = part
-        return self._completion(request, reply)
-
-    async def stream(self, request: Request) -> AsyncIterator[str | Completion]:
-        """Yield the pieces of the reply, and last the whole of it."""
-        async for piece in without_thinking_streamed(self.parts(request, stream=True)):
-            yield self._completion(request, piece) if isinstance(piece, Part) else piece
-
-    def _completion(self, request: Request, part: Part) -> Completion:
-        if part.refusal or part.finish_reason == "content_filter":
-            why = redact(part.refusal, self.key) or "its content filter"
-            raise Refused(f"{self.name} would not answer ({why})")
-        return completion_of(request, part)
+    async def reply(self, request: Request, *, stream: bool) -> AsyncIterator[str | Completion]:
+        """Yield the pieces of a reply where it is streamed, and last the whole of it."""
+        parts = self.parts(request, stream=stream)
+        async for piece in without_thinking_streamed(parts) if stream else parts:
+            if not isinstance(piece, Part):
+                yield piece
+                continue
+            if piece.refusal or piece.finish_reason == "content_filter":
+                why = redact(piece.refusal, self.key) or "its content filter"
+                raise Refused(f"{self.name} would not answer ({why})")
+            yield completion_of(request, piece)
 
 
 # Functions
@@ -113,76 +107,50 @@ def is_registered(name: str) -> bool:
 
 def _name_of(function: Callable[..., Any]) -> str:
     """Return module and name of a function, and a digest of what else tells it from others of that name."""
-    details: list[str] = []
+    values: dict[Any, Any] = {}
     inner: Any = function
     while isinstance(inner, partial):
         bound = cast("partial[Any]", inner)
-        details += _plain({**dict(enumerate(bound.args)), **cast("dict[Any, Any]", bound.keywords)})
+        values |= {**dict(enumerate(bound.args)), **cast("dict[Any, Any]", bound.keywords)}
         inner = bound.func
-    owner = getattr(inner, "__self__", None)
+    values |= getattr(getattr(inner, "__self__", inner), "__dict__", {})  # of the object whose method it is
     inner = getattr(inner, "__func__", inner)
-    if not isinstance(inner, FunctionType):
-        owner, inner = inner, cast("Any", type(inner))
-    seen: set[int] = set()
-    if owner is not None:
-        details += _plain(getattr(owner, "__dict__", {}))
-        kind = cast("type[Any]", type(owner))
-        methods: Mapping[str, Any] = vars(kind) if kind.__module__ == "__main__" else {}
-        details += [fact for m in methods.values() if isinstance(m, FunctionType) for fact in _facts(m, seen)]
+    code: list[str] = []
     if isinstance(inner, FunctionType):
-        details += _facts(inner, seen)
+        values |= _values_read(inner)
+        # Functions of a notebook or script are edited and run again under the same name.
+        if "<lambda>" in inner.__qualname__ or inner.__module__ == "__main__":
+            code += _code_facts(inner.__code__)
+    else:
+        inner = cast("Any", type(inner))
+    plain = str | int | float | bool | None
+    details = code + [repr(item) for item in values.items() if isinstance(item[1], plain)]
     name = f"{inner.__module__}.{inner.__qualname__}".replace("<locals>.", "")
     return f"{name}@{digest(details)[:8]}" if details else name
 
 
-def _plain(values: Mapping[Any, Any]) -> list[str]:
-    """Return those values that are the same in every process, with their names, as texts."""
-    plain = str | int | float | bool | None
-    return [repr((name, value)) for name, value in values.items() if isinstance(value, plain)]
-
-
-def _facts(function: FunctionType, seen: set[int]) -> Iterator[str]:
-    """Yield what tells a function from others of its name: its code, and the values that it holds and reads."""
-    if id(function) in seen:
-        return
-    seen.add(id(function))
-    codes = list(_codes(function.__code__))
-    # Functions of a notebook or script are edited and run again under the same name:
-    if "<lambda>" in function.__qualname__ or function.__module__ == "__main__":
-        for code in codes:
-            yield f"{code.co_code.hex()} {code.co_names} {_constant(code.co_consts)}"
-    steps = [step for code in codes for step in get_instructions(code)]
-    used = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+def _values_read(function: FunctionType) -> dict[Any, Any]:
+    """Return defaults, closure and global variables of a function, without those that it changes, as a counter."""
+    steps = list(get_instructions(function))
+    read = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     changed = {step.argval for step in steps if step.opname in ("STORE_GLOBAL", "STORE_DEREF")}
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     values: dict[Any, Any] = dict(enumerate(function.__defaults__ or ())) | (function.__kwdefaults__ or {})
-    values |= {name: function.__globals__[name] for name in sorted(used) if name in function.__globals__}
+    values |= {name: function.__globals__[name] for name in sorted(read) if name in function.__globals__}
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     values |= {name: cell.cell_contents for name, cell in cells}
-    values = {name: value for name, value in values.items() if name not in changed}  # such as counters
-    yield from _plain(values)
-    for name, value in values.items():
-        if isinstance(value, FunctionType):
-            yield f"{name} {value.__module__}.{value.__qualname__}"
-            if value.__module__ == function.__module__:  # what a library does is known by its name
-                yield from _facts(value, seen)
+    return {name: value for name, value in values.items() if name not in changed}
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield a code and those of the functions and comprehensions inside."""
-    yield code
+def _code_facts(code: CodeType) -> Iterator[str]:
+    """Yield what a code and those of the functions and comprehensions inside do, the same in every process."""
+    yield f"{code.co_code.hex()} {code.co_names}"
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _codes(constant)
-
-
-def _constant(value: object) -> str:
-    """Return a constant as text, the same in every process."""
-    if isinstance(value, CodeType):
-        return value.co_name  # what is in it comes by itself
-    if isinstance(value, tuple | frozenset):
-        parts = [_constant(part) for part in cast("tuple[object, ...]", value)]
-        return f"({', '.join(parts if isinstance(value, tuple) else sorted(parts))})"
-    return repr(value)
+            yield from _code_facts(constant)
+        elif isinstance(constant, frozenset):  # in another order in another process
+            yield from sorted(map(repr, cast("frozenset[Any]", constant)))
+        else:
+            yield repr(constant)
 
 
 class FunctionClient(Client):
@@ -236,9 +204,7 @@ class FunctionClient(Client):
         except ModelError:
             raise
         except TimeoutError:
-            raise TimedOut(
-                f"{self.name} returned nothing within {self._timeout:g} seconds (llm.timeout)"
-            ) from None
+            raise _timed_out(self.name, self._timeout) from None
         except Exception as error:  # a function of the caller's may raise anything
             raise self._fault(error) from error
 
@@ -248,18 +214,14 @@ class FunctionClient(Client):
         status = getattr(error, "status_code", None)
         if isinstance(error, _MISTAKES):
             return Unusable(message)
-        if status in (401, 403):
-            return BadKey(message)
-        if status == 429:
-            return RateLimited(message)
         if isinstance(status, int):
-            return Refused(message) if 400 <= status < 500 else ServerFailed(message)
+            kinds: dict[int, type[ModelError]] = {401: BadKey, 403: BadKey, 429: RateLimited}
+            return kinds.get(status, Refused if 400 <= status < 500 else ServerFailed)(message)
         # Errors of a connection or a file pass, others come again. httpx, which is not imported here, has its own.
         cause: BaseException | None = error
         while cause is not None:
-            if isinstance(cause, OSError) or "TransportError" in (
-                kind.__name__ for kind in type(cause).__mro__
-            ):
+            names = {kind.__name__ for kind in type(cause).__mro__}
+            if {"OSError", "TransportError"} & names:
                 return ServerFailed(message)
             cause = cause.__cause__ or cause.__context__
         return CallFailed(message)
@@ -277,21 +239,21 @@ class NativeClient(Client):
         super().__init__(endpoint.name, endpoint.key)
         self._endpoint = endpoint
         self._timeout = timeout
+        needs_key = f"{endpoint.name}/{endpoint.model} needs a key: set {endpoint.key_variable}"
         try:
             any_llm: Any = import_module("any_llm")
-            if endpoint.lacks_key:
-                raise BadKey(f"{endpoint.name}/{endpoint.model} needs a key: set {endpoint.key_variable}")
+        except ImportError:
+            key = f", and {needs_key}" if endpoint.lacks_key else ""
+            raise UsageError(
+                f"{endpoint.name} models need the extra `{EXTRA}`: pip install 'conspectus[{EXTRA}]'{key}"
+            ) from None
+        if endpoint.lacks_key:
+            raise BadKey(needs_key)
+        try:
             # Its own retries would hide from the rate limiter that the server is pressed.
             self._provider: Any = any_llm.AnyLLM.create(
                 endpoint.name, api_key=endpoint.key, max_retries=0, unified_exceptions=True
             )
-        except ImportError:
-            key = f", and a key: set {endpoint.key_variable}" if endpoint.lacks_key else ""
-            raise UsageError(
-                f"{endpoint.name} models need the extra `{EXTRA}`: pip install 'conspectus[{EXTRA}]'{key}"
-            ) from None
-        except BadKey:
-            raise
         except Exception as error:  # the providers' own libraries raise errors of many kinds
             raise self._fault(error, None) from None
 
@@ -322,7 +284,7 @@ class NativeClient(Client):
     def _fault(self, error: Exception, request: Request | None) -> ModelError:
         """Return our error for one of a provider's library, by the HTTP status that it carries."""
         if isinstance(error, TimeoutError) or "timeout" in type(error).__name__.lower():
-            return TimedOut(f"{self.name} sent no reply within {self._timeout:g} seconds (llm.timeout)")
+            return _timed_out(self.name, self._timeout)
         original = getattr(error, "original_exception", None)
         status = getattr(error, "status_code", None) or getattr(original, "status_code", None)
         message = redact(" ".join(str(error).split()), self.key)
@@ -337,3 +299,7 @@ class NativeClient(Client):
 
 def _part(text: str | None, reason: str | None, usage: Any) -> Part:
     return Part(text or "", reason or "", *((usage.prompt_tokens, usage.completion_tokens) if usage else ()))
+
+
+def _timed_out(server: str, seconds: float) -> TimedOut:
+    return TimedOut(f"{server} sent no reply within {seconds:g} seconds (llm.timeout)")

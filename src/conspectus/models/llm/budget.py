@@ -81,26 +81,27 @@ class Trace:
         except OSError as error:
             raise UsageError(f"the trace cannot be written to {path}: {error.strerror}") from None
 
-    def write(
-        self, call: Call, status: Status, used: tuple[int, int], seconds: float, outcome: object = None
-    ) -> None:
+    def write(self, call: Call, status: Status, outcome: Completion | Exception | None = None) -> None:
         """Write one call; `outcome` is its completion or its error, where there is one."""
-        reply = outcome if isinstance(outcome, Completion) else None
-        facts: dict[str, object] = {
+        used, cached, seconds, reply = call.used or (0, 0), False, call.seconds, ""
+        if isinstance(outcome, Completion):
+            used = outcome.prompt_tokens, outcome.completion_tokens
+            cached, seconds, reply = outcome.cached, outcome.seconds, outcome.text
+        line: dict[str, object] = {
             "task": call.task,
             "model": call.model,
             "key": call.key,
             "status": status,
-            "cached": reply is not None and reply.cached,
+            "cached": cached,
             "prompt_tokens": used[0],
             "completion_tokens": used[1],
             "seconds": round(seconds, 4),
         }
         if self.texts:
-            facts |= {"request": call.prompt, "reply": reply.text if reply else ""}
+            line |= {"request": call.prompt, "reply": reply}
         if isinstance(outcome, Exception):
-            facts["error"] = str(outcome)
-        self._file.write(json.dumps(facts) + "\n")
+            line["error"] = str(outcome)
+        self._file.write(json.dumps(line) + "\n")
 
     def close(self) -> None:
         self._file.close()
@@ -124,17 +125,17 @@ class Budget:
     base_url: str = ""
     index_budget: float | None = None
     index_budget_tokens: int | None = None
-    notices: dict[str, str] = field(default_factory=dict[str, str], init=False)
-    """For each model that a budget of money does not limit, a line that says so."""
-    _earlier: Usage = field(default=Usage(), init=False)
-    """What earlier runs on the index took, as far as its response cache records it."""
-    _lost: Usage = field(default=Usage(), init=False)
-    _tasks: defaultdict[str, Usage] = field(default_factory=lambda: defaultdict(Usage), init=False)
-    _longest: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int], init=False)
-    _excess: dict[str, float] = field(default_factory=dict[str, float], init=False)
-    _reserved_tokens: int = field(default=0, init=False)
-    _reserved_cost: float = field(default=0.0, init=False)
-    _settled: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+    def __post_init__(self) -> None:
+        self.notices: dict[str, str] = {}
+        """For each model that a budget of money does not limit, a line that says so."""
+        self._tasks: defaultdict[str, Usage] = defaultdict(Usage)
+        self._earlier = self._lost = Usage()
+        """What earlier runs on the index took, and calls of this one that were charged for and gave no reply."""
+        self._longest: dict[tuple[str, str], int] = {}
+        self._excess: dict[str, float] = {}
+        self._reserved_tokens, self._reserved_cost = 0, 0.0
+        self._settled = asyncio.Event()
 
     @property
     def limited(self) -> bool:
@@ -220,12 +221,9 @@ class Budget:
         """
         self.assess(call)
         while self.limited:
-            tokens, cost = self._reserved_tokens + call.tokens, max(0.0, self._reserved_cost) + call.cost
             label = f" ({task_label(call.task)})" if call.task else ""
-            what = f"is reached: {{}} and the next call{label} may take {{}}"
-            reached = self._passed(
-                tokens, cost, what, small=f"is {{}}, less than the next call{label} may take"
-            )
+            tokens, cost = self._reserved_tokens + call.tokens, max(0.0, self._reserved_cost) + call.cost
+            reached = self._passed(tokens, cost, "is reached", f"the next call{label} may take")
             if reached is None:
                 break
             if self._reserved_tokens <= 0:
@@ -257,42 +255,31 @@ class Budget:
 
         `instead` is how else the same command goes on than with a higher budget.
         """
-        what = "does not reach: {} and the rest will take {} at the least"
-        if reached := self._passed(tokens, cost, what, f" with a higher budget, or {instead}"):
+        again = f" with a higher budget, or {instead}"
+        if reached := self._passed(tokens, cost, "does not reach", "the rest will take at least", again):
             raise reached
 
     def _passed(
-        self, tokens: float, cost: float, what: str, again: str = "", small: str = ""
+        self, tokens: float, cost: float, state: str, what: str, again: str = ""
     ) -> BudgetReached | None:
-        """Return the error for the first budget that so much more would pass, None where it fits them all.
-
-        It says `small` where nothing was spent yet: such a budget is less than one call needs.
-        """
+        """Return the error for the first budget that so much more would pass, None where it fits them all."""
         own = self.total() + self._lost
-        budgets = (
-            ("this run", own + self.before, self.budget, self.budget_tokens),
-            ("the index", own + self._earlier, self.index_budget, self.index_budget_tokens),
-        )
-        for name, used, most_cost, most_tokens in budgets:
-            for limit, spent, needed, form in (
-                (most_cost, used.cost, cost, "{:.4f} USD"),
-                (most_tokens, used.tokens, tokens, "{:,.0f} tokens"),
-            ):
-                if limit is not None and spent + needed > limit:
-                    state = f"of {form.format(limit)}, {form.format(spent)} are spent"
-                    if not again and (name == "the index" or needed > limit):
-                        again = " with a higher budget"
-                    if small and not spent and needed > limit:
-                        too_little = (
-                            f"{small.format(form.format(limit))} ({form.format(needed)}): nothing was sent"
-                        )
-                        return BudgetReached(
-                            f"the budget of {name} {too_little}; the same command goes on{again}"
-                        )
-                    return BudgetReached(
-                        f"the budget of {name} {what.format(state, form.format(needed))};"
-                        f" replies are cached: the same command goes on{again}"
-                    )
+        run, index = own + self.before, own + self._earlier
+        for name, limit, spent, needed, form in (
+            ("this run", self.budget, run.cost, cost, "{:.4f} USD"),
+            ("this run", self.budget_tokens, run.tokens, tokens, "{:,.0f} tokens"),
+            ("the index", self.index_budget, index.cost, cost, "{:.4f} USD"),
+            ("the index", self.index_budget_tokens, index.tokens, tokens, "{:,.0f} tokens"),
+        ):
+            if limit is None or spent + needed <= limit:
+                continue
+            cached = "replies are cached" if spent else "nothing was sent"
+            if not again and (name == "the index" or needed > limit):
+                again = " with a higher budget"
+            return BudgetReached(
+                f"the budget of {name} {state}: of {form.format(limit)}, {form.format(spent)} are spent and {what}"
+                f" {form.format(needed)}; {cached}: the same command goes on{again}"
+            )
         return None
 
 

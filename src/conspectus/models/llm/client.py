@@ -50,7 +50,6 @@ class HttpClient(Client):
         self._dialect = OllamaDialect(self._window) if self._window else OpenAIDialect()
         self._headers = {"Content-Type": "application/json", **endpoint.headers}
         self._dropped: set[str] = {"max_tokens", "temperature"} if endpoint.reasoning else set()
-        self._wants_texts = False
         scheme, _, rest = endpoint.base_url.partition("://")
         host = rest.partition("/")[0].rpartition("@")[2]
         # What the environment names is looked up once, not for every call.
@@ -89,28 +88,16 @@ class HttpClient(Client):
         return vectors, sum(map(tokens.count, texts)) if used is None else used
 
     async def rerank(self, question: str, passages: Sequence[str]) -> tuple[list[float], int]:
-        """Return a score for each passage, and the tokens that they took.
-
-        In the form of Cohere, Jina and vLLM, `{model, query, documents, top_n}` -> `{results: [{index,
-        relevance_score}]}`, or in that of TEI where it wants that, `{query, texts, truncate}` -> `[{index, score}]`.
-        """
-        if self._wants_texts:
-            body: dict[str, Any] = {"query": question, "texts": list(passages), "truncate": True}
-        else:
-            body = {"query": question, "documents": list(passages), "top_n": len(passages)}
-            body |= {"model": self._endpoint.model} if self._endpoint.model else {}
-        try:
-            async with self._post("/rerank", body) as response:
-                rows, used = self._read(await response.read(), _read_scores)
-        except Refused as refusal:
-            if self._wants_texts or "texts" not in str(refusal):
-                raise
-            self._wants_texts = True
-            return await self.rerank(question, passages)
-        if missing := [position for position in range(len(passages)) if position not in rows]:
+        """Return a score for each passage, and the tokens that they took, in the form of Cohere, Jina and vLLM."""
+        body = {"query": question, "documents": list(passages), "top_n": len(passages)}
+        if self._endpoint.model:
+            body["model"] = self._endpoint.model
+        async with self._post("/rerank", body) as response:
+            scores, used = self._read(await response.read(), _read_scores)
+        if missing := [position for position in range(len(passages)) if position not in scores]:
             raise ServerFailed(f"{self.name} sent no score for some passages ({missing[0]})")
         counted = used or sum(map(tokens.count, (question, *passages)))
-        return [rows[position] for position in range(len(passages))], counted
+        return [scores[position] for position in range(len(passages))], counted
 
     @asynccontextmanager
     async def _post(
@@ -173,9 +160,8 @@ def _charged(message: str) -> ServerFailed:
 def _read_scores(data: bytes) -> tuple[dict[int, float], int]:
     """Return the scores of passages by their positions, and the tokens that the reply tells (0 for none)."""
     reply: Any = json.loads(data)
-    rows = cast("list[Any]", reply if isinstance(reply, list) else reply["results"])
-    usage: Any = {} if isinstance(reply, list) else reply.get("usage") or {}
-    scores = {int(row["index"]): float(row.get("relevance_score", row.get("score"))) for row in rows}
+    scores = {int(row["index"]): float(row["relevance_score"]) for row in reply["results"]}
+    usage: Any = reply.get("usage") or {}
     return scores, int(usage.get("total_tokens") or 0)
 
 

@@ -494,28 +494,27 @@ async def _check(sender: CachingSender, model: str, kind: str, request: Request 
     """Make a request and return what was seen, or the error that says what to fix."""
     if kind == "logit_bias" and request and not request.logit_bias:
         return Checked(model, kind, None, "not used: the vocabulary of this model is not known")
-    in_json = kind in ("json_schema", "json_object")
-    if in_json and sender.accepts(model, cast("Feature", kind)) is False:
+    if kind.startswith("json") and sender.accepts(model, cast("Feature", kind)) is False:
         return Checked(model, kind, False, "this kind of server does not take it")
     try:
         client = sender.clients.of(model)
         if request is None:
             vectors, _ = await client.embed(["one", "two"])
             return Checked(model, kind, True, f"vectors of {len(vectors[0])} numbers")
-        if kind == "streaming":
-            pieces = [piece async for piece in client.stream(request)]
-            return Checked(model, kind, True, f"{len(pieces) - 1} pieces")
-        reply = await client.ask(request)
+        *pieces, last = [piece async for piece in client.reply(request, stream=kind == "streaming")]
     except ConspectusError as error:  # a name that leads nowhere, an extra that is missing
         passes = isinstance(error, CallFailed) and error.passing  # it tells nothing of what the server takes
         return Checked(model, kind, None if passes and kind not in NEEDED else False, str(error))
-    if in_json:
+    reply = cast("Completion", last)
+    if kind == "streaming":
+        return Checked(model, kind, True, f"{len(pieces)} pieces")
+    if kind.startswith("json"):
         try:
             json.loads(reply.text)
-            return Checked(model, kind, True, "the reply is JSON")
         except ValueError:
             wrong = f"the server takes it, but the reply is no JSON ({reply.text[:40]!r})"
             return Checked(model, kind, False, wrong)
+        return Checked(model, kind, True, "the reply is JSON")
     endless = ", where it was cut off: it may not know where to stop (llm.max_tokens)"
     cut = endless if reply.cut_off_for(request) else ""
     return Checked(model, kind, True, f"{reply.prompt_tokens} tokens in, {reply.completion_tokens} out{cut}")

@@ -5,12 +5,11 @@ A refusal is one error, in one line that says what to do next, and never shows a
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, cast
@@ -38,13 +37,6 @@ FUNCTION = "python"
 """Before the name of a model that is a Python function; see `functions`."""
 ALL: tuple[Feature, ...] = ("json_schema", "json_object", "logit_bias", "streaming")
 _REASONING = re.compile(r"^(o\d|gpt-5)")
-_PROVIDERS = {
-    "ollama": re.compile(r"llama|qwen|mistral|gemma|phi|deepseek|nomic-|gpt-oss"),
-    "openai": re.compile(r"gpt-|chatgpt|o\d\b|text-embedding-"),
-    "anthropic": re.compile(r"claude"),
-    "gemini": re.compile(r"gemini"),
-}
-"""Whose models have such names, by how they begin: for advice where the provider was left out."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +52,17 @@ class Provider:
     address: str = ""
     """The variable that may name another address."""
     address_ends: str = ""
+    models: str = ""
+    """A pattern for how the names of its models begin, for advice where the provider was left out."""
 
 
 PRESETS: Mapping[str, Provider] = {
     "openai": Provider(
-        "https://api.openai.com/v1", "OPENAI_API_KEY", needs_key=True, address="OPENAI_BASE_URL"
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        needs_key=True,
+        address="OPENAI_BASE_URL",
+        models=r"gpt-(?!oss)|chatgpt|o\d\b|text-embedding-",
     ),
     "azure": Provider(
         key="AZURE_OPENAI_API_KEY",
@@ -79,21 +77,26 @@ PRESETS: Mapping[str, Provider] = {
         dialect="ollama",
         features=("json_schema", "json_object", "streaming"),
         address="OLLAMA_HOST",
+        models=r"llama|qwen|mistral|gemma|phi|deepseek|nomic-|gpt-oss",
     ),
     "vllm": Provider("http://localhost:8000/v1", "VLLM_API_KEY"),
     "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", needs_key=True),
     "anthropic": Provider(
-        key="ANTHROPIC_API_KEY", needs_key=True, dialect="native", features=("json_schema", "streaming")
+        key="ANTHROPIC_API_KEY",
+        needs_key=True,
+        dialect="native",
+        features=("json_schema", "streaming"),
+        models="claude",
     ),
     "gemini": Provider(
         key="GEMINI_API_KEY",
         needs_key=True,
         dialect="native",
         features=("json_schema", "json_object", "streaming"),
+        models="gemini",
     ),
     "bedrock": Provider(key="AWS_BEARER_TOKEN_BEDROCK", dialect="native", features=("streaming",)),
 }
-
 
 RERANKERS: Mapping[str, Provider] = {
     "cohere": Provider("https://api.cohere.com/v2", "COHERE_API_KEY", needs_key=True),
@@ -101,7 +104,6 @@ RERANKERS: Mapping[str, Provider] = {
     "vllm": PRESETS["vllm"],
 }
 """Servers that score passages, at `/rerank` of their address."""
-RERANKER_NAMED_BY = "settings={'rerank.by': ...}"
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,7 @@ class Endpoint:
     base_url: str
     key_variable: str
     key: str | None = field(default=None, repr=False)
-    named_by: str = "embedder=..."
-    """The argument that names it, where it makes no text."""
+    reranks: bool = False
 
     @property
     def headers(self) -> dict[str, str]:
@@ -139,6 +140,10 @@ class Endpoint:
         """Whether it is of OpenAI's families that take neither `max_tokens` nor a temperature."""
         return self.name in ("openai", "azure") and bool(_REASONING.match(self.model))
 
+    def argument(self, name: str, value: str = "...") -> str:
+        """Return how messages write an argument that leads to it."""
+        return f"settings={{'rerank.by': {value}}}" if self.reranks else f"{name}={value}"
+
 
 def find_endpoint(name: str, base_url: str = "", environ: Mapping[str, str] = os.environ) -> Endpoint:
     """Return where a model is asked: at its preset's address, or at `base_url` where that is given.
@@ -154,30 +159,22 @@ def find_endpoint(name: str, base_url: str = "", environ: Mapping[str, str] = os
     preset = PRESETS.get(prefix) if rest else None
     if base_url:
         own = preset if preset and preset.dialect != "native" else Provider()
-        return _endpoint(name, own, rest if preset else name, base_url, OWN_KEY, environ)
+        return _endpoint(prefix, own, rest if preset else name, base_url, environ)
     if preset is None:
-        raise UsageError(f"no server is known for the model {name!r}: {_naming(name)}")
+        kinds = (
+            f"{of}/{name}" for of, known in PRESETS.items() if known.models and re.match(known.models, name)
+        )
+        meant = next(kinds, "extractive (which asks no server)" if name.startswith("extract") else "")
+        raise UsageError(
+            f"no server is known for the model {name!r}: {f'did you mean {meant}? ' if meant else ''}Name it as one of"
+            f" {'/…, '.join(PRESETS)}/…, or give the address of its server with base_url=..."
+        )
     address = environ.get(preset.address, "").rstrip("/")
     if address and not address.endswith(preset.address_ends):
         address += preset.address_ends
     if not address and not preset.base_url and preset.dialect != "native":
         raise UsageError(f"{name} needs the address of its server: set {preset.address}")
-    return _endpoint(name, preset, rest, address or preset.base_url, preset.key, environ)
-
-
-def _naming(name: str) -> str:
-    """Return how to name a model whose provider was left out."""
-    known = f"name it as one of {'/…, '.join(PRESETS)}/…, or give the address of its server with base_url=..."
-    prefix, slash, rest = name.partition("/")
-    if difflib.get_close_matches(name, ["extractive"], cutoff=0.8):
-        meant = "extractive, which asks no server"
-    elif slash:
-        meant = next(
-            (f"{near}/{rest}" for near in difflib.get_close_matches(prefix, PRESETS, n=1) if rest), ""
-        )
-    else:
-        meant = next((f"{of}/{name}" for of, begins in _PROVIDERS.items() if begins.match(name.lower())), "")
-    return f"did you mean {meant}? Otherwise {known}" if meant else known
+    return _endpoint(prefix, preset, rest, address or preset.base_url, environ, preset.key)
 
 
 def find_reranker(name: str, environ: Mapping[str, str] = os.environ) -> Endpoint:
@@ -188,8 +185,7 @@ def find_reranker(name: str, environ: Mapping[str, str] = os.environ) -> Endpoin
     """
     if name.startswith(("http://", "https://")):
         url, _, model = name.partition("#")
-        endpoint = _endpoint(name, Provider(), model, re.sub(r"/rerank/?$", "", url), OWN_KEY, environ)
-        return replace(endpoint, named_by=RERANKER_NAMED_BY)
+        return _endpoint(name, Provider(), model, re.sub(r"/rerank/?$", "", url), environ, reranks=True)
     prefix, _, rest = name.partition("/")
     if prefix not in RERANKERS or not rest:
         raise UsageError(
@@ -197,13 +193,18 @@ def find_reranker(name: str, environ: Mapping[str, str] = os.environ) -> Endpoin
             " or give the address of its server, as http://localhost:8000/v1#MODEL"
         )
     preset = RERANKERS[prefix]
-    return replace(
-        _endpoint(name, preset, rest, preset.base_url, preset.key, environ), named_by=RERANKER_NAMED_BY
-    )
+    return _endpoint(prefix, preset, rest, preset.base_url, environ, preset.key, reranks=True)
 
 
 def _endpoint(
-    name: str, preset: Provider, model: str, address: str, variable: str, environ: Mapping[str, str]
+    name: str,
+    preset: Provider,
+    model: str,
+    address: str,
+    environ: Mapping[str, str],
+    variable: str = OWN_KEY,
+    *,
+    reranks: bool = False,
 ) -> Endpoint:
     url = address if "://" in address or not address else f"http://{address}"
     if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
@@ -216,7 +217,7 @@ def _endpoint(
         raise UsageError(
             f"the address of {name} holds a password, and {variable} a key: take one of them away"
         )
-    return Endpoint(name.partition("/")[0], preset, model, url, variable, key)
+    return Endpoint(name, preset, model, url, variable, key, reranks)
 
 
 def is_local(url: str) -> bool:
@@ -251,8 +252,6 @@ _FEATURES: Mapping[str, re.Pattern[str]] = {
     "logit_bias": re.compile(r"logit_bias|logit bias", re.IGNORECASE),
     "streaming": re.compile(r"\bstream(?:ed|ing)?\b", re.IGNORECASE),
 }
-
-
 _OWN_KEY_ONLY = (
     ", the only variable that is read for a server named by its address"
     " (OPENAI_API_KEY goes to OpenAI's own, or the one in OPENAI_BASE_URL)"
@@ -266,12 +265,9 @@ def redact(text: str, key: str | None = None) -> str:
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Return the seconds that Retry-After asks to wait, given as a number or a date; None without it."""
+    value = headers.get("Retry-After", headers.get("retry-after", "")).strip()
     try:
-        if milliseconds := headers.get("retry-after-ms"):
-            return max(0.0, float(milliseconds) / 1000)
-        if not (value := headers.get("Retry-After", headers.get("retry-after", ""))):
-            return None
-        if re.fullmatch(r"\s*[\d.]+\s*", value):
+        if re.fullmatch(r"[\d.]+", value):
             return float(value)
         moment = parsedate_to_datetime(value)
     except ValueError:
@@ -291,12 +287,12 @@ def message_of(body: str) -> tuple[str, str]:
         fields = cast("dict[str, Any]", reply)
         error = fields.get("error") or fields.get("detail") or fields
     if isinstance(error, list):  # of FastAPI, whose `input` is left out: that is the text of a document
-        complaints: list[str] = []
-        for one in cast("list[Any]", error):
-            details = cast("dict[str, Any]", one) if isinstance(one, dict) else {"msg": one}
-            where = ".".join(map(str, details.get("loc") or ()))
-            complaints.append(f"{where}: {details.get('msg')}" if where else str(details.get("msg")))
-        return "; ".join(complaints), ""
+        items = (item if isinstance(item, dict) else {"msg": item} for item in cast("list[Any]", error))
+        lines: list[str] = []
+        for item in cast("Iterator[dict[str, Any]]", items):
+            where = ".".join(map(str, item.get("loc") or ()))
+            lines.append(f"{where}: {item.get('msg')}" if where else str(item.get("msg")))
+        return "; ".join(lines), ""
     if not isinstance(error, dict):
         return str(error), ""
     details = cast("dict[str, Any]", error)
@@ -314,10 +310,11 @@ def _not_served(at: Endpoint) -> ServerDown:
     """Return the error of an address that leads to a server, and there to no language model."""
     url = redact(at.base_url)
     whole = re.search(r"/(chat/completions|completions|embeddings|responses)$", url)
-    lacks_version = at.preset.dialect == "openai" and not re.search(r"/v\d", urlsplit(at.base_url).path)
-    hint = f"try base_url='{url}/v1'" if lacks_version else "check base_url=..."
+    hint = f"check {at.argument('base_url')}"
     if whole:
-        hint = f"try base_url={url[: whole.start()]!r}, without {whole[0]}"
+        hint = f"try {at.argument('base_url', repr(url[: whole.start()]))}, without {whole[0]}"
+    elif at.preset.dialect == "openai" and not re.search(r"/v\d", urlsplit(at.base_url).path):
+        hint = f"try {at.argument('base_url', repr(url + '/v1'))}"
     return ServerDown(f"no language model is served at {url} (HTTP 404): {hint}")
 
 
@@ -338,13 +335,12 @@ def error_of_response(
         return BadKey(f"the account behind {at.key_variable} has no credit left at {host} ({message})")
     if status in (401, 403):
         what = "does not accept the key in" if at.key else "wants a key: set"
-        return BadKey(
-            f"{host} {what} {at.key_variable}{_OWN_KEY_ONLY if at.key_variable == OWN_KEY else ''} {seen}"
-        )
+        only = _OWN_KEY_ONLY if at.key_variable == OWN_KEY else ""
+        return BadKey(f"{host} {what} {at.key_variable}{only} {seen}")
     if status == 404 and body.lstrip()[:1] != "{":
         return _not_served(at)
     if status == 404 or (status in (400, 422) and _NO_MODEL.search(everything)):
-        advice = "check model=..." if request else f"check {at.named_by}"
+        advice = f"check {at.argument('model' if request else 'embedder')}"
         if at.preset.dialect == "ollama":
             advice = f"`ollama pull {at.model}` fetches it"
         return UnknownModel(f"{host} has no model {at.model!r} ({message}); {advice}")
@@ -352,19 +348,18 @@ def error_of_response(
         return ContextTooLong(
             f"the request is longer than the context of {at.model} ({message}); {remedy(request)}"
         )
-    if status >= 500 or status in (409, 425, 429):
+    if status == 429 or status >= 500 or status in (409, 425):
         wait = retry_after(headers)
-        says = "keeps saying that there are too many calls"
-        if (wait or 0.0) > LONGEST_RETRY_AFTER:
-            says = f"asks to wait {wait:,.0f} seconds, there being too many calls"
-        limited = status == 429
-        error = RateLimited(f"{host} {says} {seen}") if limited else ServerFailed(f"{host} failed {seen}")
+        long = f", and to wait {wait:,.0f} seconds" if wait and wait > LONGEST_RETRY_AFTER else ""
+        many = f"{host} keeps saying that there are too many calls{long} {seen}"
+        error = RateLimited(many) if status == 429 else ServerFailed(f"{host} failed {seen}")
         error.retry_after = wait
         return error
     if status == 408:
         return TimedOut(f"{host} gave up waiting {seen}")
     if status < 400:
-        return ServerDown(f"{host} sends calls elsewhere (HTTP {status}): give its own address, base_url=...")
+        own = at.argument("base_url")
+        return ServerDown(f"{host} sends calls elsewhere (HTTP {status}): give its own address, {own}")
     if request:
         used = (request.response_format, request.logit_bias and "logit_bias", streamed and "streaming")
         for feature, named in _FEATURES.items():
@@ -377,11 +372,11 @@ def unreachable(at: Endpoint, reason: str) -> ServerDown:
     """Return the error for a server that nothing answers for, with what starts it or leads to it."""
     if re.search("WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE", reason):
         plain = redact(at.base_url).replace("https://", "http://", 1)
-        return ServerDown(f"{at.server} speaks http, not https: try base_url={plain!r}")
+        return ServerDown(f"{at.server} speaks http, not https: try {at.argument('base_url', repr(plain))}")
     network = "check the network connection, and the proxy if there is one (HTTPS_PROXY)"
     if is_local(at.base_url):
         ollama = at.preset.dialect == "ollama"
-        advice = "start it with `ollama serve`" if ollama else "start it, or check base_url=..."
+        advice = "start it with `ollama serve`" if ollama else f"start it, or check {at.argument('base_url')}"
     else:
         advice = network if at.base_url == at.preset.base_url else f"check its address; {network}"
     return ServerDown(f"no server answers at {at.server} ({redact(reason, at.key)}): {advice}")

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 import struct
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from math import inf
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, cast
 
@@ -31,7 +29,7 @@ from conspectus.errors import (
     Unusable,
 )
 from conspectus.models.base import Tick, no_tick, together
-from conspectus.models.llm.budget import LONGEST_PAUSE, Backoff, Budget, Call, RateLimiter
+from conspectus.models.llm.budget import Backoff, Budget, Call, RateLimiter
 from conspectus.models.llm.cache import FILE_NAME, CachedReply, ResponseCache
 from conspectus.models.llm.client import Clients
 from conspectus.models.llm.wire import (
@@ -66,6 +64,18 @@ Batch = Sequence[tuple[str, str]]
 """Texts of one request, each with the key that its result is cached under."""
 
 
+@dataclass(frozen=True)
+class _Work:
+    """What is asked for each of many texts: of which model, and how; `question` goes out along with them."""
+
+    model: str
+    task: str
+    ask: Callable[[Sequence[str]], Awaitable[tuple[list[bytes], int]]]
+    """From texts to what is cached for each, and the tokens that they took."""
+    tick: Tick = no_tick
+    question: str = ""
+
+
 class CachingSender:
     """Asks servers, and asks for nothing twice: the `Sender` of everything but tests.
 
@@ -93,8 +103,8 @@ class CachingSender:
         self._under_way: dict[str, asyncio.Future[None]] = {}
         self._stopped: Unusable | None = None
         self._failures = 0
-        self._announced: dict[str, tuple[int, float]] = {}
-        """The last attempt that was announced of calls to an address which does not answer, and when."""
+        self._announced: dict[str, int] = {}
+        """The last attempt that was announced of calls to an address which does not answer."""
         if replies is not None and self.budget.limited:
             self.budget.add_earlier_runs(replies.spent())
             for longest in replies.longest():
@@ -130,13 +140,8 @@ class CachingSender:
             await asyncio.wait([same])
         done = self._under_way[request.key] = asyncio.get_running_loop().create_future()
         try:
-            client, call = self.clients.of(request.model), self._call(request)
-            while True:
-                async with self._attempt(call):
-                    reply = await client.ask(_capped(request, call))
-                    reply = await self._store(call, reply, request)
-                    if not call.capped:
-                        return reply
+            pieces = [piece async for piece in self._ask(request, stream=False)]
+            return cast("Completion", pieces[-1])
         finally:
             del self._under_way[request.key]
             done.set_result(None)
@@ -149,27 +154,37 @@ class CachingSender:
         if cached := self._cached(request):
             yield cached.text
             return
+        async for piece in self._ask(request, stream=True):
+            if isinstance(piece, str):
+                yield piece
+            elif piece.cut_off_for(request):
+                capped = ", the room that the budget left it" if piece.finish_reason == CAPPED else ""
+                advice = "raise llm.max_tokens" if request.max_tokens else "ask again"
+                cut = f"cut its reply off after {piece.completion_tokens} tokens{capped}"
+                raise BadReply(f"{request.model} {cut}: {advice}")
+            elif not piece.text.strip():
+                raise BadReply(f"{request.model} sent an empty reply: ask again")
+
+    async def _ask(self, request: Request, *, stream: bool) -> AsyncIterator[str | Completion]:
+        """Ask a server; yield the pieces of its reply where it is streamed, and last the whole of it.
+
+        Where the room that the budget left is filled before anything is shown, it is asked again with more.
+        """
         client, call = self.clients.of(request.model), self._call(request)
         reply: Completion | None = None
         while reply is None:
             async with self._attempt(call):
-                async for piece in client.stream(_capped(request, call)):
+                # What it is cached under stays that of the request without the cap.
+                capped = replace(request, max_tokens=call.cap) if call.cap else request
+                async for piece in client.reply(capped, stream=stream):
                     if isinstance(piece, Completion):
                         reply = await self._store(call, piece, request)
                     else:
                         call.again = False
                         yield piece
-                if reply is None:
-                    raise ServerFailed("the stream ended with no reply")
-                if call.capped and call.again:  # all of it was thinking
-                    reply = None
-        if reply.cut_off_for(request):
-            advice = "raise llm.max_tokens" if request.max_tokens else "ask again"
-            capped = ", the room that the budget left it" if call.capped else ""
-            cut = f"cut its reply off after {reply.completion_tokens} tokens{capped}"
-            raise BadReply(f"{request.model} {cut}: {advice}")
-        if not reply.text.strip():
-            raise BadReply(f"{request.model} sent an empty reply: ask again")
+            if call.capped and call.again:
+                reply = None
+        yield reply
 
     async def reject(self, request: Request) -> None:
         """Serve what is cached for a request no more: it cannot be read."""
@@ -193,26 +208,22 @@ class CachingSender:
         if cached is not None:
             self.budget.count_cached(request.task)
             if self.budget.trace:
-                used = (cached.prompt_tokens, cached.completion_tokens)
-                self.budget.trace.write(self._call(request), "ok", used, 0.0, cached)
+                self.budget.trace.write(self._call(request), "ok", cached)
         return cached
 
     async def _store(self, call: Call, reply: Completion, request: Request) -> Completion:
         """Store what came of a call and return it, marked as CAPPED where the cap cut it off."""
         call.used = used = reply.prompt_tokens, reply.completion_tokens
         call.capped = call.cap is not None and reply.cut_off and reply.completion_tokens >= call.cap
-        reply = replace(
-            reply, finish_reason=CAPPED if call.capped else reply.finish_reason, seconds=call.seconds
-        )
-        status: Status = (
-            "cut off" if reply.cut_off_for(request) else "ok" if reply.text.strip() else "unparsable"
-        )
-        row = CachedReply(
-            call.key, call.model, call.task, status, reply.text, reply.finish_reason, *used, reply.seconds
-        )
+        reason = CAPPED if call.capped else reply.finish_reason
+        reply = replace(reply, finish_reason=reason, seconds=call.seconds)
+        status: Status = "ok" if reply.text.strip() else "unparsable"
+        if reply.cut_off_for(request):
+            status = "cut off"
+        row = CachedReply(call.key, call.model, call.task, status, reply.text, reason, *used, reply.seconds)
         await self._add(row)
         if self.budget.trace:
-            self.budget.trace.write(call, status, used, reply.seconds, reply)
+            self.budget.trace.write(call, status, reply)
         return reply
 
     # Vectors and scores
@@ -225,30 +236,17 @@ class CachingSender:
         A text that is too long for the model has the mean of the vectors of its parts. The tick is called for each
         different text.
         """
-        client, cached = self.clients.of(model), dict[str, bytes]()
+        client = self.clients.of(model)
 
         async def ask(texts: Sequence[str]) -> tuple[list[bytes], int]:
             vectors, used = await client.embed(texts)
             return [np.asarray(vector, np.float32).tobytes() for vector in vectors], used
 
-        async def embed(batch: Batch) -> None:
-            """Embed texts; those that are too long are asked for apart, and then in parts."""
-            try:
-                cached.update(await self._ask_batch(batch, model, task, ask))
-            except ContextTooLong:
-                if len(batch) > 1:
-                    middle = len(batch) // 2
-                    await together([embed(batch[:middle]), embed(batch[middle:])])
-                    return
-                key, text = batch[0]
-                cached[key] = await self._embed_in_parts(key, text, model, task)
-            for _ in batch:
-                tick()
-
         keys = [embedding_key(model, text) for text in texts]
-        missing = self._missing(dict(zip(keys, texts, strict=True)), cached, task, tick)
-        await together(map(embed, batches(missing)))
-        rows = [np.frombuffer(cached[key], np.float32) for key in keys]
+        data = await self._each(
+            dict(zip(keys, texts, strict=True)), _Work(model, task, ask, tick), BATCH_TEXTS
+        )
+        rows = [np.frombuffer(data[key], np.float32) for key in keys]
         if len({len(row) for row in rows}) > 1:
             raise ServerFailed(
                 f"{model} gives vectors of several dimensions: its kept ones are of another model; prune them"
@@ -257,79 +255,80 @@ class CachingSender:
 
     async def rerank(self, question: str, passages: Sequence[str], model: str) -> list[float]:
         """Return how much each passage says to a question, as a reranker scores it; each is paid for once."""
-        client, cached = self.clients.reranker(model), dict[str, bytes]()
+        client = self.clients.reranker(model)
 
         async def ask(texts: Sequence[str]) -> tuple[list[bytes], int]:
             scores, used = await client.rerank(question, texts)
             return [_SCORE.pack(score) for score in scores], used
 
-        async def rerank(batch: Batch) -> None:
-            try:
-                cached.update(await self._ask_batch(batch, model, "Rerank", ask, question))
-            except ModelError as error:  # the arguments that its message names are those of language models
-                error.args = (
-                    re.sub(r"\b(base_url|model)=('[^']*'|\.\.\.)", r"settings={'rerank.by': \2}", str(error)),
-                )
-                raise
-
         keys = [digest(["rerank", model, question, passage]) for passage in passages]
-        missing = self._missing(dict(zip(keys, passages, strict=True)), cached, "Rerank", no_tick)
-        starts = range(0, len(missing), BATCH_PASSAGES)
-        await together(rerank(missing[start : start + BATCH_PASSAGES]) for start in starts)
-        return [_SCORE.unpack(cached[key])[0] for key in keys]
+        work = _Work(model, "Rerank", ask, question=question)
+        data = await self._each(dict(zip(keys, passages, strict=True)), work, BATCH_PASSAGES)
+        return [_SCORE.unpack(data[key])[0] for key in keys]
 
-    def _missing(self, texts: Mapping[str, str], cached: dict[str, bytes], task: str, tick: Tick) -> Batch:
-        """Put what is cached of texts into `cached`; return the keys and texts of the others."""
-        missing: list[tuple[str, str]] = []
+    async def _each(self, texts: Mapping[str, str], work: _Work, most: int) -> dict[str, bytes]:
+        """Return what is cached or asked for each text, by the keys; at most so many go into one request."""
+        cached, missing = dict[str, bytes](), list[tuple[str, str]]()
         for key, text in texts.items():
             if self.replies is not None and (data := self.replies.get_bytes(key)) is not None:
                 cached[key] = data
-                self.budget.count_cached(task)
-                tick()
+                self.budget.count_cached(work.task)
+                work.tick()
             else:
                 missing.append((key, text))
-        return missing
 
-    async def _ask_batch(
-        self,
-        batch: Batch,
-        model: str,
-        task: str,
-        ask: Callable[[Sequence[str]], Awaitable[tuple[list[bytes], int]]],
-        question: str = "",
-    ) -> dict[str, bytes]:
-        """Return what is asked for each text of a batch, by the keys; `question` goes out along with them."""
+        async def add(batch: Batch) -> None:
+            """Ask for texts; where they are too long, for each alone, and then in parts."""
+            try:
+                cached.update(await self._ask_batch(batch, work))
+            except ContextTooLong:
+                if work.question:
+                    raise
+                if len(batch) > 1:
+                    await together(add([item]) for item in batch)
+                    return
+                key, text = batch[0]
+                cached[key] = await self._embed_in_parts(key, text, work)
+            for _ in batch:
+                work.tick()
+
+        await together(map(add, batches(missing, most)))
+        return cached
+
+    async def _ask_batch(self, batch: Batch, work: _Work) -> dict[str, bytes]:
+        """Return what is asked for each text of a batch, by the keys."""
         keys, texts = [key for key, _ in batch], [text for _, text in batch]
-        counted = (*texts, question) if self._counts_tokens else ()
-        call = Call(
-            digest(keys), model, task, sum(tokens.count(text, vocabulary(model)) for text in counted), 0
-        )
+        counted = (*texts, work.question) if self._counts_tokens else ()
+        count = sum(tokens.count(text, vocabulary(work.model)) for text in counted)
+        call = Call(digest(keys), work.model, work.task, count, 0)
         while True:
             async with self._attempt(call):
-                data, used = await ask(texts)
-                call.used, seconds = (used, 0), call.seconds
+                data, used = await work.ask(texts)
+                call.used = used, 0
                 rows: list[CachedReply] = []
                 for n, (key, value) in enumerate(zip(keys, data, strict=True)):
                     share = used // len(batch) + (n < used % len(batch))
                     # It is one call, and so counts once.
                     reason = "kept" if n else ""
-                    rows.append(CachedReply(key, model, task, "ok", value, reason, share, 0, seconds))
+                    rows.append(
+                        CachedReply(key, work.model, work.task, "ok", value, reason, share, 0, call.seconds)
+                    )
                 await self._add(*rows)
                 if self.budget.trace:
-                    self.budget.trace.write(call, "ok", (used, 0), seconds)
+                    self.budget.trace.write(call, "ok")
                 return dict(zip(keys, data, strict=True))
 
-    async def _embed_in_parts(self, key: str, text: str, model: str, task: str) -> bytes:
+    async def _embed_in_parts(self, key: str, text: str, work: _Work) -> bytes:
         """Return the mean of the vectors of the two halves of a text, by their lengths."""
         middle = max(text.rfind(" ", 0, len(text) // 2 + 1), 0) or len(text) // 2
         parts = [part for part in (text[:middle], text[middle:]) if part.strip()]
         if len(text) < SHORTEST or len(parts) < 2:
             raise ServerFailed(
-                f"{model} says that a text of {len(text)} characters is too long for it: {text[:40]!r}"
+                f"{work.model} says that a text of {len(text)} characters is too long for it: {text[:40]!r}"
             )
-        vectors = await self.embed(parts, model, task)
+        vectors = await self.embed(parts, work.model, work.task)
         mean = np.average(vectors, axis=0, weights=[len(part) for part in parts]).astype(np.float32).tobytes()
-        await self._add(CachedReply(key, model, task, "ok", mean, "kept"))
+        await self._add(CachedReply(key, work.model, work.task, "ok", mean, "kept"))
         return mean
 
     # One call of any kind
@@ -373,7 +372,9 @@ class CachingSender:
             else:
                 self._limiter.leave(call.tokens - sum(call.used))
                 self._limiter.widen()
-                self.clients.answered.add(self.clients.endpoint(call.model).base_url)
+                address = self.clients.endpoint(call.model).base_url
+                self.clients.answered.add(address)
+                self._announced.pop(address, None)
         if failure is None:
             await asyncio.sleep(0)  # the call that takes its place goes out before this reply is read
         else:
@@ -399,12 +400,12 @@ class CachingSender:
     async def _failed(self, call: Call, error: ModelError) -> None:
         """Store a failed attempt and wait before the next one; raise the error where there is to be none."""
         backoff = call.backoff = call.backoff or Backoff(call.key, self._attempts, FIRST_BACKOFF)
-        seconds, kind = call.seconds, type(error).__name__
+        reason = type(error).__name__
         await self._add(
-            CachedReply(call.key, call.model, call.task, "failed", str(error), kind, 0, 0, seconds)
+            CachedReply(call.key, call.model, call.task, "failed", str(error), reason, 0, 0, call.seconds)
         )
         if self.budget.trace:
-            self.budget.trace.write(call, "failed", (0, 0), seconds, error)
+            self.budget.trace.write(call, "failed", error)
         if isinstance(error, (RateLimited, TimedOut)):
             self._limiter.narrow(call.entered, error.retry_after)
         if isinstance(error, NotAccepted):
@@ -420,24 +421,18 @@ class CachingSender:
             elif self._failures == HOPELESS:
                 self._stopped = Unusable(f"{call.model} failed on all of the first {HOPELESS} calls: {error}")
             raise self._stopped or error
-        # That one call of many fails once says nothing of the server, unless nobody answers there. What it says is said
-        # once for each further attempt, whichever call makes it.
+        # That one call of many fails once says nothing of the server, unless nobody answers there. Each further attempt
+        # is announced once, whichever call makes it.
         n = backoff.attempt
         silent = isinstance(error, ServerDown) or (n > 2 and isinstance(error, (TimedOut, ServerFailed)))
-        last, when = self._announced.get(at.base_url, (0, -inf))
-        if silent and (n > last or time.monotonic() - when > LONGEST_PAUSE):
-            self._announced[at.base_url] = n, time.monotonic()
+        if silent and n > self._announced.get(at.base_url, 0):
+            self._announced[at.base_url] = n
             log.warning("No answer from %s, trying again (%d of %d).", at.server, n, backoff.attempts)
         await asyncio.sleep(pause)
 
     async def _add(self, *replies: CachedReply) -> None:
         if self.replies is not None:
             await self.replies.add(replies)
-
-
-def _capped(request: Request, call: Call) -> Request:
-    """Return a request as it is sent: what it is cached under stays that of the request without the cap."""
-    return replace(request, max_tokens=call.cap) if call.cap else request
 
 
 def open_sender(
@@ -454,12 +449,12 @@ def embedding_key(model: str, text: str) -> str:
     return digest(["embedding", model, text])
 
 
-def batches(items: Iterable[tuple[str, str]]) -> list[list[tuple[str, str]]]:
-    """Return keys and texts as they go into one request each."""
+def batches(items: Iterable[tuple[str, str]], most: int = BATCH_TEXTS) -> list[list[tuple[str, str]]]:
+    """Return keys and texts as they go into one request each, at most so many."""
     made: list[list[tuple[str, str]]] = []
     size = BATCH_CHARACTERS
     for key, text in items:
-        if size + len(text) > BATCH_CHARACTERS or len(made[-1]) == BATCH_TEXTS:
+        if size + len(text) > BATCH_CHARACTERS or len(made[-1]) == most:
             made.append([])
             size = 0
         made[-1].append((key, text))
