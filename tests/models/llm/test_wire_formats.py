@@ -310,6 +310,6 @@ def test_an_error_of_a_native_provider_is_told_by_what_its_server_said(monkeypat
     )
     monkeypatch.setitem(sys.modules, "any_llm", cast("ModuleType", provider))
     client = NativeClient(find_endpoint("anthropic/claude", "", {"ANTHROPIC_API_KEY": "KEY-4711"}), 10)
+    request = Request((Message("user", "x"),), "anthropic/claude")
     with pytest.raises(errors.BadKey, match=r"ANTHROPIC_API_KEY \(HTTP 401: invalid x-api-key \[key\]\)$"):
-        request = Request((Message("user", "x"),), "anthropic/claude")
         asyncio.run(all_of(client.reply(request, stream=False)))

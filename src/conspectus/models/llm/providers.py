@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -287,11 +287,11 @@ def message_of(body: str) -> tuple[str, str]:
         fields = cast("dict[str, Any]", reply)
         error = fields.get("error") or fields.get("detail") or fields
     if isinstance(error, list):  # of FastAPI, whose `input` is left out: that is the text of a document
-        items = (item if isinstance(item, dict) else {"msg": item} for item in cast("list[Any]", error))
         lines: list[str] = []
-        for item in cast("Iterator[dict[str, Any]]", items):
-            where = ".".join(map(str, item.get("loc") or ()))
-            lines.append(f"{where}: {item.get('msg')}" if where else str(item.get("msg")))
+        for item in cast("list[Any]", error):
+            detail = cast("dict[str, Any]", item) if isinstance(item, dict) else {"msg": item}
+            where = ".".join(map(str, detail.get("loc") or ()))
+            lines.append(f"{where}: {detail.get('msg')}" if where else str(detail.get("msg")))
         return "; ".join(lines), ""
     if not isinstance(error, dict):
         return str(error), ""
