@@ -1,8 +1,10 @@
-"""Replies to the tasks of reasoning: what is dumped is parsed back, and what cannot be used is refused."""
+"""Replies to the tasks of reasoning: what is written is read, and what cannot be used is refused."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from conspectus.errors import BadReply
 from conspectus.models.llm.model import SAMPLING
-from conspectus.models.llm.replies import dump, parse
+from conspectus.models.llm.replies import parse
 from conspectus.rows import Chunk, ReasoningPath
 from conspectus.tasks import (
     ChooseRelations,
@@ -27,6 +29,7 @@ from conspectus.tasks import (
     Probe,
     PursueFollowUp,
     StandaloneQuestion,
+    Task,
     Topic,
 )
 from conspectus.tasks.base import Context
@@ -41,15 +44,21 @@ TOPICS = (
 
 
 @given(NAMES, st.lists(st.builds(FoundTriple, NAME, NAME, NAME), max_size=4).map(tuple), NAME)
-def test_what_is_dumped_is_parsed_back(names: tuple[str, ...], triples: tuple[FoundTriple, ...], one: str):
-    for task, reply in (
-        (NameEntities("x"), names),
-        (ExtractTriples(CHUNK, ()), triples),
-        (ExamineEvidence("Q", ()), Examined(names) if names else Examined((), one)),
-        (DraftAnswer("Q"), Draft(one, one)),
-        (ChooseRelations("Q", TOPICS, 2), ((1, 0), (0,))),
-    ):
-        assert parse(task, dump(task, reply)).reply == reply  # type: ignore[arg-type]
+def test_what_is_written_is_read(names: tuple[str, ...], triples: tuple[FoundTriple, ...], one: str):
+    choices = [{"entity": 1, "relations": [2, 1]}, {"entity": 2, "relations": [1]}]
+    cases: list[tuple[Task[Any], Any, Any]] = [
+        (NameEntities("x"), {"entities": names}, names),
+        (ExtractTriples(CHUNK, ()), {"triples": [asdict(triple) for triple in triples]}, triples),
+        (
+            ExamineEvidence("Q", ()),
+            {"reasoning": "", "complete": bool(names), "answers": names, "clue": one},
+            Examined(names) if names else Examined((), one),
+        ),
+        (DraftAnswer("Q"), {"reasoning": one, "answer": one}, Draft(one, one)),
+        (ChooseRelations("Q", TOPICS, 2), {"choices": choices}, ((1, 0), (0,))),
+    ]
+    for task, written, reply in cases:
+        assert parse(task, json.dumps(written)).reply == reply
 
 
 def test_choices_of_an_entity_that_is_left_out_are_none():
@@ -59,7 +68,7 @@ def test_choices_of_an_entity_that_is_left_out_are_none():
     parsed = parse(task, json.dumps(reply))
 
     assert parsed.reply == ((), (0,))
-    assert len(parsed.dropped) == 2  # a relation of the first, and the second
+    assert len(parsed.notes) == 2  # a relation of the first, and the second
 
 
 def test_complete_facts_without_an_answer_and_an_empty_draft_are_no_replies():
@@ -81,10 +90,10 @@ FOLLOW_UPS = st.lists(st.builds(FollowUp, NAME, SCORE), max_size=3).map(tuple)
 
 @given(NAME, SCORE, FOLLOW_UPS)
 def test_a_step_of_drift_is_parsed_back(text: str, score: int, follow_ups: tuple[FollowUp, ...]):
-    probe = Probe(text, score, follow_ups)
+    written = json.dumps({"answer": text, "score": score, "follow_ups": [asdict(f) for f in follow_ups]})
 
     for task in (PrimeAnswer("Q", Context(), 3), PursueFollowUp("Q", "F", Context(), 3)):
-        assert parse(task, dump(task, probe)).reply == probe
+        assert parse(task, written).reply == Probe(text, score, follow_ups)
 
 
 def test_an_empty_answer_helps_nothing_and_a_follow_up_without_a_question_is_left_out():
@@ -97,7 +106,7 @@ def test_an_empty_answer_helps_nothing_and_a_follow_up_without_a_question_is_lef
     parsed = parse(PrimeAnswer("Q", Context(), 3), json.dumps(said))
 
     assert parsed.reply == Probe("", 0, (FollowUp("Who?", 5),))
-    assert len(parsed.dropped) == 1
+    assert len(parsed.notes) == 1
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -85,14 +86,14 @@ def test_a_graph_survives_being_written_and_read(graph: Extraction) -> None:
     for task in (EXTRACT, GLEAN):
         parsed = parse(task, dump(task, graph))
         assert parsed.reply == graph
-        assert parsed.dropped == parsed.repaired == ()
+        assert parsed.notes == ()
 
 
 @given(found=claims)
-def test_claims_survive_being_written_and_read(found: tuple[FoundClaim, ...]) -> None:
-    parsed = parse(CLAIMS, dump(CLAIMS, found))
+def test_claims_are_read_as_they_are_written(found: tuple[FoundClaim, ...]) -> None:
+    parsed = parse(CLAIMS, json.dumps({"claims": [asdict(claim) for claim in found]}))
     assert parsed.reply == found
-    assert parsed.dropped == parsed.repaired == ()
+    assert parsed.notes == ()
 
 
 @given(report=reports)
@@ -106,16 +107,16 @@ def test_a_report_survives_being_written_and_read(report: ReportDraft) -> None:
     rating=st.integers(0, 5),
     missed=st.booleans(),
 )
-def test_texts_and_numbers_survive_being_written_and_read(
+def test_texts_and_numbers_are_read_as_they_are_written(
     said: str, score: int, rating: int, missed: bool
 ) -> None:
     for task in (ReduceAnswer("?", ()), AnswerFromContext("?", Context())):
-        assert parse(task, dump(task, said)).reply == said
-    element = DescribeElement("Ada", "entity", ("a",))
-    assert parse(element, dump(element, Description(said))).reply == Description(said)
-    assert parse(MAP, dump(MAP, PartialAnswer(said, score))).reply == PartialAnswer(said, score)
-    assert parse(RATE, dump(RATE, rating)).reply == rating
-    assert parse(MISSED, dump(MISSED, missed)).reply is missed
+        assert parse(task, said).reply == said
+    assert parse(DescribeElement("Ada", "entity", ("a",)), said).reply == Description(said)
+    helpfulness = f"<ANSWER_HELPFULNESS> {score} </ANSWER_HELPFULNESS>"
+    assert parse(MAP, f"{helpfulness}\n{said}").reply == PartialAnswer(said, score)
+    assert parse(RATE, str(rating)).reply == rating
+    assert parse(MISSED, "yes" if missed else "no").reply is missed
 
 
 @given(reply=st.text(max_size=200) | st.text(st.sampled_from("{}[]\",:'ab1 \n\\"), max_size=80))
@@ -150,7 +151,7 @@ def test_json_that_has_one_reading_is_read(reply: str) -> None:
     parsed = parse(EXTRACT, reply)
 
     assert parsed.reply == BOTH
-    assert parsed.dropped == ()
+    assert parsed.notes == ()
 
 
 def test_line_breaks_and_quotes_inside_a_text_are_kept() -> None:
@@ -159,13 +160,6 @@ def test_line_breaks_and_quotes_inside_a_text_are_kept() -> None:
     parsed = parse(EXTRACT, reply)
 
     assert parsed.reply.entities[0].description == 'Ada, "the owl" \nis a miller.'
-    assert parsed.repaired == ("quotes inside a text",)
-
-
-def test_what_was_mended_is_told() -> None:
-    assert parse(EXTRACT, MENDED["trailing commas"]).repaired == ("a comma too many",)
-    assert parse(EXTRACT, MENDED["closing brackets missing"]).repaired == ("closing brackets were missing",)
-    assert parse(EXTRACT, SOUND).repaired == ()
 
 
 # JSON that has none, or several
@@ -214,10 +208,10 @@ def test_a_record_that_cannot_be_used_is_left_out_and_told() -> None:
     parsed = parse(EXTRACT, json.dumps(value))
 
     assert parsed.reply == BOTH
-    assert parsed.dropped == (
-        "entity 3: no name",
-        "entity 4: it is no object",
-        "relationship 2: its strength is no number",
+    assert parsed.notes == (
+        "left out: entity 3: no name",
+        "left out: entity 4: it is no object",
+        "left out: relationship 2: its strength is no number",
     )
 
 
@@ -225,7 +219,7 @@ def test_a_number_beyond_its_bounds_is_held_to_them_and_told() -> None:
     parsed = parse(EXTRACT, SOUND.replace(":7", ":70"))
 
     assert parsed.reply.relationships[0].strength == 10
-    assert parsed.repaired == ("a strength of 70 was taken for 10",)
+    assert parsed.notes == ("a strength of 70 was taken for 10",)
 
 
 def test_names_are_one_line_and_storable() -> None:

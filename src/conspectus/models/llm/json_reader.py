@@ -39,29 +39,28 @@ class NotJson(ValueError):
     """There is no JSON in a text that can be read without guessing; says what and where."""
 
 
-def read(text: str, wanted: Callable[[Any], bool]) -> tuple[Any, list[str]]:
-    """Return the one JSON value of a reply that is `wanted`, and what had to be repaired to read it.
+def read(text: str, wanted: Callable[[Any], bool]) -> Any:
+    """Return the one JSON value of a reply that is `wanted`.
 
     Raises NotJson where there is none, or are two that differ.
     """
     try:
         value = _DECODER.decode(text)
         if wanted(value):
-            return value, []
+            return value
     except (ValueError, RecursionError):
         pass
     values = [value for value in _valid_objects(text) if wanted(value)]
     if values and all(value == values[0] for value in values):
-        return values[0], ["text around the JSON"]
+        return values[0]
     if values:
         raise NotJson("there are two replies in it that differ")
     first: NotJson | None = None
     for opening in list(re.finditer(r"\{", text))[:_TRIES]:
         try:
-            sound, repairs = _repaired(text, opening.start())
-            value = _DECODER.decode(sound)
+            value = _DECODER.decode(_repaired(text, opening.start()))
             if wanted(value):
-                return value, list(dict.fromkeys(repairs))
+                return value
             raise NotJson("it has not the keys that were asked for")
         except (ValueError, RecursionError) as error:
             first = first or NotJson(str(error))
@@ -81,14 +80,13 @@ def _valid_objects(text: str) -> list[Any]:
     return values
 
 
-def _repaired(text: str, position: int) -> tuple[str, list[str]]:
-    """Return the object that opens at a position with its errors repaired, and what they were.
+def _repaired(text: str, position: int) -> str:
+    """Return the object that opens at a position with its errors repaired.
 
     Brackets and quotes are followed here; whether the rest is JSON is for the decoder to say.
     """
     parts: list[str] = []
     closing: list[str] = []
-    repairs: list[str] = []
     while closing or not parts:
         token = _TOKEN.match(text, position)
         mark, quote, word = token.group("mark", "quote", "word") if token else (None, None, None)
@@ -96,22 +94,20 @@ def _repaired(text: str, position: int) -> tuple[str, list[str]]:
         before = parts[-1] if parts else ""
         if mark in _BRACKETS:
             if before in ("}", "]") and closing[-1:] == ["]"]:
-                parts.append(",")
-                repairs.append("a comma was missing")
+                parts.append(",")  # one is missing
             closing.append(_BRACKETS[mark])
             parts.append(mark)
         elif mark in ("}", "]"):
             if closing.pop() != mark:
                 raise NotJson(f"a bracket is wrong at character {position}")
             if before == ",":
-                parts.pop()
-                repairs.append("a comma too many")
+                parts.pop()  # it is one too many
             parts.append(mark)
         elif mark:
             parts.append(mark)
         elif quote:
             is_key = closing[-1] == "}" and before in ("{", ",")
-            inside, position = _quoted(text, position, quote, ":" if is_key else ",}]", repairs)
+            inside, position = _quoted(text, position, quote, ":" if is_key else ",}]")
             parts.append(inside)
         elif word:
             parts.append(_word(word, text[position : position + 1] == ":"))
@@ -121,8 +117,7 @@ def _repaired(text: str, position: int) -> tuple[str, list[str]]:
                 raise NotJson(f"it breaks off or is no JSON at character {position + 1}")
             parts += reversed(closing)
             closing.clear()
-            repairs.append("closing brackets were missing")
-    return "".join(parts), repairs
+    return "".join(parts)
 
 
 def _word(word: str, is_key: bool) -> str:
@@ -134,13 +129,11 @@ def _word(word: str, is_key: bool) -> str:
     return word
 
 
-def _quoted(text: str, start: int, quote: str, after: str, repairs: list[str]) -> tuple[str, int]:
+def _quoted(text: str, start: int, quote: str, after: str) -> tuple[str, int]:
     """Return a text in sound quotes, and where it ends: at a closing quote that a sign of `after`, or the end, follows.
 
     `start` is behind its opening quote.
     """
-    if quote != '"':
-        repairs.append("other quotes than double ones")
     closing = re.compile(rf"\\.|{_QUOTES[quote]}(?P<end>\s*(?:[{re.escape(after)}]|```|\Z))?", re.DOTALL)
     for match in closing.finditer(text, start):
         if match["end"] is not None:
@@ -148,6 +141,4 @@ def _quoted(text: str, start: int, quote: str, after: str, repairs: list[str]) -
                 lambda m: '\\"' if m["quote"] else m["other"] or m[0], text[start : match.start()]
             )
             return f'"{sound}"', match.start() + 1
-        if match[0] == _QUOTES[quote]:
-            repairs.append("quotes inside a text")
     raise NotJson(f"a text does not end at character {start}")

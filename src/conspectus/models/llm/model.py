@@ -3,7 +3,7 @@
 A reply that cannot be read without guessing is asked for again by the same request, then by one that
 tells what was wrong with it; one that was cut off for want of room is asked for once more, with twice the
 room, and one that was cut off with room left by the same request again. What then still fails is a
-ModelError that names the task. What was left out of replies that could be read stands in `notices`.
+ModelError that names the task. What was left out of replies that could be read, or changed, stands in `notices`.
 
 A `Session` is such a model for one run; `check` tries out what its server supports.
 """
@@ -111,7 +111,7 @@ class ChatModel:
         if isinstance(task, DescribeElement):
             task = cast("Task[R]", await self._shortened(task))
         parsed = await self._reply(task)
-        for text in (*(f"left out: {what}" for what in parsed.dropped), *parsed.repaired):
+        for text in parsed.notes:
             self._note(task, text)
         if isinstance(parsed.reply, Extraction):
             return cast("R", self._without_leaked(task, parsed.reply))

@@ -1,11 +1,11 @@
-"""From a model's reply to what its task promised, and back.
+"""From a model's reply to what its task promised.
 
-A *form* says what answers a task: `Row` an object of JSON, of which the schema in the request, the reading and the
-writing (`dump`) follow; `Plain` a text. `FORMS` has those of our tasks. A task whose reply is a pydantic model, a text
-or a yes or no needs nothing here. `dump` is the inverse of `parse`: a conversation that goes on is written from rows.
+A *form* says what answers a task: a `Kind` of JSON, of which the schema in the request and the reading follow, or a
+function of a plain text. `FORMS` has those of our tasks. A task whose reply is a pydantic model, a text or a yes or no
+needs nothing here. `dump` writes a graph as a model would, for a conversation that goes on from it.
 
-What cannot be used of a reply is left out and named in `Parsed.dropped`. A reply that as a whole cannot be read without
-guessing is a BadReply. Nothing here decides what to do then: see `model`.
+What cannot be used of a reply is left out, and a number beyond its bounds moved to them; `Parsed.notes` tells. A reply
+that as a whole cannot be read without guessing is a BadReply. Nothing here decides what to do then: see `model`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
@@ -31,23 +31,16 @@ from conspectus.tokens import well_formed
 
 R = TypeVar("R")
 Schema = Mapping[str, Any]
-
-
-@dataclass
-class Notes:
-    """What is noticed while a reply is read: what was left out of it, and what was repaired (one line each)."""
-
-    dropped: list[str] = field(default_factory=list[str])
-    repaired: list[str] = field(default_factory=list[str])
+Notes = list[str]
+"""What was left out of a reply or changed in it while it was read, one line each."""
 
 
 @dataclass(frozen=True)
 class Parsed(Generic[R]):
-    """A reply, what was left out of it and what was repaired (one line each)."""
+    """A reply, and what was left out of it or changed in it."""
 
     reply: R
-    dropped: tuple[str, ...] = ()
-    repaired: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 # Values of a reply
@@ -59,11 +52,10 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of value: its schema, how it is read (from the value, its key and the notes), and how it is written."""
+    """A kind of value: its schema, and how it is read (from the value, its key and the notes)."""
 
     schema: Schema
     read: Callable[[Any, str, Notes], Any]
-    write: Callable[[Any], Any] = lambda value: value
 
 
 def text_of(value: Any) -> str:
@@ -100,7 +92,7 @@ def _number(low: int, high: int, *, whole: bool = False) -> Kind:
             raise Unreadable(f"its {key} is no number" if text else f"no {key}")
         bounded = min(max(number, low), high)
         if bounded != number:
-            notes.repaired.append(f"a {key} of {number:g} was taken for {bounded:g}")
+            notes.append(f"a {key} of {number:g} was taken for {bounded:g}")
         return round(bounded) if whole else bounded
 
     return Kind({"type": "integer" if whole else "number"}, read)
@@ -121,7 +113,8 @@ def _counts(values: Any, key: str, notes: Notes) -> tuple[int, ...]:
     if not isinstance(values, list):
         raise Unreadable(f"no {key}")
     numbers = [value for value in cast("list[Any]", values) if _is_count(value)]
-    notes.dropped += [f"one of the {key} that is no number"] * (len(cast("list[Any]", values)) - len(numbers))
+    others = len(cast("list[Any]", values)) - len(numbers)
+    notes += [f"left out: one of the {key} that is no number"] * others
     return tuple(dict.fromkeys(numbers))
 
 
@@ -130,15 +123,28 @@ def _texts(values: Sequence[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in map(line_of, values) if text))
 
 
-def _date(value: Any) -> str | None:
-    text = text_of(value)
-    return None if text.upper() in ("", "NONE", "NULL") else text
+def _yes(value: Any) -> bool:
+    return value.strip().casefold() in ("true", "yes") if isinstance(value, str) else bool(value)
 
 
 def _winner(value: Any) -> int:
     if (text := text_of(value)) not in ("0", "1", "2"):
         raise Unreadable(f"its winner is {text[:20]!r}, and not 1, 2 or 0")
     return int(text)
+
+
+def _date(value: Any, key: str, notes: Notes) -> str | None:
+    text = text_of(value)
+    return None if text.upper() in ("", "NONE", "NULL") else text
+
+
+def _strength(value: Any, key: str, notes: Notes) -> float:
+    number: float = _number(1, 10).read(value, key, notes)
+    return int(number) if number == int(number) else number
+
+
+def _list_of(item: Kind, make: Callable[[Any], Any]) -> Kind:
+    return Kind({"type": "array", "items": item.schema}, lambda values, key, notes: make(values))
 
 
 TEXT, NEEDED_TEXT = _kind("string", text_of), _needed(text_of)
@@ -148,19 +154,13 @@ STATUS = Kind(
     {"type": "string", "enum": ["TRUE", "FALSE", "SUSPECTED"]},
     lambda value, key, notes: text_of(value).upper(),
 )
-DATE = Kind({"type": ["string", "null"]}, lambda value, key, notes: _date(value))
-YES = _kind(
-    "boolean",
-    lambda value: value.strip().casefold() in ("true", "yes") if isinstance(value, str) else bool(value),
-)
-COUNT, WINNER = _kind("integer", _count), _kind("integer", _winner)
+DATE = Kind({"type": ["string", "null"]}, _date)
+YES, COUNT, WINNER = _kind("boolean", _yes), _kind("integer", _count), _kind("integer", _winner)
 SCORE, RATING = _number(0, 100, whole=True), _number(0, 10)
-STRENGTH = Kind(
-    RATING.schema, _number(1, 10).read, lambda number: int(number) if number == int(number) else number
-)
-TEXTS = Kind({"type": "array", "items": TEXT.schema}, lambda values, key, notes: _texts(values), list)
-TYPES = Kind(TEXTS.schema, lambda values, key, notes: _texts([str(kind).lower() for kind in values]), list)
-COUNTS = Kind({"type": "array", "items": COUNT.schema}, _counts, list)
+STRENGTH = Kind(RATING.schema, _strength)
+TEXTS = _list_of(TEXT, _texts)
+TYPES = _list_of(TEXT, lambda values: _texts([str(kind).lower() for kind in values]))
+COUNTS = Kind({"type": "array", "items": COUNT.schema}, _counts)
 
 
 # Replies in JSON
@@ -172,100 +172,69 @@ def strict(properties: Mapping[str, Schema]) -> Schema:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-class Row:
-    """An object of JSON: the kinds of its fields, and what it is read as.
+def _object(make: Callable[..., Any], **kinds: Kind) -> Kind:
+    """Return the kind of an object, of which `make` takes the fields; a key that is missing is read as null."""
 
-    `make` takes the fields by their names; `split` returns them for what was made, where that has others. A key that is
-    missing is read as null.
-    """
-
-    def __init__(
-        self, make: Callable[..., Any], split: Callable[[Any], Mapping[str, Any]] | None = None, **kinds: Kind
-    ) -> None:
-        self._make = make
-        self._split = split
-        self._kinds = kinds
-        self.schema = strict({key: kind.schema for key, kind in kinds.items()})
-
-    def read(self, value: Any, notes: Notes) -> Any:
-        """Return what an object stands for; raise Unreadable where it cannot be used."""
+    def read(value: Any, key: str, notes: Notes) -> Any:
         if not isinstance(value, dict):
             raise Unreadable("it is no object")
         fields = cast("dict[str, Any]", value)
-        return self._make(**{key: kind.read(fields.get(key), key, notes) for key, kind in self._kinds.items()})
+        return make(**{key: kind.read(fields.get(key), key, notes) for key, kind in kinds.items()})
 
-    def write(self, made: Any) -> dict[str, Any]:
-        """Return the object of which `read` makes the same."""
-        fields = self._split(made) if self._split else {key: getattr(made, key) for key in self._kinds}
-        return {key: kind.write(fields[key]) for key, kind in self._kinds.items()}
+    return Kind(strict({key: kind.schema for key, kind in kinds.items()}), read)
 
 
-def _rows(name: str, row: Row) -> Kind:
-    """Return the kind of a list of rows, of which those that cannot be used are left out, under their name."""
+def _rows(name: str, row: Kind) -> Kind:
+    """Return the kind of a list of objects, of which those that cannot be used are left out, under their name."""
 
     def read(values: Sequence[Any], key: str, notes: Notes) -> tuple[Any, ...]:
         made: list[Any] = []
         for n, value in enumerate(values, 1):
-            repaired = len(notes.repaired)
+            notes_of_row: Notes = []
             try:
-                made.append(row.read(value, notes))
+                made.append(row.read(value, key, notes_of_row))
             except Unreadable as error:
-                notes.dropped.append(f"{name} {n}: {error}")
-                del notes.repaired[repaired:]
+                notes_of_row = [f"left out: {name} {n}: {error}"]
+            notes += notes_of_row
         return tuple(made)
 
-    return Kind({"type": "array", "items": row.schema}, read, lambda made: [row.write(one) for one in made])
+    return Kind({"type": "array", "items": row.schema}, read)
 
 
-def _only(key: str, kind: Kind, make: Callable[[Any], Any] = lambda value: value) -> Row:
-    """Return the row of one field that stands for its value."""
+def _only(key: str, kind: Kind, make: Callable[[Any], Any] = lambda value: value) -> Kind:
+    """Return the kind of an object of one field that stands for its value."""
 
     def of_fields(**fields: Any) -> Any:
         return make(fields[key])
 
-    return Row(of_fields, lambda value: {key: value}, **{key: kind})
+    return _object(of_fields, **{key: kind})
 
 
-class PydanticRow:
-    """An object of JSON that is read as a pydantic model: a task that is added needs nothing else."""
+def _pydantic(model: type[BaseModel]) -> Kind:
+    """Return the kind of an object that is read as a pydantic model: a task that is added needs nothing else."""
+    whole = model.model_json_schema()
 
-    def __init__(self, model: type[BaseModel]) -> None:
-        self._model = model
-        whole = model.model_json_schema()
+    def schema(part: Mapping[str, Any]) -> Schema:
+        if reference := part.get("$ref"):
+            return schema(whole["$defs"][reference.rpartition("/")[2]])
+        if "properties" in part:
+            return strict({name: schema(value) for name, value in part["properties"].items()})
+        if "items" in part:
+            return {"type": "array", "items": schema(part["items"])}
+        if "anyOf" in part:
+            return {"anyOf": [schema(option) for option in part["anyOf"]]}
+        return {key: part[key] for key in ("type", "enum", "description") if key in part}
 
-        def schema(part: Mapping[str, Any]) -> Schema:
-            if reference := part.get("$ref"):
-                return schema(whole["$defs"][reference.rpartition("/")[2]])
-            if "properties" in part:
-                return strict({name: schema(value) for name, value in part["properties"].items()})
-            if "items" in part:
-                return {"type": "array", "items": schema(part["items"])}
-            if "anyOf" in part:
-                return {"anyOf": [schema(option) for option in part["anyOf"]]}
-            return {key: part[key] for key in ("type", "enum", "description") if key in part}
-
-        self.schema = schema(whole)
-
-    def read(self, value: Any, notes: Notes) -> BaseModel:
+    def read(value: Any, key: str, notes: Notes) -> BaseModel:
         try:
-            return self._model.model_validate(value)
+            return model.model_validate(value)
         except ValidationError as error:
             raise Unreadable(error.errors(include_url=False)[0]["msg"]) from None
 
-    def write(self, made: Any) -> dict[str, Any]:
-        return made.model_dump(mode="json")
+    return Kind(schema(whole), read)
 
 
 # Replies in plain text
-
-
-@dataclass(frozen=True)
-class Plain:
-    """How a reply in plain text is read and written."""
-
-    read: Callable[[str], Any] = str
-    write: Callable[[Any], str] = str
-
 
 _HELPFULNESS = re.compile(
     r"\*{0,2}<?\s*ANSWER_HELPFULNESS\s*>?\s*[:=]?\s*(\d{1,3})(?:\.\d+)?(?:\s*/\s*100|\s*%)?"
@@ -315,15 +284,15 @@ def _rated(passage: int, rating: float) -> tasks.Rated:
     return tasks.Rated(passage - 1, rating)
 
 
+def _choice(entity: int, relations: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    return entity, relations
+
+
 def _first_ratings(ratings: tuple[tasks.Rated, ...]) -> tuple[tasks.Rated, ...]:
     """Return the first rating of each passage."""
     if not ratings:
         raise BadReply("it rates no passage")
     return tuple({rated.passage: rated for rated in reversed(ratings)}.values())[::-1]
-
-
-def _choice(entity: int, relations: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    return entity, relations
 
 
 def _chosen(choices: tuple[tuple[int, tuple[int, ...]], ...]) -> tuple[tuple[int, ...], ...]:
@@ -340,7 +309,7 @@ def _examined(reasoning: str, complete: bool, answers: tuple[str, ...], clue: st
     return tasks.Examined(answers) if complete else tasks.Examined((), clue)
 
 
-_CLAIM = Row(
+_CLAIM = _object(
     tasks.FoundClaim,
     subject=NAME,
     object=OBJECT,
@@ -351,91 +320,65 @@ _CLAIM = Row(
     start_date=DATE,
     end_date=DATE,
 )
-_GRAPH = Row(
+_GRAPH = _object(
     tasks.Extraction,
-    entities=_rows("entity", Row(tasks.FoundEntity, name=NAME, type=TEXT, description=TEXT)),
+    entities=_rows("entity", _object(tasks.FoundEntity, name=NAME, type=TEXT, description=TEXT)),
     relationships=_rows(
         "relationship",
-        Row(tasks.FoundRelationship, source=NAME, target=NAME, description=TEXT, strength=STRENGTH),
+        _object(tasks.FoundRelationship, source=NAME, target=NAME, description=TEXT, strength=STRENGTH),
     ),
 )
-_REPORT = Row(
+_REPORT = _object(
     tasks.ReportDraft,
     title=NAME,
     summary=NEEDED_TEXT,
     rating=RATING,
     rating_explanation=TEXT,
-    findings=_rows("finding", Row(Finding, summary=TEXT, explanation=NEEDED_TEXT)),
+    findings=_rows("finding", _object(Finding, summary=TEXT, explanation=NEEDED_TEXT)),
 )
-_PROBE = Row(
+_PROBE = _object(
     _probe,
-    lambda probe: {"answer": probe.text, "score": probe.score, "follow_ups": probe.follow_ups},
     answer=TEXT,
     score=SCORE,
-    follow_ups=_rows("follow-up", Row(tasks.FollowUp, question=NAME, score=SCORE)),
+    follow_ups=_rows("follow-up", _object(tasks.FollowUp, question=NAME, score=SCORE)),
 )
-_RATED = Row(
-    _rated,
-    lambda rated: {"passage": rated.passage + 1, "rating": rated.rating},
-    passage=COUNT,
-    rating=RATING,
-)
-_CHOICE = Row(
-    _choice,
-    lambda choice: {"entity": choice[0], "relations": choice[1]},
-    entity=COUNT,
-    relations=COUNTS,
-)
-_NUMBERED = Row(tasks.Numbered, number=COUNT, text=NAME)
-FORMS: Mapping[type[Task[Any]], Row | Plain] = {
+_RATED = _object(_rated, passage=COUNT, rating=RATING)
+_TRIPLE = _object(tasks.FoundTriple, head=NAME, relation=NAME, tail=NAME)
+_CHOICE = _object(_choice, entity=COUNT, relations=COUNTS)
+_NUMBERED = _object(tasks.Numbered, number=COUNT, text=NAME)
+FORMS: Mapping[type[Task[Any]], Kind | Callable[[str], Any]] = {
     tasks.ExtractGraph: _GRAPH,
     tasks.GleanMore: _GRAPH,
     tasks.ExtractClaims: _only("claims", _rows("claim", _CLAIM)),
     tasks.WriteReport: _REPORT,
-    tasks.ProfileCorpus: Row(tasks.Profile, domain=NAME, persona=NAME, entity_types=TYPES),
-    tasks.ExtractTriples: _only(
-        "triples", _rows("triple", Row(tasks.FoundTriple, head=NAME, relation=NAME, tail=NAME))
-    ),
+    tasks.ProfileCorpus: _object(tasks.Profile, domain=NAME, persona=NAME, entity_types=TYPES),
+    tasks.ExtractTriples: _only("triples", _rows("triple", _TRIPLE)),
     tasks.NameEntities: _only("entities", TEXTS),
     tasks.WritePropositions: _only("propositions", TEXTS),
     tasks.PrimeAnswer: _PROBE,
     tasks.PursueFollowUp: _PROBE,
     tasks.RatePassages: _only("ratings", _rows("rating", _RATED), _first_ratings),
-    tasks.ChooseRelations: Row(
-        _chosen,
-        lambda chosen: {"choices": [(n, [relation + 1 for relation in of]) for n, of in enumerate(chosen, 1)]},
-        choices=_rows("choice", _CHOICE),
-    ),
-    tasks.ExamineEvidence: Row(
-        _examined,
-        lambda it: {"reasoning": "", "complete": it.complete, "answers": it.answers, "clue": it.clue},
-        reasoning=TEXT,
-        complete=YES,
-        answers=TEXTS,
-        clue=LINE,
-    ),
-    tasks.DraftAnswer: Row(tasks.Draft, reasoning=TEXT, answer=NAME),
-    tasks.Personas: _only("personas", _rows("persona", Row(tasks.Persona, name=NAME, description=NAME))),
+    tasks.ChooseRelations: _only("choices", _rows("choice", _CHOICE), _chosen),
+    tasks.ExamineEvidence: _object(_examined, reasoning=TEXT, complete=YES, answers=TEXTS, clue=LINE),
+    tasks.DraftAnswer: _object(tasks.Draft, reasoning=TEXT, answer=NAME),
+    tasks.Personas: _only("personas", _rows("persona", _object(tasks.Persona, name=NAME, description=NAME))),
     tasks.UserTasks: _only("tasks", TEXTS),
     tasks.GlobalQuestions: _only("questions", TEXTS),
-    tasks.Judge: Row(tasks.Verdict, reasoning=TEXT, winner=WINNER),
+    tasks.Judge: _object(tasks.Verdict, reasoning=TEXT, winner=WINNER),
     tasks.SelectFactual: _only("sentences", COUNTS),
     tasks.ClearSentences: _only("sentences", _rows("sentences", _NUMBERED)),
     tasks.FactualClaims: _only("claims", _rows("claims", _NUMBERED)),
-    tasks.DescribeElement: Plain(tasks.Description, lambda description: description.text),
-    tasks.MapAnswer: Plain(
-        _partial_answer,
-        lambda answer: f"<ANSWER_HELPFULNESS> {answer.score} </ANSWER_HELPFULNESS>\n{answer.text}",
-    ),
-    tasks.RateReport: Plain(_rating),
+    tasks.DescribeElement: tasks.Description,
+    tasks.MapAnswer: _partial_answer,
+    tasks.RateReport: _rating,
     # The question may stand behind a label, or in quotation marks:
-    tasks.StandaloneQuestion: Plain(lambda text: line_of(_LABEL.sub("", text)).strip('"“”「」')),
+    tasks.StandaloneQuestion: lambda text: line_of(_LABEL.sub("", text)).strip('"“”「」'),
 }
-_BY_TYPE: Mapping[Any, Plain] = {str: Plain(), bool: Plain(_yes_or_no, lambda yes: "yes" if yes else "no")}
+_BY_TYPE: Mapping[Any, Callable[[str], Any]] = {str: str, bool: _yes_or_no}
 
 
 @cache
-def form_of(kind: type[Task[Any]]) -> Row | PydanticRow | Plain:
+def form_of(kind: type[Task[Any]]) -> Kind | Callable[[str], Any]:
     """Return what answers a type of task.
 
     Raises NotSupported where the type of its reply says nothing of that and `FORMS` has nothing.
@@ -444,7 +387,7 @@ def form_of(kind: type[Task[Any]]) -> Row | PydanticRow | Plain:
     if form := FORMS.get(kind) or _BY_TYPE.get(promised):
         return form
     if isinstance(promised, type) and issubclass(promised, BaseModel):
-        return PydanticRow(promised)
+        return _pydantic(promised)
     raise NotSupported(
         f"{kind.__name__} has no reply that a language model can write: a text, or a pydantic model"
     )
@@ -453,7 +396,7 @@ def form_of(kind: type[Task[Any]]) -> Row | PydanticRow | Plain:
 def schema_of(task: Task[Any]) -> Schema | None:
     """Return the schema that the reply to a task has, None where it is no JSON."""
     form = form_of(type(task))
-    return None if isinstance(form, Plain) else form.schema
+    return form.schema if isinstance(form, Kind) else None
 
 
 def parse(task: Task[R], text: str) -> Parsed[R]:
@@ -461,12 +404,12 @@ def parse(task: Task[R], text: str) -> Parsed[R]:
 
     Raises BadReply, saying what is wrong, where it cannot be read without guessing.
     """
-    form, notes = form_of(type(task)), Notes()
+    form = form_of(type(task))
     text = well_formed(without_thinking(text)).strip()
     if not text:
         raise BadReply("it is empty")
-    if isinstance(form, Plain):
-        return Parsed(form.read(text))
+    if not isinstance(form, Kind):
+        return Parsed(form(text))
     properties: Mapping[str, Schema] = form.schema["properties"]
 
     def wanted(value: Any) -> bool:
@@ -475,21 +418,24 @@ def parse(task: Task[R], text: str) -> Parsed[R]:
             for key, kind in properties.items()
         )
 
+    notes: Notes = []
     try:
-        value, repaired = json_reader.read(text, wanted)
-        notes.repaired += repaired
-        reply: Any = form.read(value, notes)
+        reply = form.read(json_reader.read(text, wanted), "", notes)
     except json_reader.NotJson as why:
         raise BadReply(f"it cannot be read as JSON with the keys {', '.join(properties)}: {why}") from None
     except Unreadable as why:
         raise BadReply(f"it cannot be used: {why}") from None
-    return Parsed(reply, tuple(notes.dropped), tuple(notes.repaired))
+    return Parsed(reply, tuple(notes))
 
 
 def dump(task: Task[R], reply: R) -> str:
-    """Return a reply as a model would have written it, so that `parse` gives it back."""
-    form = form_of(type(task))
-    if isinstance(form, Plain):
-        return form.write(reply)
-    # A document may have brought a model's control tokens in.
-    return json.dumps(form.write(reply), ensure_ascii=False, separators=(",", ":")).replace("<|", "<\\u007c")
+    """Return a reply of rows in JSON, as a model would have written it, so that `parse` gives it back."""
+    written = json.dumps(_written(reply, schema_of(task) or {}), ensure_ascii=False, separators=(",", ":"))
+    return written.replace("<|", "<\\u007c")  # a document may have brought a model's control tokens in
+
+
+def _written(value: Any, schema: Schema) -> Any:
+    """Return those fields of rows that a schema has."""
+    if "properties" in schema:
+        return {key: _written(getattr(value, key), part) for key, part in schema["properties"].items()}
+    return [_written(item, schema["items"]) for item in value] if "items" in schema else value
