@@ -10,7 +10,7 @@ import pytest
 from simulated_hub import SimulatedHub
 
 from conspectus.errors import UsageError
-from conspectus.models.onnx import download, models_folder
+from conspectus.models.onnx import EMBEDDER, download, models_folder
 
 FILES: Mapping[str, bytes] = {
     "tokenizer.json": b'{"a small": "file"}',
@@ -31,7 +31,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def fetch(hub: SimulatedHub, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HF_ENDPOINT", f"{hub.url}/")
-    return download(NAME, "embedder", "embedding model", "embedder='local:FOLDER'")
+    return download(NAME, EMBEDDER)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -85,14 +85,14 @@ def test_what_was_put_there_by_hand_needs_no_network_and_no_package(monkeypatch:
         (folder / name).write_bytes(FILES[name])
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
 
-    assert download(NAME, "embedder", "embedding model", "embedder='local:FOLDER'") == folder
+    assert download(NAME, EMBEDDER) == folder
 
 
 def test_without_the_package_the_error_says_which_extra_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
 
     with pytest.raises(UsageError, match=r"needs huggingface_hub: pip install 'conspectus\[embed\]'"):
-        download(NAME, "embedder", "embedding model", "embedder='local:FOLDER'")
+        download(NAME, EMBEDDER)
 
 
 def test_a_token_goes_to_the_hub(monkeypatch: pytest.MonkeyPatch):

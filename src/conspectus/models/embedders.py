@@ -25,7 +25,7 @@ import numpy as np
 from conspectus.errors import ServerFailed, UsageError
 from conspectus.models import llm
 from conspectus.models.base import Tick, no_tick
-from conspectus.models.onnx import LocalEmbedder, find_folder
+from conspectus.models.onnx import EMBEDDER, LocalEmbedder, find_folder
 from conspectus.rows import Usage
 
 if TYPE_CHECKING:
@@ -115,8 +115,7 @@ def is_served(name: str) -> bool:
 
 @cache
 def _local(model: str) -> LocalEmbedder:
-    name_it = "embedder='local:FOLDER'"
-    return LocalEmbedder(find_folder(model or DEFAULT_MODEL, "embedder", "embedding model", name_it))
+    return LocalEmbedder(find_folder(model or DEFAULT_MODEL, EMBEDDER))
 
 
 class ServedEmbedder:

@@ -14,9 +14,10 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from dataclasses import dataclass
 from hashlib import file_digest
 from importlib import import_module
 from pathlib import Path
@@ -52,11 +53,21 @@ OPTIONAL = ("modules.json", POOLING, "sentence_bert_config.json", "config.json")
 _FILES = ("model.onnx", MODEL, "model_quantized.onnx", "onnx/model_quantized.onnx")
 
 
-def import_extra(user: str, *packages: str) -> list[Any]:
-    """Import packages that the extra `embed` brings; raise UsageError with those that are missing.
+@dataclass(frozen=True)
+class Use:
+    """How messages call who runs a model, what it is, and the argument that names a folder with one."""
 
-    `user` says in that message what needs them: the local embedder or the local reranker.
-    """
+    user: str
+    kind: str
+    argument: str
+
+
+EMBEDDER = Use("embedder", "embedding model", "embedder='local:FOLDER'")
+RERANKER = Use("reranker", "cross-encoder", "settings={'rerank.by': 'local:FOLDER'}")
+
+
+def import_extra(use: Use, *packages: str) -> list[Any]:
+    """Import packages that the extra `embed` brings; raise UsageError with those that are missing."""
     modules: list[Any] = []
     missing: list[str] = []
     for package in packages:
@@ -65,29 +76,25 @@ def import_extra(user: str, *packages: str) -> list[Any]:
         except ImportError:
             missing.append(package.partition(".")[0])
     if missing:
-        raise UsageError(
-            f"the local {user} needs {' and '.join(dict.fromkeys(missing))}: pip install 'conspectus[embed]'"
-        )
+        names = " and ".join(dict.fromkeys(missing))
+        raise UsageError(f"the local {use.user} needs {names}: pip install 'conspectus[embed]'")
     return modules
 
 
 class OnnxModel:
     """A model from a folder with an `.onnx` file and `tokenizer.json`.
 
-    `user` and `kind` name in messages who runs it (`embedder`) and what it is (`embedding model`).
-
     Raises UsageError where the extra is not installed or the folder holds no such model.
     """
 
-    def __init__(self, folder: Path, user: str, kind: str) -> None:
-        runtime, tokenizers = import_extra(user, "onnxruntime", "tokenizers")
-        files = [folder / name for name in _FILES if (folder / name).is_file()] or sorted(
-            folder.glob("**/*.onnx")
-        )
+    def __init__(self, folder: Path, use: Use) -> None:
+        runtime, tokenizers = import_extra(use, "onnxruntime", "tokenizers")
+        files = [folder / name for name in _FILES if (folder / name).is_file()]
+        files += sorted(folder.glob("**/*.onnx"))
         if not files or not (folder / TOKENIZER).is_file():
             raise UsageError(
-                f"{folder} holds no {kind}: it needs an .onnx file and {TOKENIZER}, as sentence-transformers publishes"
-                " them"
+                f"{folder} holds no {use.kind}: it needs an .onnx file and {TOKENIZER}, as sentence-transformers"
+                " publishes them"
             )
         self.path = files[0]
         options = runtime.SessionOptions()
@@ -100,7 +107,7 @@ class OnnxModel:
             self.tokenizer: Any = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
         except Exception as error:  # both raise kinds of their own, or none
             message = " ".join(str(error).split())[:200]
-            raise UsageError(f"the {kind} in {folder} cannot be opened ({message})") from error
+            raise UsageError(f"the {use.kind} in {folder} cannot be opened ({message})") from error
         self._inputs: list[str] = [value.name for value in self._session.get_inputs()]
         self.outputs: list[Any] = self._session.get_outputs()
 
@@ -131,11 +138,7 @@ def _in_threads(function: Callable[[str], T], texts: Sequence[str]) -> Iterator[
     Texts go through a model one by one: a quantised model scales its numbers by all texts that it is given at once, so
     that in batches a result would depend on its neighbours, and on one core batches are not faster.
     """
-    threads = min(MOST_THREADS, os.cpu_count() or 1, len(texts))
-    if threads < 2:
-        yield from map(function, texts)
-        return
-    pool = ThreadPoolExecutor(threads)
+    pool = ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1))
     try:
         yield from pool.map(function, texts)
     finally:
@@ -154,7 +157,7 @@ class LocalEmbedder:
 
     def __init__(self, folder: Path) -> None:
         self._pooling = _pooling(folder)
-        self._model = OnnxModel(folder, "embedder", "embedding model")
+        self._model = OnnxModel(folder, EMBEDDER)
         self._tokenizer = self._model.tokenizer
         self._tokenizer.enable_truncation(
             _read_json(folder, "sentence_bert_config.json").get("max_seq_length", MOST_TOKENS)
@@ -210,7 +213,7 @@ def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _pooling(folder: Path) -> str:
     """Return how vectors of tokens become one: of `POOLINGS`; UsageError where the model wants another way."""
-    layers: Iterable[Any] = _read_json(folder, "modules.json")
+    layers: list[Any] = _read_json(folder, "modules.json")
     if any(str(layer.get("type")).endswith(".Dense") for layer in layers):
         raise UsageError(
             f"the model in {folder} has a dense layer after its pooling, which cannot be run here"
@@ -236,7 +239,7 @@ class CrossEncoder:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._model = OnnxModel(folder, "reranker", "cross-encoder")
+        self._model = OnnxModel(folder, RERANKER)
         self.name = f"local:{folder.resolve().name}"
         self.usage = Usage()
         try:
@@ -295,10 +298,8 @@ def models_folder() -> Path:
     return caches / "conspectus" / "models"
 
 
-def find_folder(model: str, user: str, kind: str, name_it: str) -> Path:
+def find_folder(model: str, use: Use) -> Path:
     """Return the folder of a model: one that is named, or that of a model of the hub, `OWNER/MODEL`, fetched once.
-
-    `user` and `kind` name in messages who runs it and what it is, and `name_it` is the argument that names a folder.
 
     Raises UsageError, with what to download by hand and where to put it, where it cannot be fetched.
     """
@@ -306,20 +307,20 @@ def find_folder(model: str, user: str, kind: str, name_it: str) -> Path:
     if folder.is_dir():
         return folder
     if not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", model):
-        raise UsageError(f"there is no folder {model!r} with the {kind}")
-    import_extra(user, "onnxruntime", "tokenizers")  # before 90 MB are fetched that nothing here could run
-    return download(model, user, kind, name_it)
+        raise UsageError(f"there is no folder {model!r} with the {use.kind}")
+    import_extra(use, "onnxruntime", "tokenizers")  # before 90 MB are fetched that nothing here could run
+    return download(model, use)
 
 
-def download(name: str, user: str, kind: str, name_it: str) -> Path:
+def download(name: str, use: Use) -> Path:
     """Return the folder of a model of the hub, fetched unless it was before; see `find_folder`."""
     folder = models_folder() / name
     if (folder / MODEL).is_file() and (folder / TOKENIZER).is_file():
         return folder
-    hub, utils = import_extra(user, "huggingface_hub", "huggingface_hub.utils")
+    hub, utils = import_extra(use, "huggingface_hub", "huggingface_hub.utils")
     endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or ENDPOINT
     if sys.stderr.isatty():
-        print(f"fetching the {kind} {name} from {endpoint}", file=sys.stderr)
+        print(f"fetching the {use.kind} {name} from {endpoint}", file=sys.stderr)
     else:
         utils.disable_progress_bars()
     try:
@@ -329,9 +330,7 @@ def download(name: str, user: str, kind: str, name_it: str) -> Path:
         for file in (*OPTIONAL, TOKENIZER, MODEL):  # the model last: where it is, all is
             if file in published:
                 hub.hf_hub_download(name, file, local_dir=folder, endpoint=endpoint)
-    except (
-        Exception
-    ) as error:  # those of the HTTP client come through, and which that is depends on the version
+    except Exception as error:  # those of the HTTP client come through, which depends on the version
         status = getattr(getattr(error, "response", None), "status_code", None)
         hint = "; what is not public needs a token in HF_TOKEN" if status in (401, 403) else ""
         reason = " ".join(str(error).split())[:200] + hint
@@ -339,6 +338,6 @@ def download(name: str, user: str, kind: str, name_it: str) -> Path:
             f"there is no folder {name}, and no model of this name can be fetched from {endpoint} ({reason})."
             f" Where there is no way to it, download {TOKENIZER}, {MODEL} and, if it is there, {POOLING} from"
             f" {ENDPOINT}/{name}/tree/main elsewhere and put them into {folder} under these names, or name their"
-            f" folder: {name_it}"
+            f" folder: {use.argument}"
         ) from error
     return folder

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Protocol
 from conspectus.errors import ModelError, UsageError
 from conspectus.models import llm
 from conspectus.models.base import Model
-from conspectus.models.onnx import CrossEncoder, find_folder
+from conspectus.models.onnx import RERANKER, CrossEncoder, find_folder
 from conspectus.rows import Usage
 from conspectus.tasks import RatePassages
 
@@ -114,8 +114,7 @@ class Served:
 
 @cache
 def _local(model: str) -> CrossEncoder:
-    name_it = "settings={'rerank.by': 'local:FOLDER'}"
-    return CrossEncoder(find_folder(model or DEFAULT_MODEL, "reranker", "cross-encoder", name_it))
+    return CrossEncoder(find_folder(model or DEFAULT_MODEL, RERANKER))
 
 
 BATCH = 10
