@@ -107,14 +107,9 @@ def test_pruning_takes_the_old_the_unused_or_the_bad(replies: ResponseCache):
     assert replies.prune(made_before=time.time()) == 1
 
 
-def test_what_a_server_takes_is_kept(replies: ResponseCache):
-    asyncio.run(replies.learn("http://x", "m", "logit_bias", False))
-    asyncio.run(replies.learn("http://x", "m", "json_schema", True))
-    assert ResponseCache(replies.path).features("http://x") == {
-        ("m", "logit_bias"): False,
-        ("m", "json_schema"): True,
-    }
-    assert replies.features("http://y") == {}
+def test_what_a_server_does_not_take_is_kept(replies: ResponseCache):
+    asyncio.run(replies.refuse("http://x", "m", "logit_bias"))
+    assert ResponseCache(replies.path).refused() == {("http://x", "m", "logit_bias")}
 
 
 def test_a_file_that_is_no_cache_is_told(tmp_path: Path):

@@ -10,9 +10,9 @@ Who has a gateway of their own gives a function for it:
 
 A function is asked through the same cache, budget, concurrency and retries as a server, under a name: `python/` and
 its module and name. Replies are cached under that name, so a function that asks another model from now on needs another
-one: `gateway.model_name = "gpt-5"`. Numbers and texts that it holds or reads (global variables, a closure, defaults, a
-`functools.partial`, an object) are part of its name; so is the code of a lambda, and of a function of a notebook or
-script.
+one: `gateway.model_name = "gpt-5"`. Texts and decimal numbers that it holds or reads (global variables, a closure,
+defaults, a `functools.partial`, an object) are part of its name; so is the code of a lambda, and of a function of a
+notebook or script.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dis import get_instructions
 from functools import partial
 from importlib import import_module
 from types import CodeType, FunctionType
@@ -117,28 +116,18 @@ def _name_of(function: Callable[..., Any]) -> str:
     inner = getattr(inner, "__func__", inner)
     code: list[str] = []
     if isinstance(inner, FunctionType):
-        values |= _values_read(inner)
+        variables = inspect.getclosurevars(inner)
+        values |= {**variables.globals, **variables.nonlocals, **dict(enumerate(inner.__defaults__ or ()))}
+        values |= inner.__kwdefaults__ or {}
         # Functions of a notebook or script are edited and run again under the same name.
         if "<lambda>" in inner.__qualname__ or inner.__module__ == "__main__":
             code += _code_facts(inner.__code__)
     else:
         inner = cast("Any", type(inner))
-    plain = str | int | float | bool | None
-    details = code + [repr(item) for item in values.items() if isinstance(item[1], plain)]
+    # A whole number may be a counter, which is another one in the next run.
+    details = code + sorted(repr(item) for item in values.items() if isinstance(item[1], str | float))
     name = f"{inner.__module__}.{inner.__qualname__}".replace("<locals>.", "")
     return f"{name}@{digest(details)[:8]}" if details else name
-
-
-def _values_read(function: FunctionType) -> dict[Any, Any]:
-    """Return defaults, closure and global variables of a function, without those that it changes, as a counter."""
-    steps = list(get_instructions(function))
-    read = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    changed = {step.argval for step in steps if step.opname in ("STORE_GLOBAL", "STORE_DEREF")}
-    values: dict[Any, Any] = dict(enumerate(function.__defaults__ or ())) | (function.__kwdefaults__ or {})
-    values |= {name: function.__globals__[name] for name in sorted(read) if name in function.__globals__}
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    values |= {name: cell.cell_contents for name, cell in cells}
-    return {name: value for name, value in values.items() if name not in changed}
 
 
 def _code_facts(code: CodeType) -> Iterator[str]:

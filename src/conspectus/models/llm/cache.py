@@ -36,9 +36,8 @@ CREATE TABLE IF NOT EXISTS replies (
     hits INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS replies_key ON replies (key);
-CREATE TABLE IF NOT EXISTS features (
-    server TEXT NOT NULL, model TEXT NOT NULL, feature TEXT NOT NULL, accepted INTEGER NOT NULL,
-    PRIMARY KEY (server, model, feature)
+CREATE TABLE IF NOT EXISTS refused (
+    server TEXT NOT NULL, model TEXT NOT NULL, feature TEXT NOT NULL, PRIMARY KEY (server, model, feature)
 );
 CREATE TABLE IF NOT EXISTS build (id INTEGER PRIMARY KEY, settings TEXT NOT NULL);
 """
@@ -46,14 +45,7 @@ _ADD = (
     "INSERT INTO replies (key, model, task, status, reply, finish_reason, prompt_tokens, completion_tokens,"
     " seconds, made, used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_GET = (
-    "SELECT id, reply, finish_reason, prompt_tokens, completion_tokens FROM replies"
-    " WHERE key = ? AND status = 'ok' ORDER BY id LIMIT 1"
-)
-_REJECT = (
-    "UPDATE replies SET status = 'unparsable' WHERE id ="
-    " (SELECT id FROM replies WHERE key = ? AND status = 'ok' ORDER BY id LIMIT 1)"
-)
+_SERVED = "FROM replies WHERE key = ? AND status = 'ok' ORDER BY id LIMIT 1"
 
 
 _this_process: Counter[Status] = Counter()
@@ -150,7 +142,8 @@ class ResponseCache:
         return row and bytes(row[1])
 
     def _first(self, key: str, used: bool) -> Any:
-        row = self._reader.execute(_GET, (key,)).fetchone()
+        columns = "id, reply, finish_reason, prompt_tokens, completion_tokens"
+        row = self._reader.execute(f"SELECT {columns} {_SERVED}", (key,)).fetchone()
         if row and used:
             self._hits[row[0]] += 1
         return row
@@ -164,20 +157,15 @@ class ResponseCache:
 
     async def reject(self, key: str) -> None:
         """Serve the reply of a key no more: it cannot be read."""
-        await self._write(_REJECT, (key,))
+        await self._write(f"UPDATE replies SET status = 'unparsable' WHERE id = (SELECT id {_SERVED})", (key,))  # noqa: S608
 
-    async def learn(self, server: str, model: str, feature: Feature, accepted: bool) -> None:
-        """Keep whether a server takes a feature of a model."""
-        await self._write(
-            "INSERT OR REPLACE INTO features VALUES (?, ?, ?, ?)", (server, model, feature, accepted)
-        )
+    async def refuse(self, server: str, model: str, feature: Feature) -> None:
+        """Keep that a server does not take a feature of a model."""
+        await self._write("INSERT OR REPLACE INTO refused VALUES (?, ?, ?)", (server, model, feature))
 
-    def features(self, server: str) -> dict[tuple[str, str], bool]:
-        """Return what is known of a server: (model, feature) to whether it is taken."""
-        rows = self._reader.execute(
-            "SELECT model, feature, accepted FROM features WHERE server = ?", (server,)
-        )
-        return {(model, feature): bool(accepted) for model, feature, accepted in rows}
+    def refused(self) -> set[tuple[str, str, str]]:
+        """Return what servers do not take: server, model and feature."""
+        return set(self._reader.execute("SELECT server, model, feature FROM refused"))
 
     def record_build(self, settings: Mapping[str, Any]) -> None:
         """Store the settings of a build that begins: until it has made an index, only they say how to go on."""
@@ -204,7 +192,7 @@ class ResponseCache:
     async def _flush(self) -> None:
         while (
             self._pending
-        ):  # what comes while a batch is written is the next one: such share one sync of the disk
+        ):  # what comes while a batch is written is the next one: they share one sync of the disk
             batch, self._pending = self._pending, []
             failure: CacheFailed | None = None
             try:
@@ -214,10 +202,10 @@ class ResponseCache:
             for _, _, done in batch:
                 if done.done():  # whoever waited for it was cancelled
                     continue
-                if failure is None:
-                    done.set_result(None)
-                else:
+                if failure:
                     done.set_exception(failure)
+                else:
+                    done.set_result(None)
 
     def _commit(self, batch: Sequence[_Write]) -> None:
         with self._writer:
@@ -311,9 +299,9 @@ class ResponseCache:
         useless = False
         with suppress(
             sqlite3.OperationalError
-        ):  # on a full disk how often replies were used is not worth an error
+        ):  # how often replies were used is not worth an error on a full disk
             self._write_hits()
-            anything = "SELECT 1 FROM replies WHERE status != 'failed' UNION SELECT 1 FROM features"
+            anything = "SELECT 1 FROM replies WHERE status != 'failed' UNION SELECT 1 FROM refused"
             useless = self._new and not self._reader.execute(anything).fetchone()
         self._reader.close()
         self._writer.close()

@@ -184,7 +184,7 @@ class Clients:
         self._session: aiohttp.ClientSession | None = None
         self._clients: dict[str, Client] = {}
         self._endpoints: dict[str, Endpoint] = {}
-        self._features: dict[str, dict[tuple[str, str], bool]] = {}
+        self._refused = replies.refused() if replies is not None else set[tuple[str, str, str]]()
 
     def endpoint(self, model: str) -> Endpoint:
         """Return where a model is asked; raise UsageError where its name leads nowhere."""
@@ -227,24 +227,17 @@ class Clients:
 
     def accepts(self, model: str, feature: Feature) -> bool | None:
         """Return whether a model's server takes a feature, None if that is not known."""
-        known = self._features_at(model).get((model, feature))
-        if known is not None:
-            return known
-        return None if feature in self.endpoint(model).preset.features else False
+        endpoint = self.endpoint(model)
+        refused = (endpoint.server, model, feature) in self._refused or feature not in endpoint.preset.features
+        return False if refused else None
 
-    async def learn(self, model: str, feature: Feature, accepted: bool) -> None:
-        """Remember whether a model's server takes a feature, in later runs on the same index too."""
-        features = self._features_at(model)
-        if features.get((model, feature)) is not accepted:
-            features[model, feature] = accepted
-            if self._replies is not None:
-                await self._replies.learn(self.endpoint(model).server, model, feature, accepted)
-
-    def _features_at(self, model: str) -> dict[tuple[str, str], bool]:
+    async def refuse(self, model: str, feature: Feature) -> None:
+        """Remember that a model's server does not take a feature, in later runs on the same index too."""
         server = self.endpoint(model).server
-        if server not in self._features:
-            self._features[server] = self._replies.features(server) if self._replies is not None else {}
-        return self._features[server]
+        if (server, model, feature) not in self._refused:
+            self._refused.add((server, model, feature))
+            if self._replies is not None:
+                await self._replies.refuse(server, model, feature)
 
     async def aclose(self) -> None:
         """Close the session."""

@@ -409,7 +409,7 @@ class CachingSender:
         if isinstance(error, (RateLimited, TimedOut)):
             self._limiter.narrow(call.entered, error.retry_after)
         if isinstance(error, NotAccepted):
-            await self.clients.learn(call.model, cast("Feature", error.feature), False)
+            await self.clients.refuse(call.model, cast("Feature", error.feature))
         at = self.clients.endpoint(call.model)
         answered = at.base_url in self.clients.answered
         pause = backoff.pause(error, answered=answered) if call.again else None
