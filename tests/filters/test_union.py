@@ -20,7 +20,7 @@ from conspectus.filters.combine import Part, combine
 from conspectus.index import Index
 from conspectus.references import find
 from conspectus.retrieval import RANKINGS, bm25
-from conspectus.retrieval.citations import cite, row_of
+from conspectus.retrieval.base import cite, row_of
 from conspectus.rows import Triple, content_id
 from conspectus.settings import SearchSettings, Settings
 

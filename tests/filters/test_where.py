@@ -20,7 +20,7 @@ from conspectus.filters.conditions import matching, read
 from conspectus.index import Index
 from conspectus.references import find
 from conspectus.retrieval import RANKINGS, bm25
-from conspectus.retrieval.citations import row_of
+from conspectus.retrieval.base import row_of
 from conspectus.rows import Community, Document
 from conspectus.settings import SearchSettings, Settings
 

@@ -11,7 +11,7 @@ from making import a_claim, a_report, an_index
 
 from conspectus.index import Index
 from conspectus.references import TABLES, Reference
-from conspectus.retrieval.citations import MOST_SOURCES, cite, row_of
+from conspectus.retrieval.base import MOST_SOURCES, cite, row_of
 from conspectus.rows import Citation, Span, distinct_sources
 
 SWARM = "Bees swarm in May when the hive is full."

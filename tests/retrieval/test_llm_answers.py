@@ -17,7 +17,7 @@ from conspectus import api
 from conspectus.errors import ModelError
 from conspectus.index import Index
 from conspectus.models.scripted import ScriptedModel
-from conspectus.retrieval import citations, model_wrappers
+from conspectus.retrieval import base, model_wrappers
 from conspectus.retrieval.global_ import select_communities
 from conspectus.rows import Answer, Community, Finding, Report
 from conspectus.tasks import RateReport
@@ -113,7 +113,7 @@ def test_what_is_cited_is_looked_up_only_where_a_reference_ends(
 
     def cite(text: str, index: Index) -> Any:
         looked_up.append(text)
-        return citations.cite(text, index)
+        return base.cite(text, index)
 
     monkeypatch.setattr(model_wrappers, "cite", cite)
     pieces: list[str] = []

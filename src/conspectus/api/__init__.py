@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from conspectus.models.llm.model import NEEDED
     from conspectus.models.llm.providers import redact
     from conspectus.retrieval import METHODS, RANKINGS
-    from conspectus.retrieval.citations import cite
+    from conspectus.retrieval.base import cite
     from conspectus.retrieval.global_ import level_of
     from conspectus.runtime import DEFAULT_FOLDER, resolved, settings_in
     from conspectus.storage.store import read

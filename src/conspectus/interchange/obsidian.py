@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conspectus import Index
 from conspectus.errors import UsageError
-from conspectus.retrieval.citations import cite
+from conspectus.retrieval.base import cite
 from conspectus.rows import Citation, Document, Entity, Report, snippet
 
 MAX_NAME_CHARS = 100

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,15 +18,15 @@ from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.references import removed_by_model
-from conspectus.retrieval.citations import cite
-from conspectus.rows import Answer, Chunk, Claim, Entity, Hit, Relationship, Report
+from conspectus.references import TABLES, Reference, between, find, removed_by_model, rewrite, strip
+from conspectus.rows import Answer, Chunk, Citation, Claim, Entity, Hit, Relationship, Report, Source, Span
 from conspectus.settings import AnswerSettings
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, Task
 from conspectus.tasks.base import Context, Row, render
 from conspectus.text.language import ENGLISH, question_language
 from conspectus.text.question import read_question
-from conspectus.text.words import entity_keys, name_key, search_terms
+from conspectus.text.sentences import sentences
+from conspectus.text.words import CJK, UNSPACED, entity_keys, is_unspaced, name_key, search_terms
 
 NOTHING = wording(ENGLISH).nothing
 WRITTEN = wording(ENGLISH).written
@@ -212,3 +214,209 @@ async def answer_from(
     task = AnswerFromContext(question, Context(sources=chunks))
     used = sum(chunk.n_tokens for chunk in chunks)
     return await finish(task, Answer(question, "", method, context_tokens=used), index, model)
+
+
+# Citations: every reference in an answer is followed to characters of a document, or removed and counted. The chain is:
+# report, the references of its findings, entities, relationships and claims, their spans, the document. Where an answer
+# quotes, the chain ends at the very characters that are quoted.
+
+MOST_SOURCES = 5
+"""Places shown for one citation that quotes nothing."""
+_KINDS: dict[str, str] = dict(
+    zip(TABLES, ("report", "source", "entity", "relationship", "claim"), strict=True)
+)
+_QUOTED = re.compile(rf"[\"“]([^\"”]{{15,}}|(?=[^\"”]*{CJK.pattern})[^\"”]{{6,}})[\"”]")
+_WHOLE = re.compile(rf"[\"“](.{{15,}}|(?=.*{CJK.pattern}).{{6,}})[\"”]", re.DOTALL)
+"""From the first mark of quotation to the last: a quotation may hold another."""
+
+_OPENED = re.compile(r"^(?:(?:[-*>#]+|\d+[.)])\s+)+")
+"""The marks of an item or a heading: "2." is one, though not the 2 of "2 February"."""
+_NUMBERED = re.compile(r"(?:[^/]*:)?(?:memory#)?\d+")
+"""The path of a document from memory that says nothing to a reader, perhaps after the name of its index."""
+FEW, LONGEST = 5, 60
+"""Words, and characters, of a statement that is cited by the sentence that holds it."""
+UNSPACED_LEAST = 5
+"""Characters of a quotation in a script without spaces that are too few to be told from others."""
+_NEIGHBOUR = rf"(?!{UNSPACED.pattern})[^\W_]"
+
+
+def cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
+    """Return the text with `[1]` for each citation, the citations, and how many references led nowhere.
+
+    References that lead to the same passages get one number.
+    """
+    markers: dict[tuple[Source, ...], int] = {}
+    citations: list[Citation] = []
+    removed = 0
+    # for each block of references the text between it and the block, or line end, before it
+    statements = (part.rsplit("\n", 1)[-1].strip() for part in between(text)[:-1])
+
+    def block(references: list[Reference]) -> str:
+        nonlocal removed
+        statement = next(statements)
+        written: list[str] = []
+        for reference in dict.fromkeys(references):
+            row = row_of(reference, index)
+            sources = tuple(sources_of(reference, statement, index)) if row is not None else ()
+            if row is None or not sources:
+                removed += 1
+                continue
+            if sources not in markers:
+                marker = markers[sources] = len(markers) + 1
+                citations.append(
+                    Citation(marker, _KINDS[reference.table], row.id, _title(row, index), sources)
+                )
+            written.append(f"[{markers[sources]}]")
+        return "".join(dict.fromkeys(written))
+
+    return rewrite(text, block), tuple(citations), removed
+
+
+def row_of(reference: Reference, index: Index) -> Row | None:
+    """Return the row that a reference names, None where there is no such row."""
+    tables: dict[str, Sequence[Row]] = {
+        "Reports": index.reports,
+        "Sources": index.chunks,
+        "Entities": index.entities,
+        "Relationships": index.relationships,
+        "Claims": index.claims,
+    }
+    if reference.table == "Reports" and reference.number in index.further_reports:
+        return index.further_reports[reference.number]
+    rows = tables[reference.table]
+    return rows[reference.number] if 0 <= reference.number < len(rows) else None
+
+
+def sources_of(reference: Reference, statement: str, index: Index) -> list[Source]:
+    """Return where a reference ends: the quoted characters of a quotation, else the places behind the row."""
+    spans = list(dict.fromkeys(_spans(reference, statement, index, frozenset())))
+    quoted = [location for span in spans for location in _quoted(statement, span, index)]
+    if reference.table == "Sources" and not quoted:
+        quoted = [location for span in spans if (location := _sentence_with(statement, span, index))]
+    return [_source(span, index) for span in (list(dict.fromkeys(quoted)) or spans[:MOST_SOURCES])]
+
+
+def _spans(
+    reference: Reference,
+    statement: str,
+    index: Index,
+    seen: frozenset[Reference],
+    documents: Collection[str] | None = None,
+) -> Iterator[Span]:
+    """Yield the spans behind a row; of a report those of the findings that hold the statement, of all if none does.
+
+    Those behind a report are in `documents`, which its community stands on: of several indexes that are asked as one,
+    an entity may have spans in them all, and the report was written from those of one.
+    """
+    row = row_of(reference, index)
+    match row:
+        case Chunk():
+            yield row.span
+        case Report():
+            if reference not in seen:
+                words = _bare(statement)
+                texts = [row.summary, *(f.explanation for f in row.findings)]
+                holding = [text for text in texts if words and words in _bare(strip(text))]
+                named = [r for text in holding for r in find(text)] or [
+                    r for text in texts for r in find(text)
+                ]
+                documents = documents or _documents_of(row, index)
+                for inner in dict.fromkeys(named):
+                    yield from _spans(inner, statement, index, seen | {reference}, documents)
+        case Entity() | Relationship() | Claim():
+            spans = [span for span in row.spans if not documents or span.document_id in documents]
+            of_chunks = (index.chunk_of[chunk].span for chunk in row.chunk_ids)
+            inside = (span for span in of_chunks if not documents or span.document_id in documents)
+            yield from spans or islice(inside, MOST_SOURCES)
+        case None:
+            return
+
+
+def _documents_of(report: Report, index: Index) -> frozenset[str]:
+    """Return the documents that the community of a report stands on; none where that is not known."""
+    if not 0 <= report.community < len(index.communities):
+        return frozenset()
+    return frozenset(
+        index.chunk_of[chunk].document_id for chunk in index.communities[report.community].chunk_ids
+    )
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"\W+", " ", text).strip().casefold()
+
+
+def _quoted(statement: str, span: Span, index: Index) -> list[Span]:
+    """Return where inside a span the words stand that a statement quotes, or that it is as a whole."""
+    quotation = _OPENED.sub("", statement)
+    if is_unspaced(quotation) and (location := _locate(quotation, span, index)):
+        return [location]  # what it quotes is part of it
+    if (whole := _WHOLE.search(statement)) and (location := _locate(whole.group(1), span, index)):
+        return [location]
+    parts = [m.group(1) for m in _QUOTED.finditer(statement)] or [quotation]
+    return [location for words in parts if (location := _locate(words, span, index))]
+
+
+def _locate(words: str, span: Span, index: Index) -> Span | None:
+    """Return the characters inside a span that hold the words, whatever the white space and case."""
+    parts = words.split()
+    if len(parts) < 3 and not (is_unspaced(words) and len(words) > UNSPACED_LEAST):
+        return None
+    return _search(parts, span, index)
+
+
+def _search(words: Sequence[str], span: Span, index: Index) -> Span | None:
+    """Return where words stand in a row inside a span: a few as whole words, a long quotation may be cut in one."""
+    few = len(words) <= FEW
+    literal = " ".join(words)
+    text = index.document_of[span.document_id].text
+    start = -1 if few else text.find(literal, span.start, span.end)
+    if start >= 0:  # as most quotations are: a pattern of each costs a tenth of an answer's time
+        return Span(span.document_id, start, start + len(literal))
+    joined = r"\s+".join(map(re.escape, words))
+    before = rf"(?<!{_NEIGHBOUR})" if few and words[0][0].isalnum() else ""
+    after = rf"(?!{_NEIGHBOUR})" if few and words[-1][-1].isalnum() else ""
+    match = re.compile(before + joined + after, re.IGNORECASE).search(text, span.start, span.end)
+    return Span(span.document_id, match.start(), match.end()) if match else None
+
+
+def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
+    """Return the first sentence inside a span that holds a statement of a few words: an answer of a name, a date."""
+    texts = dict.fromkeys(
+        (statement, _OPENED.sub("", statement))
+    )  # first as it is: "2. Februar" opens no list
+    short = [words for said in texts if 0 < len(words := said.strip(" *_.,;:").split()) <= FEW]
+    matches = (_search(words, span, index) for words in short if sum(map(len, words)) <= LONGEST)
+    match = next(filter(None, matches), None)
+    if match is None:
+        return None
+    document = index.document_of[span.document_id]
+    text = document.text
+    start = max(text.rfind("\n\n", span.start, match.start), span.start)
+    end = text.find("\n\n", match.end, span.end)
+    for a, b in sentences(text, start, end if end >= 0 else span.end, document.language):
+        if a <= match.start and match.end <= b:
+            return Span(span.document_id, a, b)
+    return None
+
+
+def _source(span: Span, index: Index) -> Source:
+    document = index.document_of[span.document_id]
+    text = document.text[span.start : span.end]
+    place = document.place(span.start, span.end)
+    if not place and document.title and _NUMBERED.fullmatch(document.path):
+        place = f"“{document.title}”"
+    return Source(document.path, span.start, span.end, text, place)
+
+
+def _title(row: Row, index: Index) -> str:
+    match row:
+        case Report():
+            return row.title
+        case Chunk():
+            return index.document_of[row.document_id].title
+        case Entity():
+            return row.name
+        case Relationship():
+            return f"{row.source} - {row.target}"
+        case Claim():
+            return row.subject

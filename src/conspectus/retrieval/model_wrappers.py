@@ -15,7 +15,7 @@ from conspectus.errors import ModelError
 from conspectus.index import Index
 from conspectus.models.base import Model, Tick, no_tick, performed
 from conspectus.references import CLOSING
-from conspectus.retrieval.citations import cite
+from conspectus.retrieval.base import cite
 from conspectus.settings import AnswerSettings
 from conspectus.tasks import (
     AnswerFromContext,
