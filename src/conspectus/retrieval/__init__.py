@@ -48,11 +48,11 @@ MODULES: Mapping[str, str] = {
     "ircot": "ircot",
     "tog": "tog",
     "tog1": "tog",
-    "raptor": "raptor",
-    "propositions": "propositions",
-    "direct": "closed_book",
-    "cot": "closed_book",
-    "cot-sc": "closed_book",
+    "raptor": "baselines",
+    "propositions": "baselines",
+    "direct": "baselines",
+    "cot": "baselines",
+    "cot-sc": "baselines",
 }
 """The module of each method of this package, in the order in which methods are listed."""
 
