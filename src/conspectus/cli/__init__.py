@@ -30,7 +30,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "report": ("browse:report", "Show the tree of community reports, or one report"),
         "entity": ("browse:entity", "Show an entity: description, relationships, documents"),
         "path": ("browse:path", "Show how two entities are connected"),
-        "map": ("exchange:map_", "Draw the graph: an interactive HTML page, SVG or PNG"),
+        "map": ("exchange:map_", "Draw the graph as an interactive HTML page"),
     },
     "Edit and exchange": {
         "export": ("exchange:export", "Export an index for Gephi, Neo4j, Obsidian and others"),

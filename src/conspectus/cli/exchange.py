@@ -50,9 +50,6 @@ Out = Annotated[
     option("Output file or folder.", "--out", "-o", metavar="PATH", panel=OUTPUT, show_default=False),
 ]
 Level = Annotated[int | None, option("Community level to show.", metavar="N", min=0, show_default=False)]
-Width = Annotated[
-    int, option("Width of an SVG or PNG in pixels.", metavar="N", panel=OUTPUT, min=200, max=20_000)
-]
 
 
 def export(format: Format, out: Out = None, level: Level = None, folder: IndexFolder = FOLDER) -> None:
@@ -80,27 +77,19 @@ def map_(
     level: Level = None,
     seed: Annotated[int, option("Random seed of the layout.", metavar="N")] = 0,
     title: Annotated[str | None, option("Title of the page.", metavar="TEXT", show_default=False)] = None,
-    width: Width = 2000,
     sources: Annotated[bool, option(_SOURCES, "--sources/--no-sources", panel=OUTPUT)] = True,
     folder: IndexFolder = FOLDER,
 ) -> None:
-    """Draw the graph: an interactive HTML page, SVG or PNG.
+    """Draw the graph as an interactive HTML page.
 
-    The extension of the output file chooses the format. The HTML page is one file that works offline.
+    The page is one file that works offline.
 
     Example: conspectus map -o map.html
-    Example: conspectus map -o map.png --width 2400
+    Example: conspectus map --level 1 --no-sources
     """
     index = api.open_index(folder)
-    path = conspectus.draw_map(
-        index,
-        out or Path("map.html"),
-        level=level or 0,
-        seed=seed,
-        title=title or "",
-        width=width,
-        sources=sources,
-    )
+    out = out or Path("map.html")
+    path = conspectus.draw_map(index, out, level=level or 0, seed=seed, title=title or "", sources=sources)
     show.out(f"{path}: {_sizes(index, 'entity')}, {show.size(path.stat().st_size)}")
 
 

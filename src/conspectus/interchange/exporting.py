@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from conspectus.errors import UsageError, did_you_mean
 from conspectus.interchange.graphrag import SCHEMA
-from conspectus.interchange.map import page, picture, scene_of
+from conspectus.interchange.map import page, scene_of
 from conspectus.interchange.obsidian import write_vault
 from conspectus.lazy import lazy_module
 from conspectus.readers import GENERATED, list_generated
@@ -41,8 +41,6 @@ else:
     networkx = lazy_module("networkx")
 
 Format = Literal["parquet", "csv", "graphml", "neo4j", "json", "obsidian", "graphrag"] | str
-PICTURE_WIDTH = 2000
-"""Pixels: names stay readable in the picture of a graph of some 300 entities, as that of the podcast sample."""
 _XML_INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not allow."""
 
@@ -92,14 +90,12 @@ class MapOptions(TypedDict, total=False):
     level: the level of the communities that colour it, 0 by default.
     seed: random seed of the layout.
     title: of the page; by default that of the only document, or the number of documents.
-    width: of a picture, in pixels, 2000 by default.
     sources: whether the page contains the source texts, as by default.
     """
 
     level: int
     seed: int
     title: str
-    width: int
     sources: bool
 
 
@@ -107,29 +103,28 @@ class MapOptions(TypedDict, total=False):
 def draw_map(
     index: AnyIndex = DEFAULT_FOLDER, path: str | Path = "map.html", **options: Unpack[MapOptions]
 ) -> Path:
-    """Draw the graph of an index as an interactive page or as a picture, and return the file.
+    """Draw the graph of an index as an interactive page, one file that needs no network, and return the file.
 
         draw_map(index, "map.html")
 
     index: an index or its folder.
-    path: ends in .html (one file that needs no network), .svg or .png.
+    path: ends in .html.
 
     Raises UsageError for another suffix, an unknown level, and an index without a graph.
     """
     source, target, level = opened(index), Path(path), options.get("level", 0)
-    if target.suffix not in (".html", ".svg", ".png"):
-        raise UsageError(f"a map is written as .html, .svg or .png, and not as {target.name!r}")
+    if target.suffix != ".html":
+        raise UsageError(
+            f"a map is written as .html, and not as {target.name!r}; Gephi draws pictures of export(..., 'graphml')"
+        )
     _check_level(source, level or None)
     if not len(source.entities):
         raise UsageError("this index has no graph to draw")
+    title = options.get("title") or _title(source)
     scene = scene_of(source, options.get("seed", 0))
-    if target.suffix == ".html":
-        title = options.get("title") or _title(source)
-        content = page(scene, title=title, level=level, sources=options.get("sources", True)).encode()
-    else:
-        content = picture(scene, level, target.suffix[1:], options.get("width", PICTURE_WIDTH))
+    content = page(scene, title=title, level=level, sources=options.get("sources", True))
     with _writing(target) as temporary:
-        temporary.write_bytes(content)
+        temporary.write_text(content, "utf-8")
     return target
 
 

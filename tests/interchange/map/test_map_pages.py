@@ -1,4 +1,4 @@
-"""Tests of the map as a page and as a picture, the page in a real browser where there is one."""
+"""Tests of the map as a page, in a real browser where there is one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import json
 import re
 import shutil
 import subprocess
-import xml.etree.ElementTree as ElementTree
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from making import a_report, an_index
 from conspectus.index import Index
 from conspectus.indexing.given_graph import GivenGraph, index_of
 from conspectus.interchange import map as pages
-from conspectus.interchange.map import GREY, Scene, colours, labels, page, picture, scene_of
+from conspectus.interchange.map import Scene, colours, page, scene_of
 from conspectus.rows import Community
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -237,34 +236,3 @@ def test_a_folded_map_opens_a_community_on_demand(
     dom = in_browser(page(scene, title="A"), tmp_path, acts)
 
     assert 'data-seen="1 2 4"' in dom
-
-
-# The pictures
-
-
-def test_an_svg_is_well_formed_and_has_the_colours_of_the_communities(scene: Scene):
-    text = picture(scene, 1, "svg", width=300).decode()
-
-    assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314
-    assert all(colour in text for colour in (scene.colour[1], scene.colour[2], GREY))
-
-
-def test_a_picture_is_the_same_each_time(scene: Scene):
-    for format in ("svg", "png"):
-        assert picture(scene, 1, format, width=300) == picture(scene, 1, format, width=300)
-
-
-def test_no_label_lies_on_another(scene: Scene):
-    boxes = [label.box for label in labels(scene, 1)]
-
-    assert boxes
-    for i, a in enumerate(boxes):
-        assert all(a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1] for b in boxes[:i])
-
-
-@pytest.mark.parametrize("width", [300, 201])
-def test_a_png_has_the_width_that_was_asked_for(scene: Scene, width: int):
-    head = picture(scene, 0, "png", width=width)[:24]
-
-    assert head.startswith(b"\x89PNG")
-    assert int.from_bytes(head[16:20], "big") == width

@@ -1,7 +1,7 @@
-"""The map of an index: its graph laid out by communities, as one HTML page that needs no network, or as a picture."""
-# scipy has incomplete types, and matplotlib is an optional extra:
-# pyright: reportMissingImports=false, reportMissingModuleSource=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportMissingTypeStubs=false
+"""The map of an index: its graph laid out by communities, as one HTML page that needs no network."""
+# scipy has incomplete types:
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportMissingTypeStubs=false
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ import base64
 import colorsys
 import gzip
 import json
-import textwrap
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from io import BytesIO
-from math import inf, nextafter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +21,6 @@ from scipy import fft, ndimage
 from scipy.spatial import cKDTree
 
 from conspectus import Index
-from conspectus.errors import UsageError
 from conspectus.rows import Claim, Community, Entity, Relationship, Span
 from conspectus.text.words import name_key
 
@@ -308,112 +303,3 @@ def _spans(row: Entity | Relationship | Claim, index: Index) -> list[list[int]]:
 
 def _span(span: Span, index: Index) -> list[int]:
     return [index.document_of[span.document_id].number, span.start, span.end]
-
-
-# The picture
-
-MAX_EDGES, MAX_TITLES, MAX_NAMES = 20_000, 24, 40
-"""The strongest edges, largest communities and best connected entities drawn or labelled: more are a grey sheet."""
-FONTS = "Arial,Liberation Sans,Noto Sans,DejaVu Sans,Noto Sans CJK JP,PingFang SC,Microsoft YaHei,WenQuanYi Zen Hei"
-"""Fonts of the labels: those of them that the system has, each for the letters that those before it lack."""
-DPI = 72
-"""Pixels per inch of a picture: those of matplotlib's SVG, so that both formats have the same width."""
-
-
-class Label(NamedTuple):
-    """A text centred on a point, in the units of the map."""
-
-    x: float
-    y: float
-    size: float
-    lines: Sequence[str]
-    weight: str
-
-    @property
-    def box(self) -> tuple[float, float, float, float]:
-        """Left, top, right and bottom; a letter of Helvetica is 0.56 as wide as high on the average."""
-        width, height = max(map(len, self.lines)) * self.size * 0.56, 1.15 * self.size * len(self.lines)
-        return self.x - width / 2, self.y - height / 2, self.x + width / 2, self.y + height / 2
-
-
-def picture(scene: Scene, level: int, format: str, width: int = 2000) -> bytes:
-    """Return the map as an SVG or PNG file (`format` is `svg` or `png`), coloured by the communities of a level.
-
-    width: in pixels.
-
-    Raises UsageError if matplotlib is not installed.
-    """
-    try:
-        from matplotlib import font_manager, rc_context
-        from matplotlib.collections import LineCollection
-        from matplotlib.figure import Figure
-        from matplotlib.patheffects import withStroke
-    except ImportError:
-        raise UsageError(
-            "a picture needs matplotlib: pip install 'conspectus[map]'; a .html map does not"
-        ) from None
-    installed = {entry.name for entry in font_manager.fontManager.ttflist}
-    families = [name for name in FONTS.split(",") if name in installed]
-    left, top, wide, high = frame(scene)
-    across, down = (
-        nextafter(n / DPI, inf) for n in (width, round(width * high / wide))
-    )  # rounded down to pixels
-    figure = Figure(figsize=(across, down), dpi=DPI)
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(left, left + wide), ylim=(top + high, top))
-    axes.set_axis_off()
-    points = width / wide  # per unit of the map
-    lines, colours, widths = _lines(scene, level)
-    axes.add_collection(LineCollection(lines, colors=colours, linewidths=widths * points, zorder=0))
-    order = np.argsort(scene.radius, kind="stable")
-    colours = [scene.entity_colour(entity, level) for entity in order.tolist()]
-    area, rim = (2 * points * scene.radius[order]) ** 2, 0.3 * points
-    axes.scatter(*scene.positions[order].T, s=area, c=colours, edgecolors="#fff", linewidths=rim, zorder=1)
-    for label in labels(scene, level):
-        size = label.size * points
-        text = "\n".join(label.lines).replace("$", r"\$")
-        outline = [withStroke(linewidth=size / 4, foreground="#fff")]
-        style: Any = {"fontsize": size, "family": families, "weight": label.weight, "path_effects": outline}
-        axes.text(label.x, label.y, text, ha="center", va="center", **style)
-    content = BytesIO()
-    with rc_context({"svg.hashsalt": "conspectus"}), warnings.catch_warnings():  # same map, same bytes
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # drawn as boxes where no font has them
-        figure.savefig(content, format=format, metadata={"Date": None} if format == "svg" else None)
-    return content.getvalue()
-
-
-def _lines(scene: Scene, level: int) -> tuple[Any, list[tuple[str, float]], Any]:
-    """Return the ends, colours (with opacity) and widths of the edges, those between communities first."""
-    source, target = scene.edges.source[:MAX_EDGES], scene.edges.target[:MAX_EDGES]
-    home = scene.home[level] if scene.home else np.full(len(scene.positions), -1)
-    inside = np.where(home[source] == home[target], home[source], -1)
-    order = np.argsort(inside, kind="stable")
-    widths = np.array([0.25, 0.4, 0.7, 1.1])[np.digitize(scene.edges.weight[:MAX_EDGES], (2, 5, 12))]
-    segments = np.stack((scene.positions[source], scene.positions[target]), axis=1)
-    colours = [(scene.colour[c], 0.3) if c >= 0 else (GREY, 0.1) for c in inside[order].tolist()]
-    return segments[order], colours, widths[order]
-
-
-def labels(scene: Scene, level: int) -> list[Label]:
-    """Return the titles of the largest communities and the names of the best connected entities that have room."""
-    unit = frame(scene)[2] / 100
-    candidates: list[Label] = []
-    largest = sorted(
-        scene.index.communities_at(level), key=lambda c: (-scene.circle[c.number].radius, c.number)
-    )
-    for community in largest[:MAX_TITLES]:
-        x, y, radius = scene.circle[community.number]
-        if radius >= 2 * unit:
-            size = min(1.9 * unit, max(0.85 * unit, radius * 0.17))
-            lines = textwrap.wrap(scene.title(community.number), 26, max_lines=3, placeholder="…")
-            candidates.append(Label(x, y, size, lines, "bold"))
-    for entity in sorted(scene.index.entities, key=lambda e: (-e.degree, e.number))[:MAX_NAMES]:
-        x, y = scene.positions[entity.number].tolist()
-        below = float(scene.radius[entity.number]) + 0.5 * unit
-        candidates.append(Label(x, y + below, 0.7 * unit, (entity.name[:40],), "normal"))
-    placed: list[Label] = []
-    for label in candidates:
-        a = label.box
-        boxes = [other.box for other in placed]
-        if not any(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for b in boxes):
-            placed.append(label)
-    return placed
