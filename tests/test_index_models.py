@@ -128,11 +128,10 @@ def test_settings_that_make_no_sense_are_nothing_to_remember(built: Mapping[str,
 
 
 def test_an_embedder_stays_at_its_server_whatever_the_model_is():
-    built = {**LOCAL, "vectors": {"embedder": "emb", "query_prefix": "q: "}}
+    built = {**LOCAL, "vectors": {"embedder": "emb"}}
     assert asking(built, model="extractive").settings.llm.embedder_base_url == "http://localhost:8000/v1"
     building = with_index_models(load(environ={}), [built], builds=True)
     assert building.settings.vectors.embedder == "emb"
-    assert building.settings.vectors.query_prefix == "q: "
     assert building.origins["vectors.embedder"] == INDEX
     none = with_index_models(load({"vectors.embedder": "none"}, environ={}), [built], builds=True)
     assert none.settings.vectors.embedder == "none"

@@ -69,18 +69,6 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'conspectus' has no attribute {name!r}{hint}")
 
 
-def hint(name: str) -> str:
-    """Return which function that takes an index is meant by a name; "" where there is none."""
-    from inspect import isclass, signature
-
-    name = _NEAR.get(name, name)
-    function: Any = __getattr__(name) if name in __all__ else None
-    if function is None or isclass(function):
-        return ""
-    names = [p.name for p in signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-    return f"; conspectus.{name}({', '.join(names)}) is a function of the package"
-
-
 def __dir__() -> list[str]:
     """Return what the package offers, for completion."""
     return sorted(__all__)

@@ -1,32 +1,4 @@
-"""Every error that Conspectus raises, as one tree.
-
-    ConspectusError
-     ├── UsageError            what was asked for makes no sense; nothing was read or written
-     │    └── SettingsError    a setting is unknown or out of range
-     ├── DocumentError         a document cannot be read; names it and why
-     ├── StoreError            something about an index folder
-     │    ├── IndexMissing     there is no index where one was named
-     │    ├── IndexDamaged     a file of the snapshot is missing or is not what the manifest says
-     │    ├── IndexOutdated    an earlier Conspectus wrote it, in a format that is read no more
-     │    └── IndexBusy        another process is writing to it
-     ├── ModelError            a model did not perform a task
-     │    ├── NotSupported     this model cannot perform this kind of task at all
-     │    ├── Unusable         nothing more can be asked of it now; what was bought is kept
-     │    │    ├── ServerDown     there is no server at its address
-     │    │    ├── BadKey         its server wants a key, another key, or money on the account
-     │    │    ├── UnknownModel   its server does not know the model
-     │    │    ├── BudgetReached  the next call would pass the budget of the run
-     │    │    └── CacheFailed    its replies cannot be stored: the disk is full, or the folder is read-only
-     │    └── CallFailed       this call failed for good, others need not
-     │         ├── ContextTooLong  the request is longer than the model's context
-     │         ├── Refused         the server will not answer it (a content filter, a bad request)
-     │         │    └── NotAccepted  the server does not take a feature of the request; `feature` says which
-     │         ├── RateLimited     the server's limits left no room, however long we waited
-     │         ├── BadReply        what the model replied is not what was asked for, and cannot be repaired
-     │         ├── TimedOut        no reply came in time
-     │         └── ServerFailed    the server failed, broke the connection, or sent what is no reply
-     ├── NotFound              an index has no entity or report of that name; says what is near
-     └── NothingToIndex        no document could be read from the sources
+"""Every error that Conspectus raises, as one tree whose root is `ConspectusError`.
 
 Messages say what happened, to which document or call, and what to do next. A failure that leaves the rest of the
 work standing is not an exception but a row: see `rows.Failure`.

@@ -100,12 +100,6 @@ class Index:
         head = f"**Index** `{self.folder or 'not stored'}` {self.snapshot}\n\n| table | rows |\n| --- | ---: |"
         return "\n".join([head, *(f"| {name} | {count:,} |" for name, count in self._counts())])
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Raise AttributeError that names the function of the package which is meant."""
-            raise AttributeError(f"'Index' has no attribute {name!r}{conspectus.hint(name)}")
-
     def _counts(self) -> list[tuple[str, int]]:
         return [(name, count) for name in COUNTED if (count := len(getattr(self, name)))]
 

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from conspectus.configuration import FIELDS, FILE_NAME, INDEX, Resolved, completed, load, overridden
 from conspectus.errors import UsageError
+from conspectus.index import Index
 from conspectus.models.llm.adapters import is_registered
 from conspectus.models.llm.providers import PRESETS, is_local
 
@@ -30,8 +31,7 @@ REPLIES = (
 """What the replies of a language model depend on: it is remembered with the model, or all would be asked for anew."""
 FUNCTION = "python/"
 """How the names of embedders begin that are functions of a caller: only that caller has them."""
-PREFIXES = ("vectors.query_prefix", "vectors.passage_prefix")
-MODELS = ("model", "llm.base_url", "llm.embedder_base_url", "vectors.embedder", *PREFIXES)
+MODELS = ("model", "llm.base_url", "llm.embedder_base_url", "vectors.embedder")
 """Settings of models that are never taken over from an index without a look at the address."""
 
 
@@ -45,7 +45,7 @@ class IndexModels:
     embedder_base_url: str = ""
     """Where the embedder was asked, where that is not its provider's own server."""
     more: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Further settings of the language model and the embedder, by dotted key."""
+    """Further settings of the language model, by dotted key."""
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> IndexModels:
@@ -59,7 +59,7 @@ class IndexModels:
         if name == NONE or (name.startswith(FUNCTION) and not is_registered(name)):
             name = ""
         base_url, own = _clean_address(text("llm.base_url")), _clean_address(text("llm.embedder_base_url"))
-        more = {key: _value_of(settings, key) for key in (*REPLIES, *(PREFIXES if name else ()))}
+        more = {key: _value_of(settings, key) for key in REPLIES}
         more = {key: value for key, value in more.items() if value is not None}
         return cls(text("model"), base_url, name, (own or base_url) if _has_server(name) else "", more)
 
@@ -137,6 +137,12 @@ def _has_server(embedder: str) -> bool:
     return embedder.partition(":")[0] not in ("", NONE, "local") and not embedder.startswith(FUNCTION)
 
 
+def own_embedder(index: Index) -> str:
+    """Return whose vectors an index has, "" where it has none."""
+    made: Mapping[str, str] = index.settings.get("vectors", {})
+    return made.get("embedder", "") if "vectors.chunks" in index.arrays else ""
+
+
 def checked_address(model: str, address: str, name_it: str = "", instead: str = "") -> str:
     """Return the address to ask a remembered model at, "" for its provider's own.
 
@@ -201,7 +207,6 @@ def _of_embedder(resolved: Resolved, memory: IndexModels, base_url: str, *, buil
     values: dict[str, Any] = {"llm.embedder_base_url": address} if address != base_url else {}
     if builds:
         values |= {"vectors.embedder": memory.embedder}
-        values |= {key: memory.more[key] for key in PREFIXES if key in memory.more}
     return values
 
 

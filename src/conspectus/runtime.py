@@ -251,10 +251,8 @@ def read_sources(
     """Read files and folders, or documents from memory; raise UsageError where one is given as the other."""
     from conspectus.indexing.read import read, read_texts
 
-    single = isinstance(sources, str | Path | Mapping) or hasattr(
-        sources, "to_dict"
-    )  # else its columns were files
-    paths: list[Any] = [sources] if single else [*cast("Sequence[str | Path]", sources)]
+    is_table = hasattr(sources, "to_dict")  # else its columns were files
+    paths: list[Any] = [sources] if is_table or isinstance(sources, str | Path | Mapping) else [*sources]
     for path in paths:
         if not isinstance(path, str | Path) or _is_text(path):
             what = repr(snippet(path)) if isinstance(path, str) else type(path).__name__
@@ -263,8 +261,10 @@ def read_sources(
                 " as documents: build(documents=[...])"
             )
     if bool(paths) == (documents is not None):
-        both = ", and not both" if paths else ": build('my-documents') or build(documents=[...])"
-        raise UsageError(f"name files or folders to index, or give documents from memory{both}")
+        raise UsageError(
+            "name either files or folders to index, build('my-documents'), or documents from memory,"
+            " build(documents=[...])"
+        )
     if documents is None:
         return read(paths, settings.read, progress)
     if isinstance(documents, str | Path) and not _is_text(documents):
@@ -437,8 +437,13 @@ class ProgressLine:
         self._stage, self._total, self._done, self._began = name, total, 0, time.monotonic()
 
         def tick() -> None:
-            if self._stage == name:  # descriptions come to their end while reports are written
-                self._tick()
+            self._done += self._stage == name  # descriptions come to their end while reports are written
+            if self._live and time.monotonic() - self._drawn > EVERY:
+                self._stream.write(
+                    f"\r{self._stage} {self._done:,}{f'/{self._total:,}' if self._total else ''}"
+                )
+                self._stream.flush()
+                self._drawn = time.monotonic()
 
         return tick
 
@@ -452,21 +457,11 @@ class ProgressLine:
 
     def close(self, *, stopped: bool = False) -> None:
         """Write the last state of the stage, and end its line; `stopped` says that it did not come to its end."""
-        if self._stage:
-            count, used = self._total or self._done, self._usage()
-            line = f"{self._stage} {count:,}" if count > 1 else self._stage
-            if stopped:
-                of = f" of {self._total:,}" if self._total else ""
-                line = f"{self._stage} stopped after {self._done:,}{of}"
-            money = f", {used.cost:.4f} USD spent" if used.cost else ""
-            spent = f": {used.calls:,} calls, {used.tokens:,} tokens so far{money}" if used.calls else ""
-            self.note(f"{line}{spent} ({time.monotonic() - self._began:.1f} s)")
-            self._stage = ""
-
-    def _tick(self) -> None:
-        self._done += 1
-        if self._live and time.monotonic() - self._drawn > EVERY:
-            of = f"/{self._total:,}" if self._total else ""
-            self._stream.write(f"\r{self._stage} {self._done:,}{of}")
-            self._stream.flush()
-            self._drawn = time.monotonic()
+        if not self._stage:
+            return
+        count, used = self._total or self._done, self._usage()
+        line = f"{self._stage} stopped after {self._done:,}" if stopped else f"{self._stage} {count:,}"
+        if used.calls:
+            line += f": {used.calls:,} calls, {used.tokens:,} tokens, {used.cost:.4f} USD so far"
+        self.note(f"{line} ({time.monotonic() - self._began:.1f} s)")
+        self._stage = ""

@@ -34,9 +34,7 @@ class ReadSettings(Section):
     max_megabytes: float = setting(200.0, "Maximum size of a file in megabytes, also after unpacking", gt=0)
     password_file: str = setting("", "File with passwords for encrypted documents, one per line")
     follow_symlinks: bool = setting(False, "Follow symbolic links that lead out of a folder")
-    include: tuple[str, ...] = setting(
-        (), 'Patterns of files to read in folders, such as "*.md" or "docs/**"; all if empty'
-    )
+    include: tuple[str, ...] = setting((), 'Patterns of files to read, such as "docs/**"; all if empty')
     exclude: tuple[str, ...] = setting((), 'Patterns of files and folders to leave out, such as "drafts/"')
     gitignore: bool = setting(True, "Leave out files that .gitignore excludes")
 
@@ -47,7 +45,7 @@ class ChunkSettings(Section):
     tokens: int = setting(600, "Size of a chunk in tokens", ge=10)
     overlap: int = setting(100, "Tokens that neighbouring chunks share", ge=0)
     mode: Literal["tokens", "sentence"] = setting(
-        "tokens", "Where chunks end: after a number of tokens, or at the end of a sentence"
+        "tokens", "Where chunks end: after tokens, or with a sentence"
     )
 
     @model_validator(mode="after")
@@ -64,55 +62,37 @@ class ExtractSettings(Section):
         ("person", "organization", "location", "event", "date", "work", "concept"), "Entity types to extract"
     )
     max_gleanings: int = setting(
-        1,
-        "Maximum number of gleanings, i.e. further passes over a chunk for missed entities; requires a "
-        "language model",
-        ge=0,
+        1, "Maximum number of gleanings: passes over a chunk for missed entities", ge=0
     )
     style: Literal["graph", "triples"] = setting(
-        "graph",
-        "What is extracted: entities and relationships of the entity types, or open triples (HippoRAG; "
-        "requires a language model)",
+        "graph", "What is extracted: entities and relationships, or open triples (HippoRAG; needs a model)"
     )
-    claims: bool = setting(False, "Also extract claims (covariates) about entities; requires a language model")
+    claims: bool = setting(False, "Also extract claims (covariates) about entities; needs a language model")
 
 
 class ResolveSettings(Section):
     """Which names are taken to be one entity."""
 
     resolve: Literal["exact", "aliases"] = setting(
-        "aliases",
-        "Entity resolution: join equal names only, or also acronyms, last names and honorifics if unambiguous",
+        "aliases", "Entity resolution: join equal names only, or also acronyms, last names and honorifics"
     )
 
 
 class CommunitySettings(Section):
     """How the graph is divided (GraphRAG §3.1.4)."""
 
-    max_size: int = setting(
-        10, "Maximum number of entities of a community; larger ones are split if they can be", ge=2
-    )
+    max_size: int = setting(10, "Maximum number of entities of a community that can be split", ge=2)
     seed: int = setting(42, "Random seed for Leiden", ge=0)
 
 
 class ReportSettings(Section):
     """What a report is written from (GraphRAG §3.1.5)."""
 
-    context_tokens: int = setting(
-        8000,
-        "Maximum tokens of context for one community report, and of descriptions that are summarised at once",
-        ge=500,
-    )
+    context_tokens: int = setting(8000, "Maximum tokens of context for one community report", ge=500)
     min_report_entities: int = setting(
-        3,
-        "Minimum number of entities for a report of its own; smaller communities are covered by their "
-        "parent's report",
-        ge=1,
+        3, "Minimum number of entities for a report; a smaller community is covered by its parent's", ge=1
     )
-    write: bool = setting(
-        True,
-        "Write community reports while indexing; if false, the method rollup writes those that a question needs",
-    )
+    write: bool = setting(True, "Write reports while indexing; if false, rollup writes those it needs")
 
 
 class StoreSettings(Section):
@@ -126,24 +106,16 @@ class GlobalSettings(Section):
     """Answers from the reports of a whole level (GraphRAG §3.1.6)."""
 
     level: Annotated[int, Field(ge=0)] | Literal["auto"] | None = setting(
-        None,
-        "Community level to answer from; auto chooses reports from the root down by relevance (dynamic "
-        "community selection); if not set, chosen by the number of its reports",
+        None, "Community level to answer from; auto descends from the root where it is relevant"
     )
 
 
 class AnswerSettings(Section):
     """What answers are written from, and how."""
 
-    context_tokens: int = setting(
-        8000,
-        "Size of the context in tokens that an answer is written from; for map-reduce, of each map step",
-        ge=500,
-    )
-    response: str = setting("multiple paragraphs", "Length and format of an answer (language models only)")
-    general_knowledge: bool = setting(
-        False, "Let the model add general knowledge, marked as such and without citations"
-    )
+    context_tokens: int = setting(8000, "Tokens of context for an answer, or for a map step", ge=500)
+    response: str = setting("multiple paragraphs", "Length and format of an answer")
+    general_knowledge: bool = setting(False, "Let the model add general knowledge, marked as such")
 
 
 class SearchSettings(Section):
@@ -156,9 +128,7 @@ class RerankSettings(Section):
     """A second look at the best chunks of any ranking (`--rerank`)."""
 
     by: str = setting(
-        "none",
-        "Reranker: none, local, local:FOLDER, model (the language model), PROVIDER/NAME or the URL of a "
-        "rerank server",
+        "none", "Reranker: none, local, local:FOLDER, model, PROVIDER/NAME or the URL of a server"
     )
 
     @property
@@ -169,47 +139,26 @@ class RerankSettings(Section):
     @model_validator(mode="after")
     def _names_a_reranker(self) -> RerankSettings:
         _check_no_password("by", self.by)
-        if (
-            self.by not in ("none", "local", "model")
-            and not self.by.startswith("local:")
-            and "/" not in self.by
-        ):
-            raise ValueError(
-                f"there is no reranker {self.by!r}; by takes none, local, local:FOLDER, model, PROVIDER/NAME, and "
-                "the URL of a server"
-            )
+        known = self.by in ("none", "local", "model") or self.by.startswith("local:")
+        if not known and "/" not in self.by:
+            reason = "by takes none, local, local:FOLDER, model, PROVIDER/NAME, and the URL of a server"
+            raise ValueError(f"there is no reranker {self.by!r}; {reason}")
         return self
 
 
 class VectorSettings(Section):
     """Vectors of chunks and sentences, for the methods that compare meanings."""
 
-    embedder: str = setting(
-        "none", "Embedding model: none, local, local:FOLDER or PROVIDER/NAME; questions use that of the index"
-    )
-    query_prefix: str | None = setting(
-        None,
-        'Text that the embedding model expects before a question, e.g. "query: "; if not set, known by the '
-        "model's name",
-    )
-    passage_prefix: str | None = setting(
-        None,
-        'Text that the embedding model expects before a passage, e.g. "passage: "; if not set, known by the '
-        "model's name",
-    )
+    embedder: str = setting("none", "Embedding model: none, local, local:FOLDER or PROVIDER/NAME")
 
 
 class HippoSettings(Section):
     """Ranking of chunks by PageRank over noun phrases from what a question names (HippoRAG)."""
 
     variant: Literal["hipporag", "hipporag2", "combined"] = setting(
-        "combined",
-        "Version: hipporag, hipporag2 (chunks are nodes, questions are matched to triples), or combined "
-        "(graph of hipporag2, seeds of hipporag)",
+        "combined", "Version; combined has the graph of hipporag2 and the seeds of hipporag"
     )
-    damping: float = setting(
-        0.5, "Damping factor of Personalized PageRank: probability of following an edge", ge=0, lt=1
-    )
+    damping: float = setting(0.5, "Damping factor: probability of following an edge", ge=0, lt=1)
 
 
 class IrcotSettings(Section):
@@ -235,9 +184,7 @@ class DriftSettings(Section):
 class ModelSettings(Section):
     """How language models are asked (only with a `model` other than extractive)."""
 
-    tasks: dict[str, str] = setting(
-        {}, 'Models for single tasks, e.g. { ExtractGraph = "openai/gpt-4.1-nano" }'
-    )
+    tasks: dict[str, str] = setting({}, 'Models by task, e.g. { ExtractGraph = "openai/gpt-4.1-nano" }')
     base_url: str = setting("", "Base URL of an OpenAI-compatible server, instead of the provider's own")
     embedder_base_url: str = setting("", "Base URL of an OpenAI-compatible server for the embedding model")
     prompts: str = setting("", "Folder of prompts that replace the built-in ones, file by file")
@@ -252,23 +199,10 @@ class ModelSettings(Section):
         None, "Reasoning effort of a reasoning model"
     )
     context_window: int = setting(16384, "Context window that Ollama is asked for, in tokens", ge=1024)
-    budget: float | None = setting(
-        None,
-        "Maximum spend of one run in US dollars; without max_tokens a reply has room for as many tokens as "
-        "the longest of its task so far, at least 4,096, and twice as many once it was cut off by that",
-        ge=0,
-    )
-    budget_tokens: int | None = setting(
-        None, "Maximum tokens of one run, prompts and responses together", ge=0
-    )
-    index_budget: float | None = setting(
-        None,
-        "Maximum spend in US dollars of all runs on one index together, by what its response cache records",
-        ge=0,
-    )
-    index_budget_tokens: int | None = setting(
-        None, "Maximum tokens of all runs on one index together, prompts and responses", ge=0
-    )
+    budget: float | None = setting(None, "Maximum spend of one run in US dollars", ge=0)
+    budget_tokens: int | None = setting(None, "Maximum tokens of one run, prompts and responses", ge=0)
+    index_budget: float | None = setting(None, "Maximum spend of all runs on an index in US dollars", ge=0)
+    index_budget_tokens: int | None = setting(None, "Maximum tokens of all runs on an index", ge=0)
     trace: str = setting("", "File to which every model call is appended as a line of JSON")
     trace_texts: bool = setting(False, "Also write prompts and responses to the trace file")
 
@@ -308,15 +242,8 @@ class Settings(Section):
     tog: TogSettings = TogSettings()
     drift: DriftSettings = DriftSettings()
     llm: ModelSettings = ModelSettings()
-    model: str = setting(
-        "extractive",
-        "Language model, e.g. openai/gpt-4.1-mini or ollama/qwen3; extractive needs no key and no server",
-    )
-    language: str = setting(
-        "auto", "Language of the corpus as a two-letter code; auto detects it", min_length=2
-    )
+    model: str = setting("extractive", "Language model, e.g. openai/gpt-4.1-mini; extractive needs no key")
+    language: str = setting("auto", "Language of the corpus as a two-letter code", min_length=2)
     prices: dict[str, Price] = setting(
-        {},
-        'Prices in US dollars per million tokens, e.g. { "openai/gpt-4.1-mini" = { input = 0.4, output = 1.6 '
-        "} }; other models have the prices published by the package genai-prices, local ones are free",
+        {}, 'US dollars per million tokens, e.g. { "openai/gpt-4.1-mini" = { input = 0.4, output = 1.6 } }'
     )

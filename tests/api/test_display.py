@@ -89,21 +89,5 @@ def test_what_a_build_returns_is_asked_like_its_index(tmp_path: Path):
         _ = built.__class__.__new__(built.__class__).index
 
 
-@pytest.mark.parametrize(
-    ("name", "call"),
-    [
-        ("context", "context(question, index)"),
-        ("report", "report_view(name, index)"),
-        ("draw_map", "draw_map(index, path)"),
-        ("status", "status_of(index)"),
-    ],
-)
-def test_an_index_names_the_function_that_is_meant(name: str, call: str):
-    with pytest.raises(AttributeError) as error:
-        getattr(INDEX, name)
-    assert f"conspectus.{call}" in str(error.value)
-    assert not hasattr(INDEX, "_repr_html_")
-
-
 def test_an_answer_in_short_is_its_first_sentence():
     assert "Tarn Works was founded by Ruben Vale" in repr(INDEX.ask(QUESTION))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conspectus.models.embedders import known_prefixes, prefixes_of
-from conspectus.settings import VectorSettings
+from conspectus.models.embedders import known_prefixes
 
 
 @pytest.mark.parametrize(
@@ -34,8 +33,3 @@ def test_an_instructed_model_has_its_instruction_before_questions_alone():
 
     assert query.startswith("Instruct: ")
     assert passage == ""
-
-
-def test_settings_go_before_what_is_known_each_for_itself():
-    assert prefixes_of("local:e5-small@1", VectorSettings(query_prefix="")) == ("", "passage: ")
-    assert prefixes_of("mine/model", VectorSettings(passage_prefix="text: ")) == ("", "text: ")

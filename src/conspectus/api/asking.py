@@ -14,7 +14,7 @@ from conspectus.corrections import added_fact_notices
 from conspectus.errors import UsageError
 from conspectus.filters import View, select_view
 from conspectus.index import Index
-from conspectus.index_models import FUNCTION
+from conspectus.index_models import FUNCTION, own_embedder
 from conspectus.lazy import lazy_module
 from conspectus.messages import is_empty_answer
 from conspectus.models.base import Model
@@ -54,19 +54,6 @@ else:  # a question seldom needs any of indexing
 IndexLike = AnyIndex | View | Sequence[AnyIndex]
 """What a question is asked of: an index, what `build` returned, or a folder; or several, which are asked as one."""
 
-MethodName = (
-    Literal[
-        "auto", "global", "local", "rollup", "drilldown", "drift", "source-summary", "bm25", "vector", "hybrid", "walk",
-        "hippo", "ircot", "tog", "tog1", "raptor", "propositions", "direct", "cot", "cot-sc",
-    ]
-    | str
-)  # fmt: skip
-"""The methods of answering, spelt out for the completion of editors; others may be registered."""
-RankingName = (
-    Literal["bm25", "vector", "hybrid", "walk", "hippo", "ircot", "tog", "raptor", "propositions"] | str
-)
-"""The methods of searching."""
-
 
 class AskOptions(Options, total=False):
     """Options of every function that answers.
@@ -79,7 +66,7 @@ class AskOptions(Options, total=False):
     where: conditions on the documents that it is answered from, as `folder=reports/2024` or `date>=2024-01`.
     """
 
-    method: MethodName
+    method: str
     level: int | Literal["auto"] | None
     where: str | Sequence[str]
 
@@ -194,7 +181,7 @@ async def asearch(
     question: str,
     index: IndexLike = DEFAULT_FOLDER,
     *,
-    method: RankingName = "bm25",
+    method: str = "bm25",
     k: int | None = None,
     where: str | Sequence[str] = (),
     **options: Unpack[Options],
@@ -250,9 +237,10 @@ class Request:
         name, level, why = options.get("method") or "auto", options.get("level"), ""
         if level is not None and name not in ("auto", "global"):
             raise UsageError(f"a level goes with the method global, not with {name}")
-        if name == "auto":
-            given = level is not None
-            name, why = ("global", "a level was given") if given else auto.choose(question, view.index)
+        if name == "auto" and level is not None:
+            name, why = "global", "a level was given"
+        elif name == "auto":
+            name, why = auto.choose(question, view.index)
         method = named(METHODS, name)
         view.check(method.needs)
         return cls(question, view, method, why, run, began)
@@ -293,19 +281,20 @@ def opened_for(index: IndexLike, options: AskOptions) -> tuple[View, Run]:
 
 async def answer_question(request: Request, on_text: Callable[[str], None] | None = None) -> Answer:
     """Answer a request, and add to the answer what its reader should know of the index."""
-    question, index, reads = request.question, request.view.index, request.method.reads
+    question, index, settings = request.question, request.view.index, request.run.settings
     async with request.session() as (session, model):
         model = StreamingModel(model, index, on_text) if on_text else model
         result = await request.answer(model, session)
-        chosen = bool(request.why) and request.run.settings.global_.level is None
-        if chosen and request.method.name in ("global", "rollup") and is_empty_answer(result.text):
+        over_all = request.method.name in ("global", "rollup") and settings.global_.level is None
+        if request.why and over_all and is_empty_answer(result.text):
             method = named(METHODS, auto.without_reports(index))
             request = replace(request, method=method, why=f"{request.why}, and no report says anything on it")
             result = await request.answer(model, session)
         spending = session.budget_notices if session else ()
         # a short answer has no room for what opens the others
         is_bare = bool(result.citations) and not result.notices and not result.text.startswith("*")
-        quoted = is_bare and not model.generative and is_short(request.run.settings.answer.response)
+        quoted = is_bare and not model.generative and is_short(settings.answer.response)
+    reads = request.method.reads
     notices = (
         *request.view.notices(reads),
         *(unknown_name_notice(question, index) if reads else ()),
@@ -328,40 +317,35 @@ def _lacks(index: Index, run: Run) -> Iterator[str]:
         yield f"The index was built with the function {name}, which is not remembered: model=... answers with it again."
     failed = [failure for failure in index.failures if failure.stage in ("extract", "describe", "reports")]
     if failed:
-        first = failed[0].error.partition(": ")[0] + (
-            f" of {failed[0].document}" if failed[0].document else ""
-        )
-        parts = "a part" if len(failed) == 1 else f"{len(failed)} parts"
-        yield f"This index lacks {parts} that the model failed on ({first}). Status lists all; index again to add them."
+        first = failed[0].error.partition(": ")[0]
+        of = f" of {failed[0].document}" if failed[0].document else ""
+        lost = f"This index lacks {counted(len(failed), 'part')} that the model failed on ({first}{of})."
+        yield f"{lost} Status lists all; index again to add them."
 
 
 def viewed(index: IndexLike = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -> View:
     """Open what a question is asked of: several indexes as one, and of their documents those that meet all conditions.
 
-    Raises UsageError where a condition makes no sense, NotFound where no document meets them, and what `open_index`
-    does.
+    Vectors of a function that this process does not have are left out. Raises UsageError where a condition makes no
+    sense, NotFound where no document meets them, and what `open_index` does.
     """
     if isinstance(index, View):
         if where:
             raise UsageError("conditions are given when a view is opened, not when it is asked")
         return index
     given = cast("object", index)
-    if not isinstance(given, Index | WithIndex | str | Path | Sequence):
+    if not given or not isinstance(given, Index | str | Path | Sequence):
         raise UsageError(f"an index, its folder or a list of them is asked, and not {given!r}")
-    indexes = [index] if isinstance(index, Index | WithIndex | str | Path) else list(index)
-    if not indexes:
-        raise UsageError("name an index to ask")
+    indexes = [index] if isinstance(index, Index | WithIndex | str | Path) else index
     readable: list[Index] = []
-    lost: dict[str, None] = {}
+    reason = ""
     for whole in map(opened, indexes):
-        name = str(whole.settings.get("vectors", {}).get("embedder", ""))
-        forgotten = name.startswith(FUNCTION) and not is_registered(name) and "vectors.chunks" in whole.arrays
-        lost |= {name: None} if forgotten else {}
+        name = own_embedder(whole)
+        forgotten = name.startswith(FUNCTION) and not is_registered(name)
+        if forgotten:
+            reason = f"they were made by the function {name}, which this process does not have; give it as embedder=..."
         readable.append(whole.derive(embedding.without_vectors) if forgotten else whole)
     view = select_view(readable, where)
-    for name in lost:
-        reason = (
-            f"they were made by the function {name}, which this process does not have; give it as embedder=..."
-        )
+    if reason:
         view = replace(view, remarks=(*view.remarks, f"Vectors are left out: {reason}"), no_vectors=reason)
     return view

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from conspectus import tokens
 from conspectus.errors import ModelError, StoreError, UsageError
 from conspectus.index import Index
-from conspectus.index_models import FUNCTION
+from conspectus.index_models import FUNCTION, own_embedder
 from conspectus.indexing import embed as vectors
 from conspectus.indexing.given_graph import read_openie, with_openie
-from conspectus.indexing.update import own_embedder
 from conspectus.lazy import lazy_module
 from conspectus.models import llm
 from conspectus.models.embedders import (
@@ -27,8 +26,8 @@ from conspectus.models.embedders import (
     StoredBlocks,
     embed_call,
     is_served,
+    known_prefixes,
     open_embedder,
-    prefixes_of,
 )
 from conspectus.models.llm import wire
 from conspectus.models.llm.budget import Budget
@@ -75,8 +74,7 @@ def _add_vectors(
     index: Index, embedder: Embedder, before: Index | None, settings: Settings, progress: Progress | None
 ) -> Index:
     """Return an index with vectors by the embedder of the settings; what `before` has of the same texts is reused."""
-    name, prefixes = settings.vectors.embedder, prefixes_of(embedder.name, settings.vectors)
-    made = vectors.with_vectors(index, embedder, name, before, progress, prefixes)
+    made = vectors.with_vectors(index, embedder, settings.vectors.embedder, before, progress)
     return _with_usage(made, embedder)
 
 
@@ -241,7 +239,7 @@ def estimate_texts(
     name: str, texts: Mapping[str, Sequence[str]], settings: Settings, folder: Path, extracted: int = 0
 ) -> TaskEstimate:
     """Estimate vectors of texts, without cached ones of a folder, and of the triples of `extracted` tokens."""
-    prefix = prefixes_of(name, settings.vectors).passage
+    prefix = known_prefixes(name).passage
     arrays = [
         {sender.embedding_key(name, prefix + text): prefix + text for text in array}
         for array in texts.values()

@@ -10,13 +10,13 @@ import json
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conspectus import tokens
 from conspectus.api.building import BuildRequest
-from conspectus.errors import UsageError
+from conspectus.errors import ModelError, UsageError
 from conspectus.indexing.chunks import chunk
 from conspectus.models import llm
 from conspectus.models.base import Model
@@ -44,14 +44,9 @@ PERSONA = {
     "zh": "你是{persona}。这批文档的主题是：{domain}。",
 }
 EXAMPLE = {"en": "For this text, types {types}:", "zh": "对于以下文本，类型为{types}："}
-WITH_PERSONA = (
-    "ExtractGraph",
-    "ExtractClaims",
-    "WriteReport",
-    "MapAnswer",
-    "ReduceAnswer",
-    "AnswerFromContext",
-)
+WITH_PERSONA = "ExtractGraph ExtractClaims WriteReport MapAnswer ReduceAnswer AnswerFromContext".split()
+"""The tasks whose prompts say who reads the corpus."""
+NO_USAGE = Usage()
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]|\n")
 _MARKS = re.compile(r"\{\{|\}\}|<!--")
 
@@ -65,7 +60,7 @@ class Tuned:
     language: str
     examples: int
     files: tuple[Path, ...]
-    usage: Usage = field(default=Usage())
+    usage: Usage = NO_USAGE
 
 
 @public
@@ -95,8 +90,10 @@ def tune(
 
     async def work() -> Tuned:
         async with llm.open_session(settings, request.folder) as session:
-            sizes = {"examples": examples, "sample_tokens": settings.answer.context_tokens}
-            tuned = await write_prompts(chunks, session.model, request.folder, language, **sizes)
+            room = settings.answer.context_tokens
+            tuned = await write_prompts(
+                chunks, session.model, request.folder, language, examples=examples, sample_tokens=room
+            )
             return replace(tuned, usage=session.total)
 
     return run_sync(work())
@@ -115,25 +112,26 @@ async def write_prompts(
     sample = _sample(chunks, sample_tokens)
     own = "zh" if language.startswith("zh") else "en"
     drafted = await model.perform(ProfileCorpus(tuple(sample), language=language))
-    profile = Profile(
-        _plain(drafted.domain), _plain(drafted.persona), tuple(map(_plain, drafted.entity_types))
-    )
-    made = await _examples(sample, profile, model, language, examples)
+    types = tuple(map(_plain, drafted.entity_types))
+    profile = Profile(_plain(drafted.domain), _plain(drafted.persona), types)
+    shown = await _examples(sample, profile, model, language, examples)
     who = PERSONA[own].format(persona=profile.persona, domain=profile.domain)
     files: dict[Path, str] = {}
-    for name in WITH_PERSONA:  # under the heading
+    for name in WITH_PERSONA:
         heading, _, rest = (OURS / own / f"{name}.md").read_text("utf-8").partition("\n\n")
         files[folder / own / f"{name}.md"] = f"{heading}\n\n{who}\n\n{rest}"
-    path = folder / own / "ExtractGraph.md"
-    files[path] = _with_examples(files[path], made, own)
+    extraction = folder / own / "ExtractGraph.md"
+    system, marker, rest = files[extraction].partition("<!-- user -->")
+    parts = [system.rstrip(), *(_shown(task, graph, own) for task, graph in shown)]
+    files[extraction] = "\n\n".join(parts) + f"\n{marker}{rest}"
     values = {"extract.entity_types": list(profile.entity_types), "language": language, "llm.prompts": "."}
-    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
-    files[folder / "conspectus.toml"] = "\n".join(lines) + "\n"
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items()]
+    files[folder / "conspectus.toml"] = "".join(lines)
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         list_generated(path.parent, [path.name])
         path.write_text(text, encoding="utf-8")
-    return Tuned(folder, profile, language, len(made), tuple(files))
+    return Tuned(folder, profile, language, len(shown), tuple(files))
 
 
 def _sample(chunks: Sequence[Chunk], room: int) -> list[Chunk]:
@@ -154,16 +152,12 @@ async def _examples(
     """Return short texts of the corpus with what is in them: those with most relationships."""
     drawn = random.Random(SEED).sample(sample, min(len(sample), 6 * most))
     tasks = [ExtractGraph(_excerpt(chunk), profile.entity_types, language=language) for chunk in drawn]
-
-    pairs = [
-        (task, graph)
-        for task, graph in zip(
-            tasks, await model.perform_all(tasks), strict=True
-        )  # of a failed call no example
-        if isinstance(graph, Extraction)
-        and graph.relationships
-        and tokens.at_most(dump(task, graph), EXAMPLE_REPLY_TOKENS)
-    ]
+    pairs: list[tuple[ExtractGraph, Extraction]] = []
+    for task, graph in zip(tasks, await model.perform_all(tasks), strict=True):
+        if isinstance(graph, ModelError) or not graph.relationships:
+            continue
+        if tokens.at_most(dump(task, graph), EXAMPLE_REPLY_TOKENS):
+            pairs.append((task, graph))
     return sorted(pairs, key=lambda pair: (-len(pair[1].relationships), pair[0].chunk.id))[:most]
 
 
@@ -181,14 +175,7 @@ def _plain(text: str) -> str:
     return _MARKS.sub(" ", " ".join(text.split()))[:LONGEST].rstrip(". ")
 
 
-def _with_examples(prompt: str, made: Sequence[tuple[ExtractGraph, Extraction]], own: str) -> str:
-    """Return a prompt with the examples at the end of its system message."""
-    system, marker, rest = prompt.partition("<!-- user -->")
-    comma = "、" if own == "zh" else ", "
-    shown = [system.rstrip()]
-    for task, graph in made:
-        head = EXAMPLE[own].format(types=comma.join(task.entity_types))
-        shown.append(
-            f"{head}\n{_MARKS.sub(' ', fence(task.chunk.text))}\n{_MARKS.sub(' ', dump(task, graph))}"
-        )
-    return "\n\n".join(shown) + f"\n{marker}{rest}"
+def _shown(task: ExtractGraph, graph: Extraction, language: str) -> str:
+    """Return an example as a prompt shows it: what is asked for, the text, and the reply."""
+    head = EXAMPLE[language].format(types=("、" if language == "zh" else ", ").join(task.entity_types))
+    return "\n".join([head, *(_MARKS.sub(" ", text) for text in (fence(task.chunk.text), dump(task, graph)))])

@@ -19,8 +19,8 @@ from conspectus import __version__
 from conspectus.corrections import Correction, marks, source_documents
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated
 from conspectus.index import Index
+from conspectus.index_models import own_embedder
 from conspectus.models import llm
-from conspectus.models.embedders import PREFIXES
 from conspectus.rows import Document, Failure
 from conspectus.settings import Settings
 from conspectus.storage import manifests, store
@@ -245,14 +245,3 @@ def _pending(
         yield "the paths of documents"
     if settings.vectors.embedder not in ("none", own_embedder(existing)):
         yield f"vectors by {settings.vectors.embedder}"
-    elif own_embedder(existing):
-        made: Mapping[str, str] = existing.settings.get("vectors", {})
-        for prefix in PREFIXES:
-            if getattr(settings.vectors, prefix) not in (None, made.get(prefix, "")):
-                yield f"another vectors.{prefix}"
-
-
-def own_embedder(index: Index) -> str:
-    """Return whose vectors an index has, "" where it has none."""
-    made: Mapping[str, str] = index.settings.get("vectors", {})
-    return made.get("embedder", "") if "vectors.chunks" in index.arrays else ""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conspectus.models.llm.budget import Budget
-    from conspectus.settings import Settings, VectorSettings
+    from conspectus.settings import Settings
 
 T = TypeVar("T")
 
@@ -202,8 +202,6 @@ class Prefixes(NamedTuple):
     passage: str = ""
 
 
-PREFIXES = ("query_prefix", "passage_prefix")
-"""How the settings, and an index among its own, name them."""
 _SEARCH = "Represent this sentence for searching relevant passages: "
 _INSTRUCT = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
 _FAMILIES = (
@@ -221,13 +219,6 @@ def known_prefixes(model: str) -> Prefixes:
     """Return the prefixes of a model by its name, none where its family is not known to need any."""
     name = model.lower().replace("_", "-")
     return next((prefixes for pattern, prefixes in _FAMILIES if re.search(pattern, name)), Prefixes())
-
-
-def prefixes_of(model: str, settings: VectorSettings) -> Prefixes:
-    """Return the prefixes that the settings name, and for what they leave open those of the model."""
-    known = known_prefixes(model)
-    query, passage = settings.query_prefix, settings.passage_prefix
-    return Prefixes(known.query if query is None else query, known.passage if passage is None else passage)
 
 
 BLOCK = 256

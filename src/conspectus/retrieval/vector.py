@@ -77,8 +77,7 @@ def question_vectors(texts: Sequence[str], index: Index, settings: Settings) -> 
     Raises UsageError as `embedder_of` does, and what the embedder does.
     """
     embedder = embedder_of(index, settings)
-    own: str = index.settings["vectors"].get("query_prefix", "")
-    prefix = own if settings.vectors.query_prefix is None else settings.vectors.query_prefix
+    prefix: str = index.settings["vectors"].get("query_prefix", "")
     vectors = embedder.embed([prefix + text for text in texts]).astype(np.float32)
     if vectors.shape[1] != index.arrays["vectors.chunks"].shape[1]:
         raise _differ(index, f"{vectors.shape[1]} numbers", index.settings["vectors"]["embedder"])
