@@ -5,18 +5,34 @@ from __future__ import annotations
 import difflib
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 from conspectus.errors import NotFound, UsageError
 from conspectus.index import Index
-from conspectus.rows import Entity, Relationship, Report, Source, Span, counted, escaped, plain
+from conspectus.rows import (
+    SNIPPET,
+    Entity,
+    Relationship,
+    Report,
+    Source,
+    Span,
+    counted,
+    escaped,
+    located,
+    one_line,
+    passage,
+    snippet,
+)
 from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, public
 from conspectus.text.words import entity_keys, name_key, stem
 
 SHORTEST_PREFIX = 6
 """Characters of an id that are enough to name a report by."""
+MOST_DOCUMENTS = 10
+"""Documents of an entity that are listed: those that name it most."""
+Shown = Callable[[str], str]
 
 
 # Entities
@@ -32,6 +48,13 @@ class Edge:
     weight: float
     strength: float
     sources: tuple[Source, ...]
+
+    def passages(self, shown: Shown = one_line, most: int = 2) -> Iterator[str]:
+        """Yield the passages that tell of it; its description where it is of a graph without texts."""
+        if self.description and not self.sources:
+            yield f"    {shown(snippet(self.description, SNIPPET))}"
+        for source in self.sources[:most]:
+            yield f"    {passage(source, shown)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +97,42 @@ class EntityView:
     """Those that name it in most chunks first."""
 
     def __str__(self) -> str:
-        """Return it as Markdown, without control characters."""
-        return self._markdown(plain)
+        """Return it as text, without control characters."""
+        return "\n".join(self.lines())
 
     def __repr__(self) -> str:
         """Return name, type and degree on one line."""
         return f"<EntityView {self.name!r} ({self.type}), {counted(self.degree, 'relationship')}>"
 
     def _repr_markdown_(self) -> str:
-        return self._markdown(escaped)
+        return "\n".join(self.lines(escaped, "**{}**".format, "- "))
 
-    def _markdown(self, shown: Callable[[str], str]) -> str:
-        strongest = [f"- **{shown(e.target)}**: {shown(e.description)}" for e in self.relationships]
-        counts = f"{counted(self.degree, 'relationship')}, {counted(self.frequency, 'chunk')}"
-        lines = [f"### {shown(self.name)} ({shown(self.type)})", "", shown(self.description), ""]
-        return "\n".join([*lines, *strongest, "", f"{counts} in {counted(len(self.documents), 'document')}"])
+    def lines(self, shown: Shown = one_line, bold: Shown = one_line, item: str = "") -> Iterator[str]:
+        """Yield it as lines: `shown` makes a text harmless, `bold` is for headings, `item` begins a row of a list."""
+        yield bold(shown(self.name)) + (f"  ({shown(self.type)})" if self.type else "")
+        if self.aliases:
+            yield f"Also: {', '.join(map(shown, self.aliases))}"
+        if self.description:
+            yield f"\n{shown(self.description)}"
+        if self.relationships:
+            few = len(self.relationships)
+            strongest = f"the {few:,} strongest of " if few < self.degree else ""
+            yield f"\n{bold('Relationships')} ({strongest}{self.degree:,})\n"
+        for edge in self.relationships:
+            yield f"{item}{shown(edge.target)}  (weight {edge.weight:g})"
+            yield from edge.passages(shown, most=1)
+        if self.communities:
+            yield f"\n{bold('Communities')}\n"
+        for community in self.communities:
+            report = "too small for a report"
+            if community.report is not None:
+                report = f"report {community.report}: {shown(community.title)}"
+            yield f"{item}Level {community.level}, community {community.community}: {report}"
+        yield f"\n{bold('Documents')} ({len(self.documents):,})\n"
+        for mention in self.documents[:MOST_DOCUMENTS]:
+            yield f"- {shown(located(mention.document))}  ({counted(mention.chunks, 'chunk')})"
+        if (more := len(self.documents) - MOST_DOCUMENTS) > 0:
+            yield f"- and {more:,} more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +142,25 @@ class GraphPath:
     source: str
     target: str
     steps: tuple[Edge, ...]
+
+    def __str__(self) -> str:
+        """Return it as text, without control characters."""
+        return "\n".join(self.lines())
+
+    def _repr_markdown_(self) -> str:
+        return "\n".join(self.lines(escaped, "**{}**".format))
+
+    def lines(self, shown: Shown = one_line, bold: Shown = one_line) -> Iterator[str]:
+        """Yield it as lines: `shown` makes a text harmless, `bold` is for headings."""
+        if not self.steps:
+            yield f"Nothing in the graph connects {shown(self.source)} and {shown(self.target)}."
+            return
+        names = [bold(shown(self.source)), *(shown(step.target) for step in self.steps)]
+        yield " - ".join(names)
+        for step in self.steps:
+            ends = f"{shown(step.source)} - {shown(step.target)}"
+            yield f"\n{bold(ends)}  (weight {step.weight:g})"
+            yield from step.passages(shown)
 
 
 @public

@@ -446,7 +446,7 @@ class Answer:
 
     def __str__(self) -> str:
         """Return the text with its sources and notices."""
-        return _answer_shown(self, plain, "{}")
+        return _answer_shown(self, one_line, "{}")
 
     def __repr__(self) -> str:
         """Return method and start of the text on one line."""
@@ -455,7 +455,7 @@ class Answer:
         return f"<Answer by {self.method}: {snippet(text)!r}, {cited}>"
 
     def _repr_markdown_(self) -> str:
-        return _answer_shown(self, escaped, "**{}**")
+        return _answer_shown(self, escaped, "**{}**", "- ")
 
     def to_dict(self) -> dict[str, Any]:
         """Return its fields as dictionaries and lists, which `json.dumps` takes."""
@@ -468,52 +468,85 @@ _PREAMBLE = re.compile(r"(?:\*[^*\n]+\*\n+|#+ [^\n]*\n+|[-*] )+")
 """Notices, headings and marks of lists, which may stand before the first sentence of an answer."""
 
 
-SNIPPET = 200
-"""Characters of a source that are shown."""
-SHOWN_SOURCES = 3
+SNIPPET = 160
+"""Characters of a source that are shown: two lines of a terminal."""
+SHOWN_SOURCES = 2
 """Sources that are shown for one citation."""
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROLS = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, the cursor
+    r"|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f])[^\x00-\x1f\x7f-\x9f]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS … with what they carry
+    r"|\x1b[ -/]*[0-~]?"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"  # also line separators and what turns text around
+)
 _MARKDOWN = re.compile(r"([\\`*_\[\]|#~$])")
 
 
-def start_of(text: str) -> str:
-    """Return the start of a text on one line, without control characters."""
-    return snippet(_CONTROL.sub(" ", text), SNIPPET)
-
-
 def plain(text: str) -> str:
-    """Return a text as it may go to a terminal: what a document holds must not command it."""
-    return _CONTROL.sub("", text)
+    """Return a text without control characters and sequences: what a document holds must not command a terminal."""
+    return _CONTROLS.sub(lambda match: " " if match[0].isspace() else "", text.replace("\r\n", "\n"))
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line, without control characters: for names, titles and file names."""
+    return " ".join(plain(text).split())
 
 
 def escaped(text: str) -> str:
-    """Return a text of a document as Markdown that shows it as it is."""
-    return _MARKDOWN.sub(r"\\\1", escape(start_of(text), quote=False))
+    """Return a text of a document on one line, as Markdown that shows it as it is."""
+    return _MARKDOWN.sub(r"\\\1", escape(one_line(text), quote=False))
 
 
-def _answer_shown(answer: Answer, shown: Callable[[str], str], heading: str) -> str:
-    """Return an answer with its sources and notices as Markdown; `shown` makes a text of a document harmless."""
-    words = wording(answer.language)
+def passage(
+    source: Source, shown: Callable[[str], str] = one_line, language: str = "en", excerpt: str = ""
+) -> str:
+    """Return on two lines where something is stated, and what: the start of `excerpt`, or else of the source."""
+    where = wording(language).where(located(source.document), source.place, source.start, source.end)
+    return f"{shown(where)}\n    “{shown(snippet(plain(excerpt or source.text), SNIPPET))}”"
+
+
+def source_lines(
+    citations: Sequence[Citation],
+    language: str,
+    shown: Callable[[str], str] = one_line,
+    excerpt: Callable[[int, Source], str] = lambda marker, source: source.text,
+) -> Iterator[str]:
+    """Yield what the numbers in a text lead to: where, and below it the quotation.
+
+    shown: makes a text of a document harmless.
+    excerpt: what is shown of a source, for the number that leads to it.
+    """
+    words = wording(language)
+    for citation, sources in distinct_sources(citations):
+        head = shown(f"[{citation.marker}]") + " "
+        if len(citation.sources) > 1:  # what is cited is a row with all that it stands on, not one quotation
+            yield head + shown(words.label.format(words.kind(citation.kind), citation.title))
+            head = "    "
+        most = 1 if citation.kind == "report" else SHOWN_SOURCES
+        for source in sources[:most]:
+            yield head + passage(source, shown, language, excerpt(citation.marker, source))
+            head = "    "
+        if len(sources) > most and citation.kind != "report":
+            yield f"    … (+{len(sources) - most})"
+
+
+def _answer_shown(answer: Answer, shown: Callable[[str], str], heading: str, item: str = "") -> str:
+    """Return an answer with its sources and notices; `item` begins each source."""
     lines = [plain(answer.text)]
     if answer.citations:
-        lines += ["", heading.format(words.sources), ""]
-    markers = {c.sources[0]: f"[{c.marker}]" for c in answer.citations if len(c.sources) == 1}
-    for citation, sources in distinct_sources(answer.citations):
-        title, sources = citation.title if len(citation.sources) != 1 else "", sources[:SHOWN_SOURCES]
-        wheres = (words.where(located(s.document), s.place, s.start, s.end) for s in sources)
-        places = "; ".join(
-            f"{shown(w)}: “{shown(start_of(s.text))}”" for w, s in zip(wheres, sources, strict=True)
-        )
-        if not places:  # other numbers show all of them
-            elsewhere = dict.fromkeys(markers[s] for s in citation.sources if s in markers)
-            places = shown(f"see {', '.join(elsewhere)}") if elsewhere else ""
-        lines.append(f"- {shown(f'[{citation.marker}]')} {shown(title)}{': ' if title else ''}{places}")
-    if count := answer.removed_references:
-        verb = "was" if count == 1 else "were"
-        lines += ["", f"{counted(count, 'reference')} in it led nowhere, and {verb} removed."]
-    for notice in answer.notices:
-        lines += ["", shown(notice)]
+        lines += ["", heading.format(wording(answer.language).sources), ""]
+    for line in source_lines(answer.citations, answer.language, shown):
+        lines.append(line if line.startswith(" ") else item + line)
+    lines += [text for notice in answer.notices for text in ("", shown(notice))]
+    if removed := removed_references(answer):
+        lines += ["", removed]
     return "\n".join(lines)
+
+
+def removed_references(answer: Answer) -> str:
+    """Return how many references of an answer led nowhere; empty if none did."""
+    count = answer.removed_references
+    verb = "was" if count == 1 else "were"
+    return f"{counted(count, 'reference')} in it led nowhere, and {verb} removed." if count else ""
 
 
 def distinct_sources(citations: Sequence[Citation]) -> Iterator[tuple[Citation, tuple[Source, ...]]]:

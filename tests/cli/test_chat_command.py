@@ -246,9 +246,7 @@ def test_at_a_terminal_without_colours_nothing_but_text_is_shown(tmp_path: Path,
     assert max(cell_len(line) for line in shown.split("\n")) <= columns
 
 
-@pytest.mark.parametrize(
-    "word", ["exit", "quit", "/exit", "/quit", "EXIT", "quit()", "bye", "quit now", "help", "/help"]
-)
+@pytest.mark.parametrize("word", ["exit", "quit", "/exit", "/quit", "EXIT", "quit()", "bye", "help", "/help"])
 def test_words_that_people_type_to_leave_or_for_help_are_no_questions(run: Run, indexed: Path, word: str):
     result = run("chat", "--index", indexed, input=f"{word}\nexit\nWho is Ada Brook?\n")
 
@@ -267,7 +265,7 @@ def test_the_folder_of_a_conversation_is_created_or_refused_before_anything_is_a
     assert not refused.stdout
 
 
-@pytest.mark.parametrize("line", ["method bm25", "/method bm25", "sources 1"])
+@pytest.mark.parametrize("line", ["/method bm25", "/sources 1"])
 def test_commands_with_what_belongs_to_them_are_no_questions(run: Run, indexed: Path, line: str):
     assert run("chat", "--index", indexed, input=f"{line}\n").stdout == ""
 

@@ -293,7 +293,7 @@ def test_on_a_terminal_each_stage_has_a_bar_and_an_answer_is_set(tmp_path: Path,
 
     for label in ("reading files", "extracting the graph", "writing reports"):
         assert label in made
-    assert "6/6" in made
+    assert "6 of 6" in made
     assert "Indexed 6 documents" in made
     assert "\x1b[3mAssembled from quotations" in asked
 

@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from conspectus import api
 from conspectus.cli import show, terminal
 from conspectus.cli.app import app
-from conspectus.rows import Failure
+from conspectus.rows import Failure, one_line, plain
 from conspectus.settings import Settings
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="needs terminals and file names as Unix has them")
@@ -134,9 +134,10 @@ def test_words_are_whole_where_lines_end(shown: Shown, sampled: Path):
     wide = shown("search", "Sandle Bank", "--index", sampled, columns=1000)
 
     def words(text: str) -> list[str]:
-        return [part for part in re.split(r"[\s/]+", STYLE.sub("", text)) if part]
+        return STYLE.sub("", text).split()
 
-    assert words(narrow) == words(wide)
+    assert "".join(words(narrow)) == "".join(words(wide))
+    assert {word for word in words(wide) if len(word) < 56} <= set(words(narrow))
 
 
 def test_nothing_of_control_characters_reaches_a_pipe(run: Callable[..., object], hostile: Path):
@@ -178,16 +179,16 @@ def test_errors_show_no_control_characters(run: Callable[..., object], hostile: 
     ],
 )
 def test_cleaning_removes_control_sequences_and_leaves_the_text(text: str, cleaned: str):
-    assert terminal.clean(text) == cleaned
+    assert plain(text) == cleaned
 
 
 def test_cleaning_takes_time_in_proportion_to_the_text():
     for opening in ("\x1b[", "\x1b]", "\x9d", "\x9b0"):
-        assert not CONTROL.search(terminal.clean(opening * 200_000))
+        assert not CONTROL.search(plain(opening * 200_000))
 
 
 def test_names_stay_on_one_line():
-    assert terminal.line("a\nForged\r\n line\u2029\x1b[2K.txt") == "a Forged line .txt"
+    assert one_line("a\nForged\r\n line\u2029\x1b[2K.txt") == "a Forged line .txt"
     lines: list[str] = []
     show.failures([Failure("read", "is empty\nForged 2:", "a\nb.txt")], lines.append)
     assert lines[1:] == ["  a b.txt: is empty Forged 2:"]
@@ -221,8 +222,7 @@ def test_a_wrapped_branch_of_a_tree_goes_on_with_its_line():
 def test_chinese_is_wrapped_between_characters_by_the_columns_that_they_take():
     lines = terminal.wrap("北京的市长在河边会见了布鲁克女士。" * 3, 20)
 
-    assert all(cell_len(line) <= 20 for line in lines)
-    assert not [line for line in lines if line.startswith("。")]
+    assert all(10 < cell_len(line) <= 20 for line in lines[:-1])
 
 
 class Wide(io.StringIO):

@@ -5,14 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from typer.testing import Result
 
 from conspectus import api
-from conspectus.cli.options import snapshot_names
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]
@@ -130,17 +128,6 @@ def test_what_cannot_be_rolled_back_is_one_line(changing: Path, run: Run):
     assert "keeps no snapshot whose id begins with 'abc'" in run("rollback", "abc", code=1).stderr
     assert "there is no index in nowhere" in run("rollback", "--index", "nowhere", code=1).stderr
     assert not Path("nowhere").exists()
-
-
-def test_snapshots_are_completed(changing: Path, run: Run):
-    first = api.open_index(".conspectus").snapshot
-    change(changing)
-    run("index", "papers")
-
-    context: Any = SimpleNamespace(params={})
-    assert snapshot_names(context, first[:2]) == [first]
-    context.params["folder"] = Path("nowhere")
-    assert snapshot_names(context, "") == []
 
 
 def test_as_many_snapshots_are_kept_as_are_asked_for(changing: Path, run: Run, told: Told):

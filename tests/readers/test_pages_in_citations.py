@@ -8,7 +8,7 @@ import pytest
 from making_files import pdf
 
 import conspectus
-from conspectus.cli import show
+from conspectus.rows import passage
 from conspectus.settings import Settings
 
 PAGES = [
@@ -34,4 +34,4 @@ def test_citations_and_hits_name_the_page_after_an_index_was_written_and_opened(
     for source in sources:
         (page,) = (n for n, text in enumerate(PAGES, start=1) if source.text.strip() in text)
         assert source.place == f"p. {page}"
-        assert f"report.pdf, p. {page}, characters" in show.passage(source)
+        assert f"report.pdf, p. {page}, characters" in passage(source)

@@ -19,6 +19,7 @@ from conspectus.cli.app import METHODS_LISTED, RANKINGS_LISTED, one_line
 from conspectus.cli.options import OUTPUT, AsJson, argument, option, starting
 from conspectus.errors import CallFailed, Unusable, UsageError
 from conspectus.lazy import lazy_module
+from conspectus.rows import located, removed_references
 
 if TYPE_CHECKING:
     from conspectus import Conversation, QuestionContext
@@ -48,6 +49,7 @@ Level = Annotated[str | None, option(_LEVEL, metavar="N|auto")]
 ConversationFile = Annotated[Path | None, option(_CONVERSATION, "--conversation", metavar="FILE")]
 ContextOnly = Annotated[bool, option(_CONTEXT, "--context-only", panel=OUTPUT)]
 QuestionsFile = Annotated[Path | None, option(_QUESTIONS, metavar="FILE")]
+K = Annotated[int | None, option("Number of chunks to return (default: 5).", "-k", metavar="N", min=1)]
 asking = options.takes("--response", "--model", *options.SERVER, "--embedder", "--rerank")
 """The settings that `ask` and `chat` take."""
 NOTHING = "Nothing in this corpus speaks to that question."
@@ -76,6 +78,25 @@ class Asking:
     lines: bool
     """Whether JSON is printed on one line, as several answers may follow each other."""
 
+    @classmethod
+    def of(
+        cls,
+        given: options.Given,
+        folder: list[Path],
+        where: list[str] | None,
+        method: str,
+        level: str | None,
+        json: bool,
+        lines: bool,
+    ) -> Asking:
+        """Open what is asked, with the settings of all sources."""
+        view = api.viewed(folder, where or ())
+        if level is not None and level != "auto" and not level.isdecimal():
+            raise UsageError(f"--level takes a number from 0, the root, or auto, and not {level!r}")
+        number = level if level is None or level == "auto" else int(level)
+        arguments = {"method": method, "level": number, "settings": given.with_index(view.built)}
+        return cls(view, arguments, json, lines)
+
     def ask(self, question: str, conversation: Conversation | None = None, *, brief: bool = False) -> Answer:
         """Answer a question, print the answer, and return it; `brief` leaves out its sources and how it was made."""
         model = self.arguments["settings"].settings.model
@@ -95,10 +116,10 @@ class Asking:
         """Print what the answer to a question would be written from."""
         context = api.context(question, self.view, **self.arguments)
         if self.json:
-            windows = [
-                {name: [row.id for row in rows] for name, rows in window.tables()} | {"text": window.text}
-                for window in context.windows
-            ]
+            windows: list[dict[str, Any]] = []
+            for window in context.windows:
+                ids = {name: [row.id for row in rows] for name, rows in window.tables()}
+                windows.append(ids | {"text": window.text})
             row = {f.name: getattr(context, f.name) for f in fields(context)}
             show.as_json(row | {"windows": windows}, lines=self.lines)
             return
@@ -115,24 +136,6 @@ class Asking:
         show.note(f"error: {head}{one_line(error)}")
         if self.json:
             show.as_json({"question": question, "error": str(error)}, lines=True)
-
-
-def asking_of(
-    given: options.Given,
-    folder: list[Path],
-    where: list[str] | None,
-    method: str,
-    level: str | None,
-    json: bool,
-    lines: bool,
-) -> Asking:
-    """Open what is asked, with the settings of all sources."""
-    view = api.viewed(folder, where or ())
-    if level is not None and level != "auto" and not level.isdecimal():
-        raise UsageError(f"--level takes a number from 0, the root, or auto, and not {level!r}")
-    number = level if level is None or level == "auto" else int(level)
-    arguments = {"method": method, "level": number, "settings": given.with_index(view.built)}
-    return Asking(view, arguments, json, lines)
 
 
 # Ask
@@ -168,7 +171,7 @@ def ask(
         raise UsageError("a conversation goes with neither --questions nor --context-only")
     if (question is None) == (questions is None):
         raise UsageError('ask one question (conspectus ask "...") or those of a file (--questions FILE)')
-    asking = asking_of(given, folder, where, method, level, json, lines=questions is not None)
+    asking = Asking.of(given, folder, where, method, level, json, lines=questions is not None)
     if questions:
         _ask_all([row.text for row in question_lists.read_list(questions)], asking, context_only)
         return
@@ -202,11 +205,7 @@ def joined(words: Sequence[str]) -> str:
     Raises UsageError if some of it is in quotes and some is not: that is rather a mistyped option.
     """
     if len(words) > 1 and any(" " in word for word in words):
-        quoted = next(word for word in words if " " in word)
-        stray = ", ".join(repr(word) for word in words if word != quoted)
-        raise UsageError(
-            f"ask one question: {stray} stands beside {quoted!r}; put the whole question in quotes"
-        )
+        raise UsageError(f"ask one question, all of it in quotes, and not {len(words)}: {', '.join(words)}")
     return " ".join(words)
 
 
@@ -229,13 +228,11 @@ def _print_answer(answer: Answer, *, streamed: bool, brief: bool) -> None:
 def made_by(answer: Answer) -> str:
     """Return how an answer was made, what a language model took for it, and what was removed from it."""
     used = answer.usage
-    paid = show.usage_line(used) if used.calls else "from the cache" if used.cached_calls else ""
-    read = f"{show.counted(answer.context_tokens, 'token')} read, " if paid else ""
-    text = f"{how(answer)} ({'; '.join(filter(None, (f'{read}{answer.seconds:.2f} s', paid)))})"
-    if answer.removed_references:
-        removed = show.counted(answer.removed_references, "reference")
-        text += f"\n{removed} in it led nowhere, and {'was' if answer.removed_references == 1 else 'were'} removed."
-    return text
+    took = [f"{answer.seconds:.2f} s"]
+    if used.calls or used.cached_calls:
+        took = [f"{show.counted(answer.context_tokens, 'token')} read, {took[0]}"]
+        took.append(show.usage_line(used) if used.calls else "from the cache")
+    return f"{how(answer)} ({'; '.join(took)})\n{removed_references(answer)}".rstrip()
 
 
 def how(made: Answer | QuestionContext, *, why: bool = True) -> str:
@@ -266,7 +263,7 @@ def chat(
     Example: conspectus chat
     Example: conspectus chat --conversation notes.jsonl
     """
-    asking = asking_of(given, folder, where, method, level, json, lines=True)
+    asking = Asking.of(given, folder, where, method, level, json, lines=True)
     opened = conspectus.Conversation(asking.view, file=conversation, **asking.arguments)
     talk = Talk(asking, opened, typed=sys.stdin.isatty() and not json)
     talk.run()
@@ -329,17 +326,14 @@ class Talk:
                 self.conversation.forget()
                 self.last = None
                 show.note("A new conversation.")
+            case "sources" | "method" if not self.last:
+                show.note("There is no answer that cites anything yet.")
             case "sources" if self.last and self.last.citations:
                 show.citations(self.last.citations, self.last.language, self.last.text)
             case "sources":
-                show.note(
-                    "The last answer cites nothing."
-                    if self.last
-                    else "There is no answer that cites anything yet."
-                )
-            case "method":
-                show.note(made_by(self.last) if self.last else "There is no answer that cites anything yet.")
-                show.note("conspectus chat --method NAME asks by another method.")
+                show.note("The last answer cites nothing.")
+            case "method" if self.last:
+                show.note(f"{made_by(self.last)}\nconspectus chat --method NAME asks by another method.")
             case _:
                 show.note(f"there is no command /{name}; help shows the commands")
 
@@ -348,10 +342,8 @@ def command_of(line: str) -> str:
     """Return the name of the command that a line is, "" where it is a question."""
     if line.startswith("/"):
         return line[1:].split(" ", 1)[0].lower()
-    word, _, rest = line.rstrip(" .!;()").lower().partition(" ")
-    arguments = {"quit": ("now",), "exit": ("now",), "sources": map(str, range(100)), "method": api.METHODS}
-    is_command = word in COMMAND_WORDS and (not rest or rest in arguments.get(word, ()))
-    return word if is_command else ""
+    word = line.rstrip(" .!;()").lower()
+    return word if word in COMMAND_WORDS else ""
 
 
 def _print_footer(question: str, answer: Answer, previous: Answer | None) -> None:
@@ -402,9 +394,7 @@ def search(
     folder: options.IndexFolders = options.FOLDERS,
     where: options.Where = None,
     method: RankingMethod = "bm25",
-    k: Annotated[
-        int | None, option("Number of chunks to return (default: 5).", "-k", metavar="N", min=1)
-    ] = None,
+    k: K = None,
     json: AsJson = False,
     *,
     given: options.Given,
@@ -427,6 +417,6 @@ def search(
         show.note(NOTHING)
     wording = api.wording(api.language_of([question], view.index.languages))
     for number, hit in enumerate(hits, 1):
+        where_it_is = wording.where(located(hit.document), hit.place, hit.start, hit.end)
         show.out(("\n" if number > 1 else "") + f"{number:>2}. {show.bold(hit.title)}  ({hit.score:.2f})")
-        show.out(f"    {show.line(wording.where(hit.document, hit.place, hit.start, hit.end))}")
-        show.out(f"    {show.snippet(hit.text, 300)}")
+        show.out(f"    {show.line(where_it_is)}\n    {show.snippet(hit.text, 300)}")

@@ -20,8 +20,8 @@ from conspectus.rows import OMITTED_KINDS
 from conspectus.settings import GlobalSettings
 
 if TYPE_CHECKING:
-    from conspectus import EntityView, Index
-    from conspectus.api import Branch, Edge, Spending, Status
+    from conspectus import Index
+    from conspectus.api import Branch, Spending, Status
     from conspectus.interchange import graphrag
     from conspectus.rows import Report
 else:
@@ -30,12 +30,12 @@ else:
 
 # Status
 
-_HISTORY = "List the snapshots that conspectus rollback can return to."
+History = Annotated[bool, option("List the snapshots that conspectus rollback can return to.", "--history")]
 
 
 def status(
     folder: IndexFolder = FOLDER,
-    history: Annotated[bool, option(_HISTORY, "--history")] = False,
+    history: History = False,
     json: AsJson = False,
     config: options.ConfigFile = None,
 ) -> None:
@@ -48,92 +48,92 @@ def status(
         _print_history(folder, json)
         return
     spent = api.spending(folder, options.Given(config=config).settings() if config else None)
+    rows = [asdict(row) for row in spent]
     try:
         figures = conspectus.status_of(api.open_index(folder))
     except IndexMissing:
         if not spent:
             raise
-        begun = [f" of {settings['model']}" for settings in api.settings_in(folder)]
-        by = begun[0] if begun else ""
-        show.note(f"There is no index in {folder} yet, but cached replies{by} that its build can go on with.")
+        by = [f" of {settings['model']}" for settings in api.settings_in(folder)][:1]
+        show.note(
+            f"There is no index in {folder} yet, but cached replies{''.join(by)} that its build can go on with."
+        )
         if json:
-            show.as_json({"spent": [asdict(row) for row in spent]})
+            show.as_json({"spent": rows})
         else:
             _print_spent(spent)
         return
     corrections = api.corrections(folder)
     if json:
-        more = {"spent": [asdict(row) for row in spent], "corrections": count_corrections(corrections)}
-        show.as_json(asdict(figures) | {"index": str(folder)} | more)
+        more = {"index": str(folder), "spent": rows, "corrections": count_corrections(corrections)}
+        show.as_json(asdict(figures) | more)
         return
     show.out(f"{folder}, snapshot {figures.snapshot}")
     _print_counts(figures)
-    for line in corrections_line(corrections):
+    _print_levels(figures)
+    for line in (*corrections_line(corrections), show.vectors(figures.vectors), _models_line(figures)):
         show.out(line)
-    show.out(show.vectors(figures.vectors))
-    used = figures.usage
-    if used.calls or used.cached_calls:
-        calls = f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} cached)"
-        tokens = f"{used.prompt_tokens:,} tokens read and {used.completion_tokens:,} written"
-        show.out(f"Models: {calls}, {tokens}, {show.dollars(figures.cost)}")
-    else:
-        show.out("No language model was asked.")
-    if spent:
-        _print_spent(spent)
+    _print_spent(spent)
     show.failures(figures.failures, show.out)
 
 
 def _print_counts(figures: Status) -> None:
-    """Print what an index holds, what was left out of it, and its levels as the paper's Table 2."""
-    nouns = [
-        "document",
-        "chunk",
-        "token",
-        "entity",
-        "relationship",
-        *["triple"] * bool(figures.triples),
-        "claim",
-    ]
-    show.out(", ".join(show.counted(getattr(figures, show.plural(noun)), noun) for noun in nouns))
+    """Print what an index holds, and what was left out of it."""
+    nouns = ["document", "chunk", "token", "entity", "relationship", "triple", "claim"]
+    counts = {noun: getattr(figures, show.plural(noun)) for noun in nouns}
+    show.out(", ".join(show.counted(n, noun) for noun, n in counts.items() if n or noun != "triple"))
     if figures.folders:
         show.out(f"Sources: {', '.join(figures.folders)}")
     if figures.left_out:
-        show.out(
-            "Left out: " + ", ".join(f"{n:,} {OMITTED_KINDS[kind]}" for kind, n in figures.left_out.items())
-        )
+        omitted = [f"{n:,} {OMITTED_KINDS[kind]}" for kind, n in figures.left_out.items()]
+        show.out(f"Left out: {', '.join(omitted)}")
     for reason, count in figures.skipped.items():
         show.out(f"Skipped {show.counted(count, 'file')}: {reason}")
     if figures.languages.keys() - {"en"}:
-        languages = ", ".join(f"{code} {n:,}" for code, n in figures.languages.items())
-        show.out(f"Languages of the documents: {languages}")
+        languages = [f"{code} {n:,}" for code, n in figures.languages.items()]
+        show.out(f"Languages of the documents: {', '.join(languages)}")
     show.out()
+
+
+def _print_levels(figures: Status) -> None:
+    """Print the levels as the paper's Table 2."""
     if not figures.chunks:
         return
-    table = [["", "Units", "  of this level", "Tokens", "% of the texts"]]
+    table = [["", "Units", "  of this level", "Tokens"]]
     for row in figures.levels:
-        counts = (f"{n:,}" for n in (row.communities, row.own, row.tokens))
-        table.append([f"level {row.level}", *counts, f"{100 * row.share:.1f}"])
-    table.append(["texts", f"{figures.chunks:,}", "", f"{figures.tokens:,}", "100"])
-    if any(row.share > 1 for row in figures.levels):  # reports on a few lines are longer than those
-        table = [row[:-1] for row in table]
+        table.append([f"level {row.level}", f"{row.communities:,}", f"{row.own:,}", f"{row.tokens:,}"])
+    table.append(["texts", f"{figures.chunks:,}", "", f"{figures.tokens:,}"])
+    if all(row.share <= 1 for row in figures.levels):  # reports on a few lines are longer than those
+        shares = ["% of the texts", *(f"{100 * row.share:.1f}" for row in figures.levels), "100"]
+        table = [[*row, share] for row, share in zip(table, shares, strict=True)]
     show.table(zip(*table, strict=True))
     show.note("What a global answer from each level reads: its reports (0 is the root), or all texts.")
     show.out()
 
 
+def _models_line(figures: Status) -> str:
+    used = figures.usage
+    if not used.calls and not used.cached_calls:
+        return "No language model was asked."
+    calls = f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} cached)"
+    tokens = f"{used.prompt_tokens:,} tokens read and {used.completion_tokens:,} written"
+    return f"Models: {calls}, {tokens}, {show.dollars(figures.cost)}"
+
+
 def _print_spent(spent: Sequence[Spending]) -> None:
+    if not spent:
+        return
     show.out("Spent in all runs so far:")
     table = [["Task", "Model", "Calls", "Tokens asked", "Tokens written", "Cost (USD)"]]
+    for row in spent:
+        counts = (row.calls, row.prompt_tokens, row.completion_tokens)
+        table.append([api.task_label(row.task), row.model, *(f"{n:,}" for n in counts), _usd(row.cost)])
+    sums = [
+        sum(getattr(row, name) for row in spent) for name in ("calls", "prompt_tokens", "completion_tokens")
+    ]
     costs = [row.cost for row in spent if row.cost is not None]
     cost = sum(costs) if len(costs) == len(spent) else None
-    calls, asked, written = (
-        sum(getattr(row, n) for row in spent) for n in ("calls", "prompt_tokens", "completion_tokens")
-    )
-    for row in (*spent, api.Spending("All", "", calls, asked, written, cost)):
-        task = api.task_label(row.task) if row.model else row.task
-        figures = (f"{n:,}" for n in (row.calls, row.prompt_tokens, row.completion_tokens))
-        table.append([task, row.model, *figures, _usd(row.cost)])
-    show.table(table, texts=2)
+    show.table([*table, ["All", "", *(f"{n:,}" for n in sums), _usd(cost)]], texts=2)
 
 
 def _usd(cost: float | None) -> str:
@@ -147,14 +147,12 @@ def _print_history(folder: Path, json: bool) -> None:
     if json:
         show.as_json({"index": str(folder), "snapshots": [asdict(snapshot) for snapshot in snapshots]})
         return
-    table = [["", *"Snapshot Created Documents Entities Reports Failures Calls Tokens".split(), "Cost (USD)"]]
+    table = [["", *"Snapshot Created Documents Entities Reports Failures Tokens".split(), "Cost (USD)"]]
     for s in snapshots:
-        tokens = s.usage.prompt_tokens + s.usage.completion_tokens
-        counts = (s.documents, s.entities, s.reports, s.failures, s.usage.calls, tokens)
-        created = s.created.replace("T", " ").replace("+00:00", " UTC")
-        table.append(
-            ["*" if s.current else "", s.snapshot, created, *(f"{count:,}" for count in counts), _usd(s.cost)]
-        )
+        counts = (s.documents, s.entities, s.reports, s.failures, s.usage.tokens)
+        created = s.created.replace("T", " ").replace("+00:00", "")
+        current = "*" if s.current else ""
+        table.append([current, s.snapshot, created, *(f"{count:,}" for count in counts), _usd(s.cost)])
     show.table(table, texts=3)
     if len(snapshots) > 1:
         show.note("* is the current one; conspectus rollback SNAPSHOT returns to another.")
@@ -231,20 +229,16 @@ def _print_report(name: str, index: Index, json: bool) -> None:
     report = view.report
     text, citations, removed = api.cite(report.text, index)
     if json:
-        row = asdict(report) | {"text": text, "citations": [asdict(c) for c in citations]}
-        row |= {
+        neighbours = {
             "above": _fields(view.above) if view.above else None,
             "below": [_fields(r) for r in view.below],
         }
-        show.as_json(row | {"removed_references": removed})
+        cited = {"text": text, "citations": [asdict(c) for c in citations], "removed_references": removed}
+        show.as_json(asdict(report) | cited | neighbours)
         return
-    entities = show.counted(report.size, "entity")
     show.markdown(text)
-    show.out(
-        f"\nLevel {report.level}, community {report.community}, {entities}. Rated {report.rating:g} of 10."
-    )
-    if report.rating_explanation:
-        show.out(report.rating_explanation)
+    place = f"Level {report.level}, community {report.community}, {show.counted(report.size, 'entity')}."
+    show.out(f"\n{place} Rated {report.rating:g} of 10.\n{report.rating_explanation}".rstrip())
     show.out(f"\nPart of: {_line(view.above) if view.above else 'nothing, it is at the root'}")
     show.out("Parts:" if view.below else "Parts: none with a report of its own")
     for part in view.below:
@@ -255,12 +249,12 @@ def _print_report(name: str, index: Index, json: bool) -> None:
 # Entities
 
 
-def _entity(metavar: str, text: str) -> Any:
+def _named(metavar: str, text: str) -> Any:
     return argument(metavar, text, autocompletion=options.entity_names)
 
 
 def entity(
-    name: Annotated[str, _entity("NAME", "Name or alias of the entity, in any case.")],
+    name: Annotated[str, _named("NAME", "Name or alias of the entity, in any case.")],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:
@@ -271,46 +265,14 @@ def entity(
     view = conspectus.entity_view(name, api.open_index(folder))
     if json:
         show.as_json(view)
-    else:
-        _print_entity(view)
-
-
-def _print_entity(view: EntityView) -> None:
-    show.out(show.bold(view.name) + (f"  ({show.line(view.type)})" if view.type else ""))
-    if view.aliases:
-        show.out(f"Also: {', '.join(map(show.line, view.aliases))}")
-    if view.description:
-        show.out(f"\n{show.line(view.description)}")
-    strongest = f"the {len(view.relationships)} strongest of " if view.degree > len(view.relationships) else ""
-    if view.relationships:
-        show.out(f"\n{show.bold('Relationships')} ({strongest}{view.degree:,})\n")
-    for edge in view.relationships:
-        show.out(f"{show.line(edge.target)}  (weight {edge.weight:g})")
-        _print_passages(edge, 1)
-    if view.communities:
-        show.out(f"\n{show.bold('Communities')}\n")
-    for member in view.communities:
-        report = "too small for a report"
-        if member.report is not None:
-            report = f"report {member.report}: {show.line(member.title)}"
-        show.out(f"Level {member.level}, community {member.community}: {report}")
-    show.out(f"\n{show.bold('Documents')} ({len(view.documents):,})\n")
-    for mention in view.documents[: show.LINES]:
-        show.out(f"- {show.line(mention.document)}  ({show.counted(mention.chunks, 'chunk')})")
-    if len(view.documents) > show.LINES:
-        show.out(f"and {len(view.documents) - show.LINES:,} more (--json lists all)")
-
-
-def _print_passages(edge: Edge, most: int) -> None:
-    if not edge.sources and edge.description:  # of a graph that was given, no text says it
-        show.out(f"    {show.snippet(edge.description)}")
-    for source in edge.sources[:most]:
-        show.out(f"    {show.passage(source)}")
+        return
+    for line in view.lines(bold=show.bold):
+        show.out(line)
 
 
 def path(
-    source: Annotated[str, _entity("A", "Name or alias of the entity to start from.")],
-    target: Annotated[str, _entity("B", "Name or alias of the entity to reach.")],
+    source: Annotated[str, _named("A", "Name or alias of the entity to start from.")],
+    target: Annotated[str, _named("B", "Name or alias of the entity to reach.")],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:
@@ -323,13 +285,9 @@ def path(
     route = conspectus.path_between(source, target, api.open_index(folder))
     if json:
         show.as_json(asdict(route) | {"connected": bool(route.steps)})
-    elif not route.steps:
-        show.out(f"Nothing in the graph connects {show.line(route.source)} and {show.line(route.target)}.")
-    else:
-        show.out(" - ".join([show.bold(route.source), *(show.line(step.target) for step in route.steps)]))
-        for step in route.steps:
-            show.out(f"\n{show.bold(f'{step.source} - {step.target}')}  (weight {step.weight:g})")
-            _print_passages(step, 2)
+        return
+    for line in route.lines(bold=show.bold):
+        show.out(line)
 
 
 # Snapshots and files
@@ -339,7 +297,7 @@ _OUTPUT = "Output folder of Microsoft GraphRAG to check instead of the index."
 
 
 def rollback(
-    snapshot: Annotated[str, argument("SNAPSHOT", _SNAPSHOT, autocompletion=options.snapshot_names)] = "",
+    snapshot: Annotated[str, argument("SNAPSHOT", _SNAPSHOT)] = "",
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:
@@ -383,7 +341,6 @@ def check(
         whole = "every file is what its manifest says; " if target is None else ""
         show.out(f"{whole}{len(graphrag.SCHEMA)} tables are as GraphRAG 3.x reads them")
     else:
-        show.listed(
-            f"{show.counted(len(mismatches), 'column')} differ:", [str(m) for m in mismatches], show.out
-        )
+        heading = f"{show.counted(len(mismatches), 'column')} differ:"
+        show.listed(heading, [str(mismatch) for mismatch in mismatches], show.out)
     raise typer.Exit(1 if mismatches else 0)

@@ -60,14 +60,6 @@ def entity_names(ctx: typer.Context, incomplete: str) -> list[str]:
     return []
 
 
-def snapshot_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the snapshots of an index but the current one that begin with what is typed."""
-    with suppress(ConspectusError):
-        snapshots = api.history(ctx.params.get("folder") or FOLDER)
-        return [s.snapshot for s in snapshots if not s.current and s.snapshot.startswith(incomplete)]
-    return []
-
-
 # Options that are no settings
 
 
@@ -81,13 +73,12 @@ def argument(metavar: str, text: str, **more: Any) -> Any:
     return typer.Argument(metavar=metavar, help=text, show_default=False, **more)
 
 
+def _expanded(path: str | Path) -> Path:
+    return Path(os.path.expanduser(path))  # no shell does it in `--index=~/x`
+
+
 def _folder(text: str) -> Any:
-    """Declare the folder of an index; `~` is the home folder, which no shell puts into `--index=~/x`."""
-
-    def expanded(path: str | Path) -> Path:
-        return Path(os.path.expanduser(path))
-
-    return option(text, "--index", "-i", metavar="DIR", parser=expanded, envvar="CONSPECTUS_INDEX")
+    return option(text, "--index", "-i", metavar="DIR", parser=_expanded, envvar="CONSPECTUS_INDEX")
 
 
 IndexFolder = Annotated[Path, _folder("Folder of the index.")]
@@ -110,29 +101,25 @@ _SET = (
 SetKeys = Annotated[list[str] | None, option(_SET, "--set", metavar="KEY=VALUE", panel=OTHER)]
 
 
-def start_log(file: Path | None) -> Path | None:
+def start_log(file: Path | None) -> None:
     """Write everything that is logged from now on to a file, after what is in it."""
     if file is None:
-        return None
+        return
     try:
         handler = logging.FileHandler(file, encoding="utf-8")
     except OSError as error:
         raise typer.BadParameter(f"{file} cannot be written: {error.strerror}") from None
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logger = logging.getLogger("conspectus")
-    for old in [handler for handler in logger.handlers if isinstance(handler, logging.FileHandler)]:
+    for old in [
+        h for h in logger.handlers if isinstance(h, logging.FileHandler)
+    ]:  # of the command that ran this
         logger.removeHandler(old)
         old.close()
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
     given = api.redact(shlex.join(sys.argv[1:]))
     logger.debug("conspectus %s, Python %s: %s", __version__, platform.python_version(), given)
-    return file
-
-
-_LOG = "Append a debug log to this file."
-LogFile = Annotated[Path | None, option(_LOG, "--log", metavar="FILE", panel=OTHER, callback=start_log)]
-"""An option of every command: see `app`."""
 
 
 # Options that are settings
@@ -140,20 +127,24 @@ LogFile = Annotated[Path | None, option(_LOG, "--log", metavar="FILE", panel=OTH
 
 @dataclass(frozen=True)
 class Flag:
-    """An option that changes a setting; its help is the description of the setting, where none is given."""
+    """An option that changes a setting, or with `--no-` turns it off."""
 
     key: str
     metavar: str = ""
     panel: str = OWN
     help: str = ""
-    names: tuple[str, ...] = ()
-    """What the shell completes it by."""
-    off: bool = False
-    """Whether it turns the setting off."""
+    """Empty for the description of the setting."""
     many: bool = False
     """Whether it may be repeated."""
 
 
+_NO_REPORTS = "Skip community reports. --method rollup then writes the ones that a question needs."
+_MODEL = (
+    "Language model, e.g. openai/gpt-4.1-mini or ollama/qwen3. 'extractive' works without a language model. "
+    "An index is asked and updated with the model that it was built with by default."
+)
+_BUDGET = "Maximum spend of this run in US dollars. Stops before the call that would exceed it."
+_RESPONSE = "Length and format of the answer: 'short answer', or with a language model anything."
 FLAGS: Mapping[str, Flag] = {
     "--chunk-tokens": Flag("chunk.tokens", "N", READING),
     "--chunk-overlap": Flag("chunk.overlap", "N", READING),
@@ -161,56 +152,25 @@ FLAGS: Mapping[str, Flag] = {
     "--title-field": Flag("read.title_field", "NAME", READING),
     "--password-file": Flag("read.password_file", "FILE", READING),
     "--follow-symlinks": Flag("read.follow_symlinks", "", READING),
-    "--exclude": Flag(
-        "read.exclude", "PATTERN", READING, "Leave out files and folders, e.g. drafts/ or '*.log'. Repeatable.",
-        many=True,
-    ),
-    "--include": Flag(
-        "read.include", "PATTERN", READING, "Read only these files of folders, e.g. '*.md'. Repeatable.", many=True
-    ),
-    "--no-gitignore": Flag(
-        "read.gitignore", "", READING, "Also read files that .gitignore leaves out.", off=True
-    ),
-    "--entity-types": Flag(
-        "extract.entity_types", "A,B", MODEL, "Entity types to extract, e.g. person,organization,place."
-    ),
+    "--exclude": Flag("read.exclude", "PATTERN", READING, many=True),
+    "--include": Flag("read.include", "PATTERN", READING, many=True),
+    "--no-gitignore": Flag("read.gitignore", "", READING, "Also read files that .gitignore leaves out."),
+    "--entity-types": Flag("extract.entity_types", "A,B", MODEL),
     "--claims": Flag("extract.claims", "", MODEL),
-    "--no-reports": Flag(
-        "reports.write", "", MODEL,
-        "Skip community reports. --method rollup then writes the ones that a question needs.", off=True,
-    ),
+    "--no-reports": Flag("reports.write", "", MODEL, _NO_REPORTS),
     "--corrections": Flag("store.corrections", "FILE", OTHER),
-    "--model": Flag(
-        "model", "NAME", MODEL,
-        "Language model, e.g. openai/gpt-4.1-mini or ollama/qwen3. 'extractive' works without a language model. "
-        "An index is asked and updated with the model that it was built with by default.",
-    ),
+    "--model": Flag("model", "NAME", MODEL, _MODEL),
     "--base-url": Flag("llm.base_url", "URL", MODEL),
-    "--embedder": Flag(
-        "vectors.embedder", "NAME", MODEL,
-        "Embedding model: local (ONNX, extra `embed`), local:FOLDER, PROVIDER/NAME (e.g. "
-        "openai/text-embedding-3-small) or none.",
-        ("none", "local", "openai/text-embedding-3-small", "ollama/nomic-embed-text"),
-    ),
-    "--rerank": Flag(
-        "rerank.by", "NAME", MODEL,
-        names=("none", "local", "model", "cohere/rerank-v3.5"),
-    ),
-    "--budget": Flag(
-        "llm.budget", "USD", COST,
-        "Maximum spend of this run in US dollars. Stops before the call that would exceed it.",
-    ),
+    "--embedder": Flag("vectors.embedder", "NAME", MODEL),
+    "--rerank": Flag("rerank.by", "NAME", MODEL),
+    "--budget": Flag("llm.budget", "USD", COST, _BUDGET),
     "--budget-tokens": Flag("llm.budget_tokens", "N", COST),
     "--index-budget": Flag("llm.index_budget", "USD", COST),
     "--index-budget-tokens": Flag("llm.index_budget_tokens", "N", COST),
-    "--response": Flag(
-        "answer.response", "TEXT", OUTPUT,
-        "Length and format of the answer, e.g. 'short answer'; with a language model anything, e.g. "
-        "'a list of 5 points'.",
-    ),
-    "--window": Flag("answer.context_tokens", "N", OWN, "Context window of all conditions in tokens."),
+    "--response": Flag("answer.response", "TEXT", OUTPUT, _RESPONSE),
+    "--window": Flag("answer.context_tokens", "N", OWN),
     "--trace": Flag("llm.trace", "FILE", OTHER),
-}  # fmt: skip
+}
 show.OPTION_OF.update({flag.key: name for name, flag in FLAGS.items()})
 SERVER = ("--base-url", "--budget", "--budget-tokens", "--trace")
 """Flags of calls to a server."""
@@ -255,22 +215,15 @@ class Given:
         return resolved
 
 
-def with_parameters(function: Callable[..., Any], parameters: Sequence[Parameter]) -> Callable[..., Any]:
-    """Return a function that says of itself that it has these parameters."""
-    vars(function)["__signature__"] = inspect.Signature(parameters)
-    function.__annotations__ = {p.name: p.annotation for p in parameters}
-    return function
-
-
 def takes(*names: str, config: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command some of FLAGS, --set and, with `config`, --config; it gets them as `given`, or as `settings`."""
-    kinds = {name.removeprefix("--").replace("-", "_"): _flag(name) for name in names}
-    kinds |= {"set_": SetKeys, **({"config": ConfigFile} if config else {})}
+    kinds = {name.removeprefix("--").replace("-", "_"): _flag(name) for name in names} | {"set_": SetKeys}
+    if config:
+        kinds["config"] = ConfigFile
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        parameters = inspect.signature(command).parameters
+        own = inspect.signature(command).parameters
         hints = get_type_hints(command, localns={"Settings": object, "Given": object}, include_extras=True)
-        own = [p.replace(annotation=hints[n]) for n, p in parameters.items() if n not in ("given", "settings")]
 
         @functools.wraps(command)
         def run(**arguments: Any) -> None:
@@ -278,15 +231,17 @@ def takes(*names: str, config: bool = True) -> Callable[[Callable[..., None]], C
             given = Given(
                 overrides(pairs, dict(zip(names, flags, strict=True))), arguments.pop("config", None)
             )
-            if "settings" in parameters:
+            if "settings" in own:
                 command(**arguments, settings=given.settings())
             else:
                 command(**arguments, given=given)
 
-        more = [
-            Parameter(n, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for n, kind in kinds.items()
-        ]
-        return with_parameters(run, [*own, *more])
+        parameters = [p.replace(annotation=hints[n]) for n, p in own.items() if n not in ("given", "settings")]
+        for name, kind in kinds.items():
+            parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind))
+        vars(run)["__signature__"] = inspect.Signature(parameters)
+        run.__annotations__ = {p.name: p.annotation for p in parameters}
+        return run
 
     return decorate
 
@@ -298,16 +253,10 @@ def _flag(name: str) -> Any:
     text = flag.help or f"{info.description}."
     if isinstance(info.default, int) and not is_switch:
         text = f"{text.removesuffix('.')} (default: {info.default})."
-    declared = option(
-        text,
-        *([name, "-m"] if name == "--model" else [name]),
-        metavar=flag.metavar,
-        panel=flag.panel,
-        show_default=False,
-        autocompletion=starting(lambda: flag.names) if flag.names else None,
-    )
+    declared = [name, "-m"] if name == "--model" else [name]
+    about = option(text, *declared, metavar=flag.metavar, panel=flag.panel, show_default=False)
     kind: Any = bool | None if is_switch else list[str] | None if flag.many else str | None
-    return Annotated[kind, declared]
+    return Annotated[kind, about]
 
 
 def overrides(pairs: Sequence[str] | None, flags: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -320,8 +269,7 @@ def overrides(pairs: Sequence[str] | None, flags: Mapping[str, Any] | None = Non
         values[key.strip()] = value.strip()
     for name, value in (flags or {}).items():
         if value is not None:
-            flag = FLAGS.get(name)
-            values[flag.key if flag else name] = not value if flag and flag.off else value
+            values[FLAGS[name].key] = not value if name.startswith("--no-") else value
     return values
 
 
@@ -381,15 +329,15 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
         if estimate.replaced_documents:
             confirmed(yes=yes)
         return
-    likely = show.likely(estimate)
+    likely = f"This will take {show.likely(estimate)}"
     if yes or min(usd, most) < inf:
-        show.note(f"This will take {likely}.")
+        show.note(f"{likely}.")
         return
     if not somebody_is_there():
         raise UsageError(
-            f"this will take {likely}, and there is no terminal to ask whether to go on: pass --yes to go on, or"
-            " --budget USD or --budget-tokens N for a maximum (--dry-run shows the estimate)"
+            f"{likely}, and there is no terminal to ask whether to go on: pass --yes to go on, or --budget USD or "
+            "--budget-tokens N for a maximum (--dry-run shows the estimate)"
         )
-    show.table(show.costs(estimate), show.note, texts=1)
-    show.note(f"This will take {likely}.")
+    show.table(show.costs(estimate), show.note)
+    show.note(f"{likely}.")
     confirmed(yes=False)

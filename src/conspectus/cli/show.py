@@ -9,34 +9,34 @@ import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import timedelta
 from threading import Event, Thread
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import typer
 
 from conspectus import api, rows
 from conspectus.cli import terminal
-from conspectus.cli.terminal import line, printable
+from conspectus.lazy import lazy_module
+from conspectus.rows import counted as counted
+from conspectus.rows import one_line as line
+from conspectus.rows import plain
+from conspectus.rows import plural as plural
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich import console as rich_console
+    from rich import progress as rich_progress
 
     from conspectus.api import Estimate
     from conspectus.rows import Citation, Failure, Source, Usage
+else:
+    rich_console, rich_progress = lazy_module("rich.console"), lazy_module("rich.progress")
 
-SNIPPET = 160
-"""Characters of a passage that are shown."""
-PASSAGES = 2
-"""Passages that are shown for one citation."""
 LINES = 10
 """Lines of a list that are shown."""
 LONG = 400
 """Characters from which on a source is no quotation, but a whole chunk."""
-NARROWEST = 20
-"""Columns of a terminal that a text in a table is wrapped to at least."""
 _ESCAPED = re.compile(r"[\x7f-\x9f]")
 """Control characters that JSON may hold as they are, and terminals obey."""
 _ARGUMENTS = re.compile(
@@ -62,13 +62,13 @@ log = logging.getLogger("conspectus")
 
 def out(text: str = "") -> None:
     """Print a result: without control characters of documents, and wrapped to the width of a terminal."""
-    typer.echo(printable(text, sys.stdout))
+    typer.echo(terminal.printable(text, sys.stdout))
 
 
 def note(text: str) -> None:
     """Print what is not part of the result, in the same way, and after what was printed before it."""
     sys.stdout.flush()
-    typer.echo(printable(with_options(text), sys.stderr), err=True)
+    typer.echo(terminal.printable(with_options(text), sys.stderr), err=True)
 
 
 class Warnings(logging.Handler):
@@ -79,8 +79,8 @@ class Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno == logging.WARNING:
-            say = self.bars.note if self.bars else note
-            say(record.getMessage())
+            show = self.bars.note if self.bars else note
+            show(record.getMessage())
 
 
 def with_options(text: str) -> str:
@@ -94,13 +94,13 @@ def with_options(text: str) -> str:
         if function := match["function"]:
             words = with_options(match["inside"]).replace(", ", " ").translate(_UNQUOTED)
             return f"conspectus {_COMMANDS.get(function, function)} {words}".rstrip()
+        value = (match["given"] or match["value"]).translate(_UNQUOTED)
         if name := match["argument"]:
             name = "--index" if name == "folder" else f"--{name.replace('_', '-')}"
         elif match["kind"] == "varied" or match["key"] not in OPTION_OF:
-            return f"--set {match['key']}={match['value'].replace(', ', ',').translate(_UNQUOTED)}"
+            return f"--set {match['key']}={value.replace(', ', ',')}"
         else:
             name = OPTION_OF[match["key"]]
-        value = (match["given"] or match["value"]).translate(_UNQUOTED)
         return name if value in ("...", "True", "False") else f"{name} {value}"
 
     return _ARGUMENTS.sub(option, text)
@@ -109,8 +109,8 @@ def with_options(text: str) -> str:
 def as_json(value: Any, *, lines: bool = False) -> None:
     """Print a value as JSON, on one line where many follow each other."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    plain = asdict(cast("Any", value)) if is_dataclass(value) else value
-    text = json.dumps(plain, ensure_ascii=not utf8, indent=None if lines else 2, default=asdict)
+    fields = asdict(cast("Any", value)) if is_dataclass(value) else value
+    text = json.dumps(fields, ensure_ascii=not utf8, indent=None if lines else 2, default=asdict)
     typer.echo(_ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
@@ -138,24 +138,14 @@ def bold(text: str) -> str:
     return f"{terminal.BOLD}{line(text)}{terminal.PLAIN}"
 
 
-def counted(n: int, noun: str) -> str:
-    """Return `1 document`, `1,669 documents`."""
-    return rows.counted(n, noun)
-
-
-def plural(noun: str) -> str:
-    """Return the plural of one of the nouns that we count."""
-    return rows.plural(noun)
-
-
 def size(n: int) -> str:
     """Return a number of bytes as people read it: 38 kB, 5.5 MB."""
     return f"{n / 1e6:,.1f} MB" if n >= 999_500 else f"{-(-n // 1000)} kB"
 
 
-def snippet(text: str, most: int = SNIPPET) -> str:
+def snippet(text: str, most: int = rows.SNIPPET) -> str:
     """Return the start of a text on one line."""
-    return rows.snippet(line(text), most)
+    return rows.snippet(plain(text), most)
 
 
 # Lists and tables
@@ -182,10 +172,9 @@ def by_reason(rows: Iterable[tuple[str, str]]) -> list[str]:
     groups: dict[str, list[str]] = {}
     for name, reason in rows:
         groups.setdefault(reason, []).append(name)
-    ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
     return [
         f"{names[0]}: {reason}" if len(names) == 1 else f"{len(names):,} ({some(names)}): {reason}"
-        for reason, names in ordered
+        for reason, names in sorted(groups.items(), key=lambda item: -len(item[1]))
     ]
 
 
@@ -195,74 +184,33 @@ def failures(failed: Sequence[Failure], say: Callable[[str], None] = note) -> No
 
 
 def table(rows: Iterable[Sequence[str]], say: Callable[[str], None] = out, *, texts: int = 1) -> None:
-    """Print rows as columns: the first ones, which hold texts, to the left, the others, figures, to the right.
-
-    On a terminal that is too narrow heads and texts are wrapped; where that is not enough, each row is a list.
-    """
-    head, *body = ([cell[: len(cell) - len(cell.lstrip(" "))] + line(cell) for cell in row] for row in rows)
-    most = terminal.columns(sys.stderr if say is note else sys.stdout) or sys.maxsize
-    widths = [max(map(terminal.cells, column)) for column in zip(*body, strict=True)] or [0] * len(head)
-    whole = [max(width, terminal.cells(cell)) for width, cell in zip(widths, head, strict=True)]
-    if sum(whole) + 2 * (len(whole) - 1) <= most:
-        widths = whole
-    widths = [max(w, *map(terminal.cells, cell.split() or [""])) for w, cell in zip(widths, head, strict=True)]
-    widest = max(range(texts), key=widths.__getitem__)
-    over = max(0, sum(widths) + 2 * (len(widths) - 1) - most)
-    if over and widths[widest] - over < NARROWEST:
-        for row in body:
-            say(bold("  ".join(filter(None, row[:texts]))))
-            for name, cell in zip(head[texts:], row[texts:], strict=True):
-                say(f"  {name}: {cell}")
-        return
-    widths[widest] -= over
-    for row in (head, *body):
-        cells = [terminal.wrap(cell, width) for cell, width in zip(row, widths, strict=True)]
-        deepest = max(map(len, cells))
-        padded = [
-            [""] * (deepest - len(c)) + c if row is head else c + [""] * (deepest - len(c)) for c in cells
-        ]
-        for parts in zip(*padded, strict=True):
-            gaps = [" " * (width - terminal.cells(part)) for part, width in zip(parts, widths, strict=True)]
-            aligned = [
-                p + gap if n < texts else gap + p for n, (p, gap) in enumerate(zip(parts, gaps, strict=True))
-            ]
-            say("  ".join(aligned).rstrip())
+    """Print rows as columns under a head: the first `texts` to the left, the others, figures, to the right."""
+    for row in terminal.table([*rows], sys.stderr if say is note else sys.stdout, texts=texts):
+        say(row)
 
 
 # Sources
 
 
-def passage(source: Source, indent: str = "    ", language: str = "en", statement: str = "") -> str:
-    """Return where something is said, and what, on two lines; of a long source what is nearest to a statement."""
-    where = api.wording(language).where(source.document, source.place, source.start, source.end)
-    return f"{line(where)}\n{indent}“{snippet(nearest(source.text, statement))}”"
-
-
 def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -> None:
     """Print what the numbers in a text lead to, in its language."""
-    words, cited_for = api.wording(language), statements(text)
     if cited:
-        out(f"\n{bold(words.sources)}\n")
-    for citation, sources in rows.distinct_sources(cited):
-        is_report = citation.kind == "report"  # `conspectus report` shows all of its sources
-        head = f"[{citation.marker}] "
-        if len(citation.sources) > 1:  # what is cited is a row with all that it stands on, not one quotation
-            out(head + line(words.label.format(words.kind(citation.kind), citation.title)))
-            head = "    "
-        shown = sources[: 1 if is_report else PASSAGES]
-        for source in shown:
-            out(head + passage(source, language=language, statement=cited_for.get(citation.marker, "")))
-            head = "    "
-        if len(sources) > len(shown) and not is_report:
-            out(f"    {words.more_places.format(len(sources) - len(shown))}")
+        out(f"\n{bold(api.wording(language).sources)}\n")
+    cited_for = statements(text)
+
+    def excerpt(marker: int, source: Source) -> str:
+        return nearest(source.text, cited_for.get(marker, ""))
+
+    for row in rows.source_lines(cited, language, excerpt=excerpt):
+        out(row)
 
 
 def statements(text: str) -> dict[int, str]:
-    """Return for each number of a citation what it stands behind, where it first does."""
+    """Return for each number of a citation the text before it, where it first stands."""
     texts: dict[int, str] = {}
     before = ""
     for cited in _CITED.finditer(text):
-        before = cited[1] if cited[1].strip(" .,;:*_-") else before  # `[1]. [2]`: both stand behind the same
+        before = cited[1] if cited[1].strip(" .,;:*_-") else before  # `[1]. [2]`: both are behind the same
         for number in re.findall(r"\d+", cited[2]):
             texts.setdefault(int(number), before)
     return texts
@@ -282,7 +230,7 @@ def nearest(source: str, statement: str) -> str:
     return f"… {source[start:]}" if start else source
 
 
-# Tokens, money and vectors
+# Tokens and money
 
 
 def costs(estimate: Estimate) -> Iterator[Sequence[str]]:
@@ -305,9 +253,9 @@ def likely(estimate: Estimate) -> str:
     cost, bounds = estimate.likely_cost, estimate.cost
     if cost is None or bounds is None:
         return f"{tokens}; the price of a model is not known (setting `prices`)"
-    return (
-        f"{tokens} and about {money(cost)} ({money(bounds.low)} to {money(bounds.high)})" if cost else tokens
-    )
+    if not cost:
+        return tokens
+    return f"{tokens} and about {money(cost)} ({money(bounds.low)} to {money(bounds.high)})"
 
 
 def money(cost: float) -> str:
@@ -322,10 +270,11 @@ def dollars(cost: float | None) -> str:
 
 def usage_line(used: Usage, cost: str = "") -> str:
     """Return what was spent: calls, tokens, money, and how many replies came from the cache."""
-    tokens = f"{counted(used.prompt_tokens + used.completion_tokens, 'token')}"
-    cost = cost or (money(used.cost) if used.cost else "")
+    parts = [counted(used.calls, "call"), counted(used.tokens, "token")]
+    if cost or used.cost:
+        parts.append(cost or money(used.cost))
     cached = f" ({used.cached_calls:,} more from the cache)" if used.cached_calls else ""
-    return ", ".join(filter(None, (counted(used.calls, "call"), tokens, cost))) + cached
+    return ", ".join(parts) + cached
 
 
 def spent(used: Usage, say: Callable[[str], None] = note, *, cost: str = "") -> None:
@@ -341,10 +290,8 @@ def vectors(figures: Mapping[str, Any] | None) -> str:
     embedded = f"{counted(figures['chunks'], 'chunk')} and {counted(figures['sentences'], 'sentence')}"
     text = f"Vectors: {embedded} by {figures['model']}, {figures['dimension']:,} numbers each."
     if figures["unread"] >= api.MOST_UNREAD:
-        text += (
-            f"\nThe model does not know {100 * figures['unread']:.0f} % of the letters of these texts, and walk leaves"
-            " its vectors out: one that is made for their language would say more."
-        )
+        unread = f"{100 * figures['unread']:.0f} %"
+        text += f"\nThe model does not know {unread} of the letters of these texts, and walk leaves its vectors out."
     return text
 
 
@@ -372,6 +319,33 @@ LINE_EVERY = 30.0
 """Seconds between two lines without a terminal: 120 an hour, few enough for a log; a shorter run prints none."""
 
 
+@dataclass
+class Stage:
+    """A stage of a run, and how far it is."""
+
+    name: str = ""
+    total: int = 0
+    """Pieces of work; 0 where that is not known."""
+    done: int = 0
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def label(self) -> str:
+        return LABELS.get(self.name, self.name) or "starting"
+
+    def state(self, spent: str) -> str:
+        """Return `12 of 40; about 0:01:05 left; 40 calls`, as far as it is known."""
+        parts: list[str] = []
+        if self.total > 1:
+            parts.append(f"{self.done:,} of {self.total:,}")
+        elif self.done > 1:
+            parts.append(f"{self.done:,}")
+        if 0 < self.done < self.total:
+            seconds = (time.perf_counter() - self.began) / self.done * (self.total - self.done)
+            parts.append(f"about {timedelta(seconds=round(seconds))} left")
+        return "; ".join(filter(None, (*parts, spent)))
+
+
 class Bars:
     """Shows how far a run is: a bar for each stage on a terminal, else a line every 30 seconds on standard error.
 
@@ -381,36 +355,29 @@ class Bars:
     """
 
     def __init__(self, *, quiet: bool, wait: Callable[[float], bool] | None = None) -> None:
-        self.shown = not quiet and sys.stderr.isatty()
         self._quiet = quiet
         self._ended = Event()
         self._wait = wait or self._ended.wait
-        self._bars: Progress | None = None
         self._usage: Callable[[], Usage] | None = None
-        self._stage = ""
-        self._began = 0.0
-        self._total = self._done = 0
+        self._stage = Stage()
+        self._bars: rich_progress.Progress | None = None
+        self.shown = not quiet and sys.stderr.isatty()
+        if self.shown:
+            bar, text = rich_progress.BarColumn(bar_width=20), rich_progress.TextColumn("{task.fields[state]}")
+            self._bars = rich_progress.Progress(
+                rich_progress.TextColumn("{task.description}"), bar, text,
+                console=rich_console.Console(stderr=True), transient=True, refresh_per_second=5,
+            )  # fmt: skip
 
     def __enter__(self) -> Bars:
         Warnings.bars = self
-        if self.shown:
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-            names = ("description", "fields[count]", "fields[spent]")
-            label, count, spent = (TextColumn(f"{{task.{name}}}") for name in names)
-            remaining = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
-            columns = (label, BarColumn(bar_width=20), count, remaining, spent)
-            console = Console(stderr=True)
-            self._bars = Progress(*columns, console=console, transient=True, refresh_per_second=5)
+        if self._bars:
             self._bars.start()
         elif not self._quiet:
             Thread(target=self._print_lines, name="progress", daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         Warnings.bars = None
         self._ended.set()
         self._close()
@@ -433,23 +400,20 @@ class Bars:
     def stage(self, name: str, total: int) -> Callable[[], None]:
         """Open a stage and close the one before."""
         self._close()
-        self._stage, self._began, self._total, self._done = name, time.perf_counter(), total, 0
+        stage = self._stage = Stage(name, total)
         log.debug("stage %s: %d pieces of work", name, total)
         bars = self._bars
-        task = bars.add_task(LABELS.get(name, name), total=total or None, count="", spent="") if bars else None
-        shown, done = 0.0, 0
+        task = bars.add_task(stage.label, total=total or 1, state="") if bars else None
+        shown = 0.0
 
         def tick() -> None:
-            nonlocal shown, done
-            done += 1
-            if self._stage == name:  # descriptions come to their end while reports are written
-                self._done = done
-            if bars is None or task is None:
-                return
+            nonlocal shown
+            stage.done += 1
             now = time.monotonic()
-            if now - shown > EVERY:  # a bar takes longer to update than many a piece of work
+            # A bar takes longer to update than many a piece of work; without a total it stays empty until the end.
+            if bars and task is not None and now - shown > EVERY:
                 shown = now
-                bars.update(task, completed=done, count=_count(done, total), spent=self._spent())
+                bars.update(task, completed=stage.done if total else 0, state=stage.state(self._spent()))
 
         return tick
 
@@ -457,40 +421,26 @@ class Bars:
         """Print a line, above the bars where there are any."""
         log.info(text)
         if self._bars:
-            self._bars.console.print(terminal.clean(with_options(text)), markup=False, highlight=False)
+            self._bars.console.print(plain(with_options(text)), markup=False, highlight=False)
         elif not self._quiet:
             note(text)
 
     def _print_lines(self) -> None:
         while not self._wait(LINE_EVERY):
-            note(self._line())
-
-    def _line(self) -> str:
-        """Return how far the run is, in words."""
-        done, total = self._done, self._total
-        seconds = time.perf_counter() - self._began
-        remaining = ""
-        if 0 < done < total:
-            remaining = f"about {timedelta(seconds=round(seconds / done * (total - done)))} left in this stage"
-        spent = f"spent so far: {text}" if (text := self._spent()) else ""
-        stage = LABELS.get(self._stage, self._stage) or "starting"
-        return "; ".join(filter(None, (stage, _count(done, total).replace("/", " of "), remaining, spent)))
+            spent = self._spent()
+            state = self._stage.state(spent and f"spent so far: {spent}")
+            note("; ".join(filter(None, (self._stage.label, state))))
 
     def _spent(self) -> str:
         used = self._usage() if self._usage else None
         return usage_line(used) if used and (used.calls or used.cached_calls) else ""
 
     def _close(self) -> None:
-        if not self._stage:
+        stage = self._stage
+        if not stage.name:
             return
-        log.debug("stage %s took %.2f s", self._stage, time.perf_counter() - self._began)
+        log.debug("stage %s took %.2f s", stage.name, time.perf_counter() - stage.began)
         if self._bars:
-            done = self._total or self._done or 1
-            count = _count(self._done, self._total)
-            self._bars.update(self._bars.task_ids[-1], total=done, completed=done, count=count, spent="")
-        self._stage = ""
-
-
-def _count(done: int, total: int) -> str:
-    """Return `12/40`; nothing for a stage that is one piece."""
-    return f"{done:,}/{total:,}" if total > 1 else f"{done:,}" if done > 1 else ""
+            total = stage.total or 1
+            self._bars.update(self._bars.task_ids[-1], completed=total, state=stage.state(""))
+        self._stage = Stage()

@@ -1,4 +1,4 @@
-"""What reaches a terminal: text without control characters, wrapped to its width, and Markdown.
+"""What reaches a terminal: text without control characters, wrapped to its width, tables, and Markdown.
 
 Text of documents, file names and replies of models are never trusted here: a control sequence in them could recolour
 the screen, write to the clipboard (OSC 52), hide where a link leads (OSC 8) or forge a line.
@@ -9,47 +9,37 @@ from __future__ import annotations
 import os
 import re
 import sys
-from functools import cache
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from conspectus.lazy import lazy_module
+from conspectus.rows import plain
 
 if TYPE_CHECKING:
     import markdown_it
     from rich import cells as rich_cells
     from rich import console as rich_console
     from rich import markdown as rich_markdown
+    from rich import table as rich_table
+    from rich import text as rich_text
 else:
     markdown_it, rich_cells = lazy_module("markdown_it"), lazy_module("rich.cells")
     rich_console, rich_markdown = lazy_module("rich.console"), lazy_module("rich.markdown")
+    rich_table, rich_text = lazy_module("rich.table"), lazy_module("rich.text")
 
 BOLD, PLAIN = "\ufdd0", "\ufdd1"
 """Where bold text begins and ends. Unicode reserves these; `printable` turns them into codes, or nothing."""
 SOURCE = 4
-"""Columns that what is said of a source is indented by, below its number."""
+"""Columns that a source is indented by below its number."""
 PROSE = 100
-"""Columns of Markdown at most: longer lines are hard to read."""
-_CONTROLS = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, the cursor
-    r"|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f])[^\x00-\x1f\x7f-\x9f]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS … with what they carry
-    r"|\x1b[ -/]*[0-~]?"
-    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"  # also line separators and what turns text around
-)
+"""Columns of Markdown at most, and of tables where there is no terminal: longer lines are hard to read."""
+GAP = 2
+"""Columns between those of a table."""
+NARROWEST = 20
+"""Columns of a terminal that a text in a table is wrapped to at least."""
 _CODES = re.compile(r"\x1b\[[0-9;]*m")
-_WIDE = r"\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\U00020000-\U0003fffd"
-_CLOSING = "、。〉》」』】〕！），．：；？"
 _LEAD = re.compile(r"[ │├└─]*(?:(?:\[\d+\])+ |\d+(?:\. +| {2,})|[-*•] +)?")
-"""What stands before the text of a line: its indentation, the lines of a tree, the number of a source or a report."""
-
-
-def clean(text: str) -> str:
-    """Return a text without control characters and sequences, except newlines and tabs."""
-    return _CONTROLS.sub(lambda match: " " if match[0].isspace() else "", text.replace("\r\n", "\n"))
-
-
-def line(text: str) -> str:
-    """Return a text on one line, without control characters: for names, titles and file names."""
-    return " ".join(clean(text).split())
+"""What a line has before its text: its indentation, the lines of a tree, the number of a source or a report."""
 
 
 def columns(stream: TextIO) -> int | None:
@@ -72,7 +62,7 @@ def has_styles(stream: TextIO) -> bool:
 
 def printable(text: str, stream: TextIO) -> str:
     """Return a text as a stream may show it: cleaned, wrapped to a terminal's width, and only then styled."""
-    text = clean(text)
+    text = plain(text)
     if width := columns(stream):
         text = "\n".join(part for line in text.split("\n") for part in wrap(line.expandtabs(), width))
     if not has_styles(stream):
@@ -81,50 +71,60 @@ def printable(text: str, stream: TextIO) -> str:
     return f"{text}{end}".replace(BOLD, "\x1b[1m").replace(PLAIN, "\x1b[0m")
 
 
-def cells(text: str) -> int:
-    """Return how many columns of a terminal a text takes: two for a character of Chinese, none for an accent."""
-    text = text.replace(BOLD, "").replace(PLAIN, "")
-    if text.isascii():
-        return len(text)
-    return rich_cells.cell_len(text)
-
-
 def wrap(text: str, width: int) -> list[str]:
-    """Return the lines that a line of text takes at a width; later ones are indented as its text is.
-
-    A path may be divided behind a `/`; a word is only where it is longer than a whole line.
-    """
-    if len(text) <= width // 2 or cells(text) <= width:
+    """Return the lines that a line of text takes at a width; later ones are indented as its text is."""
+    if len(text) <= width // 2 or rich_cells.cell_len(text) <= width:
         return [text]
     lead = _LEAD.match(text)
     head = lead[0] if lead else ""
     indent = "".join("│" if sign in "│├" else " " for sign in head)
     if "[" in head:
         indent = " " * SOURCE  # however many numbers lead to it
-    if len(head) > width // 2:
-        head = ""
     if len(indent) > width // 2:
         indent = ""
-    room = width - max(len(head), len(indent))
-    lines, current, is_empty = list[str](), head, True
-    for word in _words().findall(text[len(head) :]):
-        for part in [word] if cells(word.rstrip()) <= room else rich_cells.chop_cells(word, room):
-            if not is_empty and cells(current + part.rstrip()) > width:
-                lines.append(current.rstrip())
-                current = indent
-            current += part
-            is_empty = False
-    return [*lines, current.rstrip()]
+    first = _wrapped(text, width)[0]
+    rest = _wrapped(text[len(first) :].strip(), width - len(indent))
+    return [first, *(indent + line for line in rest)]
 
 
-@cache
-def _words() -> re.Pattern[str]:
-    """Return what finds words: a line may end behind a space or a slash, and between the characters of Chinese and
-    Japanese.
+def _wrapped(text: str, width: int) -> list[str]:
+    console = rich_console.Console(width=width, color_system=None)
+    lines = rich_text.Text(text).wrap(console, width, overflow="fold")
+    return [line.plain.rstrip() for line in lines]
 
-    It takes 5 ms to compile, which is too long for what `conspectus --help` imports.
+
+def table(rows: Sequence[Sequence[str]], stream: TextIO, *, texts: int = 1) -> Iterator[str]:
+    """Yield the lines of a table with a head: the first columns, of texts, to the left, figures to the right.
+
+    If it is too wide, the heads and the widest text are wrapped; where that is not enough, each row becomes a list.
     """
-    return re.compile(rf"[{_WIDE}][{_CLOSING}]* *|[^ /\\{_WIDE}]*[/\\]+|[^ /\\{_WIDE}]+[{_CLOSING}]* *")
+    head, *body = ([plain(cell).replace("\n", " ") for cell in row] for row in rows)
+    room = (columns(stream) or PROSE) - GAP * (len(head) - 1)
+    if sum(_widths([head, *body])) > room:
+        head = ["\n".join(cell.split()) for cell in head]
+    widths = _widths([head, *body])
+    widest = max(range(texts), key=widths.__getitem__)
+    if sum(widths) > room and sum(widths) - widths[widest] + NARROWEST > room:
+        for row in body:
+            yield f"{BOLD}{'  '.join(filter(None, row[:texts]))}{PLAIN}"
+            yield from (f"  {name}: {cell}" for name, cell in zip(rows[0][texts:], row[texts:], strict=True))
+        return
+    grid = rich_table.Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="")
+    for n, cell in enumerate(head):
+        side = "left" if n < texts else "right"
+        grid.add_column(rich_text.Text(cell), justify=side, overflow="fold", no_wrap=n != widest)
+    for row in body:
+        grid.add_row(*map(rich_text.Text, row))
+    console = rich_console.Console(file=stream, width=room + GAP * (len(head) - 1), color_system=None)
+    with console.capture() as captured:
+        console.print(grid)
+    yield from (line.rstrip() for line in captured.get().rstrip("\n").split("\n"))
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the columns of a terminal that each column of a table takes."""
+    parts = ([part for cell in column for part in cell.split("\n")] for column in zip(*rows, strict=True))
+    return [max(map(rich_cells.cell_len, column)) for column in parts]
 
 
 def markdown(text: str, stream: TextIO, width: int) -> list[str]:
@@ -134,7 +134,7 @@ def markdown(text: str, stream: TextIO, width: int) -> list[str]:
     """
     colours = "auto" if has_styles(stream) else None
     console = rich_console.Console(file=stream, width=min(width, PROSE), color_system=colours, highlight=False)
-    shown = rich_markdown.Markdown(clean(text), hyperlinks=False)
+    shown = rich_markdown.Markdown(plain(text), hyperlinks=False)
     parser = markdown_it.MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
     parser.disable(["reference", "lheading"])  # `[1]` is a citation, never a link
     shown.parsed = parser.parse(shown.markup)
@@ -158,52 +158,48 @@ class Stream:
         self._stream = stream or sys.stdout
         self._width = columns(self._stream)
         self._text = ""
-        self._gap = False
+        """What is not shown yet, or not as a whole block."""
         self._shown = 0
         """Lines of the block that is being written which are on the terminal."""
+        self._gap = False
+        """Whether a block comes before, and an empty line between."""
 
     def __call__(self, piece: str) -> None:
         self.any = True
         if self._width is None:
-            self._stream.write(clean(piece))
-            self._stream.flush()
+            self._write(plain(piece))
             return
         self._text += piece
-        ends = (
-            m for m in _BLANK.finditer(self._text) if len(_FENCE.findall(self._text, 0, m.start())) % 2 == 0
-        )
         start = 0
-        for blank in ends:  # those inside a block of code are left out
-            self._show(self._text[start : blank.start()])
-            start = blank.end()
+        for blank in _BLANK.finditer(self._text):
+            if len(_FENCE.findall(self._text, 0, blank.start())) % 2 == 0:  # not one inside a block of code
+                self._show(self._text[start : blank.start()])
+                start = blank.end()
         self._text = self._text[start:]
         words = self._text.rpartition(" ")[0]
-        marks_closed = all(words.count(mark) % 2 == 0 for mark in ("**", *"*_`~")) and words.count(
-            "["
-        ) == words.count("]")
-        if " " in piece and marks_closed and not _UNSETTLED.search(words):
+        if " " in piece and not _UNSETTLED.search(words) and _marks_are_closed(words):
             self._show(words, whole=False)
 
     def finish(self) -> None:
         """Show what is left, and end the line."""
         if self._width is None:
-            self._stream.write("\n")
+            self._write("\n")
         else:
             self._show(self._text)
-            self._text = ""
-        self._stream.flush()
 
     def _show(self, block: str, *, whole: bool = True) -> None:
         """Show the lines of a block that are not yet; the last one of a block that goes on may still change."""
         lines = markdown(block, self._stream, self._width or PROSE)
         new = lines[self._shown : None if whole else -1]
-        if new:
-            self._stream.write(
-                "".join(f"{line}\n" for line in (["", *new] if self._gap and not self._shown else new))
-            )
-            self._stream.flush()
+        if new and self._gap and not self._shown:
+            self._write("\n")
+        self._write("".join(f"{line}\n" for line in new))
         self._gap = self._gap or bool(lines and whole)
         self._shown = 0 if whole else self._shown + len(new)
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
 
 
 _BLANK = re.compile(r"\n[ \t]*\n(?=\S)")
@@ -211,3 +207,9 @@ _BLANK = re.compile(r"\n[ \t]*\n(?=\S)")
 _UNSETTLED = re.compile(r"^ *(?:\||```|~~~)", re.MULTILINE)
 """Markdown whose first lines depend on its last ones."""
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
+
+
+def _marks_are_closed(text: str) -> bool:
+    """Tell whether what begins in a text, as bold words and links, also ends in it."""
+    even = all(text.count(mark) % 2 == 0 for mark in ("**", *"*_`~"))
+    return even and text.count("[") == text.count("]")
