@@ -215,6 +215,13 @@ class Given:
         return resolved
 
 
+def with_parameters(function: Callable[..., Any], parameters: Sequence[Parameter]) -> Callable[..., Any]:
+    """Return a function that says of itself that it has these parameters."""
+    vars(function)["__signature__"] = inspect.Signature(parameters)
+    function.__annotations__ = {p.name: p.annotation for p in parameters}
+    return function
+
+
 def takes(*names: str, config: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command some of FLAGS, --set and, with `config`, --config; it gets them as `given`, or as `settings`."""
     kinds = {name.removeprefix("--").replace("-", "_"): _flag(name) for name in names} | {"set_": SetKeys}
@@ -239,9 +246,7 @@ def takes(*names: str, config: bool = True) -> Callable[[Callable[..., None]], C
         parameters = [p.replace(annotation=hints[n]) for n, p in own.items() if n not in ("given", "settings")]
         for name, kind in kinds.items():
             parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind))
-        vars(run)["__signature__"] = inspect.Signature(parameters)
-        run.__annotations__ = {p.name: p.annotation for p in parameters}
-        return run
+        return with_parameters(run, parameters)
 
     return decorate
 
