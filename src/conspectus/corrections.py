@@ -107,7 +107,9 @@ class Merge(Correction):
 
 @dataclass(frozen=True)
 class Split(Correction):
-    """Split an entity: in some documents, its name stands for another entity.
+    """Split an entity whose name stands for two.
+
+    In some documents, its name stands for another entity.
 
     Example: conspectus correct split Mercury --into "Mercury (planet)" --document "planets/*"
     """
