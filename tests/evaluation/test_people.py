@@ -27,6 +27,7 @@ from conspectus.evaluation.comparison import (
     answers_in,
     judgements_in,
     ratings_in,
+    study_in,
     write_list,
 )
 from conspectus.evaluation.pairs import plan, save_criteria
@@ -147,8 +148,7 @@ def test_criteria_are_those_that_were_judged_by_where_none_is_named(folder: Path
 
 
 def test_a_sample_of_questions_is_that_of_the_judge(folder: Path):
-    questions = [Question(f"q{n}", f"What happened in {1900 + n}?") for n in range(6)]
-    planned = plan(folder, questions, [Criterion("depth", "How deep?")], replicates=1, sample=3)
+    planned = plan(study_in(folder), [Criterion("depth", "How deep?")], replicates=1, sample=3)
 
     items = pairs_of(folder, exported(folder, sample=3, pairs=["C0:TS"])).values()
 
@@ -178,10 +178,9 @@ def test_cells_that_a_spreadsheet_would_take_for_formulas_are_harmless(tmp_path:
 
 def judge(folder: Path, winner: Any, criteria: Any = None, replicates: int = 3) -> None:
     """Have every pair judged: `winner` of (first, second, criterion, question, replicate) is 0, 1 or 2."""
-    questions = [Question(f"q{n}", f"What happened in {1900 + n}?") for n in range(6)]
     chosen = criteria or [Criterion("depth", "How deep?")]
     save_criteria(chosen, folder)
-    planned = plan(folder, questions, chosen, replicates=replicates)
+    planned = plan(study_in(folder), chosen, replicates=replicates)
     rows: list[Judgement] = []
     for one in planned.comparisons:
         shown = one.first.condition, one.second.condition
@@ -265,7 +264,7 @@ def test_ratings_of_answers_that_changed_do_not_count(folder: Path):
     evaluation.import_ratings(folder, [rated(folder, "ada", better)])
     answers_in(folder).add(ConditionAnswer("C0", "q0", "Something else."))
 
-    left = ratings_now(folder)["ada"]
+    left = ratings_now(study_in(folder))["ada"]
 
     assert 0 < len(left) < 68
     assert not any(row.question == "q0" and "C0" in (row.first, row.second) for row in left)

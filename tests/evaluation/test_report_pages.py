@@ -28,6 +28,7 @@ from conspectus.evaluation.comparison import (
     answers_in,
     judgements_in,
     ratings_in,
+    study_in,
     write_list,
 )
 from conspectus.evaluation.grounding import GroundingCheck
@@ -69,7 +70,7 @@ def bare(tmp_path: Path) -> Path:
 def folder(bare: Path) -> Path:
     """A comparison with judgements (C0 wins by depth, SS is always tied), claims and grounding by rules."""
     save_criteria(CRITERIA, bare)
-    planned = plan(bare, QUESTIONS, CRITERIA, replicates=2)
+    planned = plan(study_in(bare), CRITERIA, replicates=2)
 
     def winner(first: str, second: str, criterion: str) -> int:
         if "SS" in (first, second) or criterion != "depth":
@@ -185,7 +186,7 @@ def test_what_holds_no_more_is_left_out(folder: Path):
 
     assert ("C0", "q0") not in ClaimCheck.current(folder)
     assert ("C0", "q0") not in GroundingCheck.current(folder)
-    judged = judged_in(folder)
+    judged = judged_in(study_in(folder))
     assert judged
     assert not any(one.question == "q0" and "C0" in (one.first, one.second) for one in judged.judgements)
     _, markdown = written(folder)
@@ -194,10 +195,10 @@ def test_what_holds_no_more_is_left_out(folder: Path):
 
 
 def test_of_several_judges_it_is_one_and_the_others_are_named(folder: Path):
-    planned = plan(folder, QUESTIONS, CRITERIA[:1], pairs=["TS:SS"], replicates=1)
+    planned = plan(study_in(folder), CRITERIA[:1], pairs=["TS:SS"], replicates=1)
     judgements_in(folder).add(*[one.judged(1, "Well.", by="another") for one in planned.comparisons])
 
-    most, chosen = judged_in(folder), judged_in(folder, "another")
+    most, chosen = judged_in(study_in(folder)), judged_in(study_in(folder), "another")
 
     assert most
     assert chosen
@@ -214,7 +215,7 @@ def test_claims_that_failed_are_told(folder: Path):
 
 def test_people_and_ablations_stand_in_the_report_where_there_are_any(folder: Path):
     assert "## People" not in written(folder)[1]
-    one = plan(folder, QUESTIONS, CRITERIA, pairs=["C0:TS"], replicates=1).comparisons[0]
+    one = plan(study_in(folder), CRITERIA, pairs=["C0:TS"], replicates=1).comparisons[0]
     better = 1 if one.first.condition == "C0" else 2
     ratings_in(folder).add(one.judged(better, "Deeper.", by="ada"))
     index = an_index("Ada met Bo.", entities=["Ada", "Bo"], reports=["Meetings"])

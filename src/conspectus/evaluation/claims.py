@@ -16,6 +16,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conspectus.evaluation import comparison
 from conspectus.evaluation.comparison import Judgement, QuestionAnswer, names_in
 from conspectus.evaluation.grounding import AnswerRow, Check, CheckOptions, Sentence, sentences_in
 from conspectus.evaluation.judge import judged_in, labels
@@ -251,7 +252,7 @@ class ClaimCheck(Check[AnswerClaims, ClaimCounts]):
         return {"claims": await claims_of(piece.question, sentences_in(piece.answer), model)}
 
     def value(self) -> ClaimCounts:
-        judged = judged_in(self.folder)
+        judged = judged_in(comparison.study_in(self.folder))
         return count(self.rows(), judged.sound if judged else ())
 
 

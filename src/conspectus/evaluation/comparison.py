@@ -23,7 +23,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -34,6 +34,7 @@ from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, ValidationErro
 from conspectus.errors import DocumentError, UsageError
 from conspectus.readers import list_generated
 from conspectus.rows import content_id
+from conspectus.text.language import language_of
 
 T = TypeVar("T")
 Key = tuple[str, str]
@@ -127,6 +128,84 @@ class QuestionAnswer:
         return self.answer.condition, self.answer.question
 
 
+@dataclass(frozen=True)
+class Study:
+    """The questions of a comparison and their answers, failed ones among them."""
+
+    folder: Path
+    questions: Sequence[Question]
+    answers: Mapping[Key, ConditionAnswer]
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The conditions that have answers, the paper's first."""
+        return tuple(sorted({condition for condition, _ in self.answers}, key=_order))
+
+    @property
+    def language(self) -> str:
+        """The language of the questions."""
+        return language_of(question.text for question in self.questions)
+
+    def asked(self, sample: int | None = None) -> list[Question]:
+        """Return the questions that have answers, in an order drawn by a seed, of a sample those that come first."""
+        check_sample(sample)
+        answered = {question for _, question in self.answers}
+        return drawn([question for question in self.questions if question.id in answered])[:sample]
+
+    def sound(self, conditions: Sequence[str] = (), sample: int | None = None) -> list[QuestionAnswer]:
+        """Return the answers that did not fail, of all conditions where none is named, in the order of questions.
+
+        Raises UsageError where a condition has no answers.
+        """
+        for name in conditions:
+            if name not in self.conditions:
+                known = ", ".join(self.conditions)
+                raise UsageError(
+                    f"there is no condition {name!r} with answers in {self.folder}; there are {known}"
+                )
+        asked = set(self.asked(sample))
+        return [
+            QuestionAnswer(answer, question.text)
+            for name in conditions or self.conditions
+            for question in self.questions
+            if question in asked and (answer := self.answers.get((name, question.id))) and not answer.error
+        ]
+
+
+def study_in(folder: Path) -> Study:
+    """Return the questions and answers of a comparison's folder.
+
+    Raises UsageError where there are no answers, or an answer is to a question that is not in questions.json.
+    """
+    answers = {(row.condition, row.question): row for row in answers_in(folder).rows.values()}
+    if not answers:
+        raise UsageError(f"there are no answers in {folder}: make them with conspectus eval answers")
+    questions = read_list(folder)
+    if unknown := {question for _, question in answers} - {question.id for question in questions}:
+        raise UsageError(
+            f"{folder / 'answers.jsonl'} answers {len(unknown)} questions that are not in questions.json, "
+            f"such as {min(unknown)!r}"
+        )
+    return Study(folder, questions, answers)
+
+
+def _order(condition: str) -> tuple[int, str, int, str]:
+    """Return where a condition stands: the paper's in its order, then others by name, whichever answered first.
+
+    Variants of one (`C2@8k`) follow it, by their number where they have one.
+    """
+    name, _, variant = condition.partition("@")
+    digits = re.match(r"\d+", variant)
+    number = int(digits[0]) if digits else -1
+    return (PAPER.index(name) if name in PAPER else len(PAPER)), name, number, variant
+
+
+def check_sample(sample: int | None) -> None:
+    """Raise UsageError for a number of questions below 1."""
+    if sample is not None and sample < 1:
+        raise UsageError("at least one question is sampled")
+
+
 # Tables
 
 
@@ -212,65 +291,6 @@ def names_in(made_with: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in made_with if (name := one.rpartition(" ")[0])))
 
 
-def condition_order(condition: str) -> tuple[int, str, int, str]:
-    """Return where a condition stands: the paper's in its order, then others by name, whichever answered first.
-
-    Variants of one (`C2@8k`) follow it, by their number where they have one.
-    """
-    name, _, variant = condition.partition("@")
-    digits = re.match(r"\d+", variant)
-    number = int(digits[0]) if digits else -1
-    return (PAPER.index(name) if name in PAPER else len(PAPER)), name, number, variant
-
-
-def answers_now(folder: Path) -> dict[Key, ConditionAnswer]:
-    """Return the answers of a folder, failed ones among them."""
-    return {(row.condition, row.question): row for row in answers_in(folder).rows.values()}
-
-
-def check_questions(folder: Path, answers: Iterable[Key], questions: Iterable[Question]) -> None:
-    """Raise UsageError where there is an answer to a question that is not in questions.json."""
-    if unknown := {question for _, question in answers} - {one.id for one in questions}:
-        raise UsageError(
-            f"{folder / 'answers.jsonl'} answers {len(unknown)} questions that are not in questions.json, "
-            f"such as {min(unknown)!r}"
-        )
-
-
-def check_sample(sample: int | None, replicates: int = 1) -> None:
-    """Raise UsageError for a number of questions or replicates below 1."""
-    if (sample is not None and sample < 1) or replicates < 1:
-        raise UsageError("at least one question is sampled, and one replicate made")
-
-
-def question_answers(
-    folder: Path, conditions: Sequence[str] = (), sample: int | None = None
-) -> list[QuestionAnswer]:
-    """Return the answers in a folder that are no failures, the paper's conditions first, in the order of questions.
-
-    `conditions` are all where none is named; `sample` draws so many questions, as judging does. Raises UsageError where
-    there is no answer, a condition is not there, or an answer is to a question that is not in questions.json.
-    """
-    check_sample(sample)
-    rows = {key: row for key, row in answers_in(folder).rows.items() if not row.error}
-    if not rows:
-        raise UsageError(f"there are no answers in {folder}: make them with conspectus eval answers")
-    questions = read_list(folder)
-    check_questions(folder, ((row.condition, row.question) for row in rows.values()), questions)
-    answered = sorted({row.condition for row in rows.values()}, key=condition_order)
-    for name in conditions:
-        if name not in answered:
-            there = ", ".join(answered)
-            raise UsageError(f"there is no condition {name!r} with answers in {folder}; there are {there}")
-    wanted = {one.id for one in drawn(questions)[:sample]}
-    return [
-        QuestionAnswer(rows[name, one.id], one.text)
-        for name in conditions or answered
-        for one in questions
-        if one.id in wanted and (name, one.id) in rows
-    ]
-
-
 def write_text(path: Path, text: str) -> None:
     """Write a file, recorded as generated, so that it is not taken for a document when its folder is indexed."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -313,8 +333,11 @@ Source = str | Path | Sequence[Question]
 def questions_of(source: Source) -> list[Question]:
     """Return the questions of a file or folder, or those given."""
     questions = read_list(Path(source)) if isinstance(source, str | Path) else list(source)
-    if strays := [question for question in questions if not isinstance(cast("object", question), Question)]:
-        raise UsageError(f"questions are a file, or a list of Question(id, text), and {strays[0]!r} is none")
+    for question in questions:
+        if not isinstance(cast("object", question), Question):
+            raise UsageError(
+                f"questions are a file, or a list of Question(id, text), and {question!r} is none"
+            )
     return questions
 
 
@@ -330,6 +353,9 @@ def read_list(source: Path) -> list[Question]:
     file = source / QUESTIONS if source.is_dir() else source
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DocumentError(f"the questions {file} cannot be read as a text in UTF-8: {error}") from None
+    try:
         match file.suffix.lower():
             case ".csv":
                 rows = _ROWS.validate_python(list(csv.DictReader(io.StringIO(text, newline=""))))
@@ -337,10 +363,6 @@ def read_list(source: Path) -> list[Question]:
                 rows = _ROWS.validate_json(text)
             case _:
                 rows = _ROWS.validate_python(text.splitlines())
-    except OSError as error:
-        raise DocumentError(f"the questions {file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DocumentError(f"the questions {file} are not UTF-8 (byte {error.start})") from None
     except (csv.Error, ValidationError) as error:
         reason = error if isinstance(error, csv.Error) else error.errors()[0]["msg"]
         raise DocumentError(
@@ -400,9 +422,7 @@ def joined(questions: Sequence[Question], folder: Path) -> list[Question]:
 
     Raises UsageError where the folder has another question of the same id.
     """
-    by_id = {
-        question.id: question for question in (read_list(folder) if (folder / QUESTIONS).exists() else ())
-    }
+    by_id = {one.id: one for one in (read_list(folder) if (folder / QUESTIONS).exists() else ())}
     for question in questions:
         other = by_id.setdefault(question.id, question)
         if other.text != question.text:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from conspectus.errors import UsageError
 from conspectus.evaluation import charts, comparison
-from conspectus.evaluation.comparison import JsonlTable, Judgement, Pair
+from conspectus.evaluation.comparison import JsonlTable, Judgement, Pair, Study
 from conspectus.evaluation.pairs import HeadToHead, Plan, criteria_in, criteria_of, plan, save_criteria
 from conspectus.evaluation.run import Step, StepFunction, model_names
 from conspectus.evaluation.statistics import (
@@ -34,7 +34,7 @@ from conspectus.models.base import Model
 from conspectus.runtime import Options, path_of, run_of
 from conspectus.settings import Settings
 from conspectus.tasks import Verdict
-from conspectus.text.language import AUTO, language_of
+from conspectus.text.language import AUTO
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -256,33 +256,28 @@ def _family(
     return corrected(results)
 
 
-def plan_of(folder: Path, table: JsonlTable[Judgement]) -> Plan | None:
-    """Return the comparisons that judgements are of, in the order of conditions; None without any.
-
-    Raises UsageError as `plan` does.
-    """
+def plan_of(study: Study, table: JsonlTable[Judgement]) -> Plan | None:
+    """Return the comparisons that judgements are of, in the order of conditions; None without any."""
     rows = table.rows.values()
     judged = {frozenset((row.first, row.second)) for row in rows}
-    answered = {condition for condition, _ in comparison.answers_now(folder)}
-    names = sorted(answered, key=comparison.condition_order)
-    pairs = [f"{one}:{other}" for one, other in combinations(names, 2) if frozenset((one, other)) in judged]
-    if not pairs:
+    pairs = combinations(study.conditions, 2)
+    names = [f"{one}:{other}" for one, other in pairs if frozenset((one, other)) in judged]
+    if not names:
         return None
-    questions = comparison.read_list(folder)
-    criteria = criteria_in(folder, (row.criterion for row in rows), language_of(one.text for one in questions))
-    return plan(folder, questions, criteria, pairs, max(row.replicate for row in rows))
+    criteria = criteria_in(study.folder, (row.criterion for row in rows), study.language)
+    return plan(study, criteria, names, max(row.replicate for row in rows))
 
 
-def judged_in(folder: Path, judge: str | None = None) -> Judged | None:
-    """Return the judgements of a folder that hold, of the judge that is named or who judged most; None without any.
+def judged_in(study: Study, judge: str | None = None) -> Judged | None:
+    """Return the judgements that hold, of the judge that is named or who judged most; None without any.
 
-    Raises UsageError where a judge is named who made none, and as `plan` does.
+    Raises UsageError where a judge is named who made none.
     """
-    table = comparison.judgements_in(folder)
+    table = comparison.judgements_in(study.folder)
     votes = Counter(row.by for row in table.rows.values())
     if judge is not None and judge not in votes and votes:
-        raise UsageError(f"{judge} made no judgement in {folder}; there are those by {', '.join(votes)}")
-    planned = plan_of(folder, table)
+        raise UsageError(f"{judge} made no judgement in {study.folder}; there are those by {', '.join(votes)}")
+    planned = plan_of(study, table)
     if planned is None:
         return None
     by = judge if judge is not None else max(votes, key=lambda name: (votes[name], name))
@@ -297,7 +292,7 @@ def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> C
     Raises UsageError where there are no judgements, and where several judges judged and none is named.
     """
     target = path_of(folder)
-    judged = judged_in(target, judge_model)
+    judged = judged_in(comparison.study_in(target), judge_model)
     if judged is None:
         raise UsageError(f"there are no judgements in {target}: make them with conspectus eval judge")
     if judge_model is None and judged.others:
@@ -343,11 +338,11 @@ class JudgeStep(Step[HeadToHead, Comparison]):
         if not self.model:
             self.settings = judge_settings(self.settings, options.get("judge_model"))
         self.by = self.model.name if self.model else model_names(self.settings, "Judge")
-        questions, language = comparison.read_list(folder), self.settings.language
-        self.language = language if language != AUTO else language_of(one.text for one in questions)
+        study, language = comparison.study_in(folder), self.settings.language
+        self.language = language if language != AUTO else study.language
         self.criteria = criteria_of(options.get("criteria", ()), self.language)
         pairs, replicates = options.get("pairs", ()), options.get("replicates", 5)
-        planned = plan(folder, questions, self.criteria, pairs, replicates, options.get("sample"))
+        planned = plan(study, self.criteria, pairs, replicates, options.get("sample"))
         self.table = comparison.judgements_in(folder)
         self.pieces, self.remaining = planned.comparisons, planned.remaining(self.table, self.by)
 

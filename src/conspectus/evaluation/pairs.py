@@ -16,7 +16,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from conspectus.errors import UsageError
 from conspectus.evaluation import comparison
-from conspectus.evaluation.comparison import ConditionAnswer, JsonlTable, Judgement, Key, Pair, Question
+from conspectus.evaluation.comparison import ConditionAnswer, JsonlTable, Judgement, Key, Pair, Question, Study
 from conspectus.tasks import Criterion, Judge
 
 FILE = "criteria.json"
@@ -163,47 +163,41 @@ class Plan:
 
 
 def plan(
-    folder: Path,
-    questions: Sequence[Question],
+    study: Study,
     criteria: Sequence[Criterion],
     pairs: Sequence[str] = (),
     replicates: int = 5,
     sample: int | None = None,
 ) -> Plan:
-    """Return the comparisons of a folder's answers; `pairs` as `C0:SS`, by default all.
-
-    Raises UsageError where there is nothing to compare, or an answer is to a question that is not there.
-    """
-    comparison.check_sample(sample, replicates)
-    answers = comparison.answers_now(folder)
-    comparison.check_questions(folder, answers, questions)
-    conditions = tuple(sorted({condition for condition, _ in answers}, key=comparison.condition_order))
-    answered = {question for _, question in answers}
-    asked = comparison.drawn([one for one in questions if one.id in answered])[:sample]
-    chosen = pairs_of(pairs, conditions, folder)
+    """Return the comparisons of answers; `pairs` as `C0:SS`, by default all; UsageError where there are none."""
+    if replicates < 1:
+        raise UsageError("at least one replicate is made")
+    chosen, asked = pairs_of(pairs, study), study.asked(sample)
     comparisons: list[HeadToHead] = []
     omitted: list[str] = []
     for pair in chosen:
         complete: list[Question] = []
         reasons = Counter[tuple[str, str]]()
         for question in asked:
-            missing = [(name, why) for name in pair if (why := _missing(answers.get((name, question.id))))]
+            answers = ((name, study.answers.get((name, question.id))) for name in pair)
+            missing = [(name, why) for name, answer in answers if (why := _missing(answer))]
             reasons.update(missing[:1])
             complete += [] if missing else [question]
         for (name, why), n in sorted(reasons.items()):
             omitted.append(f"{n} x {':'.join(pair)}: no answer of {name} ({why})")
         for criterion in criteria:
-            comparisons += _balanced(pair, criterion, complete, answers, replicates)
-    return Plan(
-        conditions, chosen, tuple(criteria), len(asked), replicates, tuple(comparisons), tuple(omitted)
-    )
+            comparisons += _balanced(pair, criterion, complete, study.answers, replicates)
+    planned = tuple(comparisons)
+    return Plan(study.conditions, chosen, tuple(criteria), len(asked), replicates, planned, tuple(omitted))
 
 
-def pairs_of(names: Sequence[str], conditions: Sequence[str], folder: Path) -> tuple[Pair, ...]:
+def pairs_of(names: Sequence[str], study: Study) -> tuple[Pair, ...]:
     """Return the pairs that are named as `C0:SS`, by default all; raise UsageError where one cannot be."""
+    conditions = study.conditions
     if len(conditions) < 2:
-        existing = f"only {conditions[0]}" if conditions else "none"
-        raise UsageError(f"there is nothing to compare: of conditions with answers, {folder} has {existing}")
+        raise UsageError(
+            f"there is nothing to compare: {study.folder} has only answers of {', '.join(conditions)}"
+        )
     pairs: list[Pair] = []
     for name in names:
         first, _, second = (part.strip() for part in name.partition(":"))

@@ -19,9 +19,10 @@ from conspectus.evaluation.charts import packed, render
 from conspectus.evaluation.comparison import (
     JsonlTable,
     Judgement,
+    Study,
     digest_of,
     ratings_in,
-    read_list,
+    study_in,
     write_text,
 )
 from conspectus.evaluation.judge import Judged, Unit, judged_in, labels, plan_of
@@ -30,7 +31,6 @@ from conspectus.evaluation.statistics import Figures, kappa
 from conspectus.runtime import path_of
 from conspectus.storage import manifests
 from conspectus.tasks import Criterion
-from conspectus.text.language import language_of
 
 KEY = "pairs.jsonl"
 SAMPLE = 10
@@ -100,11 +100,10 @@ def export_pairs(
     whatever its suffix. Raises UsageError where there is nothing to rate.
     """
     source, target = path_of(folder), Path(out)
-    questions = read_list(source)
-    language = language_of(one.text for one in questions)
-    judged = None if criteria else judged_in(source)
-    chosen = judged.plan.criteria if judged else criteria_of(criteria, language)
-    planned = plan(source, questions, chosen[:1], pairs, 1, sample)
+    study = study_in(source)
+    judged = None if criteria else judged_in(study)
+    chosen = judged.plan.criteria if judged else criteria_of(criteria, study.language)
+    planned = plan(study, chosen[:1], pairs, 1, sample)
     ids = {_id(one, seed): one for one in planned.comparisons if not one.equal}
     if not ids:
         raise UsageError(f"there is nothing to rate: of all pairs in {source} both answers are the same text")
@@ -113,7 +112,7 @@ def export_pairs(
     described = [(criterion.name, criterion.description) for criterion in chosen]
     shown = [(id, one.question.text, one.first.text, one.second.text) for id, one in to_rate.items()]
     data = {"export": digest_of(*to_rate), "criteria": described, "items": shown}
-    write_text(page, render("rate.html.j2", title=title, data=packed(data), language=language))
+    write_text(page, render("rate.html.j2", title=title, data=packed(data), language=study.language))
     write_text(table, _table([(*row, *criterion) for row in shown for criterion in described]))
     save_criteria(chosen, source)
     items = [_item(id, one, criterion) for id, one in to_rate.items() for criterion in chosen]
@@ -201,10 +200,10 @@ def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
             yield reader.line_num, cells
 
 
-def ratings_now(folder: Path) -> dict[str, list[Judgement]]:
-    """Return the ratings of the answers that are in a folder now, by rater."""
-    table = ratings_in(folder)
-    planned = plan_of(folder, table)
+def ratings_now(study: Study) -> dict[str, list[Judgement]]:
+    """Return the ratings of the answers as they are now, by rater."""
+    table = ratings_in(study.folder)
+    planned = plan_of(study, table)
     raters = dict.fromkeys(row.by for row in table.rows.values())
     ratings = {rater: planned.judgements(table, rater) for rater in raters} if planned else {}
     return {rater: rows for rater, rows in ratings.items() if rows}
@@ -233,13 +232,13 @@ def rater_agreement(folder: str | Path, *, judge_model: str | None = None) -> li
     Ratings and judgements of answers that have changed since do not count. Raises UsageError where there are no
     ratings.
     """
-    target = path_of(folder)
-    ratings = ratings_now(target)
+    study = study_in(path_of(folder))
+    ratings = ratings_now(study)
     if not ratings:
         raise UsageError(
-            f"there are no ratings of the answers in {target}: conspectus eval people export and import"
+            f"there are no ratings of the answers in {study.folder}: conspectus eval people export and import"
         )
-    return agreements(ratings, judged_in(target, judge_model))
+    return agreements(ratings, judged_in(study, judge_model))
 
 
 def agreements(ratings: Mapping[str, Sequence[Judgement]], judged: Judged | None = None) -> list[Agreement]:

@@ -65,27 +65,22 @@ class Contents:
 
 def contents_of(folder: Path, judge: str | None = None) -> Contents:
     """Read a folder; raise UsageError where it is no comparison with answers."""
-    answers = comparison.answers_now(folder)
-    if not answers:
-        raise UsageError(f"there are no answers in {folder}: make them with conspectus eval answers")
-    questions = comparison.read_list(folder)
-    comparison.check_questions(folder, answers, questions)
-    answered = {question for _, question in answers}
-    any_good = any(not row.error for row in answers.values())
+    study = comparison.study_in(folder)
+    answered = {question for _, question in study.answers}
     set_ups = set_ups_in(folder)
-    counts = Counter((condition, row.made_with) for (condition, _), row in answers.items())
+    counts = Counter((condition, row.made_with) for (condition, _), row in study.answers.items())
     made = ((name, set_ups.get((digest, name))) for (name, digest), _ in reversed(counts.most_common()))
     return Contents(
         folder,
-        tuple(one for one in questions if one.id in answered),
-        len(questions) - len(answered),
-        tuple(sorted({condition for condition, _ in answers}, key=comparison.condition_order)),
-        answers,
+        tuple(one for one in study.questions if one.id in answered),
+        len(study.questions) - len(answered),
+        study.conditions,
+        study.answers,
         {name: row for name, row in made if row is not None},
-        judged_in(folder, judge),
-        ClaimCheck.current(folder) if any_good else {},
-        GroundingCheck.current(folder) if any_good else {},
-        ratings_now(folder),
+        judged_in(study, judge),
+        ClaimCheck.current(folder),
+        GroundingCheck.current(folder),
+        ratings_now(study),
     )
 
 

@@ -20,6 +20,7 @@ from conspectus.evaluation.comparison import (
     Question,
     answers_in,
     judgements_in,
+    study_in,
     write_list,
 )
 from conspectus.evaluation.grounding import sentences_of
@@ -219,8 +220,7 @@ def test_a_run_that_is_stopped_keeps_what_was_found_and_goes_on_from_there(tmp_p
 def test_the_judges_majority_is_held_against_claims_and_clusters(tmp_path: Path) -> None:
     folder = a_folder(tmp_path, {"A": [numbers(3), numbers(1), numbers(2), numbers(3)], "B": [numbers(2)] * 4})
     kept = judgements_in(folder)
-    questions = [Question(f"q{n}", f"What of {n}?") for n in range(4)]
-    planned = plan(folder, questions, criteria_of(["comprehensiveness"]), replicates=3).comparisons
+    planned = plan(study_in(folder), criteria_of(["comprehensiveness"]), replicates=3).comparisons
     compared = {(one.question.id, one.replicate): one for one in planned}
     preferred = {"q0": "AAA", "q1": "AAB", "q2": "BBB", "q3": "AB-"}  # agrees, does not, equal, a tie
     for question, winners in preferred.items():

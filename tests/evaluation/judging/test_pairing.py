@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import UsageError
-from conspectus.evaluation.comparison import ConditionAnswer, Question, answers_in, drawn
+from conspectus.evaluation.comparison import ConditionAnswer, Question, answers_in, drawn, study_in, write_list
 from conspectus.evaluation.pairs import Plan, criteria_of, plan
 
 
@@ -37,7 +37,8 @@ def written(
 
 
 def laid_out(folder: Path, n: int, **more: object) -> Plan:
-    return plan(folder, questions(n), criteria_of(["diversity", "directness"]), **more)  # pyright: ignore[reportArgumentType]
+    write_list(questions(n), folder)
+    return plan(study_in(folder), criteria_of(["diversity", "directness"]), **more)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(("n", "replicates"), [(4, 5), (5, 5), (7, 1), (3, 2), (1, 5)])
@@ -120,9 +121,9 @@ def test_a_pair_that_makes_no_sense_is_refused(tmp_path: Path, pairs: list[str],
 
 
 def test_one_condition_cannot_be_compared(tmp_path: Path):
-    with pytest.raises(UsageError, match="only A"):
+    with pytest.raises(UsageError, match="only answers of A"):
         laid_out(written(tmp_path, 1, "A"), 1)
-    with pytest.raises(UsageError, match="none"):
+    with pytest.raises(UsageError, match="no answers"):
         laid_out(tmp_path / "empty", 1)
 
 
