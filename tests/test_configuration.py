@@ -62,17 +62,17 @@ def test_without_any_source_everything_is_the_default():
 
 
 def test_a_later_source_wins_and_each_value_knows_its_own():
-    path = written("model = 'file'\n[chunk]\ntokens = 601\noverlap = 61\nmode = 'sentence'\n")
+    path = written("model = 'file'\n[chunk]\ntokens = 601\noverlap = 61\n[extract]\nstyle = 'triples'\n")
     environ = {"CONSPECTUS_CHUNK_TOKENS": "602", "CONSPECTUS_CHUNK_OVERLAP": "62", "CONSPECTUS_MODEL": "env"}
 
     resolved = load({"chunk.tokens": 603}, environ=environ)
 
-    assert resolved.settings.chunk == ChunkSettings(tokens=603, overlap=62, mode="sentence")
+    assert resolved.settings.chunk == ChunkSettings(tokens=603, overlap=62)
     assert resolved.settings.model == "env"
     assert resolved.origins["chunk.tokens"] == "given"
     assert resolved.origins["chunk.overlap"] == "CONSPECTUS_CHUNK_OVERLAP"
     assert resolved.origins["model"] == "CONSPECTUS_MODEL"
-    assert resolved.origins["chunk.mode"] == f"conspectus.toml ({path})"
+    assert resolved.origins["extract.style"] == f"conspectus.toml ({path})"
     assert resolved.origins["search.k"] == "default"
 
 
@@ -168,7 +168,7 @@ def test_two_keys_never_share_an_environment_variable():
         ("extract.entity_types", "person, place", ("person", "place")),
         ("extract.entity_types", '["person", "place"]', ("person", "place")),
         ("model", "3", "3"),
-        ("chunk.mode", "sentence", "sentence"),
+        ("extract.style", "triples", "triples"),
     ],
 )
 def test_a_text_is_read_as_what_its_setting_holds(key: str, text: str, value: object):
@@ -281,7 +281,7 @@ def test_an_unknown_variable_is_an_error(name: str, end: str):
         ("communities.seed = true", "= true ({}) is not allowed: it takes a whole number"),
         ("chunk.tokens = 600.5", "= 600.5 ({}) is not allowed: it takes a whole number"),
         ("reports.write = 1", "= 1 ({}) is not allowed: it takes true or false"),
-        ("chunk.mode = 'x'", '= "x" ({}) is not allowed: it takes "tokens" or "sentence"'),
+        ("extract.style = 'x'", '= "x" ({}) is not allowed: it takes "graph" or "triples"'),
         ("hippo.damping = 2", "= 2 ({}) is not allowed: it takes a number, at least 0, below 1"),
         ("global.level = 'deep'", 'is not allowed: it takes a whole number, at least 0 or "auto"'),
         ("llm.timeout = 0", "= 0 ({}) is not allowed: it takes a number, above 0"),
@@ -357,7 +357,7 @@ some_settings = st.fixed_dictionaries(
         "read.text_field": st.text(),
         "chunk.tokens": st.integers(101),
         "chunk.overlap": st.integers(0, 100),
-        "chunk.mode": st.sampled_from(["tokens", "sentence"]),
+        "extract.style": st.sampled_from(["graph", "triples"]),
         "reports.write": st.booleans(),
         "extract.entity_types": st.lists(st.text()),
         "llm.timeout": st.floats(0, exclude_min=True, allow_infinity=False),

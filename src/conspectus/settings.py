@@ -44,9 +44,6 @@ class ChunkSettings(Section):
 
     tokens: int = setting(600, "Size of a chunk in tokens", ge=10)
     overlap: int = setting(100, "Tokens that neighbouring chunks share", ge=0)
-    mode: Literal["tokens", "sentence"] = setting(
-        "tokens", "Where chunks end: after tokens, or with a sentence"
-    )
 
     @model_validator(mode="after")
     def _overlap_is_smaller(self) -> ChunkSettings:

@@ -198,7 +198,7 @@ def test_any_setting_can_be_set(told: Told, corpus: Path):
         "index",
         corpus,
         "--set",
-        "chunk.mode=sentence",
+        "resolve.resolve=exact",
         "--set",
         "communities.seed=7",
         "--entity-types",
@@ -206,7 +206,7 @@ def test_any_setting_can_be_set(told: Told, corpus: Path):
     )
 
     settings = api.open_index(".conspectus").settings
-    assert settings["chunk"]["mode"] == "sentence"
+    assert settings["resolve"]["resolve"] == "exact"
     assert settings["communities"]["seed"] == 7
     assert settings["extract"]["entity_types"] == ["person", "work"]
 
@@ -215,7 +215,7 @@ def test_any_setting_can_be_set(told: Told, corpus: Path):
     ("flags", "said"),
     [
         (["--set", "chunk.token=5"], "did you mean `chunk.tokens`?"),
-        (["--set", "chunk.mode"], "--set takes KEY=VALUE"),
+        (["--set", "chunk.tokens"], "--set takes KEY=VALUE"),
         (["--chunk-tokens", "50", "--chunk-overlap", "60"], "overlap (60) must be smaller than tokens (50)"),
         (["--config", "missing.toml"], "missing.toml cannot be read"),
     ],

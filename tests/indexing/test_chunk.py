@@ -39,7 +39,6 @@ def some_settings(draw: st.DrawFn) -> ChunkSettings:
     return ChunkSettings(
         tokens=tokens,
         overlap=draw(st.integers(0, tokens - 1)),
-        mode=draw(st.sampled_from(("tokens", "sentence"))),
     )
 
 
@@ -103,17 +102,15 @@ def test_neighbours_share_the_overlap_as_far_as_characters_let_them(text: str, s
     for a, b in pairwise(chunk_document(a_document(text), settings, 0)):
         shared, exact = edges[a.end] - edges[b.start], edges[a.end] - settings.overlap
         assert 0 <= shared <= settings.overlap
-        if settings.mode == "tokens":
-            assert a.n_tokens >= settings.tokens
-            between = range(exact, edges[b.start])
-            assert not set(between) & set(edges.values()), "it moved over an edge"
+        assert a.n_tokens >= settings.tokens
+        between = range(exact, edges[b.start])
+        assert not set(between) & set(edges.values()), "it moved over an edge"
 
 
 @given(st.text(alphabet="abc ,.\n", max_size=300), some_settings())
 def test_where_no_token_ends_inside_a_character_neighbours_share_exactly_the_overlap(
     text: str, settings: ChunkSettings
 ):
-    settings = settings.model_copy(update={"mode": "tokens"})
     spaceless = text.replace(" ", "-").replace("\n", "-")
     ids = encoding().encode(spaceless)
     size, step = settings.tokens, settings.tokens - settings.overlap
@@ -163,34 +160,6 @@ def test_a_lone_surrogate_does_not_shift_spans():
     assert chunks[-1].end == len(text)
 
 
-def test_sentence_mode_ends_and_starts_windows_at_sentences():
-    text = " ".join(f"Bee number {n} flew to the field." for n in range(40))
-    chunks = cut(text, tokens=50, overlap=20, mode="sentence")
-
-    assert all(c.text.endswith("field.") for c in chunks)
-    assert all(c.text.lstrip().startswith("Bee number") for c in chunks)
-    assert all(b.start < a.end for a, b in pairwise(chunks)), "whole sentences are shared"
-    assert all(25 < c.n_tokens <= 50 for c in chunks[:-1])
-
-
-def test_sentence_mode_knows_the_sentences_of_chinese():
-    text = "".join(f"第{n}只蜜蜂飞到了田野里！" for n in range(40))
-    chunks = cut(text, tokens=60, overlap=10, mode="sentence")
-
-    assert len(chunks) > 5
-    assert all(c.text.endswith("！") for c in chunks)
-
-
-def test_sentence_mode_ends_a_window_at_a_blank_line():
-    text = "\n\n".join("bees and more bees " * 5 for _ in range(10))
-
-    assert all(c.text.endswith("\n\n") for c in cut(text, tokens=50, overlap=0, mode="sentence")[:-1])
-
-
-def test_sentence_mode_cuts_anywhere_where_there_is_no_sentence():
-    assert [c.n_tokens for c in cut(words(250), tokens=100, mode="sentence", overlap=0)] == [100, 100, 50]
-
-
 def test_chunks_of_several_documents_are_numbered_through_and_have_different_ids():
     documents, *_ = read_texts(["same text", "same text", "another"], ReadSettings())
     chunks = chunk(documents, ChunkSettings())
@@ -200,10 +169,9 @@ def test_chunks_of_several_documents_are_numbered_through_and_have_different_ids
     assert len({c.id for c in chunks}) == 3
 
 
-@pytest.mark.parametrize("mode", ["tokens", "sentence"])
 @pytest.mark.parametrize("unit", ["Bees dance. ", "蜜蜂跳舞。", "\n.", " \n", "ঙ্", "უ", "."])
-def test_the_work_grows_with_the_length_of_a_document_only(mode: str, unit: str):
-    assert grows_linearly(lambda length: cut(unit * (length // len(unit)), mode=mode), 50_000, times=4)
+def test_the_work_grows_with_the_length_of_a_document_only(unit: str):
+    assert grows_linearly(lambda length: cut(unit * (length // len(unit))), 50_000, times=4)
 
 
 def test_the_podcast_corpus_has_the_units_and_tokens_of_the_paper(shared: Path):

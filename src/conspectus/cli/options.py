@@ -95,7 +95,7 @@ Yes = Annotated[bool, option("Go on without asking for confirmation.", "--yes", 
 _CONFIG = "Settings file to use instead of the nearest conspectus.toml."
 ConfigFile = Annotated[Path | None, option(_CONFIG, "--config", metavar="FILE", panel=OTHER)]
 _SET = (
-    "Change any setting for this run, e.g. --set chunk.mode=sentence. Repeatable. "
+    "Change any setting for this run, e.g. --set extract.style=triples. Repeatable. "
     "conspectus config lists all settings."
 )
 SetKeys = Annotated[list[str] | None, option(_SET, "--set", metavar="KEY=VALUE", panel=OTHER)]
@@ -270,7 +270,7 @@ def overrides(pairs: Sequence[str] | None, flags: Mapping[str, Any] | None = Non
     for pair in pairs or ():
         key, equals, value = pair.partition("=")
         if not equals:
-            raise UsageError(f"--set takes KEY=VALUE, as --set chunk.mode=sentence, and not {pair!r}")
+            raise UsageError(f"--set takes KEY=VALUE, as --set extract.style=triples, and not {pair!r}")
         values[key.strip()] = value.strip()
     for name, value in (flags or {}).items():
         if value is not None:

@@ -101,6 +101,8 @@ def is_index(folder: Path) -> bool:
 
 def _advice(folder: Path) -> str:
     """Say that a folder holds no index, and what it may hold instead."""
+    if is_index(folder.parent):
+        return f"{folder} is a part of the index in {folder.parent}: name that"
     for output in (folder, folder / "output"):
         if any((output / name).is_file() for name in ("entities.parquet", "create_final_entities.parquet")):
             return f"{folder} holds an index of Microsoft GraphRAG; bring it in: conspectus.import_graphrag('{folder}')"
