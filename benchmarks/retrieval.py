@@ -110,7 +110,7 @@ def _add_given_triples(rows: Rows, name: str, arguments: argparse.Namespace) -> 
             arguments.data / name, ["bm25"], index_folder=folder, settings={"vectors.embedder": embedder}
         )
         import_openie(triples, folder, settings={"vectors.embedder": embedder})
-        for variant in ("hipporag", "hipporag2", "combined"):
+        for variant in ("hipporag", "combined"):
             note = f" {variant}, GPT-3.5's triples{'' if embedder == 'none' else ', embedder'}"
             given = {"hippo.variant": variant}
             _add(rows, name, note, ["hippo"], arguments, embedder=embedder, kind="-openie", settings=given)

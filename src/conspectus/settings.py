@@ -152,8 +152,8 @@ class VectorSettings(Section):
 class HippoSettings(Section):
     """Ranking of chunks by PageRank over noun phrases from what a question names (HippoRAG)."""
 
-    variant: Literal["hipporag", "hipporag2", "combined"] = setting(
-        "combined", "Version; combined has the graph of hipporag2 and the seeds of hipporag"
+    variant: Literal["hipporag", "combined"] = setting(
+        "combined", "Version; in combined, chunks are nodes and seeds, too"
     )
     damping: float = setting(0.5, "Damping factor: probability of following an edge", ge=0, lt=1)
 

@@ -111,11 +111,6 @@ class TripleGraph:
             to = self.heads[triple] if inverse else self.tails[triple]
             yield Step(triple, int(self.kinds[triple]), inverse, int(to))
 
-    def text(self, triple: int) -> str:
-        """Return a triple in words."""
-        relation = self.relations[int(self.kinds[triple])].replace("_", " ")
-        return f"{self.names[int(self.heads[triple])]} {relation} {self.names[int(self.tails[triple])]}"
-
     @cached_property
     def ways(self) -> Ways:
         """How the relations of the graph go together."""

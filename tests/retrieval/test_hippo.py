@@ -40,12 +40,6 @@ def an_index() -> Index:
     return with_openie(index, found)
 
 
-@pytest.fixture
-def phrases_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let hipporag2 start from phrases alone, not from chunks."""
-    monkeypatch.setattr(hippo, "CHUNK_WEIGHT", 0)
-
-
 def settings(**hippo_: object) -> Settings:
     return Settings(hippo=HippoSettings.model_validate(hippo_), search=SearchSettings(k=4))
 
@@ -88,26 +82,11 @@ def test_spellings_are_one_phrase_and_near_ones_are_joined_by_their_likeness(mon
     assert abs(phrases.edges - phrases.edges.T).sum() == 0
 
 
-@pytest.mark.parametrize("variant", ["hipporag2", "combined"])
-def test_the_variants_with_chunks_in_the_graph_reach_the_second_passage_too(variant: str):
-    hits = hippo.rank("Where was the owner of Rook born?", an_index(), settings(variant=variant))
+def test_with_chunks_in_the_graph_the_second_passage_is_reached_too():
+    hits = hippo.rank("Where was the owner of Rook born?", an_index(), settings(variant="combined"))
 
     assert {hit.document for hit in hits[:2]} <= {"p0", "p1", "p3"}
     assert "p1" in [hit.document for hit in hits]
-
-
-@pytest.mark.usefixtures("phrases_alone")
-def test_hipporag2_starts_from_the_triples_of_what_the_question_names_and_not_from_all_of_the_same_relation():
-    hits = hippo.rank("Where was the owner of Rook born?", an_index(), settings(variant="hipporag2"))
-
-    assert [hit.document for hit in hits] == ["p0", "p1"]
-
-
-@pytest.mark.usefixtures("phrases_alone")
-def test_hipporag2_takes_all_of_the_likest_triples_where_the_question_names_nothing():
-    hits = hippo.rank("where were people born", an_index(), settings(variant="hipporag2"))
-
-    assert {hit.document for hit in hits[:2]} == {"p1", "p3"}
 
 
 def test_a_question_that_names_nothing_is_ranked_by_its_words():
@@ -116,12 +95,10 @@ def test_a_question_that_names_nothing_is_ranked_by_its_words():
     assert {hit.document for hit in hits[:2]} == {"p0", "p2"}
 
 
-@pytest.mark.usefixtures("phrases_alone")
-@pytest.mark.parametrize("variant", ["hipporag", "hipporag2"])
-async def test_a_language_model_says_what_the_question_names(variant: str):
+async def test_a_language_model_says_what_the_question_names():
     model = ScriptedModel({NameEntities: [("Heron",)]})
 
-    hits = await hippo.rank_with("For whom was it built?", an_index(), model, settings(variant=variant))
+    hits = await hippo.rank_with("For whom was it built?", an_index(), model, settings(variant="hipporag"))
 
     assert [hit.document for hit in hits] == ["p2", "p3"]
 

@@ -4,7 +4,7 @@ Names under which an index keeps them, rows of length 1:
 
 - `vectors.chunks`, in the order of the chunks: float32, which is searched fast.
 - `vectors.sentences`: float16, half the space, since few of them are read for a question.
-- `vectors.names`, `vectors.triples`: float16, where the index has triples, as `triples.TripleGraph` orders them.
+- `vectors.names`: float16, where the index has triples, as `triples.TripleGraph` orders them.
 
 Vectors of chunks and sentences are of the text with the title of its document before it. The `vectors` of the settings
 say whose they are: `embedder` (what `open_embedder` opens), `model`, `dimension` and `unread`, the share of the letters
@@ -86,9 +86,7 @@ def texts_of(index: Index) -> dict[str, list[str]]:
     spans = np.stack([index.arrays[f"sentences.{part}"] for part in ("document", "start", "end")], axis=1)
     texts = texts_of_sources(index.documents, index.chunks, spans)
     if len(index.triples):
-        graph = TripleGraph.of(index)
-        texts["vectors.names"] = list(graph.names)
-        texts["vectors.triples"] = [graph.text(i) for i in range(len(graph))]
+        texts["vectors.names"] = list(TripleGraph.of(index).names)
     return texts
 
 

@@ -1,20 +1,16 @@
-"""BM25 over chunks, or over other texts: the words of a question, and nothing else."""
+"""BM25 over chunks: the words of a question, and nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
-from conspectus.algorithms.ranking import Postings, bm25, postings
+from conspectus.algorithms.ranking import Postings, bm25
 from conspectus.index import Index
 from conspectus.retrieval import ranking
 from conspectus.retrieval.base import hits_of
 from conspectus.rows import Hit
 from conspectus.settings import SearchSettings
-from conspectus.text.words import search_terms, terms
+from conspectus.text.words import search_terms
 
 
 @ranking("bm25", help="chunks that contain the words of the question", settings=SearchSettings)
@@ -28,28 +24,3 @@ def scores_of(question: str, index: Index) -> np.ndarray[tuple[int], np.dtype[np
     number = index.number_of_word
     query = [(number[term], 1.0) for term in search_terms(question, index) if term in number]
     return bm25(Postings.of(index.arrays, "chunk_terms"), query)
-
-
-@dataclass(frozen=True)
-class TextWords:
-    """The words of texts that the index has no inverted index of, and which texts hold each."""
-
-    numbers: dict[str, int]
-    postings: Postings
-
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> TextWords:
-        """Read the words of texts."""
-        numbers: dict[str, int] = {}
-        flat: list[int] = []
-        owners: list[int] = []
-        for owner, text in enumerate(texts):
-            words = [numbers.setdefault(term, len(numbers)) for term in terms(text)]
-            flat += words
-            owners += [owner] * len(words)
-        arrays = np.array(flat, np.int32), np.array(owners, np.int32)
-        return cls(numbers, postings(*arrays, size=len(numbers), texts=len(texts)))
-
-    def scores(self, question: str) -> np.ndarray[Any, Any]:
-        """Return the score of every text for a question."""
-        return bm25(self.postings, [(self.numbers[t], 1.0) for t in terms(question) if t in self.numbers])

@@ -1,11 +1,10 @@
 """HippoRAG: rank chunks by Personalized PageRank over noun phrases, seeded by what the question names.
 
-The graph joins noun phrases by triples and by synonymy edges (HippoRAG §2.2). Three variants are implemented:
+The graph joins noun phrases by triples and by synonymy edges (HippoRAG §2.2). Two variants are implemented:
 
 - `hipporag`: each named entity of the question is linked to one phrase; a chunk scores the mass of its phrases.
-- `hipporag2`: chunks are nodes too. Seeds are the phrases of the triples most similar to the question, and all chunks
-  with a small weight. Which of those triples matter is decided by the names in the question; the paper asks a model.
-- `combined`: the graph of `hipporag2`, seeded by the phrases of `hipporag` and the chunks most similar to the question.
+- `combined`: chunks are nodes of the graph too, as in HippoRAG 2. Seeds are the phrases of `hipporag` and the chunks
+  most similar to the question.
 
 Without vectors, similarity is computed from words and characters.
 """
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from conspectus.algorithms.ranking import highest, personalized_pagerank, scaled
+from conspectus.algorithms.ranking import personalized_pagerank, scaled
 from conspectus.algorithms.similarity import Grams, pairs_of_texts, pairs_of_vectors
 from conspectus.errors import UsageError
 from conspectus.index import Index
@@ -29,7 +28,7 @@ from conspectus.models.base import Model
 from conspectus.models.extractive.reason import name_entities
 from conspectus.retrieval import method
 from conspectus.retrieval.base import answer_from, hits_of
-from conspectus.retrieval.bm25 import TextWords, scores_of
+from conspectus.retrieval.bm25 import scores_of
 from conspectus.retrieval.vector import cosines, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
@@ -42,10 +41,6 @@ Matrix = sparse.csr_array[Any, Any]
 
 SYNONYMS = 0.8
 """Minimum similarity of two noun phrases for a synonymy edge, as in HippoRAG."""
-NEAREST_TRIPLES = 5
-"""Number of nearest triples, and of their phrases, that are seeds of `hipporag2`, as in HippoRAG 2."""
-CHUNK_WEIGHT = 0.05
-"""Weight of the similarity of chunks in the restart vector of `hipporag2`, as in HippoRAG 2."""
 MASS, SHARPNESS = 0.3, 5
 """`combined`: what the chunks weigh among the seeds beside 1 for the phrases, and the power of their likeness."""
 TOLERANCE = 1e-4
@@ -106,11 +101,6 @@ class PhraseGraph:
         )
 
     @cached_property
-    def ends(self) -> Ints:
-        """The phrases of the head and of the tail of each triple, of shape (2, triples)."""
-        return self.of_name[np.stack((self.graph.heads, self.graph.tails))]
-
-    @cached_property
     def grams(self) -> Grams:
         """The phrases by their runs of characters."""
         return Grams.of(self.keys)
@@ -127,16 +117,13 @@ class PhraseGraph:
         contains.data[:] = 1
         return sparse.block_array([[self.edges, contains], [contains.T, None]]).tocsr()
 
-    def nearest(self, names: Sequence[str], vectors: Floats | None) -> tuple[Ints, Floats]:
-        """Return for each name the phrase most like it, and how like: by vectors, else by characters."""
+    def nearest(self, names: Sequence[str], vectors: Floats | None) -> Ints:
+        """Return for each name the phrase most like it: by vectors, else by characters."""
         if not names or not self.keys:
-            return np.zeros(0, np.int64), np.zeros(0)
+            return np.zeros(0, np.int64)
         if vectors is not None and self.vectors is not None:
-            likeness = vectors @ self.vectors.T
-        else:
-            likeness = self.grams.likeness([name_key(name) for name in names])
-        best = likeness.argmax(axis=1)
-        return best, likeness[np.arange(len(best)), best]
+            return (vectors @ self.vectors.T).argmax(axis=1)
+        return self.grams.likeness([name_key(name) for name in names]).argmax(axis=1)
 
 
 def _symmetric(first: Ints, second: Ints, weight: Floats, n: int) -> Matrix:
@@ -156,105 +143,48 @@ def _mentions(graph: TripleGraph, heads: Ints, tails: Ints, n: int, chunks: int)
     return matrix
 
 
-@dataclass(frozen=True)
-class _Walk:
-    """A question over the phrases of an index, as HippoRAG's variants rank chunks for it."""
-
-    question: str
-    phrases: PhraseGraph
-    index: Index
-    settings: Settings
-
-    def linked(self, names: Sequence[str]) -> Floats:
-        """Return the weight of each phrase as a seed: those most like the names, rarer ones heavier."""
-        by_meaning = names and self.phrases.vectors is not None
-        vectors = question_vectors(names, self.index, self.settings) if by_meaning else None
-        nearest, _ = self.phrases.nearest(names, vectors)
-        weights = np.zeros(len(self.phrases.keys))
-        weights[nearest] = self.phrases.specificity[nearest]
-        return weights
-
-    def hipporag(self, seeds: Floats) -> Floats:
-        """Return the score of every chunk: the mass of its phrases, or its likeness where the question names none."""
-        if not seeds.any():
-            return self.chunk_likeness
-        rank = personalized_pagerank(self.phrases.edges, seeds, self.settings.hippo.damping, TOLERANCE)
-        return rank @ self.phrases.mentions
-
-    def hipporag2(self, linked: Floats) -> Floats:
-        """Return the same, seeded by the phrases of the triples most like the question, and by all chunks a little."""
-        likeness = _from_zero_to_one(self._triple_likeness())
-        triples = highest(likeness, NEAREST_TRIPLES)
-        about_named = triples[np.isin(self.phrases.ends[:, triples], np.flatnonzero(linked)).any(axis=0)]
-        if len(about_named):  # a small embedder likes any triple of the same relation as well
-            triples = about_named
-        ends = self.phrases.ends[:, triples].ravel()
-        total, times = np.zeros(len(self.phrases.keys)), np.zeros(len(self.phrases.keys))
-        np.add.at(total, ends, np.tile(likeness[triples], 2))
-        np.add.at(times, ends, 1)
-        weights = total / np.maximum(times, 1) * self.phrases.specificity
-        seeds = np.zeros(len(weights))
-        best = highest(weights, NEAREST_TRIPLES)
-        seeds[best] = weights[best]
-        return self._over_chunks(seeds, CHUNK_WEIGHT * _from_zero_to_one(self.chunk_likeness))
-
-    def combined(self, seeds: Floats) -> Floats:
-        """Return the same, seeded by the phrases of `hipporag` and the chunks most like the question."""
-        chunks = _from_zero_to_one(self.chunk_likeness) ** SHARPNESS
-        return self._over_chunks(
-            seeds, chunks * (MASS * (seeds.sum() or 1.0) / max(float(chunks.sum()), 1e-12))
-        )
-
-    def _over_chunks(self, seeds: Floats, chunks: Floats) -> Floats:
-        """Walk over phrases and chunks from weights of both, and return where it is on the chunks."""
-        reset = np.concatenate((seeds, chunks))
-        if not reset.any():
-            return np.zeros(len(chunks))
-        damping = self.settings.hippo.damping
-        rank = personalized_pagerank(self.phrases.with_chunks, reset, damping, TOLERANCE)
-        return rank[len(self.phrases.keys) :]
-
-    @property
-    def chunk_likeness(self) -> Floats:
-        """How like the question each chunk is, by its vector where there is one, else by BM25."""
-        if has_vectors(self.index):
-            return cosines(question_vectors([self.question], self.index, self.settings)[0], self.index)
-        return scores_of(self.question, self.index)
-
-    def _triple_likeness(self) -> Floats:
-        """Return how like the question each triple is, by its vector where there is one, else by BM25."""
-        stored = self.index.arrays.get("vectors.triples")
-        if stored is not None and len(stored) == len(self.phrases.graph):
-            query = question_vectors([self.question], self.index, self.settings)[0]
-            return self.index.derive(_triple_vectors) @ query
-        return scaled(self.index.derive(_triple_words).scores(self.question))
-
-
-def _from_zero_to_one(scores: Floats) -> Floats:
-    return scaled(scores - scores.min()) if len(scores) else scores
-
-
-def _triple_vectors(index: Index) -> Floats:
-    """Return the stored vectors of the triples in the precision that is multiplied fast."""
-    return index.arrays["vectors.triples"].astype(np.float32)
-
-
-def _triple_words(index: Index) -> TextWords:
-    """Return the words of the triples."""
-    graph = TripleGraph.of(index)
-    return TextWords.of([graph.text(i) for i in range(len(graph))])
-
-
 def scores(question: str, named: Sequence[str], index: Index, settings: Settings) -> Floats:
     """Return the score of every chunk, for a question and what it names.
 
     Raises UsageError where the index has neither triples nor relationships.
     """
-    walk = _Walk(question, PhraseGraph.of(index), index, settings)
-    if not len(walk.phrases.graph):
+    phrases = PhraseGraph.of(index)
+    if not len(phrases.graph):
         raise UsageError("hippo needs a graph, and this index has no triples and no relationships")
-    variants = {"hipporag": walk.hipporag, "hipporag2": walk.hipporag2, "combined": walk.combined}
-    return variants[settings.hippo.variant](walk.linked(named))
+    seeds = _seeds(named, phrases, index, settings)
+    if settings.hippo.variant == "combined":
+        return _combined(seeds, _similarity(question, index, settings), phrases, settings.hippo.damping)
+    if not seeds.any():  # the question names nothing
+        return _similarity(question, index, settings)
+    rank = personalized_pagerank(phrases.edges, seeds, settings.hippo.damping, TOLERANCE)
+    return rank @ phrases.mentions
+
+
+def _seeds(named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
+    """Return the weight of each phrase as a seed: those most like the names, rarer ones heavier."""
+    by_meaning = named and phrases.vectors is not None
+    nearest = phrases.nearest(named, question_vectors(named, index, settings) if by_meaning else None)
+    weights = np.zeros(len(phrases.keys))
+    weights[nearest] = phrases.specificity[nearest]
+    return weights
+
+
+def _combined(seeds: Floats, similarity: Floats, phrases: PhraseGraph, damping: float) -> Floats:
+    """Walk over phrases and chunks from the seeds and the chunks most like the question; return the mass of chunks."""
+    chunks = scaled(similarity - similarity.min(initial=np.inf)) ** SHARPNESS
+    chunks = chunks * (MASS * (seeds.sum() or 1.0) / max(float(chunks.sum()), 1e-12))
+    reset = np.concatenate((seeds, chunks))
+    if not reset.any():
+        return np.zeros(len(chunks))
+    rank = personalized_pagerank(phrases.with_chunks, reset, damping, TOLERANCE)
+    return rank[len(seeds) :]
+
+
+def _similarity(question: str, index: Index, settings: Settings) -> Floats:
+    """Return how like the question each chunk is, by its vector where there is one, else by BM25."""
+    if has_vectors(index):
+        return cosines(question_vectors([question], index, settings)[0], index)
+    return scores_of(question, index)
 
 
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:

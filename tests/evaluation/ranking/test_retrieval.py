@@ -88,7 +88,7 @@ def test_an_index_with_a_graph_keeps_it_when_it_gets_vectors_and_is_never_replac
     assert "vectors.chunks" not in store.read(target).arrays
 
     again = retrieval.passage_index(data, target, Settings())
-    assert "vectors.triples" in again.arrays
+    assert "vectors.names" in again.arrays
 
     read = len(letters.given)
     retrieval.passage_index(data, target, Settings(vectors=VectorSettings(embedder="by another name")))
