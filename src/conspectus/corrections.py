@@ -242,7 +242,7 @@ def source_documents(documents: Iterable[Document]) -> list[Document]:
 def added_fact_notices(citations: Iterable[Citation]) -> Iterator[str]:
     """Yield a notice for each citation that leads to an added fact, which no document states."""
     for citation in citations:  # of several indexes, paths begin with the name of theirs
-        added = [source for source in citation.sources if source.document.endswith(ADDED_FACTS)]
+        added = [s for s in citation.sources if s.document.rpartition(":")[2] == ADDED_FACTS]
         if added:
             part = "" if len(added) == len(citation.sources) else "in part "
             places = ", ".join(source.place for source in added)

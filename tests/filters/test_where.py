@@ -119,7 +119,6 @@ def test_dates_compare_as_far_as_both_are_known(where: str, met: list[int]):
         ("pages>9", [1]),
         ("pages<=9", [0]),
         ("pages=9.0", [0]),
-        ('author="Quill"', [0]),
         ("title~T", [0, 1, 2]),
     ],
 )
@@ -139,10 +138,8 @@ def test_all_conditions_have_to_hold():
     assert those(rows, "author=Quill", "year>2020") == [1]
 
 
-def test_an_unknown_field_is_told_with_the_nearest_and_all_there_are():
-    with pytest.raises(
-        UsageError, match=r"'autor'; did you mean author\? There are path, folder, title, date, author"
-    ):
+def test_an_unknown_field_is_told_with_all_there_are():
+    with pytest.raises(UsageError, match=r"'autor'; there are path, folder, title, date, author"):
         those(documents({"author": "Quill"}), "autor=Quill")
 
 
@@ -164,10 +161,10 @@ def test_what_is_no_condition_is_refused(where: str):
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        (["author=Quil"], "did you mean Quill?"),
+        (["author=Quil"], "there are Quill, and 1 more"),
         (["author=Zeno"], "there are Quill, Vale"),
         (["date>2030"], "dates go from 2021 to 2023-05-01"),
-        (["folder=minuts"], "did you mean minutes?"),
+        (["folder=minuts"], "there are minutes"),
         (["author=Quill", "date>2022"], "1 meet author=Quill, 1 meet date>2022"),
     ],
 )

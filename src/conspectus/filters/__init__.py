@@ -55,19 +55,11 @@ class View:
 
     def notices(self, reads: Collection[str]) -> tuple[str, ...]:
         """Return what to say of an answer by a method that reads these parts of an index, a line each."""
-        if self.reports is None or "reports" not in reads:
+        rewritten = self.reports.rewritten if self.reports is not None and "reports" in reads else 0
+        if not rewritten:
             return self.remarks
-        unchanged, written, dropped = self.reports.counts()
-        if not written and not dropped:
-            return self.remarks
-        again = "also stood on others and were written anew from these, by selection and without a model"
-        counted = {
-            f"{unchanged:,} stand on these documents alone": unchanged,
-            f"{written:,} {again}": written,
-            f"{dropped:,} are not used": dropped,
-        }
-        text = "; ".join(text for text, count in counted.items() if count)
-        return (*self.remarks, f"Of the reports, {text}.")
+        notice = f"Of the reports, {rewritten:,} also stood on others and were written anew, without a model."
+        return (*self.remarks, notice)
 
 
 class Views:
@@ -127,26 +119,21 @@ def _view(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> Vi
 
 def _no_vectors(parts: Sequence[Part]) -> str:
     """Return why vectors of some indexes do not compare: by several embedders, or not in all; "" where they do."""
-    made = [(part, *_embedding_of(part.index)) for part in parts]
-    _, first, *how = next((row for row in made if row[1]), made[0])
-    for part, model, *rest in made:
-        if not same_model(model, first) or rest != how:
-            models = ", ".join(
-                f"{p.prefix[:-1]} has {name} ({size} numbers)" for p, name, size, _ in made if name
-            )
-            bare = ", ".join(f"{p.prefix[:-1]} has none" for p, name, *_ in made if not name)
-            names = [str(p.index.settings.get("vectors", {}).get("embedder") or "") for p in parts]
-            embedder = next(filter(None, names), "local")
-            command = f"conspectus.embed('{part.index.folder or 'DIR'}', embedder='{embedder}')"
-            which = ", ".join(filter(None, (models, bare)))
-            return f"they do not compare ({which}); make them alike: {command}"
-    return ""
+    made = [_embedding_of(part.index) for part in parts]
+    if all(made[0][1:] == other[1:] and same_model(made[0][0], other[0]) for other in made):
+        return ""
+    models = ", ".join(
+        f"{part.prefix[:-1]} has {model}" for part, (model, *_) in zip(parts, made, strict=True)
+    )
+    embedders = [str(part.index.settings.get("vectors", {}).get("embedder") or "") for part in parts]
+    embedder = next(filter(None, embedders), "local")
+    return f"they do not compare ({models}); make them alike: conspectus.embed('DIR', embedder='{embedder}')"
 
 
 def _embedding_of(index: Index) -> tuple[str, int, str]:
     """Return what the vectors of an index were made by: a model, how many numbers they have, what was put before."""
     if "vectors.chunks" not in index.arrays:
-        return "", 0, ""
+        return "none", 0, ""
     made: Mapping[str, Any] = index.settings.get("vectors", {})
     return str(made.get("model")), index.arrays["vectors.chunks"].shape[1], made.get("passage_prefix") or ""
 

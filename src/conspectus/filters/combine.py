@@ -318,12 +318,10 @@ class CombinedReports(Rows[Report]):
         numbers = {self._community(number).number: number for number in range(len(self))}
         return LazyMapping(numbers, lambda community: self._report(numbers[community]))
 
-    def counts(self) -> tuple[int, int, int]:
-        """Return how many reports are as they were, how many are written again, and how many are left out."""
-        parts = self._tables.parts
-        every = sum(len(part.index.reports) for part in parts)
-        unchanged = sum(parts[part].is_unchanged(old) for part, old in self._old)
-        return unchanged, len(self) - unchanged, every - len(self)
+    @property
+    def rewritten(self) -> int:
+        """How many reports are written again."""
+        return sum(not self._tables.parts[part].is_unchanged(old) for part, old in self._old)
 
     def _community(self, number: int) -> Community:
         part, old = self._old[number]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import compress
+from itertools import compress, islice
 from typing import Any
 
 import numpy as np
@@ -121,14 +121,8 @@ class Part:
         chunk_ids = tuple(chunk for chunk in row.chunk_ids if chunk in self.chunk_ids)
         if isinstance(row, Triple | Community):
             return replace(row, chunk_ids=chunk_ids)
+        shown = list(islice(self._mentioning(row, chunk_ids), MOST_SENTENCES))
         spans = tuple(span for span in row.spans if span.document_id in self._document_ids)
-        inside = [i for span in spans for i in self.sentences.within(span)]
-        chunks = (self.index.chunk_of[chunk] for chunk in chunk_ids)
-        numbers = self._mentioning(row, inside) or inside
-        numbers = numbers or self._mentioning(
-            row, (i for chunk in chunks for i in self.sentences.within(chunk))
-        )
-        shown = list(dict.fromkeys(numbers))[:MOST_SENTENCES]
         spans = spans or tuple(map(self.sentences.span, shown))
         description = "\n".join(dict.fromkeys(map(self.sentences.quoted, shown)))
         if isinstance(row, Relationship):
@@ -136,13 +130,14 @@ class Part:
             row = replace(row, weight=weight)
         return replace(row, chunk_ids=chunk_ids, description=description, spans=spans)
 
-    def _mentioning(self, row: Entity | Relationship, sentences: Iterable[int]) -> list[int]:
-        """Return the sentences that mention a row, or in which one of its ends speaks of the other."""
+    def _mentioning(self, row: Entity | Relationship, chunk_ids: Iterable[str]) -> Iterator[int]:
+        """Yield the sentences of chunks that mention a row, or in which one of its ends speaks of the other."""
         names = [row.name] if isinstance(row, Entity) else [row.source, row.target]
         numbers = {self.index.entity_of_name[name] for name in names}
-        return [
-            i for i in sentences if numbers <= {*self.sentences.mentioned(i), self.sentences.speaker_of(i)}
-        ]
+        for chunk in chunk_ids:
+            for i in self.sentences.within(self.index.chunk_of[chunk]):
+                if numbers <= {*self.sentences.mentioned(i), self.sentences.speaker_of(i)}:
+                    yield i
 
     @cached_property
     def sentences(self) -> SentenceStore:
