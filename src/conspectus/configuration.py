@@ -144,7 +144,7 @@ def completed(resolved: Resolved, values: Mapping[str, Any], origin: str) -> Res
 
 def describe(resolved: Resolved) -> list[Described]:
     """Return every setting: key, value, default, origin and description, in the order of the tables."""
-    values, defaults = _flat(resolved.settings), _flat(Settings())
+    values, defaults = by_key(resolved.settings), by_key(Settings())
     return [
         Described(key, values[key], defaults[key], resolved.origins[key], info.description or "")
         for key, info in FIELDS.items()
@@ -158,8 +158,8 @@ def as_toml(settings: Settings | Resolved, commented: bool) -> str:
     them, so that the file changes nothing. Keys are written dotted: no line depends on another, so one that
     is uncommented cannot end up in the wrong table. None has no form in TOML and stays prose.
     """
-    values = _flat(settings.settings if isinstance(settings, Resolved) else settings)
-    defaults = _flat(Settings())
+    values = by_key(settings.settings if isinstance(settings, Resolved) else settings)
+    defaults = by_key(Settings())
     mark = "#" if commented else ""
     lines = ["# Settings of Conspectus. To change one, take away the # right before its key."]
     table = ""
@@ -200,7 +200,8 @@ def _set(tables: dict[str, Any], key: str, value: Any) -> None:
     (tables[table] if table else tables)[name] = value
 
 
-def _flat(settings: Settings) -> dict[str, Any]:
+def by_key(settings: Settings) -> dict[str, Any]:
+    """Return every setting by its dotted key."""
     tables = settings.model_dump(by_alias=True)
     return {key: reduce(getitem, key.split("."), tables) for key in FIELDS}
 
@@ -300,7 +301,7 @@ def _from_file(path: Path | None) -> Iterator[_Given]:
     except tomllib.TOMLDecodeError as error:
         reason, _, where = str(error).removesuffix(")").partition(" (at ")
         raise SettingsError(f"{origin}, {where}: not valid TOML: {reason}") from None
-    for key, value in _dotted(values):
+    for key, value in dotted(values):
         if key in PATHS and isinstance(value, str):
             relative = path.parent / Path(value).expanduser()
             if value and (relative.exists() or key == "store.corrections"):  # the first correction writes that
@@ -322,14 +323,15 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
 
 
 def _from_overrides(overrides: Mapping[str, Any]) -> Iterator[_Given]:
-    for key, value in _dotted(overrides):
+    for key, value in dotted(overrides):
         yield _Given(key, _parsed(value, FIELDS[key]) if key in FIELDS else value, "given")
 
 
-def _dotted(values: Mapping[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
+def dotted(values: Mapping[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield values with their dotted keys, those of nested tables too."""
     for name, value in values.items():
         if not table and name in TABLES and isinstance(value, Mapping):
-            yield from _dotted(cast(Mapping[str, Any], value), f"{name}.")
+            yield from dotted(cast(Mapping[str, Any], value), f"{name}.")
         else:
             yield f"{table}{name}", value
 

@@ -13,15 +13,24 @@ asked as one, the model is used that all of them agree on, else none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
-from urllib.parse import urlsplit, urlunsplit
+from typing import Any
 
-from conspectus.configuration import FIELDS, FILE_NAME, INDEX, Resolved, completed, load, overridden
-from conspectus.errors import UsageError
+from conspectus.configuration import (
+    FIELDS,
+    FILE_NAME,
+    INDEX,
+    Resolved,
+    by_key,
+    completed,
+    dotted,
+    load,
+    overridden,
+)
+from conspectus.errors import SettingsError, UsageError
 from conspectus.index import Index
 from conspectus.models.llm.adapters import is_registered
 from conspectus.models.llm.providers import PRESETS, is_local
+from conspectus.settings import Settings
 
 EXTRACTIVE, NONE = "extractive", "none"
 REPLIES = (
@@ -35,33 +44,12 @@ MODELS = ("model", "llm.base_url", "llm.embedder_base_url", "vectors.embedder")
 """Settings of models that are never taken over from an index without a look at the address."""
 
 
-@dataclass(frozen=True)
-class IndexModels:
-    """The models that one index was built with; empty texts where there is none."""
-
-    model: str = ""
-    base_url: str = ""
-    embedder: str = ""
-    embedder_base_url: str = ""
-    """Where the embedder was asked, where that is not its provider's own server."""
-    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Further settings of the language model, by dotted key."""
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> IndexModels:
-        """Return what the settings of an index say of its models; addresses have no passwords and queries."""
-
-        def text(key: str) -> str:
-            value = _value_of(settings, key)
-            return value if isinstance(value, str) else ""  # a manifest may have been changed by hand
-
-        name = text("vectors.embedder")
-        if name == NONE or (name.startswith(FUNCTION) and not is_registered(name)):
-            name = ""
-        base_url, own = _clean_address(text("llm.base_url")), _clean_address(text("llm.embedder_base_url"))
-        more = {key: _value_of(settings, key) for key in REPLIES}
-        more = {key: value for key, value in more.items() if value is not None}
-        return cls(text("model"), base_url, name, (own or base_url) if _has_server(name) else "", more)
+def stored_settings(built: Mapping[str, Any]) -> Settings:
+    """Return the settings that the manifest of an index has; the defaults where it was changed by hand to others."""
+    try:
+        return overridden({key: value for key, value in dotted(built) if key in FIELDS}).settings
+    except SettingsError:
+        return Settings()
 
 
 def with_index_models(
@@ -78,10 +66,9 @@ def with_index_models(
 
     Raises UsageError where the model was asked at an address that the user has to name first.
     """
-    memories = list(map(IndexModels.of, built))
-    values = _of_model(resolved, memories) if language_model else {}
+    values = _of_model(resolved, built) if language_model else {}
     base_url = values.get("llm.base_url") or resolved.settings.llm.base_url
-    values |= _of_embedder(resolved, memories[0], base_url, builds=builds) if memories else {}
+    values |= _of_embedder(resolved, stored_settings(built[0]), base_url, builds=builds) if built else {}
     missing = {key: value for key, value in values.items() if resolved.origins.get(key) == "default"}
     return completed(resolved, missing, INDEX)
 
@@ -92,18 +79,15 @@ def settings_of_index(built: Mapping[str, Any], given: Mapping[str, Any]) -> Res
     Its models are its own too, whatever `conspectus.toml` and the environment say; those count only where an address
     has to be named.
     """
-    address = IndexModels.of(built).base_url
-    if address and load(given).settings.llm.base_url.rstrip("/") == address:
+    stored = stored_settings(built)
+    address = stored.llm.base_url
+    if address and load(given).settings.llm.base_url.rstrip("/") == address.rstrip("/"):
         given = {**given, "llm.base_url": address}
     resolved = with_index_models(overridden(given), [built], builds=True)
-    own = {
-        key: _value_of(built, key)
-        for key in FIELDS
-        if key not in MODELS and resolved.origins[key] == "default"
-    }
-    if own["language"]:
-        own["language"] = own["language"].partition(",")[0]
-    return completed(resolved, {key: value for key, value in own.items() if value is not None}, "default")
+    own = {key: value for key, value in by_key(stored).items() if key not in MODELS and value is not None}
+    own["language"] = stored.language.partition(",")[0]
+    missing = {key: value for key, value in own.items() if resolved.origins[key] == "default"}
+    return completed(resolved, missing, "default")
 
 
 def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does: str = "answers") -> str:
@@ -113,7 +97,7 @@ def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does
     at = f" at {url}" if url else ""
     if url and origins.get("llm.base_url") == "given":
         at += " (base_url=...)"
-    models = {memory.model for memory in map(IndexModels.of, built)} - {""}
+    models = {stored_settings(settings).model for settings in built}
     lines: list[str] = []
     if origin == INDEX:
         reason = f"as this index was built (model={EXTRACTIVE!r} {does} without one)"
@@ -126,7 +110,7 @@ def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does
         lines += [f"Built with {', '.join(sorted(models))}: no model is asked; model=NAME names one."]
     if origins.get("vectors.embedder") == INDEX:
         embedder = settings.vectors.embedder
-        address = (settings.llm.embedder_base_url or url) if _has_server(embedder) else ""
+        address = embedder_address(settings)
         at = f" at {address}" if address else ""
         lines += [f"Embedder {embedder}{at}, as this index was built (embedder={NONE!r} makes no vectors)."]
     return " ".join(lines)
@@ -149,8 +133,8 @@ def checked_address(model: str, address: str, name_it: str = "", instead: str = 
     Raises UsageError where it is neither on this machine nor the provider's own: the user has to name it. The error
     says how to name it, and what to do instead.
     """
-    provider = _provider(model)
-    if not address or (provider and address.rstrip("/") == PRESETS[provider].base_url):
+    provider, address = _provider(model), address.rstrip("/")
+    if not address or (provider and address == PRESETS[provider].base_url):
         return ""
     if is_local(address):
         return address
@@ -162,62 +146,56 @@ def checked_address(model: str, address: str, name_it: str = "", instead: str = 
     )
 
 
-def _clean_address(url: str) -> str:
-    """Return an address without user, password, query and fragment."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ""
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")).rstrip("/")
-
-
-def _of_model(resolved: Resolved, memories: Sequence[IndexModels]) -> dict[str, Any]:
+def _of_model(resolved: Resolved, built: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the settings of the language model that the indexes agree on.
 
     Who names another model of the same kind of name gets it at the same server; a provider in a name says which server
     is meant.
     """
-    distinct = {(memory.model, memory.base_url): memory for memory in memories if memory.model}
+    memories = [stored_settings(settings) for settings in built if "model" in settings]
+    distinct = {(memory.model, memory.llm.base_url): memory for memory in memories}
     if len(distinct) != 1:
         return {}
-    memory = next(iter(distinct.values()))
+    memory = memories[0]
+    address = memory.llm.base_url
     named, addressed = (resolved.origins.get(key) != "default" for key in ("model", "llm.base_url"))
     name = resolved.settings.model if named else memory.model
     provider = _provider(name)
     if EXTRACTIVE in (name, memory.model) or provider != _provider(memory.model) or (named and provider):
         return {}
-    if not (memory.base_url or provider or addressed):
+    if not (address or provider or addressed):
         return {}  # no server is known
-    values = {"model": name, **(memory.more if name == memory.model else {})}
+    values: dict[str, Any] = {"model": name}
+    if name == memory.model:
+        values |= {key: value for key, value in by_key(memory).items() if key in REPLIES}
     if not addressed:
-        values["llm.base_url"] = checked_address(memory.model, memory.base_url)
+        values["llm.base_url"] = checked_address(memory.model, address)
     return values
 
 
-def _of_embedder(resolved: Resolved, memory: IndexModels, base_url: str, *, builds: bool) -> dict[str, Any]:
+def _of_embedder(resolved: Resolved, memory: Settings, base_url: str, *, builds: bool) -> dict[str, Any]:
     """Return the settings of the embedder of an index; none where its address would have to be named."""
+    name = memory.vectors.embedder
     named = resolved.origins.get("vectors.embedder") != "default"
-    if not memory.embedder or (named and resolved.settings.vectors.embedder != memory.embedder):
+    if name == NONE or (named and resolved.settings.vectors.embedder != name):
+        return {}
+    if name.startswith(FUNCTION) and not is_registered(name):
         return {}
     names_address = resolved.origins.get("llm.base_url") != "default"
     try:
-        address = checked_address(memory.embedder, "" if names_address else memory.embedder_base_url)
+        address = checked_address(name, "" if names_address else embedder_address(memory))
     except UsageError:
         return {}  # methods that compare vectors say so: see `retrieval.vector.embedder_of`
-    values: dict[str, Any] = {"llm.embedder_base_url": address} if address != base_url else {}
-    if builds:
-        values |= {"vectors.embedder": memory.embedder}
-    return values
+    values = {"llm.embedder_base_url": address} if address != base_url else {}
+    return values | ({"vectors.embedder": name} if builds else {})
+
+
+def embedder_address(settings: Settings) -> str:
+    """Return where the embedder of settings is asked; "" for its provider's own server, and where it has none."""
+    address = settings.llm.embedder_base_url or settings.llm.base_url
+    return address if _has_server(settings.vectors.embedder) else ""
 
 
 def _provider(model: str) -> str | None:
     prefix, _, rest = model.partition("/")
     return prefix if rest and prefix in PRESETS else None
-
-
-def _value_of(settings: Mapping[str, Any], key: str) -> Any:
-    """Return the value of a dotted key in stored settings, None where there is none."""
-    value: Any = settings
-    for part in key.split("."):
-        value = cast("Mapping[str, Any]", value).get(part) if isinstance(value, Mapping) else None
-    return value

@@ -8,21 +8,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from conspectus.configuration import load
 from conspectus.corrections import source_documents
-from conspectus.errors import IndexMissing
 from conspectus.index import Index
+from conspectus.index_models import stored_settings
 from conspectus.models.llm.budget import Budget, price_of
-from conspectus.models.llm.cache import FILE_NAME, ResponseCache, begun_in
+from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 from conspectus.rows import Failure, Usage
-from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, path_of, public
-from conspectus.settings import Price
+from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, path_of, public, settings_in
+from conspectus.settings import Settings
 from conspectus.storage import manifests, store
-
-if TYPE_CHECKING:
-    from conspectus.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +118,12 @@ def _levels(index: Index, source_tokens: int) -> Iterator[LevelFigures]:
         yield LevelFigures(level, len(reports), own, tokens, tokens / source_tokens if source_tokens else 0.0)
 
 
-def _cost(settings: Mapping[str, Any], usage: Mapping[str, Usage]) -> float | None:
+def _cost(built: Mapping[str, Any], usage: Mapping[str, Usage]) -> float | None:
     """Return what building an index cost, None where a price is not known."""
-    llm = settings.get("llm", {})
-    embedder = settings.get("vectors", {}).get("embedder", "")
-    models: Mapping[str, str] = {"Embed": embedder, **llm.get("tasks", {})}
-    paid = {models.get(task, settings.get("model", "")) for task, u in usage.items() if u.calls and not u.cost}
-    if any(price_of(model, _prices(settings), llm.get("base_url", "")) is None for model in paid):
+    settings = stored_settings(built)
+    models = {"Embed": settings.vectors.embedder, **settings.llm.tasks}
+    paid = {models.get(task, settings.model) for task, u in usage.items() if u.calls and not u.cost}
+    if any(price_of(model, settings.prices, settings.llm.base_url) is None for model in paid):
         return None
     return sum(usage.values(), Usage()).cost
 
@@ -226,12 +222,10 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
     if not (folder / FILE_NAME).exists():
         return []
     chosen = settings or load().settings
-    try:
-        built = store.read(folder).settings
-    except IndexMissing:  # the build that its replies were bought for has not come to its end
-        built = begun_in(folder) or {}
-    base_url = chosen.llm.base_url or built.get("llm", {}).get("base_url", "")
-    budget = Budget({**_prices(built), **chosen.prices}, base_url=base_url)
+    known = settings_in(folder)
+    built = stored_settings(known[0]) if known else Settings()
+    base_url = chosen.llm.base_url or built.llm.base_url
+    budget = Budget({**built.prices, **chosen.prices}, base_url=base_url)
     replies = ResponseCache(folder / FILE_NAME)
     try:
         rows = replies.spent()
@@ -244,7 +238,3 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
         )
         for r in rows
     ]  # fmt: skip
-
-
-def _prices(settings: Mapping[str, Any]) -> dict[str, Price]:
-    return {name: Price(**price) for name, price in settings.get("prices", {}).items()}

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conspectus.api.embedding import check_embedder, estimate_texts, with_vectors
-from conspectus.configuration import INDEX, Resolved
+from conspectus.configuration import Resolved
 from conspectus.corrections import Correction, corrections_for
-from conspectus.errors import ModelError, UsageError
+from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.index_models import EXTRACTIVE
 from conspectus.index_status import folders_of
@@ -187,16 +187,6 @@ class BuildRequest:
         more: dict[str, Any] = {"corrections": self.corrections, "fresh": self.fresh}
         return update_of(self.folder, read.documents, read.failures, self.settings, **more)
 
-    def check_embedder(self) -> None:
-        """Raise as `check_embedder` does, and say how to build without an embedder that only the index names."""
-        try:
-            check_embedder(self.settings, self.folder)
-        except (UsageError, ModelError) as error:
-            if self.resolved.origins.get("vectors.embedder") != INDEX:
-                raise
-            vectors = f"this index has vectors of {self.settings.vectors.embedder}"
-            raise type(error)(f"{error}; {vectors}: embedder='none' builds without vectors") from None
-
 
 # Building
 
@@ -251,7 +241,7 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
         replaced = update.replaced_documents if update.changes else 0
         if not update.up_to_date and (replaced or costs(settings)):
             _warn_of_replacement(update, request)
-            request.check_embedder()
+            check_embedder(request.resolved, folder)
             estimate = await estimated_build(read.documents, update, request)
             request.agree(replace(estimate, replaced_documents=replaced))
     with store.writing(folder):
@@ -259,7 +249,7 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
         if update.up_to_date and (existing := update.existing):
             store.trim(folder, settings.model_dump(mode="json"))
             return Built(existing, existing.snapshot, folder, skipped, guessed, update=update)
-        request.check_embedder()
+        check_embedder(request.resolved, folder)
         warning = _warn_of_replacement(update, request) if not request.agree else ""
         index, notices, spent = await _indexed(read, request, update)
         index, lost = with_vectors(index, settings, folder, spent, request.progress)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conspectus import tokens
+from conspectus.configuration import INDEX, Resolved
 from conspectus.errors import ModelError, StoreError, UsageError
 from conspectus.index import Index
 from conspectus.index_models import FUNCTION, own_embedder
@@ -135,15 +136,23 @@ def _committed(folder: Path, index: Index) -> Index:
     return store.read(folder)
 
 
-def check_embedder(settings: Settings, folder: Path) -> None:
+def check_embedder(resolved: Resolved, folder: Path) -> None:
     """Open the embedder of the settings, if they name one, and have it embed a word.
 
-    Raises what it does, UsageError, BadKey or ServerDown, before anything else is asked of models.
+    Raises what it does, UsageError, BadKey or ServerDown, before anything else is asked of models; where only the index
+    names it, the error says how to build without.
     """
-    if opened := open_embedder(settings.vectors.embedder, settings, folder):
-        assert opened.dimension > 0
-        if opened.name.startswith(FUNCTION):
-            opened.embed(["one text", "another"])  # a function may be made for one text only
+    settings, name = resolved.settings, resolved.settings.vectors.embedder
+    try:
+        if opened := open_embedder(name, settings, folder):
+            assert opened.dimension > 0
+            if opened.name.startswith(FUNCTION):
+                opened.embed(["one text", "another"])  # a function may be made for one text only
+    except (UsageError, ModelError) as error:
+        if resolved.origins.get("vectors.embedder") != INDEX:
+            raise
+        vectors = f"this index has vectors of {name}"
+        raise type(error)(f"{error}; {vectors}: embedder='none' builds without vectors") from None
 
 
 def with_vectors(

@@ -11,7 +11,7 @@ from conspectus.algorithms.ranking import fused, highest, products
 from conspectus.algorithms.sentence_walk import sentences_of
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.index_models import IndexModels, checked_address
+from conspectus.index_models import checked_address, embedder_address, stored_settings
 from conspectus.models.base import Model
 from conspectus.models.embedders import MOST_UNREAD, NONE, Embedder, embed_call, open_embedder, same_model
 from conspectus.retrieval import method, ranking
@@ -50,7 +50,7 @@ def embedder_of(index: Index, settings: Settings) -> Embedder:
         raise UsageError(f"the index has no vectors; make them: {advice}")
     name = made.get("embedder", NONE) if requested == NONE else requested
     if requested == NONE and not (settings.llm.embedder_base_url or settings.llm.base_url):
-        address = IndexModels.of(index.settings).embedder_base_url
+        address = embedder_address(stored_settings(index.settings))
         without = "method='bm25' to search by words"
         checked_address(name, address, f"settings={{'llm.embedder_base_url': {address!r}}}", without)
     by_name = index.derive(open_embedders)
