@@ -304,19 +304,18 @@ def export(
     criteria: Criteria = "",
     pairs: Pairs = "",
     sample: Annotated[int, option("Random sample of N questions.", metavar="N", min=1)] = 10,
-    seed: Annotated[int, option("Random seed of the order of pairs.", metavar="N", min=0)] = 0,
     title: Annotated[str, option("Title of the page.", metavar="TEXT")] = "Which answer is better?",
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Write blinded pairs of answers for people to rate.
 
-    FILE.html works offline: raters choose, save a table and send it back. FILE.csv is for spreadsheets. The key to the
-    blinding stays in DIR/pairs.jsonl; do not hand it out.
+    FILE.html works offline: raters choose, save a table and send it back. FILE.csv is for spreadsheets. Neither says
+    which condition is which.
 
     Example: conspectus eval people export comparison --out pairs --sample 20
     """
-    made = evaluation.export_pairs(folder, out, parts(criteria), parts(pairs), sample, seed, title)
+    made = evaluation.export_pairs(folder, out, parts(criteria), parts(pairs), sample, title)
     if json:
         show.as_json(made.as_json())
         return
@@ -325,7 +324,6 @@ def export(
     if not quiet:
         if made.equal:
             show.note(f"{show.counted(made.equal, 'pair')} of equal answers are left out: a tie by rule.")
-        show.note(f"Which condition is which is in {made.key}: keep it from raters.")
         show.listed("Left out:", made.omitted)
 
 

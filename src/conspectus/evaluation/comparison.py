@@ -11,7 +11,6 @@ a failed one, is done by the same command again.
       criteria.json       the criteria of the judgements, name and description
       claims.jsonl        the factual claims of each answer (`claims.AnswerClaims`)
       grounding.jsonl     the sentences of each answer that its references support (`grounding.AnswerGrounding`)
-      pairs.jsonl         the key of the blinded pairs that people rate (`people.Item`)
       ratings.jsonl       what people preferred (`Judgement`)
       replies.sqlite      the response cache
 """

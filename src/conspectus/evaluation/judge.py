@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from conspectus.errors import UsageError
 from conspectus.evaluation import charts, comparison
 from conspectus.evaluation.comparison import JsonlTable, Judgement, Pair, Study
-from conspectus.evaluation.pairs import HeadToHead, Plan, criteria_in, criteria_of, plan, save_criteria
+from conspectus.evaluation.pairs import HeadToHead, Plan, criteria_of, plan, save_criteria, saved_criteria
 from conspectus.evaluation.run import Step, StepFunction, model_names
 from conspectus.evaluation.statistics import (
     ALPHA,
@@ -264,7 +264,8 @@ def plan_of(study: Study, table: JsonlTable[Judgement]) -> Plan | None:
     names = [f"{one}:{other}" for one, other in pairs if frozenset((one, other)) in judged]
     if not names:
         return None
-    criteria = criteria_in(study.folder, (row.criterion for row in rows), study.language)
+    used = {row.criterion for row in rows}
+    criteria = [criterion for criterion in saved_criteria(study.folder) if criterion.name in used]
     return plan(study, criteria, names, max(row.replicate for row in rows))
 
 

@@ -50,26 +50,22 @@ def criteria_of(names: Sequence[str] = (), language: str = "en") -> tuple[Criter
         else:
             known = ", ".join(paper)
             raise UsageError(
-                f"there is no criterion {name!r}; there are {known}, or name a file .toml or .json of more"
+                f"there is no criterion {name!r}; there are {known}, or name a file .toml or .json"
             )
     return tuple(Criterion(name, description) for name, description in criteria.items())
 
 
 def save_criteria(criteria: Iterable[Criterion], folder: Path) -> None:
     """Write criteria into a comparison's folder, beside those that are there."""
-    comparison.write_json(folder / FILE, _saved(folder) | {one.name: one.description for one in criteria})
+    described = {one.name: one.description for one in (*saved_criteria(folder), *criteria)}
+    comparison.write_json(folder / FILE, described)
 
 
-def criteria_in(folder: Path, names: Iterable[str], language: str) -> list[Criterion]:
-    """Return criteria, the paper's first, as they were described when they were judged by."""
-    paper, wanted = paper_criteria(language), dict.fromkeys(names)
-    described = paper | _saved(folder)
-    ordered = dict.fromkeys([*(name for name in paper if name in wanted), *wanted])
-    return [Criterion(name, described.get(name, "")) for name in ordered]
-
-
-def _saved(folder: Path) -> dict[str, str]:
-    return _read(folder / FILE) if (folder / FILE).exists() else {}
+def saved_criteria(folder: Path) -> list[Criterion]:
+    """Return the criteria of a comparison's folder as they were last described, the paper's first."""
+    described = _read(folder / FILE) if (folder / FILE).exists() else {}
+    names = dict.fromkeys([*(name for name in paper_criteria() if name in described), *described])
+    return [Criterion(name, described[name]) for name in names]
 
 
 def _read(path: Path) -> dict[str, str]:

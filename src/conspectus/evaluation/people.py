@@ -1,23 +1,23 @@
 """People as judges: blinded pairs of answers, their ratings, and how far these agree with the judge and each other.
 
-A rating is a `Judgement` that a person made. Which condition is which is in the key in the folder of the comparison,
-which no rater gets. Each condition of a pair is shown first half of the time.
+A rating is a `Judgement` that a person made. Nothing that raters get says which condition is which; each condition of a
+pair is shown first half of the time.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from dataclasses import dataclass
+from itertools import combinations, permutations
 from pathlib import Path
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.evaluation.charts import packed, render
 from conspectus.evaluation.comparison import (
-    JsonlTable,
+    ConditionAnswer,
     Judgement,
     Study,
     digest_of,
@@ -26,13 +26,11 @@ from conspectus.evaluation.comparison import (
     write_text,
 )
 from conspectus.evaluation.judge import Judged, Unit, judged_in, labels, plan_of
-from conspectus.evaluation.pairs import HeadToHead, criteria_of, plan, save_criteria
+from conspectus.evaluation.pairs import HeadToHead, criteria_of, plan, save_criteria, saved_criteria
 from conspectus.evaluation.statistics import Figures, kappa
 from conspectus.runtime import path_of
 from conspectus.storage import manifests
-from conspectus.tasks import Criterion
 
-KEY = "pairs.jsonl"
 SAMPLE = 10
 """Questions that are rated by default, drawn by a seed: people tire."""
 CHOICES = {"1": 1, "2": 2, "tie": 0}
@@ -48,35 +46,11 @@ KAPPA_NOTE = (
 
 
 @dataclass(frozen=True)
-class Item:
-    """A pair of answers to rate by a criterion; raters see the id of the pair, and not its conditions."""
-
-    id: str
-    criterion: str
-    question: str
-    first: str
-    second: str
-    digest: str
-    """Of all that raters are shown: a rating does not count once that has changed."""
-
-    def rated(self, winner: int, comment: str, by: str) -> Judgement:
-        """Return a rating of it."""
-        made_with = f"{by} {self.digest}"
-        return Judgement(self.first, self.second, self.criterion, self.question, 1, winner, comment, made_with)
-
-
-def key_in(folder: Path) -> JsonlTable[Item]:
-    """Return the key of a comparison's blinded pairs, by the id of the pair and the criterion."""
-    return JsonlTable(folder / KEY, Item, lambda item: (item.id, item.criterion))
-
-
-@dataclass(frozen=True)
 class Exported(Figures):
-    """The files that raters are given, and the key, which they are not."""
+    """The files that raters are given, and what is in them."""
 
     page: Path
     table: Path
-    key: Path
     pairs: int
     criteria: tuple[str, ...]
     equal: int = 0
@@ -90,46 +64,47 @@ def export_pairs(
     criteria: Sequence[str] = (),
     pairs: Sequence[str] = (),
     sample: int | None = SAMPLE,
-    seed: int = 0,
     title: str = "Which answer is better?",
 ) -> Exported:
     """Write pairs of a folder's answers as a page that works offline and as a table, by default by the criteria that
     were judged by.
 
-    `sample` draws so many questions, as judging does; `seed` draws the order of the pairs. `out` names both files,
-    whatever its suffix. Raises UsageError where there is nothing to rate.
+    `sample` draws so many questions, as judging does. `out` names both files, whatever its suffix. Raises UsageError
+    where there is nothing to rate.
     """
-    source, target = path_of(folder), Path(out)
-    study = study_in(source)
+    study, target = study_in(path_of(folder)), Path(out)
     judged = None if criteria else judged_in(study)
     chosen = judged.plan.criteria if judged else criteria_of(criteria, study.language)
     planned = plan(study, chosen[:1], pairs, 1, sample)
-    ids = {_id(one, seed): one for one in planned.comparisons if not one.equal}
-    if not ids:
-        raise UsageError(f"there is nothing to rate: of all pairs in {source} both answers are the same text")
-    to_rate = dict(sorted(ids.items()))
-    page, table, key = target.with_suffix(".html"), target.with_suffix(".csv"), key_in(source)
+    to_rate = [one for one in planned.comparisons if not one.equal]
+    if not to_rate:
+        raise UsageError(f"there is nothing to rate: in {study.folder} both answers of all pairs are equal")
+    rows = [
+        (_id(one.first, one.second), one.question.text, one.first.text, one.second.text) for one in to_rate
+    ]
+    rows.sort()  # by ids, which are as good as drawn
     described = [(criterion.name, criterion.description) for criterion in chosen]
-    shown = [(id, one.question.text, one.first.text, one.second.text) for id, one in to_rate.items()]
-    data = {"export": digest_of(*to_rate), "criteria": described, "items": shown}
-    write_text(page, render("rate.html.j2", title=title, data=packed(data), language=study.language))
-    write_text(table, _table([(*row, *criterion) for row in shown for criterion in described]))
-    save_criteria(chosen, source)
-    items = [_item(id, one, criterion) for id, one in to_rate.items() for criterion in chosen]
-    key.add(*(item for item in items if key.get((item.id, item.criterion)) != item))
-    equal = len(planned.comparisons) - len(to_rate)
-    names = tuple(criterion.name for criterion in chosen)
-    return Exported(page, table, source / KEY, len(to_rate), names, equal, planned.omitted)
+    data = packed({"export": digest_of(*(row[0] for row in rows)), "criteria": described, "items": rows})
+    page, table = target.with_suffix(".html"), target.with_suffix(".csv")
+    write_text(page, render("rate.html.j2", title=title, data=data, language=study.language))
+    write_text(table, _table([(*row, *criterion) for row in rows for criterion in described]))
+    save_criteria(chosen, study.folder)
+    names, equal = tuple(name for name, _ in described), len(planned.comparisons) - len(rows)
+    return Exported(page, table, len(rows), names, equal, planned.omitted)
 
 
-def _id(one: HeadToHead, seed: int) -> str:
-    """Return the id of a pair of answers, which says nothing of it; a seed draws it."""
-    return digest_of(str(seed), *one.pair, one.question.id, one.first.text, one.second.text)[:10]
+def pairs_by_id(study: Study) -> dict[str, tuple[ConditionAnswer, ConditionAnswer]]:
+    """Return every two answers to a question, in both orders, by the id that raters see."""
+    by_question: defaultdict[str, list[ConditionAnswer]] = defaultdict(list)
+    for answer in study.answers.values():
+        by_question[answer.question].append(answer)
+    return {_id(*pair): pair for answers in by_question.values() for pair in permutations(answers, 2)}
 
 
-def _item(id: str, one: HeadToHead, criterion: Criterion) -> Item:
-    digest = replace(one, criterion=criterion).digest
-    return Item(id, criterion.name, one.question.id, one.first.condition, one.second.condition, digest)
+def _id(first: ConditionAnswer, second: ConditionAnswer) -> str:
+    """Return the id of a pair of answers as it is shown, which tells raters nothing."""
+    conditions = first.condition, second.condition
+    return digest_of(first.question, *conditions, first.text, second.text)[:10]
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
@@ -156,30 +131,29 @@ def import_ratings(
 
     A later rating of the same by the same rater replaces the earlier one; rows without a choice are left out. `rater`
     is who made all of them; by default each row says so, or the name of its file. Raises DocumentError where a file
-    cannot be read, UsageError where it rates what the folder has no key of; then nothing is saved.
+    cannot be read, UsageError where it rates other answers than those in the folder; then nothing is saved.
     """
-    target = path_of(folder)
-    key = key_in(target)
-    if not key.rows:
-        raise UsageError(
-            f"{target} has no key of blinded pairs: export them with conspectus eval people export"
-        )
+    study = study_in(path_of(folder))
+    criteria = {criterion.name: criterion for criterion in saved_criteria(study.folder)}
+    questions = {question.id: question for question in study.questions}
+    pairs = pairs_by_id(study)
     ratings: list[Judgement] = []
     for file in map(Path, files):
         for line, row in _rows(file):
-            choice, item = row["choice"].lower(), key.get((row["item"], row["criterion"]))
+            pair, criterion, choice = row["item"], row["criterion"], row["choice"].lower()
             if choice not in CHOICES:
                 raise UsageError(f"{file}, line {line}: the choice is {choice!r}, and not 1, 2 or tie")
-            if item is None:
+            if pair not in pairs or criterion not in criteria:
                 raise UsageError(
-                    f"{file}, line {line}: no key knows the pair {row['item']!r} with the criterion "
-                    f"{row['criterion']!r}; name the folder that it was made from"
+                    f"{file}, line {line}: {study.folder} has no pair {pair!r} by the criterion {criterion!r}; where "
+                    "its answers have changed, export them once more"
                 )
+            first, second = pairs[pair]
+            rated = HeadToHead(first, second, criteria[criterion], questions[first.question], 1)
             by = rater or row.get("rater") or file.stem
-            rating = item.rated(CHOICES[choice], row.get("comment", ""), by)
-            ratings.append(rating)
-    with manifests.writing(target, "comparison"):
-        ratings_in(target).add(*ratings)
+            ratings.append(rated.judged(CHOICES[choice], row.get("comment", ""), by=by))
+    with manifests.writing(study.folder, "comparison"):
+        ratings_in(study.folder).add(*ratings)
     return dict(Counter(rating.by for rating in ratings))
 
 
@@ -236,7 +210,7 @@ def rater_agreement(folder: str | Path, *, judge_model: str | None = None) -> li
     ratings = ratings_now(study)
     if not ratings:
         raise UsageError(
-            f"there are no ratings of the answers in {study.folder}: conspectus eval people export and import"
+            f"there are no ratings of the answers in {study.folder}: conspectus eval people import"
         )
     return agreements(ratings, judged_in(study, judge_model))
 

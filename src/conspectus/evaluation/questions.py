@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from conspectus.errors import CallFailed, ModelError, UsageError
 from conspectus.evaluation import comparison
@@ -21,8 +21,7 @@ from conspectus.text.language import language_of
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-ROUNDS = 4
-"""Times that the same is asked for: once, and again for what duplicates took."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -48,59 +47,35 @@ class QuestionList(Figures):
 
 
 @dataclass
-class _List:
-    """A list of what a task asks for, to be filled with items that differ from all that are `seen`."""
+class _Writer:
+    """Has a model write lists, and notes which of them failed."""
 
-    task: Any
-    """One of `Personas`, `UserTasks` and `GlobalQuestions`, whose `count` is the size of the list."""
-    seen: set[str] = field(default_factory=set[str])
-    items: dict[str, Any] = field(default_factory=dict[str, Any])
-    """By name."""
-    repeated: list[str] = field(default_factory=list[str])
-    error: ModelError | None = None
+    model: Model
+    tick: Tick
+    notices: list[str] = field(default_factory=list[str])
+    failed: int = 0
 
-    @property
-    def missing(self) -> int:
-        return self.task.count - len(self.items)
-
-    def next_task(self, round: int) -> Task[Any]:
-        """Return what asks for the missing items beside those that are known."""
-        return replace(self.task, count=self.missing, known=(*self.items, *self.repeated), sample=round)
-
-    def add(self, reply: Sequence[Persona | str]) -> None:
-        for item in reply:
-            name = item.name if isinstance(item, Persona) else str(item)
-            key = comparison.normalised(name)
-            if key in self.seen:
-                self.repeated.append(name)
-            elif key and self.missing:
-                self.seen.add(key)
-                self.items[name] = item
+    async def write(self, tasks: Sequence[Task[tuple[T, ...]]], what: str) -> list[tuple[T, ...]]:
+        """Return the list of each task, an empty one where it failed; raise the first failure where all failed."""
+        replies = await self.model.perform_all(tasks, self.tick)
+        failures = [reply for reply in replies if isinstance(reply, ModelError)]
+        if failures:
+            self.failed += len(failures)
+            self.notices.append(f"{len(failures)} of {len(replies)} lists of {what} failed: {failures[0]}")
+        if len(failures) == len(replies):
+            raise failures[0]
+        return [() if isinstance(reply, ModelError) else reply for reply in replies]
 
 
-async def _fill(lists: Sequence[_List], what: str, model: Model, tick: Tick, notices: list[str]) -> int:
-    """Ask a model until lists are full, note what they lack in the end, and return how many failed.
-
-    Raises the first failure where there is nothing in any of them.
-    """
-    for round in range(ROUNDS):
-        short = [one for one in lists if one.missing and one.error is None]
-        tasks = [one.next_task(round) for one in short]
-        replies = await model.perform_all(tasks, no_tick if round else tick)
-        for one, reply in zip(short, replies, strict=True):
-            if isinstance(reply, ModelError):
-                one.error = reply
-            else:
-                one.add(reply)
-    failures = [one.error for one in lists if one.error is not None]
-    if failures and not any(one.items for one in lists):
-        raise failures[0]
-    if failures:
-        notices.append(f"{len(failures)} of {len(lists)} lists of {what} are not whole: {failures[0]}")
-    if missing := sum(one.missing for one in lists if one.error is None):
-        wanted = sum(one.task.count for one in lists)
-        notices.append(f"{missing} of {wanted} {what} are missing: the model repeats itself, {ROUNDS} times")
-    return len(failures)
+def _distinct(items: Sequence[T], count: int, seen: set[str]) -> list[T]:
+    """Return at most so many items, whose names differ in letters or digits from each other and those that are seen."""
+    new: list[T] = []
+    for item in items:
+        key = comparison.normalised(item.name if isinstance(item, Persona) else str(item))
+        if key and key not in seen and len(new) < count:
+            seen.add(key)
+            new.append(item)
+    return new
 
 
 async def make_questions(
@@ -108,35 +83,40 @@ async def make_questions(
 ) -> QuestionList:
     """Return questions about a corpus, in the language of its description; a question is asked once, whoever asks it.
 
-    A failure leaves the rest as it is and is noted. Raises UsageError where there is no description or nothing is asked
-    for, ModelError where nothing could be made.
+    What is missing, since a call failed or the model repeats itself, is noted. Raises UsageError where there is no
+    description or nothing is asked for, ModelError where nothing could be made.
     """
     if not (description := " ".join(description.split())):
         raise UsageError("the description of the corpus is empty")
     if min(counts.users, counts.tasks, counts.questions) < 1:
         raise UsageError("at least one user, one task and one question are needed")
     language = language_of([description])
-    notices: list[str] = []
-    users = _List(Personas(description, counts.users, language=language))
-    failed = await _fill([users], "personas", model, tick, notices)
-    tasks = [
-        _List(UserTasks(description, who, counts.tasks, language=language)) for who in users.items.values()
-    ]
-    failed += await _fill(tasks, "tasks", model, tick, notices)
-    seen = set[str]()
+    writer = _Writer(model, tick)
+    personas = await writer.write([Personas(description, counts.users, language=language)], "personas")
+    users = _distinct(personas[0], counts.users, set())
+    lists = await writer.write(
+        [UserTasks(description, who, counts.tasks, language=language) for who in users], "tasks"
+    )
     asking = [
-        _List(GlobalQuestions(description, one.task.persona, what, counts.questions, language=language), seen)
-        for one in tasks
-        for what in one.items
+        (who, what)
+        for who, listed in zip(users, lists, strict=True)
+        for what in _distinct(listed, counts.tasks, set())
     ]
-    failed += await _fill(asking, "questions", model, tick, notices)
-    questions: list[Question] = []
-    for one in asking:
-        who = one.task.persona
-        for text in one.items:
-            id = comparison.id_of(text)
-            questions.append(Question(id, text, f"{who.name}: {who.description}", one.task.task))
-    return QuestionList(tuple(questions), tuple(notices), failed)
+    lists = await writer.write(
+        [GlobalQuestions(description, *ask, counts.questions, language=language) for ask in asking],
+        "questions",
+    )
+    seen = set[str]()
+    questions = tuple(
+        Question(comparison.id_of(text), text, f"{who.name}: {who.description}", what)
+        for (who, what), listed in zip(asking, lists, strict=True)
+        for text in _distinct(listed, counts.questions, seen)
+    )
+    wanted = counts.users * counts.tasks * counts.questions
+    if len(questions) < wanted and not writer.failed:
+        missing = wanted - len(questions)
+        writer.notices.append(f"{missing:,} of {wanted:,} questions are missing: the model repeats itself")
+    return QuestionList(questions, tuple(writer.notices), writer.failed)
 
 
 class QuestionOptions(Options, total=False):
