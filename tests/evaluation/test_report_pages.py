@@ -34,7 +34,6 @@ from conspectus.evaluation.comparison import (
 from conspectus.evaluation.grounding import GroundingCheck
 from conspectus.evaluation.judge import judged_in
 from conspectus.evaluation.pairs import plan, save_criteria
-from conspectus.evaluation.report import contents_of
 from conspectus.tasks import Criterion
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -236,13 +235,6 @@ def test_what_cannot_be_read_is_named(folder: Path):
 
     with pytest.raises(UsageError, match=r"ablation\.json cannot be read"):
         evaluation.write_report(folder, settings={})
-
-
-def test_missing_parts_are_listed_once(bare: Path):
-    found = contents_of(bare)
-
-    assert found.judged is None
-    assert not found.claims
 
 
 # The page
