@@ -91,7 +91,7 @@ def test_windows_are_answered_and_can_be_judged_and_reported(
     assert "Tokens asked" in shown.stderr
     assert judged["judgements"] > 0
     rows = {(row["condition"], row["answer.context_tokens"]): row for row in table["rows"]}
-    assert rows["TS", "500"]["units_read"] == rows["TS", "2000"]["units_read"] == 24
+    assert rows["TS", "500"]["units"] == rows["TS", "2000"]["units"] == 24
     run("eval", "report", "ablation")
     assert "TS@2k" in Path("ablation/report.md").read_text(encoding="utf-8")
 

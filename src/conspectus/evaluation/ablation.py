@@ -255,13 +255,13 @@ class AblationStep:
         for row in comparison.answers_in(self.folder).rows.values() if self.questions else ():
             answers.setdefault(row.condition, []).append(row)
         for variant in (self.table.rows[variant.label] for variant, _ in self.variants):
-            measured = {**variant.values, **variant.figures}
             conditions = [name for name in answers if name.partition("@")[2] == variant.label]
             for name in conditions:
-                condition = {"condition": name.partition("@")[0]}
-                yield {**variant.values, **condition, **variant.figures, **answer_figures(answers[name])}
+                means = asdict(summary(name.partition("@")[0], answers[name]))
+                del means["seconds"]  # which no second run would have again
+                yield {**variant.values, "condition": means["condition"], **variant.figures, **means}
             if not conditions:
-                yield measured
+                yield {**variant.values, **variant.figures}
 
 
 def short(value: Any) -> str:
@@ -299,11 +299,11 @@ def _within_budget(settings: Settings, spent: Usage) -> Settings:
 
 
 def index_figures(index: Index) -> dict[str, Any]:
-    """Return what an index has; a reference is one entity in one chunk."""
+    """Return what an index has, and what it took of a language model; a reference is one entity in one chunk."""
     chunks, references = len(index.chunks), sum(len(entity.chunk_ids) for entity in index.entities)
     tables = ("entities", "relationships", "communities", "levels", "reports")
     usage = sum(index.usage.values(), NO_USAGE)
-    took = {key: getattr(usage, key) for key in ("calls", "prompt_tokens", "completion_tokens")}
+    took = {f"index_{key}": getattr(usage, key) for key in ("calls", "prompt_tokens", "completion_tokens")}
     return {
         "chunks": chunks,
         "references": references,
@@ -311,22 +311,6 @@ def index_figures(index: Index) -> dict[str, Any]:
         **{name: len(getattr(index, name)) for name in tables},
         "report_tokens": sum(report.n_tokens for report in index.reports),
         **(took if usage.calls else {}),
-    }
-
-
-def answer_figures(rows: Sequence[ConditionAnswer]) -> dict[str, Any]:
-    """Return means over the answers of a condition; answers that failed are counted."""
-    means = summary("", rows)
-    documents = [len({document for cited in row.cited for document in cited.documents}) for row in rows]
-    return {
-        "answers": means.answers,
-        "failed": means.failed,
-        "nothing_found_%": round(100 * means.nothing / max(1, means.answers), 1),
-        "units_read": means.units,
-        "tokens_read": means.context_tokens,
-        "citations": means.citations,
-        "documents_cited": round(sum(documents) / max(1, means.answers), 2),
-        "answer_tokens": means.answer_tokens,
     }
 
 
