@@ -34,7 +34,7 @@ def ranked(*arguments: str | Path) -> str:
 
 
 def test_json_has_the_measures_of_each_method(folder: Path):
-    found = json.loads(ranked(folder, "--methods", "bm25,walk", "-k", "3", "--json"))
+    found = json.loads(ranked(folder, "--methods", "bm25,walk", "-k", "3", "-k", "20", "--json"))
 
     assert list(found) == ["bm25", "walk"]
     assert found["bm25"]["R@2"] == found["walk"]["R@3"] == found["walk"]["nDCG@10"] == 1

@@ -51,7 +51,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "models": ("start:app", "Check the configured language models"),
     },
     "Evaluate": {
-        "eval": ("evaluate:app", "Evaluate retrieval and answers"),
+        "eval": ("eval_compare:app", "Evaluate retrieval and answers"),
     },
 }
 """By group and name: the module of `conspectus.cli` and the name in it of the command, and its summary."""

@@ -10,10 +10,9 @@ import typer
 
 from conspectus import evaluation, open_index
 from conspectus.cli import show
-from conspectus.cli.eval_options import (
+from conspectus.cli.evaluate import (
     COMPARISON,
     MODELS,
-    SHOW,
     Conditions,
     Criteria,
     Flags,
@@ -21,6 +20,7 @@ from conspectus.cli.eval_options import (
     Pairs,
     Sample,
     ShownJudge,
+    app,
     carry_out,
     step,
     table,
@@ -61,8 +61,10 @@ NOTE = (
 BIASED = 10
 """Percentage points from 50 at which a preference for the answer shown first is worth a warning."""
 people_app = typer.Typer(help="Have people judge blinded pairs of answers.", no_args_is_help=True)
+app.add_typer(people_app, name="people")
 
 
+@app.command("questions")
 @step(*MODELS)
 def questions(
     description: Annotated[
@@ -117,6 +119,7 @@ def _text(description: str) -> str:
         return description
 
 
+@app.command("answers")
 @step(*MODELS, "--embedder", "--window", "--response", index="folder")
 def answers(
     source: Annotated[
@@ -158,6 +161,7 @@ def answers(
     )  # fmt: skip
 
 
+@app.command("table2")
 def table2(folder: IndexFolder = FOLDER, json: AsJson = False) -> None:
     """Show how much text each level reads (GraphRAG Table 2).
 
@@ -167,6 +171,7 @@ def table2(folder: IndexFolder = FOLDER, json: AsJson = False) -> None:
     show.as_json(rows) if json else table(tables.units(rows), caption=False)
 
 
+@app.command("judge")
 @step(*SERVER)
 def judge_(
     folder: Folder,
@@ -196,6 +201,7 @@ def judge_(
     )  # fmt: skip
 
 
+@app.command("stats")
 def stats(folder: Folder, judge_model: ShownJudge = None, json: AsJson = False, quiet: Quiet = False) -> None:
     """Show win rates and tests of saved judgements.
 
@@ -233,6 +239,7 @@ def _show_judgements(comparison: Comparison, folder: Path, quiet: bool) -> None:
         show.note("Pictures of the win rates need matplotlib: pip install 'conspectus[eval]'")
 
 
+@app.command("claims")
 @step(*MODELS)
 def claims(folder: Folder, conditions: Conditions = "", sample: Sample = None, *, flags: Flags) -> None:
     """Count factual claims and their clusters per condition.
@@ -257,6 +264,7 @@ def claims(folder: Folder, conditions: Conditions = "", sample: Sample = None, *
     )  # fmt: skip
 
 
+@app.command("grounding")
 @step(*MODELS)
 def grounding(folder: Folder, conditions: Conditions = "", sample: Sample = None, *, flags: Flags) -> None:
     """Measure how many sentences follow from what they cite.
@@ -271,7 +279,8 @@ def grounding(folder: Folder, conditions: Conditions = "", sample: Sample = None
     )  # fmt: skip
 
 
-@step(switches=SHOW)
+@app.command("report")
+@step(switches=("json", "quiet"))
 def report(
     folder: Annotated[Path, argument("DIR", "Folder of a comparison.")],
     out: Annotated[

@@ -29,7 +29,6 @@ from scipy.sparse import csr_array
 from conspectus import Index, __version__, build
 from conspectus import estimate as estimate_build
 from conspectus.algorithms.leiden import Graph, Ints, Partition, adjacency, connected, leiden, modularity
-from conspectus.configuration import FIELDS
 from conspectus.errors import UsageError
 from conspectus.evaluation import charts, comparison
 from conspectus.evaluation.answers import AnswerOptions, AnswerStep, summary
@@ -276,10 +275,10 @@ def with_values(settings: Settings, values: Values) -> Settings:
     """Return settings with other values by dotted key; raise UsageError where there is no such key or value."""
     tables = settings.model_dump(mode="json", by_alias=True, exclude_unset=True)
     for key, value in values.items():
-        if key not in FIELDS:
-            raise UsageError(f"{key} cannot be varied: it is no setting")
         table, _, name = key.rpartition(".")
         owner = tables.setdefault(table, {}) if table else tables
+        if not isinstance(owner, dict):
+            raise UsageError(f"{key} cannot be varied: {table} has no parts")
         owner[name] = value
     try:
         return Settings.model_validate(tables)

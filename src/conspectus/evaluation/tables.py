@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from conspectus.evaluation.charts import colour
-from conspectus.evaluation.statistics import Interval
+from conspectus.evaluation.statistics import Interval, Measured
 from conspectus.index_status import Spending
 
 if TYPE_CHECKING:
@@ -254,6 +254,21 @@ def agreements(rows: Sequence[Agreement]) -> Table:
         Column("Pairs", "pairs"), Column("Agree, %", "agree"), Column("Kappa", "kappa", 2),
     ]  # fmt: skip
     return table_of(rows, columns, 2)
+
+
+def measures(results: Sequence[Measured]) -> Table:
+    """Return the means of the measures of each method in percent, and the milliseconds that a question took."""
+
+    def percent(name: str) -> Column:
+        return Column(name, lambda row: f"{100 * row.means[name]:.1f}" if name in row.values else "")
+
+    names = dict.fromkeys(name for one in results for name in one.values)
+    columns = [
+        Column("", "method"), *map(percent, names), Column("Questions", "queries"),
+        Column("Failed", lambda row: len(row.failures)), Column("ms", lambda row: row.as_row()["ms"], 1),
+        Column("ms p95", lambda row: row.as_row()["ms_p95"], 1),
+    ]  # fmt: skip
+    return table_of(results, columns)
 
 
 def ablation(rows: Sequence[Mapping[str, Any]]) -> Table:
