@@ -126,11 +126,10 @@ def test_help_and_version_are_commands_too() -> None:
     assert RUN.invoke(app, ["help", "nothing"]).exit_code == 2
 
 
-def test_without_arguments_help_goes_where_it_can_be_piped_from() -> None:
-    result = RUN.invoke(app, [])
-    assert result.exit_code == 0
-    assert "index" in result.stdout
-    assert not result.stderr
+def test_without_arguments_help_goes_where_it_can_be_piped_from(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.shown_at_once([]) == 0
+    assert "index" in capsys.readouterr().out
+    assert RUN.invoke(app, ["correct"]).exit_code == 2
 
 
 def test_an_unquoted_question_is_joined_and_a_half_quoted_one_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,7 +99,9 @@ def test_a_dry_run_sums_what_is_asked_and_what_is_written_and_says_what_is_free(
     prices = "prices={ simulated = { input = 1.0, output = 4.0 } }"
     several = ("--set", 'llm.tasks={ WriteReport = "strong" }', "--set", prices)
     shown = run("index", papers, "--dry-run", *using(server), *several).stdout
-    rows = [re.split(r"\s{2,}", line) for line in shown.partition("Task ")[2].splitlines()[1:]]
+    assert max(map(len, shown.splitlines())) <= 100
+    shown = re.sub(r"^(describe.*?relationships)(.*)\n(\(simulated\))$", r"\1 \3\2", shown, flags=re.MULTILINE)
+    rows = [re.split(r"\s{2,}", line) for line in shown.partition("\n(model) ")[2].splitlines()[1:]]
     assert {row[0]: row[-1] == "unknown" for row in rows[:-1]} == {
         "extract entities (simulated)": False,
         "check for missed entities (simulated)": False,

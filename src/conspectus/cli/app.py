@@ -149,13 +149,6 @@ class Group(_Layout, TyperGroup):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [*super().collect_usage_pieces(ctx), self.subcommand_metavar]
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse; without any argument, print the help to where it can be piped from."""
-        if not args and self.no_args_is_help and not ctx.resilient_parsing:
-            typer.echo(ctx.get_help())
-            ctx.exit(2 if ctx.parent else 0)
-        return super().parse_args(ctx, args)
-
 
 def _name(argument: Any) -> str:
     return argument.metavar or str(argument.name).upper()

@@ -1,4 +1,4 @@
-"""`conspectus index`, `embed` and `tune`: what is made of documents, and what is said of it."""
+"""`conspectus index`, `embed` and `tune`: what is made of documents, and what is printed of it."""
 
 from __future__ import annotations
 
@@ -18,28 +18,13 @@ import conspectus
 from conspectus import api
 from conspectus.cli import options, show
 from conspectus.cli.app import interrupted
-from conspectus.cli.options import (
-    COST,
-    FOLDER,
-    AsJson,
-    IndexFolder,
-    Quiet,
-    Yes,
-    agree_to,
-    argument,
-    option,
-    takes,
-)
-from conspectus.configuration import FILE_NAME, settings_file
+from conspectus.cli.options import COST, FOLDER, AsJson, IndexFolder, Quiet, Yes, argument, option, takes
 from conspectus.errors import ConspectusError, UsageError
 from conspectus.rows import OMITTED_KINDS, count_omitted
 
 if TYPE_CHECKING:
     from conspectus.api import Built, Corrections, Estimate, Preview, Resolved, Status
     from conspectus.settings import Settings
-
-
-# Index
 
 _FRESH = (
     "Rebuild from scratch: ignore the existing index and compute its communities anew. Cached model responses are "
@@ -49,6 +34,8 @@ _DRY_RUN = "Show what would be done and what it would cost, and write nothing."
 _SAMPLE = "With --dry-run: send N chunks to the model and extrapolate the cost from them. Their responses are cached."
 SAMPLED = 40
 """Chunks that are advised for a sample: a folder that has no more is asked as a whole by it."""
+Sources = Annotated[list[str], argument("SOURCE...", "Files and folders to read.")]
+Fresh = Annotated[bool, option(_FRESH, "--fresh")]
 DryRun = Annotated[bool, option(_DRY_RUN, "--dry-run", panel=COST)]
 Sample = Annotated[int, option(_SAMPLE, metavar="N", panel=COST, min=0, show_default=False)]
 
@@ -59,10 +46,10 @@ Sample = Annotated[int, option(_SAMPLE, metavar="N", panel=COST, min=0, show_def
     "--embedder", "--claims", "--no-reports", "--corrections",
 )  # fmt: skip
 def index(
-    sources: Annotated[list[str], argument("SOURCE...", "Files and folders to read.")],
+    sources: Sources,
     folder: IndexFolder = FOLDER,
     yes: Yes = False,
-    fresh: Annotated[bool, option(_FRESH, "--fresh")] = False,
+    fresh: Fresh = False,
     dry_run: DryRun = False,
     sample: Sample = 0,
     json: AsJson = False,
@@ -84,8 +71,6 @@ def index(
     Example: conspectus index docs --model openai/gpt-4.1-mini --dry-run
     """
     settings = given.with_index(api.settings_in(folder), does="builds", quiet=quiet)
-    if not quiet:
-        _warn_of_settings_file(Path(os.path.expanduser(sources[0])), given.config)
     if sample and not dry_run:
         raise UsageError("--sample goes with --dry-run")
     if dry_run:
@@ -93,7 +78,10 @@ def index(
         cost = None
         if api.costs(settings.settings):
             cost = api.estimate(sources, folder, settings=settings, sample=sample, fresh=fresh)
-        _print_preview(seen, cost, settings.settings, json=json, quiet=quiet)
+        if json:
+            show.as_json(asdict(seen) | ({"estimate": asdict(cost)} if cost else {}))
+        else:
+            _print_preview(seen, cost, settings.settings, quiet=quiet)
         raise typer.Exit(_code(seen))
     began = time.perf_counter()
     built = _build(sources, folder, settings, fresh=fresh, quiet=quiet or json, yes=yes)
@@ -101,25 +89,15 @@ def index(
     raise typer.Exit(_code(built))
 
 
-def _warn_of_settings_file(source: Path, config: Path | None) -> None:
-    """Name a settings file beside the documents that does not count: it did in earlier versions."""
-    beside = (source if source.is_dir() else source.parent) / FILE_NAME
-    read = config or settings_file()
-    if beside.is_file() and not (read and read.exists() and beside.samefile(read)):
-        show.note(
-            f"{beside} is not read: settings come from the nearest {FILE_NAME} above the working directory"
-            f" ({read or 'none'}); --config {beside} names another."
-        )
-
-
 def _build(
     sources: list[str], folder: Path, settings: Resolved, *, fresh: bool, quiet: bool, yes: bool
 ) -> Built:
     gc.disable()  # the process ends with the build: what it made need not be searched for cycles
     before = _snapshot(folder)
-    llm = settings.settings.llm
-    money = llm.budget is not None or llm.index_budget is not None
-    if money and not quiet and api.costs(settings.settings) and api.is_free(settings.settings):
+    llm, free = settings.settings.llm, api.is_free(settings.settings)
+    limits_money = llm.budget is not None or llm.index_budget is not None
+    limits_tokens = llm.budget_tokens is not None or llm.index_budget_tokens is not None
+    if limits_money and free and api.costs(settings.settings) and not quiet:
         show.note(
             "A budget of money limits no model that is taken to cost nothing, as one on a machine of your own is:"
             " --budget-tokens N does."
@@ -129,20 +107,18 @@ def _build(
 
             def agree(estimate: Estimate) -> None:
                 with bars.paused():
-                    agree_to(estimate, settings.settings, yes=yes)
+                    options.agree_to(estimate, settings.settings, yes=yes)
 
-            limited = llm.budget_tokens is not None or llm.index_budget_tokens is not None
-            spends = limited or not api.is_free(settings.settings)
-            asks = agree if spends or (options.somebody_is_there() and not yes) else None
-            return api.build(sources, folder, settings=settings, progress=bars, fresh=fresh, agree=asks)
+            asks = limits_tokens or not free or (options.somebody_is_there() and not yes)
+            return api.build(
+                sources, folder, settings=settings, progress=bars, fresh=fresh, agree=agree if asks else None
+            )
     except KeyboardInterrupt:
         after = _snapshot(folder)
-        state = (
-            f"the index in {folder} is what it was, snapshot {before}" if before else "no index was written"
-        )
+        state = f"the index in {folder} is what it was, snapshot {before}"
         if after != before:
             state = f"it was done already, and the new snapshot {after} stands"
-        interrupted(state, folder)
+        interrupted(state if after else "no index was written", folder)
 
 
 def _snapshot(folder: Path) -> str:
@@ -165,44 +141,39 @@ def _code(read: Built | Preview) -> int:
 def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     """Print what a build made."""
     status, update = conspectus.status_of(built.index), built.update
-    changed = list(_changed(built))
     file = str(built.index.settings.get("store", {}).get("corrections", ""))
     corrections = api.corrections(built.folder, file=file or built.folder / api.CORRECTIONS_FILE)
     if json:
         show.as_json(_as_json(built, status, corrections) | {"seconds": seconds})
         return
+    changed = [*_changed(built)]
     if update.up_to_date:
         unchanged = update.changes.unchanged if update.changes else len(built.index.documents)
         show.out(f"Nothing has changed: {show.counted(unchanged, 'document')}, snapshot {built.snapshot}.")
     else:
-        levels = ", ".join(f"{r.communities:,}" for r in status.levels) if status.reports else ""
+        levels = [f"{row.communities:,}" for row in status.levels] if status.reports else []
+        entities = show.counted(status.entities, "entity")
         show.out(f"Indexed {_size(status)} into {built.folder} in {seconds:.1f} s.")
-        entities, relationships = show.counted(status.entities, "entity"), status.relationships
-        show.out(f"Graph: {entities}, {show.counted(relationships, 'relationship')}.")
-        show.out(f"Reports{' by level' * (bool(levels) and len(status.levels) > 1)}: {levels or 'none'}.")
-        for line in (*changed, *corrections_line(corrections)):
+        show.out(f"Graph: {entities}, {show.counted(status.relationships, 'relationship')}.")
+        show.out(f"Reports{' by level' * (len(levels) > 1)}: {', '.join(levels) or 'none'}.")
+        for line in (*changed, *corrections_line(corrections), f"Snapshot: {status.snapshot}"):
             show.out(line)
-        show.out(f"Snapshot: {status.snapshot}")
     if not quiet:
         _print_unread(built)
         show.listed("Worth knowing:", [notice for notice in built.notices if notice not in changed])
-    if update.up_to_date:
-        return
-    show.spent(status.usage, show.out, cost=show.dollars(status.cost))
-    if not quiet and sys.stdout.isatty():
-        show.listed("Next:", _next_commands(built.folder, status))
+    if not update.up_to_date:
+        show.spent(status.usage, show.out, cost=show.dollars(status.cost))
+        if not quiet and sys.stdout.isatty():
+            show.listed("Next:", _next_commands(built.folder, status))
 
 
 def _next_commands(folder: Path, status: Status) -> list[str]:
     """Return what may be done with an index that was built, as commands that find it from here."""
-    commands = ['ask "What are the main themes?"' if status.reports else 'ask "Who is ...?"']
-    commands += ["report"] if status.reports else []
-    commands += ["map"] if status.entities else []
-    index = (
-        ""
-        if folder == Path(api.DEFAULT_FOLDER) or os.environ.get("CONSPECTUS_INDEX")
-        else f" -i {shlex.quote(str(folder))}"
-    )
+    commands = ['ask "What are the main themes?"', "report"] if status.reports else ['ask "Who is ...?"']
+    if status.entities:
+        commands.append("map")
+    usual = folder == Path(api.DEFAULT_FOLDER) or os.environ.get("CONSPECTUS_INDEX")
+    index = "" if usual else f" -i {shlex.quote(str(folder))}"
     return [f"conspectus {command}{index}" for command in commands]
 
 
@@ -244,16 +215,17 @@ def _print_unread(read: Built | Preview) -> None:
     """Print what was not read, and which characters were not."""
     skipped = [(row.document, row.reason) for row in read.skipped if row.kind not in OMITTED_KINDS]
     show.listed(f"Skipped {show.counted(len(skipped), 'file')}:", show.by_reason(skipped))
-    groups = {kind: [row.document for row in read.skipped if row.kind == kind] for kind in OMITTED_KINDS}
-    omitted = [f"{len(n):,} {OMITTED_KINDS[kind]} ({show.some(n)})" for kind, n in groups.items() if n]
+    omitted: list[str] = []
+    for kind, count in count_omitted(read.skipped).items():
+        names = [row.document for row in read.skipped if row.kind == kind]
+        omitted.append(f"{count:,} {OMITTED_KINDS[kind]} ({show.some(names)})")
     if omitted:
         show.note(f"Left out: {'; '.join(omitted)}.")
-    damaged = [
-        f"{w.document}: {show.counted(w.invalid_bytes, 'byte')} not valid {w.encoding}, first at offset "
-        f"{w.first_offset:,}"
-        for w in read.warnings
-        if w.invalid_bytes
-    ]
+    damaged: list[str] = []
+    for w in read.warnings:
+        if w.invalid_bytes:
+            count = show.counted(w.invalid_bytes, "byte")
+            damaged.append(f"{w.document}: {count} not valid {w.encoding}, first at offset {w.first_offset:,}")
     heading = f"Damaged characters in {show.counted(len(damaged), 'file')}, each read as U+FFFD (\ufffd):"
     show.listed(heading, damaged)
     guessed = [(w.document, w.encoding) for w in read.warnings if not w.invalid_bytes]
@@ -264,12 +236,7 @@ def _print_unread(read: Built | Preview) -> None:
 # What would be built
 
 
-def _print_preview(
-    seen: Preview, cost: Estimate | None, settings: Settings, *, json: bool, quiet: bool
-) -> None:
-    if json:
-        show.as_json(asdict(seen) | ({"estimate": asdict(cost)} if cost else {}))
-        return
+def _print_preview(seen: Preview, cost: Estimate | None, settings: Settings, *, quiet: bool) -> None:
     show.out(f"Would index {_size(seen)}.")
     for line in _planned(seen):
         show.out(line)
@@ -286,16 +253,11 @@ def _print_preview(
         prices = f" Prices: the setting `prices`, then {api.price_source()}." if cost.likely_cost else ""
         show.note(f"It will take {show.likely(cost)}.{prices}")
         if cost.seen:
+            chunks = show.counted(cost.seen, "chunk")
+            show.note(f"Extraction is estimated from the cached responses on {chunks}.")
+        elif settings.model != "extractive" and seen.chunks > SAMPLED:
             show.note(
-                f"Extraction is estimated from the cached responses on {show.counted(cost.seen, 'chunk')}."
-            )
-        elif settings.model != "extractive":
-            show.note(
-                "What is asked first of each chunk is exact; ranges are by what replies are usually like."
-            )
-        if not cost.seen and settings.model != "extractive" and seen.chunks > SAMPLED:
-            show.note(
-                f"--sample {SAMPLED} asks {SAMPLED} chunks, caches their responses, and estimates extraction from them."
+                f"--sample {SAMPLED} asks {SAMPLED} chunks, and estimates extraction from their responses."
             )
     _print_unread(seen)
 
@@ -320,12 +282,11 @@ def _planned(seen: Preview) -> Iterator[str]:
 
 def corrections_line(corrections: Corrections) -> Iterator[str]:
     """Yield a line that says how many corrections there are, if there are any."""
-    counts = {
-        state: count for state, count in count_corrections(corrections).items() if state != "file" and count
-    }
-    parts = [f"{n:,} {'undone since' if state == 'undone' else state}" for state, n in counts.items()]
+    counts = count_corrections(corrections)
+    file = counts.pop("file")
+    parts = [f"{n:,} {'undone since' if state == 'undone' else state}" for state, n in counts.items() if n]
     if parts:
-        yield f"Corrections: {', '.join(parts)} ({corrections.file})."
+        yield f"Corrections: {', '.join(parts)} ({file})."
 
 
 def count_corrections(corrections: Corrections) -> dict[str, Any]:
@@ -361,27 +322,24 @@ def embed(
     settings = options.Given(flags, given.config).resolved()
     task = api.estimate_embedding(folder, embedder, settings=settings)
     estimate = api.Estimate((task,)) if task else None
-    if dry_run and json:
-        show.as_json({"estimate": asdict(estimate) if estimate else None})
-        return
     if dry_run:
-        if estimate:
+        if json:
+            show.as_json({"estimate": asdict(estimate) if estimate else None})
+        elif estimate:
             show.table(show.costs(estimate))
         else:
             show.out("It asks no server, and costs nothing.")
         return
     if estimate:
-        agree_to(estimate, settings.settings, yes=yes)
+        options.agree_to(estimate, settings.settings, yes=yes)
     with show.Bars(quiet=quiet or json) as bars:
         made = api.embed(folder, embedder, settings=settings, progress=bars)
     figures, used = conspectus.status_of(made), made.usage.get("Embed")
     if json:
-        show.as_json(
-            {"index": str(folder), "snapshot": made.snapshot, "vectors": figures.vectors, "usage": used}
-        )
+        row = {"index": str(folder), "snapshot": made.snapshot, "vectors": figures.vectors, "usage": used}
+        show.as_json(row)
         return
-    show.out(show.vectors(figures.vectors))
-    show.out(f"Snapshot: {made.snapshot}")
+    show.out(f"{show.vectors(figures.vectors)}\nSnapshot: {made.snapshot}")
     if used:
         show.spent(used, show.out, cost=show.dollars(None if figures.cost is None else used.cost))
 
@@ -391,7 +349,7 @@ _PROMPTS, _EXAMPLES = "Folder to write the prompts to.", "Number of few-shot exa
 
 @takes("--model", "--base-url")
 def tune(
-    sources: Annotated[list[str], argument("SOURCE...", "Files and folders to read.")],
+    sources: Sources,
     out: Annotated[Path, option(_PROMPTS, "--out", metavar="DIR", panel=options.OUTPUT)] = Path("prompts"),
     examples: Annotated[int, option(_EXAMPLES, metavar="N", min=0)] = 2,
     json: AsJson = False,
