@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus import tokens
-from conspectus.errors import UsageError
 
 names = st.sampled_from(tokens.NAMES)
 any_text = st.text(st.characters(exclude_categories=()))  # lone surrogates too
@@ -75,11 +74,6 @@ def test_what_begins_inside_a_character_decodes_to_nothing():
 
     assert len(ids) > 1
     assert tokens.encoding().decode(ids[1:]) is None
-
-
-def test_an_unknown_vocabulary_is_refused_with_the_known_ones():
-    with pytest.raises(UsageError, match="cl100k_base and o200k_base"):
-        tokens.encoding("p50k_base")
 
 
 @pytest.mark.skipif(

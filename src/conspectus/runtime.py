@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import inspect
 import os
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +29,7 @@ from conspectus.errors import (
 from conspectus.index import Index
 from conspectus.index_models import EXTRACTIVE, with_index_models
 from conspectus.models import llm
-from conspectus.models.base import Model
+from conspectus.models.base import Model, run_sync
 from conspectus.rows import Usage, snippet
 from conspectus.settings import Settings
 from conspectus.storage import manifests, store
@@ -368,36 +366,6 @@ def resolved(settings: Given) -> Settings:
 
 
 # Running
-
-
-def run_sync(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, also where the caller is inside an event loop, as every cell of a notebook is.
-
-    It then runs in a loop of another thread; an interrupt of the caller ends it. The result is handed over apart, since
-    asyncio would write a task's result out as text.
-    """
-    results: list[T] = []
-    cancel: list[Callable[[], object]] = []
-
-    async def store_result() -> None:
-        task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
-        cancel.append(lambda: loop.call_soon_threadsafe(task.cancel))
-        results.append(await task)
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(store_result())
-        return results[0]
-    with ThreadPoolExecutor(1, thread_name_prefix="conspectus") as thread:
-        done = thread.submit(asyncio.run, store_result())
-        try:
-            done.result()
-        except BaseException:
-            if cancel and not done.done():  # the caller was interrupted while it waited
-                cancel[0]()
-            raise
-    return results[0]
 
 
 @contextmanager

@@ -56,10 +56,10 @@ async def test_prompts_are_tuned_inside_a_running_event_loop(tmp_path: Path):
 
 
 def test_no_function_of_the_interface_starts_an_event_loop_of_its_own():
-    """`runtime.run_sync` is what works inside a running loop, so the functions not called above use it, too."""
+    """`run_sync` is what works inside a running loop, so the functions not called above use it, too."""
     package = Path(conspectus.__file__).parent
     starting = [p for p in package.rglob("*.py") if "asyncio.run(" in p.read_text(encoding="utf-8")]
-    assert {p.relative_to(package).parts[0] for p in starting} <= {"runtime.py"}
+    assert {p.relative_to(package).parts[0] for p in starting} <= {"models"}
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -109,3 +110,33 @@ async def performed(model: Model, works: Iterable[Awaitable[R]]) -> list[R]:
         if len(begun) % AT_ONCE == 0:
             await asyncio.sleep(0)  # so that the first call is on its way before the last is thought of
     return await together(begun)
+
+
+def run_sync(work: Coroutine[Any, Any, R]) -> R:
+    """Run a coroutine to its end, also where the caller is inside an event loop, as every cell of a notebook is.
+
+    It then runs in a loop of another thread; an interrupt of the caller ends it. The result is handed over apart, since
+    asyncio would write a task's result out as text.
+    """
+    results: list[R] = []
+    cancel: list[Callable[[], object]] = []
+
+    async def store_result() -> None:
+        task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
+        cancel.append(lambda: loop.call_soon_threadsafe(task.cancel))
+        results.append(await task)
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(store_result())
+        return results[0]
+    with ThreadPoolExecutor(1, thread_name_prefix="conspectus") as thread:
+        done = thread.submit(asyncio.run, store_result())
+        try:
+            done.result()
+        except BaseException:
+            if cancel and not done.done():  # the caller was interrupted while it waited
+                cancel[0]()
+            raise
+    return results[0]

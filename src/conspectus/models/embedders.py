@@ -10,21 +10,19 @@ openai/text-embedding-3-small a model behind a server, by the name that it would
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
-from collections.abc import Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from conspectus.errors import ServerFailed, UsageError
 from conspectus.models import llm
-from conspectus.models.base import Tick, no_tick
+from conspectus.models.base import Tick, no_tick, run_sync
 from conspectus.models.onnx import EMBEDDER, LocalEmbedder, find_folder
 from conspectus.rows import Usage
 
@@ -146,14 +144,14 @@ class ServedEmbedder:
     def dimension(self) -> int:
         """Numbers in a vector, which only the server can tell."""
         if not self._dimension:
-            self._dimension = int(_in_thread(self._request(["dimension"], no_tick)).shape[1])
+            self._dimension = int(run_sync(self._request(["dimension"], no_tick)).shape[1])
         return self._dimension
 
     def embed(self, texts: Sequence[str], tick: Tick = no_tick) -> NDArray[np.float32]:
         """Return one vector of length 1 for each text; see `Embedder.embed`."""
         if not texts:
             return np.zeros((0, self.dimension), np.float32)
-        vectors = _in_thread(self._request(texts, tick))
+        vectors = run_sync(self._request(texts, tick))
         before, self._dimension = self._dimension, int(vectors.shape[1])
         if before and before != self._dimension:
             raise ServerFailed(
@@ -174,25 +172,6 @@ class ServedEmbedder:
                 return await sender.embed(texts, self.name, tick=tick)
             finally:
                 self._usage, self._budget = self.usage, None
-
-
-def _in_thread(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end in an event loop of another thread: whoever waits may be inside one already.
-
-    An interrupt ends the work.
-    """
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(work)
-    try:
-        with ThreadPoolExecutor(1, thread_name_prefix="embedder") as thread:
-            done = thread.submit(loop.run_until_complete, task)
-            try:
-                return done.result()
-            except BaseException:
-                loop.call_soon_threadsafe(task.cancel)
-                raise
-    finally:
-        loop.close()
 
 
 class Prefixes(NamedTuple):
