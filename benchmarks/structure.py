@@ -58,10 +58,9 @@ BUDGETS: dict[str, float] = {
 LIMITS: dict[str, float] = {
     "lines of Python": 44_000,
     "files": 190,
-    "settings": 60,
     "imports inside functions": 40,
     "files entered by a global question": 40,
-    "files entered by a build": 64,
+    "files entered by a build": 60,
     "constants without an explanation": 129,  # since docstrings that give no reason are marked, and so counted
 }
 """Where the source is still above its budget: what it must not exceed meanwhile."""

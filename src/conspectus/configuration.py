@@ -38,7 +38,7 @@ INDEX = "the index"
 PREFIX = "CONSPECTUS_"
 RESERVED = {"CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_INDEX", "CONSPECTUS_LOG"}
 """Environment variables with our prefix that are not settings; neither is any that ends in `_API_KEY`."""
-PATHS = ("llm.prompts", "read.password_file", "store.corrections")
+PATHS = ("llm.prompts", "store.corrections")
 """Keys whose values are paths; in a settings file they are relative to that file."""
 LONGEST_VALUE = 80
 """Characters of a value that an error shows: it stays on two lines of a terminal."""

@@ -32,7 +32,6 @@ class ReadSettings(Section):
     text_field: str = setting("text", "Field of JSON and CSV records that holds the text")
     title_field: str = setting("title", "Field of JSON and CSV records that holds the title")
     max_megabytes: float = setting(200.0, "Maximum size of a file in megabytes, also after unpacking", gt=0)
-    password_file: str = setting("", "File with passwords for encrypted documents, one per line")
     follow_symlinks: bool = setting(False, "Follow symbolic links that lead out of a folder")
     include: tuple[str, ...] = setting((), 'Patterns of files to read, such as "docs/**"; all if empty')
     exclude: tuple[str, ...] = setting((), 'Patterns of files and folders to leave out, such as "drafts/"')

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from making_files import archive, docx, paragraph, pdf
+from making_files import archive, docx, paragraph
 
 from conspectus import readers
-from conspectus.errors import NothingToIndex, UsageError
+from conspectus.errors import NothingToIndex
 from conspectus.indexing.read import read
 from conspectus.readers import Options
 from conspectus.readers.pool import Pool
@@ -132,9 +132,3 @@ def test_following_links_out_of_a_folder_has_to_be_asked_for(tmp_path: Path):
     assert [d.text for d in closed] == ["bees"]
     assert "read.follow_symlinks" in skipped.reason
     assert sorted(Path(d.path).relative_to(inside).as_posix() for d in opened) == ["a.txt", "link/deep/b.txt"]
-
-
-def test_a_file_of_passwords_that_cannot_be_read_is_told_before_anything_is_read(tmp_path: Path):
-    (tmp_path / "a.pdf").write_bytes(pdf(["Bees"]))
-    with pytest.raises(UsageError, match=r"the file of passwords .*gone cannot be read"):
-        read([tmp_path], ReadSettings(password_file=str(tmp_path / "gone")))

@@ -41,7 +41,7 @@ Sample = Annotated[int, option(_SAMPLE, metavar="N", panel=COST, min=0, show_def
 
 
 @takes(
-    "--chunk-tokens", "--chunk-overlap", "--text-field", "--title-field", "--password-file", "--follow-symlinks",
+    "--chunk-tokens", "--chunk-overlap", "--text-field", "--title-field", "--follow-symlinks",
     "--exclude", "--include", "--no-gitignore", "--entity-types", "--model", *options.SERVER, *options.INDEX_BUDGETS,
     "--embedder", "--claims", "--no-reports", "--corrections",
 )  # fmt: skip

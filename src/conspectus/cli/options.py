@@ -150,7 +150,6 @@ FLAGS: Mapping[str, Flag] = {
     "--chunk-overlap": Flag("chunk.overlap", "N", READING),
     "--text-field": Flag("read.text_field", "NAME", READING),
     "--title-field": Flag("read.title_field", "NAME", READING),
-    "--password-file": Flag("read.password_file", "FILE", READING),
     "--follow-symlinks": Flag("read.follow_symlinks", "", READING),
     "--exclude": Flag("read.exclude", "PATTERN", READING, many=True),
     "--include": Flag("read.include", "PATTERN", READING, many=True),

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from conspectus.errors import DocumentError, EmptyDocument, UsageError
+from conspectus.errors import DocumentError, EmptyDocument
 from conspectus.rows import EncodingWarning, Failure, Place, Skipped
 from conspectus.tokens import well_formed
 
@@ -56,7 +56,6 @@ class Options:
     max_bytes: int = 200 * MEGABYTE
     """Limit for a file, for its unpacked content, and for its text."""
     seconds: float = SECONDS_PER_FILE
-    passwords: tuple[str, ...] = ()
 
     @property
     def memory(self) -> int:
@@ -65,19 +64,9 @@ class Options:
 
     @classmethod
     def of(cls, settings: ReadSettings) -> Options:
-        """Return the options in the settings, with the passwords of the password file.
-
-        Raises UsageError: the file of passwords cannot be read.
-        """
-        passwords: list[str] = []
-        if file := settings.password_file:
-            try:
-                passwords = Path(file).read_text("utf-8-sig").splitlines()
-            except (OSError, UnicodeDecodeError) as error:
-                reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-                raise UsageError(f"the file of passwords {file} cannot be read: {reason}") from None
-        limit, given = int(settings.max_megabytes * MEGABYTE), tuple(filter(None, passwords))
-        return cls(settings.text_field, settings.title_field, limit, SECONDS_PER_FILE, given)
+        """Return the options in the settings."""
+        limit = int(settings.max_megabytes * MEGABYTE)
+        return cls(settings.text_field, settings.title_field, limit, SECONDS_PER_FILE)
 
 
 @dataclass(frozen=True, slots=True)

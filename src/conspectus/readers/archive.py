@@ -1,18 +1,12 @@
-"""Documents that are zip archives, unpacked in memory up to a limit, and encrypted documents of Office.
-
-Encrypted Office documents are opened by `msoffcrypto` (the extra `passwords`).
-"""
+"""Documents that are zip archives, unpacked in memory up to a limit."""
 
 from __future__ import annotations
 
 import posixpath
 import zlib
 from contextlib import suppress
-from importlib.util import find_spec
 from io import BytesIO
 from pathlib import PurePosixPath
-from struct import error as StructError  # noqa: N812
-from typing import Any
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 from zipfile import BadZipFile, ZipFile
@@ -23,16 +17,7 @@ from conspectus.readers.xml import parse_xml
 
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 """First bytes of compound files: documents of older programs, and encrypted documents of newer ones."""
-EXCEL_DEFAULT_PASSWORD = "VelvetSweatshop"  # noqa: S105  # public: Excel encrypts protected workbooks with it
-"""Password of workbooks that were protected without one."""
-UNLOCK = "open it with its password and save it without one"
-NO_PASSWORD = "put its password on a line of a file, and name that by settings={'read.password_file': FILE}"  # noqa: S105
-WRONG_PASSWORD = "no line of the file of passwords (read.password_file) is its password; add it there"  # noqa: S105
-ENCRYPTED = f"is encrypted in a way that is not opened here; {UNLOCK}"
-_OPEN_DOCUMENT = (
-    "is encrypted; passwords (read.password_file) open PDF and Microsoft Office, and not OpenDocument: "
-    f"{UNLOCK}"
-)
+ENCRYPTED = "is encrypted; open it with its password and save it without one"
 ARCHIVE_ERRORS = (BadZipFile, zlib.error, EOFError, NotImplementedError, OSError)
 """Errors that reading a part of an archive may raise."""
 _MANIFEST = "META-INF/manifest.xml"
@@ -46,9 +31,8 @@ class Archive:
 
     def __init__(self, path: str, data: bytes, options: Options) -> None:
         self._limit = self._left = options.max_bytes
-        if is_encrypted_office(data):
-            data = decrypt(data, options)
-        elif data.startswith(OLE):
+        refuse_encrypted(data)
+        if data.startswith(OLE):
             raise DocumentError(
                 "is of an old binary format of Office, whatever its name says; save it in the new one"
             )
@@ -100,6 +84,12 @@ class Archive:
         return DocumentError(too_large("unpacks to more than {}", self._limit))
 
 
+def refuse_encrypted(data: bytes) -> None:
+    """Raise DocumentError for a document of Office 2007 or later that is encrypted: it is in a compound file."""
+    if data.startswith(OLE) and "EncryptedPackage".encode("utf-16-le") in data:
+        raise DocumentError(ENCRYPTED)
+
+
 def open_zip(data: bytes) -> ZipFile:
     """Open a zip archive; raise DocumentError for one that is damaged, or is OpenDocument that its manifest tells is
     encrypted in parts or as a whole.
@@ -111,61 +101,10 @@ def open_zip(data: bytes) -> ZipFile:
     if _MANIFEST in parts.namelist() and not parts.getinfo(_MANIFEST).flag_bits & 1:
         with suppress(*ARCHIVE_ERRORS), parts.open(_MANIFEST) as manifest:
             if b"encryption-data" in manifest.read(MEGABYTE):
-                raise DocumentError(_OPEN_DOCUMENT)
+                raise DocumentError(ENCRYPTED)
     return parts
 
 
 def resolve_path(part: str, target: str) -> str:
     """Return the name of the part that a reference in another part leads to."""
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(part), target)).lstrip("/")
-
-
-# msoffcrypto is an extra, which need not be installed where types are checked:
-# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
-
-def is_encrypted_office(data: bytes) -> bool:
-    """Tell whether a file is a compound file that holds an encrypted document of Office 2007 or later."""
-    return data.startswith(OLE) and "EncryptedPackage".encode("utf-16-le") in data
-
-
-def decrypt(data: bytes, options: Options) -> bytes:
-    """Return an encrypted document of Office as it was before, by the first of the passwords that opens it.
-
-    Raises DocumentError: none of them does, or the extra that opens it is not installed.
-    """
-    if find_spec("msoffcrypto") is None:
-        extra = "the extra `passwords` opens it, by settings={'read.password_file': FILE}:"
-        extra += " pip install 'conspectus[passwords]'"
-        raise DocumentError(f"is encrypted; {extra}; or {UNLOCK}")
-    from msoffcrypto.exceptions import DecryptionError, FileFormatError, InvalidKeyError, ParseError  # pyright: ignore[reportMissingTypeStubs]
-
-    for password in (*options.passwords, EXCEL_DEFAULT_PASSWORD):
-        try:
-            return _decrypt_with(data, password)
-        except InvalidKeyError:
-            continue
-        except DecryptionError as error:
-            raise DocumentError(f"is encrypted in a way that is not known ({error}); {UNLOCK}") from None
-        except (FileFormatError, ParseError, OSError, ValueError, StructError) as error:
-            raise DocumentError(
-                f"is encrypted, and cut off or damaged ({error}); copy or save it again"
-            ) from None
-    raise DocumentError(
-        f"is encrypted, and {WRONG_PASSWORD}" if options.passwords else f"is encrypted; {NO_PASSWORD}"
-    )
-
-
-def _decrypt_with(data: bytes, password: str) -> bytes:
-    from msoffcrypto import OfficeFile  # pyright: ignore[reportMissingTypeStubs]
-    from msoffcrypto.format.ooxml import OOXMLFile  # pyright: ignore[reportMissingTypeStubs]
-
-    opened: Any = OfficeFile(BytesIO(data))
-    verification = (
-        {"verify_password": True} if isinstance(opened, OOXMLFile) else {}
-    )  # others verify it in any case
-    opened.load_key(password=password, **verification)
-    content = BytesIO()
-    opened.decrypt(content)
-    return content.getvalue()

@@ -13,7 +13,7 @@ import python_calamine as calamine
 
 from conspectus.errors import DocumentError
 from conspectus.readers import Options, Outcome, ParsedDocument, Prose, iso_date, row, too_large
-from conspectus.readers.archive import ENCRYPTED, OLE, Archive, decrypt, is_encrypted_office, open_zip
+from conspectus.readers.archive import ENCRYPTED, Archive, open_zip, refuse_encrypted
 from conspectus.readers.records import records
 from conspectus.readers.xml import attribute, elements, first_text, local_name
 
@@ -24,8 +24,6 @@ _SKIPPED = {  # deleted text, codes of fields, what stands twice, and what is to
     "del", "moveFrom", "instrText", "Fallback", "pPr", "rPr", "fld", "tracked-changes", "note-citation",
     "annotation-end", "table-of-content", "forms",
 }  # fmt: skip
-_INFO = re.compile(r"\{\\info\b")
-_CREATED = re.compile(r"\\creatim\s*\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
 _HEADING = re.compile(r"heading \d|title", re.IGNORECASE)
 
 
@@ -212,16 +210,7 @@ def _rtf(data: bytes, prose: Prose) -> ParsedDocument:
         text = paragraph.strip()
         is_row = text.endswith("|")
         prose.add(text.strip("|").replace("|", " | ") if is_row else text, "\n" if is_row else "\n\n")
-    info = _INFO.search(source)
-    head = source[info.start() : info.start() + 4000] if info else ""
-    created = _CREATED.search(head)
-    date = "-".join((created[1], created[2].zfill(2), created[3].zfill(2))) if created else None
-    return prose.document(_rtf_field(head, "title"), date, {"author": _rtf_field(head, "author")})
-
-
-def _rtf_field(head: str, name: str) -> str:
-    match = re.search(rf"\{{\\{name}\s+((?:[^{{}}\\]|\\.)*)\}}", head, re.DOTALL)
-    return _rtf_text("{\\rtf1\\ansi " + match[1] + "}").strip() if match else ""
+    return prose.document()
 
 
 def _rtf_text(source: str) -> str:
@@ -238,8 +227,6 @@ def _workbook(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
 
     Raises DocumentError: it is encrypted, damaged, too large, or empty.
     """
-    if is_encrypted_office(data):
-        data = decrypt(data, options)
     sheets = _sheets(data, options)
     first = next(iter(sheets.values()), None)
     rows = first.iter_rows() if first is not None and first.height else iter(())
@@ -258,8 +245,9 @@ def _workbook(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
     yield prose.document()
 
 
-def _sheets(data: bytes, options: Options, *, locked: bool = True) -> dict[str, Any]:
-    """Return the sheets by their names; `locked` tells that a password may still open them (XLS)."""
+def _sheets(data: bytes, options: Options) -> dict[str, Any]:
+    """Return the sheets by their names."""
+    refuse_encrypted(data)
     if (
         data.startswith(b"PK")
         and sum(part.file_size for part in open_zip(data).infolist()) > options.max_bytes
@@ -269,8 +257,6 @@ def _sheets(data: bytes, options: Options, *, locked: bool = True) -> dict[str, 
         book = calamine.CalamineWorkbook.from_filelike(BytesIO(data))
         return {name: book.get_sheet_by_name(name) for name in book.sheet_names}
     except calamine.PasswordError:
-        if locked and data.startswith(OLE):
-            return _sheets(decrypt(data, options), options, locked=False)
         raise DocumentError(ENCRYPTED) from None
     except calamine.CalamineError as error:
         raise DocumentError(f"is no workbook, or cut off or damaged: {error}; save it again") from None

@@ -14,7 +14,8 @@ import pypdfium2.raw
 
 from conspectus.errors import DocumentError
 from conspectus.readers import Options, ParsedDocument, Prose, pdf_date
-from conspectus.readers.archive import NO_PASSWORD, WRONG_PASSWORD
+from conspectus.readers.archive import ENCRYPTED
+from conspectus.rows import counted
 
 _BROKEN_WORD = re.compile("[\x02\ufffe](?:\r?\n)?")
 """What PDFium writes for the hyphen of a word that is broken at the end of a line."""
@@ -26,7 +27,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     Raises DocumentError: it is encrypted, scanned, damaged, cut off, or no PDF.
     """
     prose = Prose(path, options)
-    document = _open(data, options)
+    document = _open(data)
     silent: list[str] = []
     broken: list[str] = []
     pictures = False
@@ -57,23 +58,18 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
     yield prose.document(stated.get("Title", ""), pdf_date(stated.get("CreationDate", "")), about | more)
 
 
-def _open(data: bytes, options: Options) -> Any:
-    for password in (None, *options.passwords):
-        try:
-            return pypdfium2.PdfDocument(data, password=password)
-        except pypdfium2.PdfiumError as error:
-            if "password" not in str(error).lower():
-                raise DocumentError(_reason_not_opened(data, str(error))) from None
-    raise DocumentError(
-        f"is encrypted, and {WRONG_PASSWORD}" if options.passwords else f"is encrypted; {NO_PASSWORD}"
-    )
+def _open(data: bytes) -> Any:
+    try:
+        return pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        raise DocumentError(_reason_not_opened(data, str(error))) from None
 
 
 def _reason_not_opened(data: bytes, error: str) -> str:
+    if "password" in error.lower() or "security" in error.lower():
+        return ENCRYPTED
     if b"%PDF" not in data[:1024]:
         return "is not a PDF, whatever its name says: it does not begin as one"
-    if "security" in error.lower():
-        return "is encrypted in a way that is not known; open it and save it without encryption"
     if b"%%EOF" not in data[-2048:]:
         return "is cut off: the end of the PDF is missing; copy or download it again"
     return f"is damaged ({error}); open it in a viewer and print it to a new PDF"
@@ -82,8 +78,7 @@ def _reason_not_opened(data: bytes, error: str) -> str:
 def _reason_without_text(pages: int, broken: list[str], pictures: bool) -> str:
     if len(broken) == pages:
         return "is damaged: not one of its pages can be opened; open it in a viewer and print it to a new PDF"
-    held = "1 page holds" if pages == 1 else f"{pages} pages hold"
     if not pictures:
-        return f"holds no text (its {held} none, nor a picture of any); there is nothing in it to index"
-    scanned = f"is scanned: its {held} pictures and no text"
+        return "holds no text, nor a picture of any; there is nothing in it to index"
+    scanned = f"is scanned: {counted(pages, 'page')} of pictures without text"
     return f"{scanned}; OCR is not included: run it through one (as ocrmypdf) first"

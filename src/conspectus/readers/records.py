@@ -7,8 +7,8 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from io import StringIO
 from itertools import islice
 from typing import Any, cast
@@ -98,9 +98,9 @@ def _where(error: ValueError | RecursionError, line: int | None = None) -> str:
 def _separated(text: str, suffix: str, options: Options) -> Iterator[object]:
     """Return the records of a table; in one that calls itself TSV, quotation marks may be mere characters."""
     text, delimiter = _divided(text, options)
-    values = list(_rows(text, delimiter, quoting=True))
+    values = list(_row_records(text, delimiter, csv.QUOTE_MINIMAL))
     if suffix == ".tsv" and values and isinstance(values[-1], DocumentError):
-        values = list(_rows(text, delimiter, quoting=False))
+        values = list(_row_records(text, delimiter, csv.QUOTE_NONE))
     if not values:
         raise DocumentError("has no records: its first line must name the fields, with records after it")
     return iter(values)
@@ -137,47 +137,52 @@ def delimiter_of(text: str, text_field: str) -> str:
     It divides the first line, at best so that one field is that of the text, and those after it into as many.
     """
 
-    def evidence(delimiter: str) -> tuple[bool, bool, float, int]:
+    def evidence(delimiter: str) -> tuple[bool, float, int]:
         rows: list[list[str]] = []
         with suppress(csv.Error):
             rows += islice(csv.reader(StringIO(text[:_SAMPLE]), delimiter=delimiter), 30)
-        rows = [row for row in rows if row]
-        header, others = rows[0] if rows else list[str](), rows[1:-1] or rows[1:]
+        header, *others = [row for row in rows if row] or [list[str]()]
+        others = others[:-1] or others  # the sample may end inside the last one
         alike = sum(len(row) == len(header) for row in others) / max(len(others), 1)
-        divided = len(header) > 1
-        return divided, divided and text_field in header, alike if divided else 0.0, len(header)
+        return (text_field in header, alike, len(header)) if len(header) > 1 else (False, -1, 0)
 
     return max(DELIMITERS, key=evidence)
 
 
-def _rows(text: str, delimiter: str, *, quoting: bool) -> Iterator[object]:
-    how = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
-    # strict: an open quote must be told
-    rows = csv.reader(_lines_of(text), delimiter=delimiter, quoting=how, strict=True)
-    with _fields_of_any_size():
-        try:
-            filled_rows = filter(None, rows)
-            header = next(filled_rows, list[str]())
-            for row in filled_rows:
-                if len(row) <= len(header):
-                    yield dict(zip(header, row, strict=False))
-                    continue
-                first = f"has {len(row)} fields (line {rows.line_num}) where the first line of the file names"
-                yield DocumentError(f'{first} {len(header)}; put fields that hold commas into "quotes"')
-        except csv.Error as error:
-            yield DocumentError(f"is not CSV: line {rows.line_num}: {error}; nothing after it was read")
-
-
 def delimited(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and cells of each row of a table; where quotation marks do not match, they are mere
-    characters.
-    """
-    with _fields_of_any_size():
-        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
-            rows = csv.reader(_lines_of(text), delimiter=delimiter, quoting=quoting, strict=True)
-            with suppress(csv.Error):
-                yield from [(rows.line_num, row) for row in rows]
-                return
+    """Yield line number and cells of each row; where quotation marks do not match, they are mere characters."""
+    for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+        with suppress(DocumentError):
+            yield from list(_rows(text, delimiter, quoting))
+            return
+
+
+def _row_records(text: str, delimiter: str, quoting: int) -> Iterator[object]:
+    header: list[str] = []
+    try:
+        for number, row in _rows(text, delimiter, quoting):
+            if not header:
+                header = row
+            elif len(row) <= len(header):
+                yield dict(zip(header, row, strict=False))
+            else:
+                first = f"has {len(row)} fields (line {number}) where the first line of the file names {len(header)}"
+                yield DocumentError(f'{first}; put fields that hold commas into "quotes"')
+    except DocumentError as error:
+        yield error
+
+
+def _rows(text: str, delimiter: str, quoting: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and cells of each row that has any; raise DocumentError for an open quote."""
+    before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a C long, which has 32 bits on Windows
+    rows = csv.reader(_lines_of(text), delimiter=delimiter, quoting=quoting, strict=True)
+    try:
+        yield from ((rows.line_num, row) for row in rows if row)
+    except csv.Error as error:
+        reason = f"is not CSV: line {rows.line_num}: {error}; nothing after it was read"
+        raise DocumentError(reason) from None
+    finally:
+        csv.field_size_limit(before)
 
 
 def _lines_of(text: str) -> Iterator[str]:
@@ -188,15 +193,6 @@ def _lines_of(text: str) -> Iterator[str]:
         start = end
     if start < len(text):
         yield text[start:]
-
-
-@contextmanager
-def _fields_of_any_size() -> Generator[None]:
-    before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a C long, which has 32 bits on Windows
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
 
 
 # Records
@@ -263,7 +259,8 @@ def _scalar(value: Any) -> str:
         return well_formed(value)
     if isinstance(value, bool):
         return str(value).lower()
-    state = str if isinstance(value, int | float) else getattr(value, "isoformat", None)
-    if state is None or value != value:  # only what stands for a missing number or date is unlike itself
+    if value != value:  # only what stands for a missing number or date is unlike itself
         return ""
-    return str(value) if state is str else str(state())
+    if isinstance(value, int | float):
+        return str(value)
+    return str(value.isoformat()) if hasattr(value, "isoformat") else ""
