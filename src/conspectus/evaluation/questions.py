@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 T = TypeVar("T")
+ROUNDS = 4
+"""Times that questions are asked for: once, and again for what duplicates took."""
 
 
 @dataclass(frozen=True)
@@ -53,27 +55,25 @@ class _Writer:
     model: Model
     tick: Tick
     notices: list[str] = field(default_factory=list[str])
-    failed: int = 0
+    failures: list[ModelError] = field(default_factory=list[ModelError])
 
     async def write(self, tasks: Sequence[Task[tuple[T, ...]]], what: str) -> list[tuple[T, ...]]:
-        """Return the list of each task, an empty one where it failed; raise the first failure where all failed."""
+        """Return the list of each task, an empty one where it failed."""
         replies = await self.model.perform_all(tasks, self.tick)
         failures = [reply for reply in replies if isinstance(reply, ModelError)]
         if failures:
-            self.failed += len(failures)
+            self.failures += failures
             self.notices.append(f"{len(failures)} of {len(replies)} lists of {what} failed: {failures[0]}")
-        if len(failures) == len(replies):
-            raise failures[0]
         return [() if isinstance(reply, ModelError) else reply for reply in replies]
 
 
-def _distinct(items: Sequence[T], count: int, seen: set[str]) -> list[T]:
+def _distinct(items: Sequence[T], count: int, seen: dict[str, T]) -> list[T]:
     """Return at most so many items, whose names differ in letters or digits from each other and those that are seen."""
     new: list[T] = []
     for item in items:
         key = comparison.normalised(item.name if isinstance(item, Persona) else str(item))
         if key and key not in seen and len(new) < count:
-            seen.add(key)
+            seen[key] = item
             new.append(item)
     return new
 
@@ -92,31 +92,45 @@ async def make_questions(
         raise UsageError("at least one user, one task and one question are needed")
     language = language_of([description])
     writer = _Writer(model, tick)
-    personas = await writer.write([Personas(description, counts.users, language=language)], "personas")
-    users = _distinct(personas[0], counts.users, set())
-    lists = await writer.write(
-        [UserTasks(description, who, counts.tasks, language=language) for who in users], "tasks"
-    )
+    lists = await writer.write([Personas(description, counts.users, language=language)], "personas")
+    users = _distinct(lists[0], counts.users, {})
+    about = [UserTasks(description, who, counts.tasks, language=language) for who in users]
+    lists = await writer.write(about, "tasks")
     asking = [
-        (who, what)
+        GlobalQuestions(description, who, what, counts.questions, language=language)
         for who, listed in zip(users, lists, strict=True)
-        for what in _distinct(listed, counts.tasks, set())
+        for what in _distinct(listed, counts.tasks, {})
     ]
-    lists = await writer.write(
-        [GlobalQuestions(description, *ask, counts.questions, language=language) for ask in asking],
-        "questions",
-    )
-    seen = set[str]()
     questions = tuple(
-        Question(comparison.id_of(text), text, f"{who.name}: {who.description}", what)
-        for (who, what), listed in zip(asking, lists, strict=True)
-        for text in _distinct(listed, counts.questions, seen)
+        Question(comparison.id_of(text), text, f"{task.persona.name}: {task.persona.description}", task.task)
+        for task, listed in (await _filled(asking, writer)).items()
+        for text in listed
     )
-    wanted = counts.users * counts.tasks * counts.questions
-    if len(questions) < wanted and not writer.failed:
-        missing = wanted - len(questions)
-        writer.notices.append(f"{missing:,} of {wanted:,} questions are missing: the model repeats itself")
-    return QuestionList(questions, tuple(writer.notices), writer.failed)
+    if not questions and writer.failures:
+        raise writer.failures[0]
+    return QuestionList(questions, tuple(writer.notices), len(writer.failures))
+
+
+async def _filled(tasks: Sequence[GlobalQuestions], writer: _Writer) -> dict[GlobalQuestions, list[str]]:
+    """Return the questions of each task, which differ; what duplicates took is asked for again."""
+    lists: dict[GlobalQuestions, list[str]] = {task: [] for task in tasks}
+    seen: dict[str, str] = {}
+    for round in range(ROUNDS):
+        missing = {task: n for task, listed in lists.items() if (n := task.count - len(listed))}
+        if not missing or (round and writer.failures):
+            break
+        known = tuple(seen.values())
+        asked = [replace(task, count=n, known=known, sample=round) for task, n in missing.items()]
+        replies = await writer.write(asked, "questions")
+        for (task, n), reply in zip(missing.items(), replies, strict=True):
+            lists[task] += _distinct(reply, n, seen)
+        writer.tick = no_tick
+    wanted, made = sum(task.count for task in tasks), len(seen)
+    if made < wanted and not writer.failures:
+        writer.notices.append(
+            f"{wanted - made:,} of {wanted:,} questions are missing: the model repeats itself"
+        )
+    return lists
 
 
 class QuestionOptions(Options, total=False):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from conspectus.errors import BadReply, UsageError
-from conspectus.evaluation.questions import QuestionCounts, make_questions
+from conspectus.evaluation.questions import ROUNDS, QuestionCounts, make_questions
 from conspectus.models.scripted import Script, ScriptedModel
 from conspectus.tasks import GlobalQuestions, Persona, Personas, UserTasks
 
@@ -57,15 +57,35 @@ async def test_nothing_but_the_description_is_read():
     assert {getattr(task, "description", "") for task in model.tasks} == {ABOUT}
 
 
-async def test_a_question_counts_once_whoever_asks_it_and_what_is_missing_is_told():
-    replies = iter([("Why is it so?", "How?"), ("why is it SO", "What?")])
+async def test_what_comes_twice_is_asked_for_again_with_what_is_known():
+    said = [("Why is it so?", "why is it SO", "How?"), ("Who?",)]
+    model = a_model(script={GlobalQuestions: said})
+
+    made = await make_questions(ABOUT, model, QuestionCounts(1, 1, 3))
+
+    assert [q.text for q in made.questions] == ["Why is it so?", "How?", "Who?"]
+    first, again = model.all_seen(GlobalQuestions)
+    assert (first.count, first.known, first.sample) == (3, (), 0)
+    assert (again.count, again.known, again.sample) == (1, ("Why is it so?", "How?"), 1)
+
+
+async def test_a_question_counts_once_whoever_asks_it():
+    replies = iter([("Why?", "How?"), ("Why?", "What?"), ("When?",)])
     model = a_model(script={GlobalQuestions: lambda task: next(replies)})
 
     made = await make_questions(ABOUT, model, QuestionCounts(2, 1, 2))
 
-    assert [q.text for q in made.questions] == ["Why is it so?", "How?", "What?"]
-    assert made.notices == ("1 of 4 questions are missing: the model repeats itself",)
-    assert len(model.all_seen(GlobalQuestions)) == 2
+    assert [q.text for q in made.questions] == ["Why?", "How?", "What?", "When?"]
+
+
+async def test_a_model_that_only_repeats_itself_is_given_up_and_told():
+    model = a_model(script={GlobalQuestions: lambda task: ("Why?",)})
+
+    made = await make_questions(ABOUT, model, QuestionCounts(1, 1, 5))
+
+    assert [q.text for q in made.questions] == ["Why?"]
+    assert len(model.all_seen(GlobalQuestions)) == ROUNDS
+    assert made.notices == ("4 of 5 questions are missing: the model repeats itself",)
 
 
 async def test_more_than_was_asked_for_is_left():
@@ -85,6 +105,18 @@ async def test_a_failure_leaves_the_rest_standing_and_is_told():
     assert [q.text for q in made.questions] == ["Why Reader 0?", "Why Reader 2?"]
     assert made.failed == 1
     assert made.notices == ("1 of 3 lists of questions failed: no JSON",)
+
+
+async def test_tasks_that_failed_leave_the_questions_on_the_others():
+    def said(task: UserTasks) -> tuple[str, ...]:
+        if task.persona.name == "Reader 1":
+            raise BadReply("no JSON")
+        return ("Compare.",)
+
+    made = await make_questions(ABOUT, a_model(script={UserTasks: said}), QuestionCounts(2, 1, 2))
+
+    assert len(made.questions) == 2
+    assert made.notices == ("1 of 2 lists of tasks failed: no JSON",)
 
 
 async def test_where_all_fails_the_failure_is_raised():
