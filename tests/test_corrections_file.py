@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.corrections import (
-    FILE_NAME,
     AddFact,
     Correction,
     Delete,
@@ -20,14 +19,12 @@ from conspectus.corrections import (
     Retype,
     Split,
     append,
-    corrections_for,
     file_of,
     next_number,
     read_file,
     remove,
 )
 from conspectus.errors import NotFound, UsageError
-from conspectus.settings import Settings
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(lambda t: " ".join(t.split()))
 NAMES = TEXTS.map(lambda text: f"N{text}".strip())
@@ -48,7 +45,7 @@ CORRECTIONS = st.one_of(
 
 
 def written(folder: Path, *corrections: Correction) -> Path:
-    path = folder / FILE_NAME
+    path = file_of(folder)
     path.unlink(missing_ok=True)
     for number, correction in enumerate(corrections, 1):
         append(path, replace(correction, number=number, date="2026-11-21", author="Anna", note="seen there"))
@@ -59,7 +56,7 @@ def written(folder: Path, *corrections: Correction) -> Path:
 def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Correction, str, str, str]]
 ):
-    path = tmp_path_factory.mktemp("file") / FILE_NAME
+    path = file_of(tmp_path_factory.mktemp("file"))
     numbered = [
         replace(correction, number=number, date=date, author=author, note=note)
         for number, (correction, date, author, note) in enumerate(rows, 1)
@@ -125,7 +122,7 @@ def test_removing_what_is_not_there_says_what_is(tmp_path: Path):
 
 
 def test_no_file_holds_no_corrections(tmp_path: Path):
-    assert read_file(tmp_path / FILE_NAME) == []
+    assert read_file(file_of(tmp_path)) == []
 
 
 @pytest.mark.parametrize(
@@ -159,7 +156,7 @@ def test_no_file_holds_no_corrections(tmp_path: Path):
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, text: str, said: str):
-    path = tmp_path / FILE_NAME
+    path = file_of(tmp_path)
     path.write_text(text, encoding="utf-8")
 
     with pytest.raises(UsageError, match=said) as error:
@@ -168,19 +165,8 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, text: str, said: 
 
 
 def test_a_file_that_is_no_text_is_named(tmp_path: Path):
-    path = tmp_path / FILE_NAME
+    path = file_of(tmp_path)
     path.write_bytes(b"\xff\xfe")
 
     with pytest.raises(UsageError, match=r"cannot be read: .*utf-8"):
         read_file(path)
-
-
-def test_a_file_elsewhere_is_named_in_the_settings_of_the_index(tmp_path: Path):
-    elsewhere = written(tmp_path, Delete("a"))
-    settings = Settings.model_validate({"store": {"corrections": str(elsewhere)}})
-
-    kept, entries = corrections_for(settings, tmp_path / "index")
-
-    assert kept.store.corrections == str(elsewhere)
-    assert entries == [Delete("a")]
-    assert file_of(tmp_path / "index") == tmp_path / "index" / FILE_NAME

@@ -38,7 +38,7 @@ INDEX = "the index"
 PREFIX = "CONSPECTUS_"
 RESERVED = {"CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_INDEX", "CONSPECTUS_LOG"}
 """Environment variables with our prefix that are not settings; neither is any that ends in `_API_KEY`."""
-PATHS = ("llm.prompts", "store.corrections")
+PATHS = ("llm.prompts",)
 """Keys whose values are paths; in a settings file they are relative to that file."""
 LONGEST_VALUE = 80
 """Characters of a value that an error shows: it stays on two lines of a terminal."""
@@ -304,7 +304,7 @@ def _from_file(path: Path | None) -> Iterator[_Given]:
     for key, value in dotted(values):
         if key in PATHS and isinstance(value, str):
             relative = path.parent / Path(value).expanduser()
-            if value and (relative.exists() or key == "store.corrections"):  # the first correction writes that
+            if value and relative.exists():
                 value = str(relative)
         yield _Given(key, _as_tuple(value), origin)
 

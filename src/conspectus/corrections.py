@@ -18,8 +18,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
@@ -27,10 +26,8 @@ from typing import Annotated, Any, ClassVar, TypeVar, cast
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from conspectus.errors import NotFound, StoreError, UsageError
-from conspectus.rows import Citation, Document
-from conspectus.settings import Settings
-from conspectus.storage import manifests
+from conspectus.errors import NotFound, UsageError
+from conspectus.rows import Document
 from conspectus.text.words import name_key
 
 ADDED_FACTS = "said by people"
@@ -231,28 +228,14 @@ def marks(corrections: Iterable[Correction]) -> str:
     return " ".join(correction.mark for correction in corrections)
 
 
-# Added facts in an index
-
-
 def source_documents(documents: Iterable[Document]) -> list[Document]:
     """Return the documents of an index that were read, without the document of added facts."""
     return [document for document in documents if document.path != ADDED_FACTS]
 
 
-def added_fact_notices(citations: Iterable[Citation]) -> Iterator[str]:
-    """Yield a notice for each citation that leads to an added fact, which no document states."""
-    for citation in citations:  # of several indexes, paths begin with the name of theirs
-        added = [s for s in citation.sources if s.document.rpartition(":")[2] == ADDED_FACTS]
-        if added:
-            part = "" if len(added) == len(citation.sources) else "in part "
-            places = ", ".join(source.place for source in added)
-            yield f"[{citation.marker}] is {part}what a person said, and no document: {places}."
-
-
 # The file
 
 
-FILE_NAME = "corrections.toml"
 HEAD = """\
 # Corrections by people. `conspectus index` applies them in this order; `conspectus correct` adds and undoes them.
 """
@@ -261,26 +244,9 @@ _NUMBER = re.compile(r"^[ \t]*(?:#[ \t]*)?number[ \t]*=[ \t]*(\d+)", re.MULTILIN
 """The number of a correction, or of one that was undone and is a comment."""
 
 
-def file_of(folder: Path, given: str = "") -> Path:
-    """Return the corrections file of the index in a folder: the given one, the one that the index was built with, or
-    `corrections.toml` in the folder.
-    """
-    if not given:
-        with suppress(StoreError):  # no index yet, or none that can be read
-            given = str(manifests.current(folder).settings.get("store", {}).get("corrections", ""))
-    return Path(given).expanduser() if given else folder / FILE_NAME
-
-
-def corrections_for(settings: Settings, folder: Path) -> tuple[Settings, list[Correction]]:
-    """Return the corrections to build an index with, and settings that record a file outside the folder.
-
-    Raises UsageError as `read_file` does.
-    """
-    path = file_of(folder, settings.store.corrections)
-    if path != folder / FILE_NAME:
-        store = settings.store.model_copy(update={"corrections": str(path.absolute())})
-        settings = settings.model_copy(update={"store": store})
-    return settings, read_file(path)
+def file_of(folder: Path) -> Path:
+    """Return the corrections file of the index in a folder."""
+    return folder / "corrections.toml"
 
 
 def read_file(path: Path) -> list[Correction]:

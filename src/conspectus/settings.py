@@ -95,7 +95,6 @@ class StoreSettings(Section):
     """What an index's folder keeps."""
 
     snapshots: int = setting(5, "Number of snapshots kept, including the current one", ge=1)
-    corrections: str = setting("", "File of corrections; if empty, corrections.toml in the index folder")
 
 
 class GlobalSettings(Section):

@@ -83,10 +83,7 @@ def test_corrections_are_told_to_machines(told: Told, own: Path):
     }
     assert made.items() >= kept.items()
     assert listed["corrections"] == [made | {"state": "waiting", "reason": ""}]
-    assert listed["undone"] == []
-    assert told("status", "--index", own)["corrections"] == {
-        "file": str(own / "corrections.toml"), "applied": 0, "waiting": 1, "failing": 0, "undone": 0,
-    }  # fmt: skip
+    assert told("status", "--index", own)["corrections"] == {"applied": 0, "waiting": 1, "failing": 0}
     assert told("correct", "apply", "--index", own)["corrections"]["applied"] == 1
     assert told("correct", "undo", "1", "--index", own) == made
 
@@ -131,19 +128,6 @@ def test_a_correction_that_fails_is_listed_with_why_and_told_by_the_exit_code(
     assert "Corrections: 1 failing" in run("status", "--index", folder).stdout
 
 
-def test_what_was_undone_but_is_in_the_index_yet_is_told(run: Run, own: Path):
-    run("correct", "delete", "Ruben Vale", "--index", own)
-    run("correct", "apply", "--index", own)
-    run("correct", "undo", "1", "--index", own)
-
-    listed = run("correct", "list", "--index", own)
-    assert (
-        "There are no corrections.\n\nUndone or edited, and still in the index as it was: 1." in listed.stdout
-    )
-    assert WHEN in listed.stderr
-    assert "Corrections: 1 undone since" in run("status", "--index", own).stdout
-
-
 def test_undoing_restores_the_graph_and_a_fresh_build_communities_and_reports_too(
     run: Run, corpus: Path, tmp_path: Path
 ):
@@ -164,24 +148,6 @@ def test_undoing_restores_the_graph_and_a_fresh_build_communities_and_reports_to
     assert [r.text for r in fresh.reports] == [r.text for r in before.reports]
 
 
-def test_corrections_can_be_kept_beside_the_corpus(run: Run, corpus: Path, tmp_path: Path):
-    files = Path(shutil.copytree(corpus, tmp_path / "corpus"))
-    kept, folder = files / "corrections.toml", tmp_path / "index"
-    (tmp_path / "conspectus.toml").write_text(
-        'store.corrections = "corpus/corrections.toml"\n', encoding="utf-8"
-    )
-
-    run("index", files, "--index", folder)
-    run("correct", "rename", "Ada Brook", "Dame Ada", "--index", folder)
-    result = run("index", files, "--index", folder)
-
-    assert "rename = " in kept.read_text(encoding="utf-8")
-    assert f"Corrections: 1 applied ({kept})" in result.stdout
-    assert "Skipped" not in result.stderr
-    elsewhere = run("index", files, "--index", tmp_path / "other", "--corrections", kept)
-    assert f"Corrections: 1 applied ({kept})" in elsewhere.stdout
-
-
 def test_a_reader_is_told_that_a_person_said_so(run: Run, own: Path):
     run(
         "correct", "add-fact", "Ada Brook", "Ruben Vale", "Ada Brook wed Ruben Vale in Venice.", "--index", own
@@ -192,7 +158,6 @@ def test_a_reader_is_told_that_a_person_said_so(run: Run, own: Path):
 
     assert 'A person: "Ada Brook wed Ruben Vale in Venice." [1]' in result.stdout
     assert "[1] said by people, correction 1, characters" in result.stdout
-    assert "[1] is what a person said, and no document: correction 1." in result.output
 
 
 def test_names_are_completed(own: Path):

@@ -339,7 +339,7 @@ def test_facts_follow_what_becomes_of_their_ends():
     assert ("Ada Brook", "Hg") in now.pairs
     for later in (Delete("Quicksilver"), Merge(("Quicksilver", "Ada Brook"), "X")):
         failed = made(fact, later)
-        assert "'Quicksilver' and 'Ada Brook' are one, or deleted" in failed.problems[0]
+        assert "'Quicksilver' and 'Ada Brook' are one by now, or deleted" in failed.problems[0]
         assert not failed.result.documents
 
 

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from conspectus.api.embedding import check_models, embed, estimate_embedding, import_openie
     from conspectus.api.tuning import tune
     from conspectus.configuration import Resolved
-    from conspectus.corrections import FILE_NAME as CORRECTIONS_FILE
     from conspectus.corrections import KINDS, Correction
     from conspectus.explore import Branch, Edge, ReportView
     from conspectus.filters import View

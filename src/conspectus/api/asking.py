@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from conspectus.corrections import added_fact_notices
 from conspectus.errors import UsageError
 from conspectus.filters import View, select_view
 from conspectus.index import Index
@@ -299,7 +298,6 @@ async def answer_question(request: Request, on_text: Callable[[str], None] | Non
         *request.view.notices(reads),
         *(unknown_name_notice(question, index) if reads else ()),
         *_lacks(index, request.run),
-        *added_fact_notices(result.citations),
         *spending,
         *result.notices,
         *((assembled_notice(question, index),) if quoted else ()),

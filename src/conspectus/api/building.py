@@ -15,7 +15,7 @@ import numpy as np
 
 from conspectus.api.embedding import check_embedder, estimate_texts, with_vectors
 from conspectus.configuration import Resolved
-from conspectus.corrections import Correction, corrections_for
+from conspectus.corrections import Correction, file_of, read_file
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.index_models import EXTRACTIVE
@@ -179,8 +179,8 @@ class BuildRequest:
             raise UsageError(
                 f"an index is built by a model that is named or a function, and not by {run.model!r}"
             )
-        settings, corrections = corrections_for(run.settings, target)  # first, for the file may be wrong
-        return cls(target, replace(run, settings=settings), corrections, fresh=bool(options.get("fresh")))
+        corrections = read_file(file_of(target))  # first, for the file may be wrong
+        return cls(target, run, corrections, fresh=bool(options.get("fresh")))
 
     def update(self, read: Read) -> Update:
         """Compare what was read with the index in the folder."""

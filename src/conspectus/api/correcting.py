@@ -1,13 +1,13 @@
 """Correct an index: check a correction, add it to the file, list and undo corrections, apply them at once.
 
-Corrections are kept in a file (`conspectus.corrections`) beside the index or where the settings say, and applied at
-every build. Only `apply_corrections` changes the index.
+Corrections are kept in a file (`conspectus.corrections`) in the folder of the index and applied at every build. Only
+`apply_corrections` changes the index.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,7 +21,7 @@ from conspectus.index import Index
 from conspectus.index_models import settings_of_index
 from conspectus.indexing.corrections import documents_at
 from conspectus.indexing.read import Read
-from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, resolved, run_sync
+from conspectus.runtime import DEFAULT_FOLDER, path_of, run_sync
 from conspectus.storage import store
 from conspectus.text.words import name_key
 
@@ -46,17 +46,12 @@ class Corrections:
 
     file: Path
     rows: tuple[CorrectionState, ...] = ()
-    undone: tuple[int, ...] = ()
-    """The numbers of those that the index was built with, but that were undone or edited since."""
 
 
-def correct(
-    folder: str | Path, correction: Correction, *, file: str | Path = "", settings: Given = None
-) -> Correction:
+def correct(folder: str | Path, correction: Correction) -> Correction:
     """Add a correction of the index in a folder to its file; return it with its number and the index's own names.
 
-    It takes effect at the next build. `file` is the corrections file, if not the one of the settings or the index; the
-    date is today if it has none.
+    It takes effect at the next build. The date is today if it has none.
 
         correct("index", Rename("Birrin", "MV Birrin", author="Anna"))
 
@@ -69,7 +64,7 @@ def correct(
         raise UsageError(f"a correction is one of conspectus.corrections ({kinds}), and not {correction!r}")
     target = path_of(folder)
     index = _built_here(target)
-    path = _file(target, file, settings)
+    path = records.file_of(target)
     existing = records.read_file(path)
     waiting = [vars(earlier) for earlier in existing if earlier.mark not in _marks(index)]
     new_names = [name for values in waiting for name in (values.get("into"), values.get("to")) if name]
@@ -109,9 +104,7 @@ def _with_own_names(correction: Correction, index: Index, new_names: Sequence[st
     return values
 
 
-def corrections(
-    folder: str | Path = DEFAULT_FOLDER, *, file: str | Path = "", settings: Given = None
-) -> Corrections:
+def corrections(folder: str | Path = DEFAULT_FOLDER) -> Corrections:
     """Return the corrections of the index in a folder with their states.
 
     Raises UsageError where their file cannot be read.
@@ -121,8 +114,7 @@ def corrections(
         index = store.read(target)
     except IndexMissing:
         index = Index()
-    path = _file(target, file, settings)
-    listed, applied = records.read_file(path), _marks(index)
+    path, applied = records.file_of(target), _marks(index)
     errors = {failure.stage: failure.error for failure in index.failures}
 
     def state(correction: Correction) -> CorrectionState:
@@ -133,29 +125,20 @@ def corrections(
             correction, "failing" if error else "applied", error.removeprefix(f"{correction}: ")
         )
 
-    return Corrections(path, tuple(map(state, listed)), _undone(index, listed))
+    return Corrections(path, tuple(map(state, records.read_file(path))))
 
 
-def undo(folder: str | Path, number: int, *, file: str | Path = "", settings: Given = None) -> Correction:
+def undo(folder: str | Path, number: int) -> Correction:
     """Make a comment of a correction in the file and return it; it takes effect at the next build.
 
     A later correction may use a name that it introduced, and fail from then on. Raises NotFound where there is no such
     correction.
     """
-    return records.remove(_file(path_of(folder), file, settings), number)
-
-
-def _file(folder: Path, file: str | Path, settings: Given) -> Path:
-    return records.file_of(folder, str(file) or resolved(settings).store.corrections)
+    return records.remove(records.file_of(path_of(folder)), number)
 
 
 def _marks(index: Index) -> frozenset[str]:
     return frozenset(index.origin.get("corrections", "").split())
-
-
-def _undone(index: Index, corrections: list[Correction]) -> tuple[int, ...]:
-    removed = _marks(index) - {correction.mark for correction in corrections}
-    return tuple(sorted(int(mark.partition(":")[0]) for mark in removed))
 
 
 def _built_here(folder: Path) -> Index:
@@ -175,22 +158,18 @@ def _built_here(folder: Path) -> Index:
 def apply_corrections(
     folder: str | Path = DEFAULT_FOLDER,
     *,
-    file: str | Path = "",
     settings: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Built:
     """Rebuild the index in a folder with its corrections as they are now, from the documents that it holds.
 
     It keeps the settings that the index was built with, but for the given ones (such as the address of a server).
-    `file` is the corrections file, if not the one of the index.
-
     Raises UsageError where the index was imported, and what `build` raises.
     """
     target = path_of(folder)
     index = _built_here(target)
-    given = {**(settings or {}), **({"store.corrections": str(file)} if file else {})}
-    known = settings_of_index(index.settings, given)
-    chosen, listed = records.corrections_for(known.settings, target)
+    known = settings_of_index(index.settings, settings or {})
+    listed = records.read_file(records.file_of(target))
     unread = [failure for failure in index.failures if failure.stage == "read"]
     read = Read(records.source_documents(index.documents), unread)
-    return run_sync(build_read(read, BuildRequest(target, replace(known, settings=chosen), listed, progress)))
+    return run_sync(build_read(read, BuildRequest(target, known, listed, progress)))

@@ -6,7 +6,6 @@ import inspect
 import time
 from dataclasses import MISSING, Field, asdict, fields, replace
 from inspect import Parameter
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -46,16 +45,6 @@ CARRIED_ON = (
 OPTIONS = {"into": "--into", "documents": "--document"}
 """The fields that are options; the others are arguments."""
 
-File = Annotated[
-    Path | None,
-    typer.Option(
-        "--corrections",
-        metavar="FILE",
-        rich_help_panel=OTHER,
-        help="File of corrections, e.g. beside the corpus (default: corrections.toml in the index folder).",
-        show_default=False,
-    ),
-]
 Author = Annotated[str, typer.Option(metavar="NAME", help="Author of the correction.", rich_help_panel=OTHER)]
 Note = Annotated[str, typer.Option(metavar="TEXT", help="Reason for the correction.", rich_help_panel=OTHER)]
 
@@ -66,13 +55,12 @@ Note = Annotated[str, typer.Option(metavar="TEXT", help="Reason for the correcti
 def _save(
     correction: Correction,
     folder: IndexFolder = FOLDER,
-    corrections: File = None,
     author: Author = "",
     note: Note = "",
     json: AsJson = False,
 ) -> None:
     """Add a correction to the file and show it."""
-    saved = api.correct(folder, replace(correction, author=author, note=note), file=corrections or "")
+    saved = api.correct(folder, replace(correction, author=author, note=note))
     if json:
         show.as_json(flat(saved))
     else:
@@ -121,7 +109,7 @@ for each in api.KINDS.values():
 
 
 @app.command("list")
-def list_(folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson = False) -> None:
+def list_(folder: IndexFolder = FOLDER, json: AsJson = False) -> None:
     """List all corrections with their state.
 
     The state is applied, waiting (for the next conspectus index or correct apply) or failing, in the order in which
@@ -129,20 +117,17 @@ def list_(folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson =
 
     Example: conspectus correct list
     """
-    listed = api.corrections(folder, file=corrections or "")
+    listed = api.corrections(folder)
     if json:
         rows = [flat(row.correction) | {"state": row.state, "reason": row.reason} for row in listed.rows]
-        show.as_json({"file": str(listed.file), "corrections": rows, "undone": listed.undone})
+        show.as_json({"file": str(listed.file), "corrections": rows})
         return
     if listed.rows:
         show.table([["", "State", "Correction"], *map(_row, listed.rows)], texts=3)
     else:
         show.out("There are no corrections.")
-    if listed.undone:
-        numbers = ", ".join(map(str, listed.undone))
-        show.out(f"\nUndone or edited, and still in the index as it was: {numbers}.")
     show.note(f"\nThey are kept in {listed.file}.")
-    if listed.undone or any(row.state == "waiting" for row in listed.rows):
+    if any(row.state == "waiting" for row in listed.rows):
         show.note(WHEN)
 
 
@@ -167,7 +152,7 @@ Number = Annotated[
 
 
 @app.command()
-def undo(number: Number, folder: IndexFolder = FOLDER, corrections: File = None, json: AsJson = False) -> None:
+def undo(number: Number, folder: IndexFolder = FOLDER, json: AsJson = False) -> None:
     """Remove a correction.
 
     The graph is then what it was before. Communities and reports are carried on from the index as it is, and may
@@ -175,7 +160,7 @@ def undo(number: Number, folder: IndexFolder = FOLDER, corrections: File = None,
 
     Example: conspectus correct undo 2
     """
-    correction = api.undo(folder, number, file=corrections or "")
+    correction = api.undo(folder, number)
     if json:
         show.as_json(flat(correction))
     else:
@@ -188,7 +173,6 @@ def undo(number: Number, folder: IndexFolder = FOLDER, corrections: File = None,
 @takes(*SERVER, config=False)
 def apply(
     folder: IndexFolder = FOLDER,
-    corrections: File = None,
     json: AsJson = False,
     quiet: Quiet = False,
     *,
@@ -203,6 +187,6 @@ def apply(
     """
     began = time.perf_counter()
     with show.Bars(quiet=quiet or json) as bars:
-        built = api.apply_corrections(folder, file=corrections or "", settings=given.flags, progress=bars)
+        built = api.apply_corrections(folder, settings=given.flags, progress=bars)
     print_built(built, time.perf_counter() - began, json=json, quiet=quiet)
     raise typer.Exit(WITH_FAILURES if built.failures else DONE)

@@ -43,7 +43,7 @@ Sample = Annotated[int, option(_SAMPLE, metavar="N", panel=COST, min=0, show_def
 @takes(
     "--chunk-tokens", "--chunk-overlap", "--text-field", "--title-field", "--follow-symlinks",
     "--exclude", "--include", "--no-gitignore", "--entity-types", "--model", *options.SERVER, *options.INDEX_BUDGETS,
-    "--embedder", "--claims", "--no-reports", "--corrections",
+    "--embedder", "--claims", "--no-reports",
 )  # fmt: skip
 def index(
     sources: Sources,
@@ -141,8 +141,7 @@ def _code(read: Built | Preview) -> int:
 def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     """Print what a build made."""
     status, update = conspectus.status_of(built.index), built.update
-    file = str(built.index.settings.get("store", {}).get("corrections", ""))
-    corrections = api.corrections(built.folder, file=file or built.folder / api.CORRECTIONS_FILE)
+    corrections = api.corrections(built.folder)
     if json:
         show.as_json(_as_json(built, status, corrections) | {"seconds": seconds})
         return
@@ -282,18 +281,15 @@ def _planned(seen: Preview) -> Iterator[str]:
 
 def corrections_line(corrections: Corrections) -> Iterator[str]:
     """Yield a line that says how many corrections there are, if there are any."""
-    counts = count_corrections(corrections)
-    file = counts.pop("file")
-    parts = [f"{n:,} {'undone since' if state == 'undone' else state}" for state, n in counts.items() if n]
+    parts = [f"{n:,} {state}" for state, n in count_corrections(corrections).items() if n]
     if parts:
-        yield f"Corrections: {', '.join(parts)} ({file})."
+        yield f"Corrections: {', '.join(parts)} ({corrections.file})."
 
 
-def count_corrections(corrections: Corrections) -> dict[str, Any]:
-    """Return the same for machines."""
+def count_corrections(corrections: Corrections) -> dict[str, int]:
+    """Return how many corrections are in each state."""
     states = [row.state for row in corrections.rows]
-    counts = {state: states.count(state) for state in ("applied", "waiting", "failing")}
-    return {"file": str(corrections.file), **counts, "undone": len(corrections.undone)}
+    return {state: states.count(state) for state in ("applied", "waiting", "failing")}
 
 
 # Vectors and prompts

@@ -157,7 +157,6 @@ FLAGS: Mapping[str, Flag] = {
     "--entity-types": Flag("extract.entity_types", "A,B", MODEL),
     "--claims": Flag("extract.claims", "", MODEL),
     "--no-reports": Flag("reports.write", "", MODEL, _NO_REPORTS),
-    "--corrections": Flag("store.corrections", "FILE", OTHER),
     "--model": Flag("model", "NAME", MODEL, _MODEL),
     "--base-url": Flag("llm.base_url", "URL", MODEL),
     "--embedder": Flag("vectors.embedder", "NAME", MODEL),

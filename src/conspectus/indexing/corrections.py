@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from typing import Any
 
 from conspectus import tokens
 from conspectus.corrections import ADDED_FACTS, AddFact, Correction, Delete, Merge, Rename, Retype, Split
@@ -43,6 +44,11 @@ class CorrectedNames(Names):
     """What holds for names in documents that were not read for them."""
     given: dict[str, str] = field(default_factory=dict[str, str])
     """Names that people gave to entities, by entity key."""
+    documents: Sequence[Document] = ()
+    decisions: list[tuple[str, Correction]] = field(default_factory=list[tuple[str, Correction]])
+    """The alias decisions of corrections: the names that stand for other entities by them."""
+    facts: list[AddFact] = field(default_factory=list[AddFact])
+    failures: list[Failure] = field(default_factory=list[Failure])
 
     def resolved(self, key: str, document_id: str) -> str:
         entity_of = self.uses.get(key, {})
@@ -107,6 +113,102 @@ class CorrectedNames(Names):
         self.given[key] = name
         self.use(name, key, correction)
 
+    def apply(self, correction: Correction) -> None:
+        """Apply a correction as far as possible; what is not possible is a failure."""
+        try:
+            match correction:
+                case Merge():
+                    self._merge(correction)
+                case Split():
+                    self._split(correction)
+                case Rename(name, to):
+                    key, other = self.find(name), self.owner(to)
+                    if other not in (None, key):  # later documents use the new name too: it is the same entity
+                        self.redirect(other, key)
+                    self.rename(key, to, correction)
+                    self._join(correction, name, key)
+                case Retype(name, type_):
+                    self.types[self.find(name)] = type_
+                case Delete(name):
+                    self.redirect(self.find(name), DELETED)
+                case AddFact():
+                    self._add_fact(correction)
+                case _:
+                    pass
+        except NotFound as error:
+            self._fail(correction, str(error))
+
+    def _fail(self, correction: Correction, problem: str) -> None:
+        self.failures.append(Failure(correction.title, f"{correction}: {problem}"))
+
+    def _join(self, correction: Correction, name: str, key: str) -> None:
+        """Record an alias decision of a correction."""
+        self.use(name, key, correction)
+        self.decisions.append((name, correction))
+
+    def _merge(self, merge: Merge) -> None:
+        keys: dict[str, str] = {}
+        problems: list[str] = []
+        for name in merge.names:
+            try:
+                keys.setdefault(self.find(name), name)
+            except NotFound as error:
+                problems.append(str(error))
+        if keys:
+            into = self.owner(merge.into) or next(iter(keys))
+            for key, name in keys.items():
+                if key != into:
+                    self.redirect(key, into)
+                    self._join(merge, name, into)
+            self.rename(into, merge.into, merge)
+        if problems:
+            raise NotFound("; ".join(problems))
+
+    def _split(self, split: Split) -> None:
+        key, owner = self.find(split.name), self.owner(split.into)
+        to = owner or key_of(split.into)
+        documents = documents_at(split.documents, self.documents)
+        if to == key:
+            raise NotFound(f"{split.into!r} is a name of {self.name(key)}")
+        used = (document for uses in self.uses.values() for document, entity in uses.items() if entity == key)
+        if documents.isdisjoint(used):
+            raise NotFound(f"nothing is called {split.name!r} in {', '.join(split.documents)}")
+        self.redirect(key, to, documents)
+        if owner is None:
+            self.rename(to, split.into, split)
+        self._join(split, split.name, to)
+
+    def _add_fact(self, fact: AddFact) -> None:
+        for name in (fact.source, fact.target):
+            self.use(name, self.find(name), fact)
+        if fact not in self.facts:
+            self.facts.append(fact)
+
+    def final_facts(self) -> list[AddFact]:
+        """Return the facts that join two entities after all corrections; the others are failures."""
+        facts: list[AddFact] = []
+        for fact in self.facts:
+            source, target = (self.key(name, fact.title) for name in (fact.source, fact.target))
+            if source == target or DELETED in (source, target):
+                self._fail(fact, f"{fact.source!r} and {fact.target!r} are one by now, or deleted")
+            else:
+                facts.append(fact)
+        return facts
+
+    def final_joins(self) -> list[AliasDecision]:
+        """Return all alias decisions by the names that entities have now, without those that corrections undid."""
+        joins: list[AliasDecision] = []
+        for join in self.joins:
+            into = self.redirected(key_of(join.into))
+            if into in self.keys_of(join.name):
+                joins.append(replace(join, into=self.name(into)))
+        for name, correction in self.decisions:
+            key = self.key(name, correction.title)
+            if key != DELETED and self.name(key) != name:
+                evidence = f"{correction.title}; {correction.note}" if correction.note else correction.title
+                joins.append(AliasDecision(name, self.name(key), RULE, evidence))
+        return joins
+
 
 @dataclass
 class CorrectionResult:
@@ -139,19 +241,12 @@ def apply_corrections(
     """Apply corrections to the names that were resolved from the extractions of chunks."""
     if not corrections:
         return CorrectionResult(names, names.joins)
-    corrected = CorrectedNames(
-        names.display,
-        names.everywhere,
-        names.within,
-        names.source_of,
-        names.joins,
-        uses=_uses(chunks, extracted, names),
-    )
-    corrector = _Corrector(corrected, documents)
+    copied: dict[str, Any] = vars(names) | {"types": {}}
+    corrected = CorrectedNames(**copied, uses=_uses(chunks, extracted, names), documents=documents)
     for correction in corrections:
-        corrector.apply(correction)
-    result = CorrectionResult(corrected, corrector.joins(), failures=corrector.failures)
-    if facts := corrector.facts():
+        corrected.apply(correction)
+    result = CorrectionResult(corrected, corrected.final_joins(), failures=corrected.failures)
+    if facts := corrected.final_facts():
         result.documents, result.chunks = _document_of(facts, language, len(documents), len(chunks))
         triples = any(graph.triples for graph in extracted.graphs)
         pairs = zip(facts, result.chunks, strict=True)
@@ -209,118 +304,6 @@ def documents_at(patterns: Iterable[str], documents: Sequence[Document]) -> froz
 def _matches(path: str, pattern: str) -> bool:
     ends = path == pattern or path.endswith(f"/{pattern}")
     return ends or fnmatchcase(path, pattern) or fnmatchcase(path, f"*/{pattern}")
-
-
-class _Corrector:
-    """Applies corrections one by one."""
-
-    def __init__(self, names: CorrectedNames, documents: Sequence[Document]) -> None:
-        self.failures: list[Failure] = []
-        self._names = names
-        self._documents = documents
-        self._joins: list[tuple[str, Correction]] = []
-        self._facts: list[AddFact] = []
-
-    def apply(self, correction: Correction) -> None:
-        """Apply a correction as far as possible; what is not possible is a failure."""
-        names = self._names
-        try:
-            match correction:
-                case Merge():
-                    self._merge(correction)
-                case Split():
-                    self._split(correction)
-                case Rename(name, to):
-                    key, other = names.find(name), names.owner(to)
-                    if other not in (None, key):  # later documents use the new name too: it is the same entity
-                        names.redirect(other, key)
-                    names.rename(key, to, correction)
-                    self._join(correction, name, key)
-                case Retype(name, type_):
-                    names.types[names.find(name)] = type_
-                case Delete(name):
-                    names.redirect(names.find(name), DELETED)
-                case AddFact():
-                    self._add_fact(correction)
-                case _:
-                    pass
-        except NotFound as error:
-            self._fail(correction, str(error))
-
-    def _fail(self, correction: Correction, problem: str) -> None:
-        self.failures.append(Failure(correction.title, f"{correction}: {problem}"))
-
-    def _join(self, correction: Correction, name: str, key: str) -> None:
-        """Record an alias decision of a correction."""
-        self._names.use(name, key, correction)
-        self._joins.append((name, correction))
-
-    def _merge(self, merge: Merge) -> None:
-        keys: dict[str, str] = {}
-        problems: list[str] = []
-        for name in merge.names:
-            try:
-                keys.setdefault(self._names.find(name), name)
-            except NotFound as error:
-                problems.append(str(error))
-        if keys:
-            into = self._names.owner(merge.into) or next(iter(keys))
-            for key, name in keys.items():
-                if key != into:
-                    self._names.redirect(key, into)
-                    self._join(merge, name, into)
-            self._names.rename(into, merge.into, merge)
-        if problems:
-            raise NotFound("; ".join(problems))
-
-    def _split(self, split: Split) -> None:
-        names = self._names
-        key, owner = names.find(split.name), names.owner(split.into)
-        to = owner or key_of(split.into)
-        documents = documents_at(split.documents, self._documents)
-        if to == key:
-            raise NotFound(f"{split.into!r} is a name of {names.name(key)}")
-        used = (document for uses in names.uses.values() for document, entity in uses.items() if entity == key)
-        if documents.isdisjoint(used):
-            raise NotFound(f"nothing is called {split.name!r} in {', '.join(split.documents)}")
-        names.redirect(key, to, documents)
-        if owner is None:
-            names.rename(to, split.into, split)
-        self._join(split, split.name, to)
-
-    def _add_fact(self, fact: AddFact) -> None:
-        for name in (fact.source, fact.target):
-            self._names.use(name, self._names.find(name), fact)
-        if fact not in self._facts:
-            self._facts.append(fact)
-
-    def facts(self) -> list[AddFact]:
-        """Return the facts that join two entities after all corrections; the others are failures."""
-        facts: list[AddFact] = []
-        for fact in self._facts:
-            source, target = (self._names.key(name, fact.title) for name in (fact.source, fact.target))
-            if source == target or DELETED in (source, target):
-                self._fail(
-                    fact, f"{fact.source!r} and {fact.target!r} are one, or deleted by a later correction"
-                )
-            else:
-                facts.append(fact)
-        return facts
-
-    def joins(self) -> list[AliasDecision]:
-        """Return all alias decisions by the names that entities have now, without those that corrections undid."""
-        names = self._names
-        joins: list[AliasDecision] = []
-        for join in names.joins:
-            into = names.redirected(key_of(join.into))
-            if into in names.keys_of(join.name):
-                joins.append(replace(join, into=names.name(into)))
-        for name, correction in self._joins:
-            key = names.key(name, correction.title)
-            if key != DELETED and names.name(key) != name:
-                evidence = f"{correction.title}; {correction.note}" if correction.note else correction.title
-                joins.append(AliasDecision(name, names.name(key), RULE, evidence))
-        return joins
 
 
 def _document_of(
