@@ -19,8 +19,8 @@ from conspectus.interchange.importing import read_triples
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import tog
-from conspectus.retrieval.tog import SCORED_CHUNKS, Candidate, prune, topic_entities
-from conspectus.rows import ReasoningPath
+from conspectus.retrieval.tog import SCORED_CHUNKS, prune, topic_entities
+from conspectus.rows import ReasoningPath, Triple
 from conspectus.settings import Settings, TogSettings
 from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, Examined, ExamineEvidence, NameEntities
 from conspectus.triple_graph import TripleGraph
@@ -104,13 +104,16 @@ def test_a_candidate_scores_the_decayed_sum_over_its_chunks_among_the_best():
             assert most == SCORED_CHUNKS
             return [(0, 7, 0.82), (1, 8, 0.8), (1, 9, 0.7)]
 
-    candidates = [Candidate(ReasoningPath("Rook"), i, i) for i in range(3)]
+    names = ("Kell", "Ada Byrne", "1911")
+    candidates = [
+        ReasoningPath("Rook", (Triple(str(i), i, "Rook", "is", name),)) for i, name in enumerate(names)
+    ]
     best, chunks = prune(candidates, Scorer(), (), width=2)  # type: ignore[arg-type]
 
     # 0.82 against 0.8 / e^0.4 + 0.7 / e^0.8 = 0.85
     assert 0.8 * exp(-0.4) + 0.7 * exp(-0.8) > 0.82
-    assert [candidate.name for candidate in best] == [1, 0]
-    assert chunks == [(7, 0.82), (8, 0.8), (9, 0.7)]
+    assert [candidate.end for candidate in best] == ["Ada Byrne", "Kell"]
+    assert chunks == {7: 0.82, 8: 0.8, 9: 0.7}
 
 
 def test_a_question_names_what_is_spelt_in_it_the_longest_first():

@@ -6,10 +6,10 @@ was read suffices to answer. `tog1` is Think-on-Graph: the same search without r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp
-from typing import Any
 
 import numpy as np
 
@@ -133,17 +133,12 @@ def _graph_says_more(quoted: Answer, path: ReasoningPath) -> bool:
     Without a language model nobody tells which of the two answers: the graph, whose plans always lead somewhere, is
     not heard where the documents say more.
     """
-    name = {*terms(path.start)}
-    query_terms = [term for term in terms(quoted.question) if term not in name]
-    if not query_terms:
-        return True
-    texts = [source.text for citation in quoted.citations for source in citation.sources]
-    shared = (sum(map({*terms(text)}.__contains__, query_terms)) for text in texts)
+    query_terms = [term for term in terms(quoted.question) if term not in terms(path.start)]
+    texts = [{*terms(source.text)} for citation in quoted.citations for source in citation.sources]
+    in_texts = max((sum(term in text for term in query_terms) for text in texts), default=0)
     labels = {label for triple in path.triples for label in roots_of_label(triple.relation)}
-    expressed = sum(
-        max((likeness(root(term), label) for label in labels), default=0.0) for term in query_terms
-    )
-    return max(shared, default=0) / len(query_terms) <= expressed / len(query_terms)
+    likest = [max((likeness(root(term), label) for label in labels), default=0.0) for term in query_terms]
+    return in_texts <= sum(likest)
 
 
 def _listed(exploration: Exploration) -> str:
@@ -192,21 +187,20 @@ async def explore(
     named = await model.perform(NameEntities(question)) if model.generative else ()
     paths = [ReasoningPath(graph.names[n]) for n in topic_entities(question, graph, tog.width, named)]
     scorer = Scorer(question, index, graph, settings, texts)
-    linked = dict(scorer.linked_chunks([path.start for path in paths]))
+    linked = scorer.linked_chunks([path.start for path in paths])
     seen = dict(linked)
     clues: tuple[str, ...] = ()
     reached: tuple[ReasoningPath, ...] = ()
     for round_ in range(1, tog.depth + 1):
-        topics = [Topic(path, _edges(path, graph)) for path in paths]
-        chosen = await model.perform(ChooseRelations(question, tuple(topics), tog.width, clues))
-        best, chunks = prune(_candidates(topics, chosen, graph, tog.width), scorer, clues, tog.width)
-        if not best:
+        topics = tuple(Topic(path, _edges(path, graph)) for path in paths)
+        chosen = await model.perform(ChooseRelations(question, topics, tog.width, clues))
+        paths, chunks = prune(_candidates(topics, chosen, graph, tog.width), scorer, clues, tog.width)
+        if not paths:
             return Exploration((), reached, _ranked(seen), round_ - 1)
-        for chunk, score in chunks:
+        for chunk, score in chunks.items():
             seen[chunk] = max(score, seen.get(chunk, 0.0))
-        paths = [candidate.path for candidate in best]
         reached = tuple(paths)
-        shown = _ranked(linked | dict(chunks))[:READ_CHUNKS]
+        shown = _ranked(linked | chunks)[:READ_CHUNKS]
         context = Context(sources=tuple(index.chunks[chunk] for chunk, _ in shown))
         examined = await model.perform(ExamineEvidence(question, reached, context, clues))
         if examined.complete:
@@ -222,13 +216,9 @@ def _ranked(scores: Mapping[int, float]) -> tuple[tuple[int, float], ...]:
 
 def _edges(path: ReasoningPath, graph: TripleGraph) -> tuple[Edge, ...]:
     """Return the relations around the end of a path, those of the most triples first, in the order of the table."""
-    counts: dict[tuple[int, bool], int] = {}
-    for step in _steps_onward(path, graph):
-        counts[step.relation, step.inverse] = counts.get((step.relation, step.inverse), 0) + 1
+    counts = Counter((step.relation, step.inverse) for step in _steps_onward(path, graph))
     most = sorted(counts, key=lambda edge: -counts[edge])[:MOST_EDGES]
-    return tuple(
-        Edge(graph.relations[relation], inverse, counts[relation, inverse]) for relation, inverse in most
-    )
+    return tuple(Edge(graph.relations[edge[0]], edge[1], counts[edge]) for edge in most)
 
 
 def _steps_onward(path: ReasoningPath, graph: TripleGraph) -> list[Step]:
@@ -237,34 +227,21 @@ def _steps_onward(path: ReasoningPath, graph: TripleGraph) -> list[Step]:
     return [step for step in graph.steps(graph.number_of[path.end]) if step.to not in visited]
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A name that can be reached: by which path, and by which triple last."""
-
-    path: ReasoningPath
-    triple: int
-    name: int
-
-
 def _candidates(
     topics: Sequence[Topic], chosen: Sequence[Sequence[int]], graph: TripleGraph, width: int
-) -> list[Candidate]:
-    """Return the names that the chosen edges of each topic lead to."""
-    candidates: list[Candidate] = []
+) -> list[ReasoningPath]:
+    """Return the paths that go on along the chosen edges of each topic."""
+    candidates: list[ReasoningPath] = []
     for topic, numbers in zip(topics, chosen, strict=False):
         edges = [topic.edges[n] for n in numbers[:width] if 0 <= n < len(topic.edges)]
         directions = {(edge.relation, edge.inverse) for edge in edges}
         for step in _steps_onward(topic.path, graph) if directions else ():
-            if (graph.relations[step.relation], step.inverse) in directions:
-                path = ReasoningPath(topic.path.start, (*topic.path.triples, row_of(step.triple, graph)))
-                candidates.append(Candidate(path, step.triple, step.to))
+            relation = graph.relations[step.relation]
+            if (relation, step.inverse) in directions:
+                head, tail = (graph.names[int(ends[step.triple])] for ends in (graph.heads, graph.tails))
+                triple = Triple(str(step.triple), step.triple, head, relation, tail)
+                candidates.append(ReasoningPath(topic.path.start, (*topic.path.triples, triple)))
     return candidates
-
-
-def row_of(triple: int, graph: TripleGraph) -> Triple:
-    """Return a triple of the graph as a row."""
-    head, tail = graph.names[int(graph.heads[triple])], graph.names[int(graph.tails[triple])]
-    return Triple(str(triple), triple, head, graph.relations[int(graph.kinds[triple])], tail)
 
 
 def topic_entities(question: str, graph: TripleGraph, most: int, named: Sequence[str] = ()) -> list[int]:
@@ -287,10 +264,8 @@ def _names_in(question: str, graph: TripleGraph) -> dict[int, tuple[int, int]]:
     words = name_key(question).split()
     taken: set[int] = set()
     candidates: dict[int, tuple[int, int]] = {}
-    spans = [
-        (a, b) for a in range(len(words)) for b in range(a + 1, min(len(words), a + graph.longest_key) + 1)
-    ]
-    for start, end in sorted(spans, key=lambda span: (span[0] - span[1], span)):
+    sizes = range(min(len(words), graph.longest_key), 0, -1)
+    for start, end in [(a, a + size) for size in sizes for a in range(len(words) - size + 1)]:
         key = " ".join(words[start:end])
         is_stopword = end - start == 1 and key in STOPWORDS
         if key not in graph.numbers_of_key or taken & {*range(start, end)} or is_stopword:
@@ -328,27 +303,25 @@ class Scorer:
         self._words = [root(w) for w in WORD.findall(fold(question)) if is_content(w)]
 
     def chunks(
-        self, candidates: Sequence[Candidate], clues: Sequence[str], most: int
+        self, candidates: Sequence[ReasoningPath], clues: Sequence[str], most: int
     ) -> list[tuple[int, int, float]]:
-        """Return the place of the candidate, the chunk, and its score, 0 to 1, for the best chunks of all."""
+        """Return the position of the candidate, the chunk, and its score, 0 to 1, for the best chunks of all."""
         query = " ".join((self.question, *clues[-1:]))
         base = scores_of(query, self._index)
         pairs: list[tuple[float, int, int]] = []
-        for place, candidate in enumerate(candidates):
-            extra = scores_of(self.graph.names[candidate.name], self._index)
-            pairs += (
-                (float(base[chunk] + extra[chunk]), place, chunk) for chunk in self._chunks_of(candidate)
-            )
+        for position, candidate in enumerate(candidates):
+            scores = base + scores_of(candidate.end, self._index)
+            pairs += [(float(scores[chunk]), position, chunk) for chunk in self._chunks_of(candidate)]
         return self._best(pairs, query, most)
 
-    def linked_chunks(self, names: Sequence[str]) -> list[tuple[int, float]]:
-        """Return the best chunks linked to names of a given graph: none of its triples leads to them."""
+    def linked_chunks(self, names: Sequence[str]) -> dict[int, float]:
+        """Return the best chunks linked to names of a given graph, with scores: none of its triples leads to them."""
         if not self.texts or not self.graph.given:
-            return []
+            return {}
         base = scores_of(self.question, self._index)
-        linked = sorted({chunk for name in names for chunk in self._linked(name)})
+        linked = {chunk for name in names for chunk in self._linked(name)}
         best = self._best([(float(base[chunk]), 0, chunk) for chunk in linked], self.question, SCORED_CHUNKS)
-        return [(chunk, score) for _, chunk, score in best]
+        return {chunk: score for _, chunk, score in best}
 
     def _best(
         self, pairs: list[tuple[float, int, int]], query: str, most: int
@@ -356,63 +329,63 @@ class Scorer:
         """Return candidate, chunk and score from 0 to 1 of the best of chunks that are scored by BM25."""
         top = sorted(pairs, key=lambda p: (-p[0], p[1], p[2]))[: RERANKED * most]
         highest = top[0][0] if top else 1.0
-        second = self._second_scores(query, {chunk for _, _, chunk in top})
-        scored = [(place, chunk, (s / (highest or 1.0) + second[chunk]) / 2) for s, place, chunk in top]
+        second = self._second_scores(query, sorted({chunk for _, _, chunk in top}))
+        scored = [(at, chunk, (score / (highest or 1.0) + second[chunk]) / 2) for score, at, chunk in top]
         return sorted(scored, key=lambda s: (-s[2], s[0], s[1]))[:most]
 
-    def _chunks_of(self, candidate: Candidate) -> set[int]:
+    def _chunks_of(self, candidate: ReasoningPath) -> set[int]:
         """Return the chunks that say any triple of a candidate; in a given graph, those linked to it."""
-        chunks = set(self.graph.chunks[candidate.triple])
-        for step in self.graph.steps(candidate.name):
+        chunks = set(self.graph.chunks[candidate.triples[-1].number])
+        for step in self.graph.steps(self.graph.number_of[candidate.end]):
             chunks.update(self.graph.chunks[step.triple])
-        return chunks or self._linked(self.graph.names[candidate.name])
+        return chunks or self._linked(candidate.end)
 
     def _linked(self, name: str) -> set[int]:
         number = self._index.entity_of_name.get(name)
         ids = self._index.entities[number].chunk_ids if number is not None else ()
         return {self._index.chunk_of[c].number for c in ids}
 
-    def _second_scores(self, query: str, chunks: Iterable[int]) -> dict[int, float]:
-        numbers = sorted(chunks)
+    def _second_scores(self, query: str, chunks: Sequence[int]) -> dict[int, float]:
         if has_vectors(self._index):
             vector = question_vectors([query], self._index, self._settings)[0]
-            cosines: np.ndarray[Any, Any] = self._index.arrays["vectors.chunks"][numbers] @ vector
-            return dict(zip(numbers, np.maximum(cosines, 0).tolist(), strict=True))
-        query_terms = set(search_terms(query, self._index))
-        texts = ((chunk, self._index.chunks[chunk].text) for chunk in numbers)
-        shared = {chunk: query_terms.intersection(search_terms(text, self._index)) for chunk, text in texts}
+            cosines = np.maximum(self._index.arrays["vectors.chunks"][chunks] @ vector, 0)
+            return dict(zip(chunks, cosines.tolist(), strict=True))
+        query_terms = {*search_terms(query, self._index)}
+        texts = {chunk: self._index.chunks[chunk].text for chunk in chunks}
+        shared = {chunk: query_terms.intersection(search_terms(texts[chunk], self._index)) for chunk in chunks}
         return {chunk: len(found) / (len(query_terms) or 1) for chunk, found in shared.items()}
 
-    def triple(self, candidate: Candidate) -> float:
+    def triple(self, candidate: ReasoningPath) -> float:
         """Return how much of the question a triple and the relations that lead on from its end say, 0 to 1."""
-        labels = {self.graph.kinds[candidate.triple]} | {s.relation for s in self.graph.steps(candidate.name)}
-        parts = {r for label in labels for r in roots_of_label(self.graph.relations[label])}
-        parts |= {root(w) for w in WORD.findall(fold(self.graph.names[candidate.name]))}
+        steps = self.graph.steps(self.graph.number_of[candidate.end])
+        labels = {candidate.triples[-1].relation} | {self.graph.relations[step.relation] for step in steps}
+        parts = {part for label in labels for part in roots_of_label(label)}
+        parts |= {root(w) for w in WORD.findall(fold(candidate.end))}
         best = (max((likeness(w, part) for part in parts), default=0.0) for w in self._words)
         return sum(best) / (len(self._words) or 1)
 
 
 def prune(
-    candidates: Sequence[Candidate], scorer: Scorer, clues: Sequence[str], width: int
-) -> tuple[list[Candidate], list[tuple[int, float]]]:
-    """Return the W best candidates, one for each name, and the best chunks of all, the best first.
+    candidates: Sequence[ReasoningPath], scorer: Scorer, clues: Sequence[str], width: int
+) -> tuple[list[ReasoningPath], dict[int, float]]:
+    """Return the W best candidates, one for each name that they lead to, and the scores of the best chunks of all.
 
     A candidate scores the sum over its chunks among the top K of s * exp(-alpha * rank), or with no text s of
     its triple; both, where the graph was given, and may have no text of most candidates.
     """
+    graph = scorer.graph
     if len(candidates) > MOST_PRUNED:
-        candidates = sorted(candidates, key=lambda c: (scorer.graph.degree(c.name), c.triple))[:MOST_PRUNED]
+        rarest = sorted(candidates, key=lambda c: (graph.degree(graph.number_of[c.end]), c.triples[-1].number))
+        candidates = rarest[:MOST_PRUNED]
     ranked = scorer.chunks(candidates, clues, SCORED_CHUNKS) if scorer.texts else []
     scores = [0.0] * len(candidates)
     chunks: dict[int, float] = {}
-    for rank, (place, chunk, score) in enumerate(ranked):
-        scores[place] += score * exp(-DECAY * rank)
+    for rank, (position, chunk, score) in enumerate(ranked):
+        scores[position] += score * exp(-DECAY * rank)
         chunks[chunk] = max(score, chunks.get(chunk, 0.0))
-    if scorer.graph.given or not scorer.texts:
+    if graph.given or not scorer.texts:
         scores = [score + scorer.triple(c) for score, c in zip(scores, candidates, strict=True)]
-    best: dict[int, Candidate] = {}
+    best: dict[str, ReasoningPath] = {}
     for i in sorted(range(len(candidates)), key=lambda i: (-scores[i], i)):
-        best.setdefault(candidates[i].name, candidates[i])
-        if len(best) == width:
-            break
-    return list(best.values()), list(_ranked(chunks))
+        best.setdefault(candidates[i].end, candidates[i])
+    return list(best.values())[:width], chunks
