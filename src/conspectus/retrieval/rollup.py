@@ -83,9 +83,9 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         scores = communities_of(annotations, index, min_size)
     if not scores:
         return empty_answer(question, index, method=METHOD)
-    rolled = roll_up(scores, index.communities)
-    chosen = [index.communities[number] for number in rolled.chosen]
-    written = await reports_for(chosen, rolled.parts, index, model)
+    numbers, parts = roll_up(scores, index.communities)
+    chosen = [index.communities[number] for number in numbers]
+    written = await reports_for(chosen, parts, index, model)
     failed = written.failed
     if not written.reports:
         raise failed[0]
@@ -130,24 +130,26 @@ class Annotation:
     kind: Literal["entity", "relationship", "claim", "report"]
     number: int
     name: str
-    score: float = 0.0
-    text: str = ""
+    text: str
     """The name and the description, in lower case."""
+    entities: tuple[str, ...] = ()
+    """The names of the entities that it is about."""
+    score: float = 0.0
 
 
 def _annotations(index: Index) -> list[Annotation]:
     """Return all annotations of an index, entities first, in the order of the tables."""
     rows: list[Annotation] = []
     for e in index.entities:
-        rows.append(Annotation("entity", e.number, e.name, text=f"{e.name} {e.description}".lower()))
+        rows.append(Annotation("entity", e.number, e.name, f"{e.name} {e.description}".lower(), (e.name,)))
     for r in index.relationships:
-        name = f"{r.source} - {r.target}"
-        rows.append(Annotation("relationship", r.number, name, text=r.description.lower()))
+        ends = r.source, r.target
+        rows.append(Annotation("relationship", r.number, " - ".join(ends), r.description.lower(), ends))
     for c in index.claims:
         text = f"{c.subject} {c.object} {c.description}".lower()
-        rows.append(Annotation("claim", c.number, c.subject, text=text))
+        rows.append(Annotation("claim", c.number, c.subject, text, (c.subject, c.object)))
     for p in index.reports:
-        rows.append(Annotation("report", p.number, p.title, text=f"{p.title} {p.summary}".lower()))
+        rows.append(Annotation("report", p.number, p.title, f"{p.title} {p.summary}".lower()))
     return rows
 
 
@@ -166,13 +168,11 @@ def match_annotations(question: str, index: Index, settings: Settings) -> list[A
 
 def _scores_by_words(question: str, rows: Sequence[Annotation], index: Index) -> dict[int, float]:
     """Return by its place the share of the question's weight, in squared IDF, that each annotation holds."""
-    terms = read_question(question, *index.languages).focus or tuple(
-        dict.fromkeys(search_terms(question, index))
-    )
+    focus = read_question(question, *index.languages).focus
+    terms = focus or tuple(dict.fromkeys(search_terms(question, index)))
+    # stems may end otherwise
     parts = [term[:-1] if len(term) > 3 and not CJK.search(term) else term for term in terms]
-    near = [
-        i for i, row in enumerate(rows) if any(part in row.text for part in parts)
-    ]  # stems may end otherwise
+    near = [i for i, row in enumerate(rows) if any(part in row.text for part in parts)]
     shared = {i: set(terms).intersection(search_terms(rows[i].text, index)) for i in near}
     frequency = {term: sum(term in words for words in shared.values()) for term in terms}
     weight = {term: idf(len(rows), n) ** 2 for term, n in frequency.items() if n}
@@ -201,21 +201,15 @@ def _entities_by_meaning(question: str, index: Index, settings: Settings) -> dic
 
 def community_of(annotation: Annotation, index: Index, min_size: int) -> Community | None:
     """Return the deepest community of at least so many entities that holds an annotation, None where none does."""
-    match annotation.kind:
-        case "report":
-            return index.communities[index.reports[annotation.number].community]
-        case "relationship":
-            relationship = index.relationships[annotation.number]
-            names = [relationship.source, relationship.target]
-        case "claim":
-            names = [index.claims[annotation.number].subject, index.claims[annotation.number].object]
-        case "entity":
-            names = [index.entities[annotation.number].name]
-    known = [
-        index.communities_of(index.entity_of_name[name]) for name in names if name in index.entity_of_name
-    ]
-    shared = [c for c in known[0] if all(c in other for other in known[1:])] if known else []
-    return next((index.communities[c] for c in shared if index.communities[c].size >= min_size), None)
+    if annotation.kind == "report":
+        return index.communities[index.reports[annotation.number].community]
+    numbers = [index.entity_of_name[name] for name in annotation.entities if name in index.entity_of_name]
+    homes = [index.communities_of(number) for number in numbers]
+    for number in homes[0] if homes else ():
+        community = index.communities[number]
+        if community.size >= min_size and all(number in others for others in homes):
+            return community
+    return None
 
 
 def communities_of(annotations: Sequence[Annotation], index: Index, min_size: int) -> dict[int, float]:
@@ -231,20 +225,13 @@ def communities_of(annotations: Sequence[Annotation], index: Index, min_size: in
 # Up the hierarchy
 
 
-@dataclass(frozen=True)
-class RollUp:
-    """The communities to read reports of, the best first, and those below them that they replaced."""
-
-    chosen: tuple[int, ...]
-    parts: frozenset[int] = frozenset()
-
-
 def roll_up(
     scores: Mapping[int, float], communities: Sequence[Community], share: float = SHARE, reports: int = REPORTS
-) -> RollUp:
+) -> tuple[list[int], frozenset[int]]:
     """Climb from matched communities, given with how well they match, until relevance and room say stop.
 
-    A community replaces its parts where they hold `share` of its entities at the least, and then, from the deepest
+    Returns the communities to read reports of, the best first, and those below them that they replaced. A community
+    replaces its parts where they hold `share` of its entities at the least, and then, from the deepest
     level up, where there are still more than `reports` communities. Of those that nothing joins, the best stay.
     """
     inner = {parent for number in scores for parent in _ancestors(number, communities)}
@@ -268,7 +255,7 @@ def roll_up(
             if len(front) > reports and len(families[whole]) > 1:
                 join(whole, families[whole])
     best = sorted(front, key=lambda n: (-front[n], n))[:reports]
-    return RollUp(tuple(best), frozenset(replaced))
+    return best, frozenset(replaced)
 
 
 def _ancestors(number: int, communities: Sequence[Community]) -> Iterator[int]:
@@ -338,10 +325,9 @@ async def reports_for(
         key = model.name, community.number, context.text
         report = writer.cache.get(key)
         if report is None:
+            task = WriteReport(context, language=writer.language, priority=community.level)
             try:
-                draft = await model.perform(
-                    WriteReport(context, language=writer.language, priority=community.level)
-                )
+                draft = await model.perform(task)
             except Unusable:
                 raise
             except ModelError as error:
