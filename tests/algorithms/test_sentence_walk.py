@@ -11,8 +11,6 @@ from scipy import sparse
 
 from conspectus.algorithms.sentence_walk import (
     Incidence,
-    around,
-    passages_of,
     sentences_of,
     spread,
     totals,
@@ -91,37 +89,6 @@ def test_a_name_leads_to_the_sentence_that_is_like_the_question():
     assert mass[0] == pytest.approx(10 * mass[1], rel=1e-4)
 
 
-@given(seeds)
-def test_around_everything_is_the_whole(seed: int):
-    incidence = an_incidence(np.random.default_rng(seed), 7, 4)
-    sentences, names, part = around(incidence, np.arange(7), np.arange(4), np.zeros(4, bool))
-
-    assert sentences.tolist() == list(range(7))
-    assert names.tolist() == list(range(4))
-    assert np.array_equal(part.outward.toarray(), incidence.outward.toarray())
-    assert np.array_equal(part.inward.toarray(), incidence.inward.toarray())
-
-
-@given(seeds)
-def test_a_part_holds_what_the_whole_does_in_its_rows_and_columns(seed: int):
-    random = np.random.default_rng(seed)
-    incidence = an_incidence(random, 9, 6, density=0.2)
-    sentences, names, part = around(incidence, np.array([1, 4]), np.array([2]), random.random(6) < 0.3)
-
-    assert {1, 4} <= set(sentences.tolist())
-    assert 2 in names
-    assert np.array_equal(part.outward.toarray(), incidence.outward.toarray()[np.ix_(sentences, names)])
-    assert np.array_equal(part.inward.toarray(), incidence.inward.toarray()[np.ix_(names, sentences)])
-
-
-def test_common_names_are_not_followed_unless_they_are_given():
-    holds = np.ones((3, 2), np.float32)
-    incidence = Incidence(sparse.csr_array(holds), sparse.csr_array(holds.T))
-
-    assert around(incidence, np.array([0]), np.array([], int), np.array([True, True]))[1].tolist() == []
-    assert around(incidence, np.array([0]), np.array([1]), np.array([True, True]))[1].tolist() == [1]
-
-
 @st.composite
 def ranges(draw: st.DrawFn) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Ranges in order, which may overlap or be empty."""
@@ -147,17 +114,6 @@ def test_what_passages_spread_arrives_whole_where_they_hold_sentences(
 
     arrived = spread(shares, pull, *edges)
     assert arrived.sum() == pytest.approx(shares[edges[1] > edges[0]].sum(), abs=1e-6)
-
-
-@given(ranges(), st.sets(st.integers(0, 15)))
-def test_passages_of_sentences_are_those_that_hold_one(
-    edges: tuple[NDArray[np.int64], NDArray[np.int64]], sentences: set[int]
-):
-    found = set(passages_of(np.array(sorted(sentences), np.int64), *edges).tolist())
-
-    holding = {i for i, (a, b) in enumerate(zip(*edges, strict=True)) if sentences & set(range(a, b))}
-    assert holding <= found
-    assert all(edges[0][i] == edges[1][i] for i in found - holding)
 
 
 @given(ranges())

@@ -39,10 +39,6 @@ def an_index(passages: Mapping[str, str] = FILMS, titles: bool = True) -> Index:
     return index_passages(documents, Settings())
 
 
-FULL, LOCAL = 10**9, 0
-"""Numbers of chunks from which on the walk is local: never, always."""
-
-
 def best_of(scores: np.ndarray[Any, Any], index: Index) -> list[str]:
     return [hit.document for hit in hits_of(scores, index, 2)]
 
@@ -57,10 +53,9 @@ def ranked(question: str, index: Index, method: str = "walk", settings: Settings
     return [hit.document for hit in RANKINGS[method](question, index, settings or Settings())]
 
 
-@pytest.mark.parametrize("local_from", [FULL, LOCAL])
-def test_it_finds_the_second_hop_that_words_miss(local_from: int):
+def test_it_finds_the_second_hop_that_words_miss():
     index = an_index()
-    scores = walk.scores_of(QUESTION, index, Settings(), local_from)
+    scores = walk.scores_of(QUESTION, index, Settings())
 
     assert best_of(scores, index) == ["The Glass Orchard", "Edla Marrow"]
     assert "Edla Marrow" not in ranked(QUESTION, index, method="bm25")[:2]
@@ -68,14 +63,6 @@ def test_it_finds_the_second_hop_that_words_miss(local_from: int):
 
 def test_it_finds_the_second_hop_where_titles_are_withheld():
     assert ranked(QUESTION, an_index(titles=False))[:2] == ["The Glass Orchard", "Edla Marrow"]
-
-
-def test_both_extents_agree_where_the_part_is_the_whole(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(walk, "STEPS", 30)
-    index = an_index()
-    full, local = (walk.scores_of(QUESTION, index, Settings(), local_from) for local_from in (FULL, LOCAL))
-
-    assert local == pytest.approx(full, abs=0.02)
 
 
 def test_the_same_question_has_the_same_ranking():
@@ -176,10 +163,9 @@ def test_a_passage_is_nearest_to_itself(vectors: Index, method: str):
     assert ranked(f"Cows\n{FILMS['Cows']}", vectors, method)[0] == "Cows"
 
 
-@pytest.mark.parametrize("local_from", [FULL, LOCAL])
-def test_the_walk_uses_the_vectors_of_an_index_that_has_them(vectors: Index, local_from: int):
-    by_vectors = walk.scores_of(QUESTION, vectors, Settings(), local_from)
-    by_words = walk.scores_of(QUESTION, without_vectors(vectors), Settings(), local_from)
+def test_the_walk_uses_the_vectors_of_an_index_that_has_them(vectors: Index):
+    by_vectors = walk.scores_of(QUESTION, vectors, Settings())
+    by_words = walk.scores_of(QUESTION, without_vectors(vectors), Settings())
 
     assert best_of(by_vectors, vectors)[0] == "The Glass Orchard"
     assert not np.allclose(by_vectors, by_words)

@@ -46,7 +46,7 @@ BLOCK = 1 << 22
 
 
 def products(vectors: Floats, query: Floats) -> Floats:
-    """Return the inner product of each of the vectors, (n, d), with one, (d,).
+    """Return the inner product of each of the vectors, (n, d), with one, (d,), or with each of several, (d, m).
 
     Of vectors of 384 numbers as float32, 66,000 take 5 ms on one core, and 1,000,000 take 73 ms.
     """
@@ -55,7 +55,7 @@ def products(vectors: Floats, query: Floats) -> Floats:
     rows = max(1, BLOCK // max(vectors.shape[1], 1))
     starts = range(0, len(vectors), rows)
     parts = [vectors[start : start + rows].astype(np.float32) @ query for start in starts]
-    return np.concatenate([np.zeros(0, np.float32), *parts])
+    return np.concatenate([np.zeros((0, *query.shape[1:]), np.float32), *parts])
 
 
 def personalized_pagerank(

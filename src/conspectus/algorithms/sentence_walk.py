@@ -16,7 +16,6 @@ from scipy import sparse
 Matrix = sparse.csr_array[Any, Any]
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
-Switches = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -75,68 +74,8 @@ def spread(shares: Floats, pull: Floats, first: Ints, last: Ints) -> Floats:
 
 
 def sentences_of(passages: Ints, first: Ints, last: Ints) -> Ints:
-    """Return the sentences of some passages, ascending."""
-    sizes = last[passages] - first[passages]
-    return ascending(int(last.max(initial=0)), _ranges(first[passages], sizes))
-
-
-def passages_of(sentences: Ints, first: Ints, last: Ints) -> Ints:
-    """Return the passages that hold one of some sentences (and empty ones among them), ascending."""
-    low = np.searchsorted(last, sentences, "right")
-    return ascending(len(first), _ranges(low, np.searchsorted(first, sentences, "right") - low))
-
-
-def ascending(size: int, *numbers: Ints) -> Ints:
-    """Return all of some numbers below `size`, each once, ascending."""
-    # several times as fast as np.unique, which hashes
-    among = np.zeros(size, bool)
-    for some in numbers:
-        among[some] = True
-    return np.flatnonzero(among)
-
-
-def _ranges(starts: Ints, sizes: Ints) -> Ints:
-    """Return the numbers from each start on, as many as its size says, one after the other."""
-    offsets = np.cumsum(sizes)
-    return np.arange(offsets[-1] if len(offsets) else 0) + np.repeat(starts - offsets + sizes, sizes)
-
-
-# A part of the whole
-
-
-def around(
-    incidence: Incidence, sentences: Ints, names: Ints, common: Switches
-) -> tuple[Ints, Ints, Incidence]:
-    """Return the part of an incidence around some sentences and names: its sentences, its names, and itself.
-
-    Its names are the given ones and those of the given sentences that are not `common` (a switch for each
-    name); its sentences are the given ones and all that its names lead to. Rows sum to what they did, or to
-    less.
-    """
-    near = columns(incidence.outward, sentences)
-    kept = ascending(len(common), near[~common[near]], names)
-    reached = ascending(incidence.outward.shape[0], columns(incidence.inward, kept), sentences)
-    part = Incidence(_part(incidence.outward, reached, kept), _part(incidence.inward, kept, reached))
-    return reached, kept, part
-
-
-def columns(matrix: Matrix, rows: Ints) -> Ints:
-    """Return the columns that some rows have entries in, ascending."""
-    return ascending(matrix.shape[1], matrix.indices[_ranges(matrix.indptr[rows], _sizes(matrix, rows))])
-
-
-def _sizes(matrix: Matrix, rows: Ints) -> Ints:
-    return matrix.indptr[rows + 1] - matrix.indptr[rows]
-
-
-def _part(matrix: Matrix, rows: Ints, kept: Ints) -> Matrix:
-    """Return some rows and columns of a matrix; both must ascend."""
-    sizes = _sizes(matrix, rows)
-    entries = _ranges(matrix.indptr[rows], sizes)
-    place = np.full(matrix.shape[1], -1, np.int32)
-    place[kept] = np.arange(len(kept), dtype=np.int32)
-    column = place[matrix.indices[entries]]
-    here = column >= 0
-    starts = np.concatenate(([0], np.cumsum(here)))[np.concatenate(([0], np.cumsum(sizes)))]
-    data = matrix.data[entries[here]]
-    return sparse.csr_array((data, column[here], starts.astype(np.int32)), shape=(len(rows), len(kept)))
+    """Return the sentences of some passages, each once, ascending."""
+    inside = np.zeros(int(last.max(initial=0)) + 1, np.int64)
+    np.add.at(inside, first[passages], 1)
+    np.add.at(inside, last[passages], -1)
+    return np.flatnonzero(np.cumsum(inside))

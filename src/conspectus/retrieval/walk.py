@@ -15,18 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from conspectus.algorithms.ranking import Postings, gains, highest, idf, scaled
-from conspectus.algorithms.sentence_walk import (
-    Incidence,
-    around,
-    ascending,
-    columns,
-    passages_of,
-    sentences_of,
-    spread,
-    totals,
-    walk,
-)
+from conspectus.algorithms.ranking import Postings, gains, idf, products, scaled
+from conspectus.algorithms.sentence_walk import Incidence, spread, totals, walk
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.retrieval import ranking
@@ -45,8 +35,6 @@ PART = 0.3
 """The weight of a seed inside a longer seed."""
 FEW, SHARE = 3, 0.01
 """A name that no more passages hold, or no larger share of them, is left out of the rest of a question."""
-COMMON = 20
-"""Names of more passages are not followed in the local extent, unless the question names them."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +46,6 @@ class SentenceEntityGraph:
     names: np.ndarray[Any, np.dtype[np.uint64]]
     frequency: Ints
     kinds: Ints
-    common: np.ndarray[Any, np.dtype[np.bool_]]
-    """Whether more than COMMON passages hold a name."""
     incidence: Incidence
     sentences: Postings
     chunks: Postings
@@ -81,8 +67,7 @@ class SentenceEntityGraph:
         sizes = len(sentences.lengths), len(names)
         outward = _matrix(arrays, "walk.out", "names", sizes)
         inward = _matrix(arrays, "walk.in", "sentences", (len(names), len(sentences.lengths)))
-        common, incidence = frequency > COMMON, Incidence(outward, inward)
-        return cls(first, last, names, frequency, kinds, common, incidence, sentences, chunks)
+        return cls(first, last, names, frequency, kinds, Incidence(outward, inward), sentences, chunks)
 
     def find(self, keys: Sequence[Sequence[str]]) -> Ints:
         """Return the numbers of names, given in pieces (`mentions.units`), -1 for one that is not known."""
@@ -170,19 +155,10 @@ def _inside(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
     return len(part) < len(whole) and f" {' '.join(part)} " in f" {' '.join(whole)} "
 
 
-LARGE = 2000
-"""Passages from which on the local extent is faster.
-
-CPU ms a question, full and local: 2 and 2 at 1,890 passages, 7 and 2 at 6,119, 80 and 6 at 61,190.
-"""
-PASSAGES, SENTENCES = 20, 100
-"""Best passages, and best sentences that hold a seed, that the local extent starts around."""
 DAMPING = 0.87
 """Damping factor of the walk: probability of going on at each step."""
 STEPS = 9
 """Number of steps of the walk."""
-FIRST_STEPS = 5
-"""Steps of the first round of the local extent, which finds the passages that the second starts around too."""
 COVERED = 0.9
 """A passage is ranked by its words as well from this share of the question's weight on that it holds."""
 SENTENCE_B = 0.5
@@ -212,20 +188,30 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     return hits_of(scores_of(question, index, settings), index, settings.search.k)
 
 
-def scores_of(question: str, index: Index, settings: Settings, local_from: int = LARGE) -> Floats:
-    """Return the score of every chunk, in the order of the table; from `local_from` chunks on the walk is local."""
+def scores_of(question: str, index: Index, settings: Settings) -> Floats:
+    """Return the score of every chunk, in the order of the table.
+
+    CPU ms a question: 3 at 1,890 chunks, 11 at 6,119, 80 at 61,190.
+    """
     graph = SentenceEntityGraph.of(index)
     seeds = seeds_of(question, graph)
     words, coverage = _by_words(question, index, graph)
     vectors: Floats | None = None
     if has_vectors(index) and reads_texts(index):
         vectors = question_vectors([question, seeds.rest], index, settings)
-    like = _Likeness(_sentences_by_words(question, seeds.rest, index, graph), vectors, index)
+    like = _sentences_by_words(question, seeds.rest, index, graph)
+    if vectors is not None:
+        like = (1 - MEANING) * like + MEANING * _sentences_by_meaning(vectors, index)
     base = scaled(words) if vectors is None else hybrid_scores(vectors[0], words, index)
     weights = BY_WORDS if vectors is None else BY_MEANING
     base = base**weights.passage
     base *= weights.reset / max(float(base.sum()), 1e-9)
-    walked = (_full if len(graph.first) < local_from else _local)(graph, seeds, like, base, weights)
+    pull = (like**weights.sentence + weights.floor).astype(np.float32)
+    name_reset = np.zeros(len(graph.names))
+    name_reset[seeds.names] = seeds.weights
+    sentence_reset = spread(base, pull, graph.first, graph.last)
+    mass = walk(graph.incidence, pull, sentence_reset, name_reset, DAMPING, STEPS)
+    walked = totals(mass, graph.first, graph.last)
     whole = np.clip((coverage - COVERED) / (1 - COVERED), 0, 1)
     return scaled(walked) + whole * scaled(words)
 
@@ -262,66 +248,7 @@ def _sentences_by_words(question: str, rest: str, index: Index, graph: SentenceE
     return np.maximum(scaled(both[0]), scaled(both[1]))
 
 
-@dataclass(frozen=True)
-class _Likeness:
-    """How like the question sentences are, by words alone or by words and meaning."""
-
-    words: Floats
-    vectors: Floats | None
-    """Of the question and of the rest of it."""
-    index: Index
-
-    def of(self, sentences: Ints | slice) -> Floats:
-        """Return it for some sentences, at most 1."""
-        words = self.words[sentences]
-        if self.vectors is None:
-            return words
-        meaning = self.index.arrays["vectors.sentences"][sentences].astype(np.float32) @ self.vectors.T
-        return (1 - MEANING) * words + MEANING * np.maximum(scaled(meaning[:, 0]), scaled(meaning[:, 1]))
-
-    def pull(self, sentences: Ints | slice, weights: Weights) -> Floats:
-        """Return how much some sentences draw the walk."""
-        return (self.of(sentences) ** weights.sentence + weights.floor).astype(np.float32)
-
-
-# The two forms
-
-
-def _full(graph: SentenceEntityGraph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights) -> Floats:
-    """Return how much of the walk is on each passage, walking over all sentences."""
-    pull = like.pull(slice(None), weights)
-    sentence_reset = spread(base, pull, graph.first, graph.last)
-    name_reset = np.zeros(len(graph.names))
-    name_reset[seeds.names] = seeds.weights
-    mass = walk(graph.incidence, pull, sentence_reset, name_reset, DAMPING, STEPS)
-    return totals(mass, graph.first, graph.last)
-
-
-def _local(
-    graph: SentenceEntityGraph, seeds: Seeds, like: _Likeness, base: Floats, weights: Weights
-) -> Floats:
-    """Return the same, walking around the seeds and the best passages only.
-
-    Twice: the passages that the first round finds are what the second goes around too, for questions of many
-    hops.
-    """
-    best = highest(base, PASSAGES)
-    best = best[base[best] > 0]
-    reset = np.zeros_like(base)
-    reset[best] = base[best]
-    of_seeds = columns(graph.incidence.inward, seeds.names)
-    of_seeds = of_seeds[highest(like.of(of_seeds), SENTENCES)]
-    near = ascending(len(like.words), sentences_of(best, graph.first, graph.last), of_seeds)
-    result = np.zeros(len(base))
-    for steps in (FIRST_STEPS, STEPS):
-        sentences, names, part = around(graph.incidence, near, seeds.names, graph.common)
-        passages = passages_of(sentences, graph.first, graph.last)
-        first, last = (np.searchsorted(sentences, edge[passages]) for edge in (graph.first, graph.last))
-        pull = like.pull(sentences, weights)
-        name_reset = np.zeros(len(names))
-        name_reset[np.searchsorted(names, seeds.names)] = seeds.weights
-        mass = walk(part, pull, spread(reset[passages], pull, first, last), name_reset, DAMPING, steps)
-        result[passages] = totals(mass, first, last)
-        named = highest(result, PASSAGES)
-        near = ascending(len(like.words), near, sentences_of(named, graph.first, graph.last))
-    return result
+def _sentences_by_meaning(vectors: Floats, index: Index) -> Floats:
+    """Return how like the question, or the rest of it, each sentence is by its vector, 0 to 1."""
+    whole, part = products(index.arrays["vectors.sentences"], vectors.T).T
+    return np.maximum(scaled(whole), scaled(part))
