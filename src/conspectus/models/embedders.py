@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from conspectus.models.llm.budget import Budget
     from conspectus.settings import Settings
-
-T = TypeVar("T")
 
 NONE, LOCAL = "none", "local"
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -84,7 +82,7 @@ def open_embedder(
     if name == NONE:
         return None
     if kind == LOCAL:
-        return _local(model)
+        return _local(model or DEFAULT_MODEL)
     if "/" in name or settings.llm.embedder_base_url or settings.llm.base_url:
         return ServedEmbedder(name, settings, folder, spent or Usage())
     raise UsageError(
@@ -113,7 +111,7 @@ def is_served(name: str) -> bool:
 
 @cache
 def _local(model: str) -> LocalEmbedder:
-    return LocalEmbedder(find_folder(model or DEFAULT_MODEL, EMBEDDER))
+    return LocalEmbedder(find_folder(model, EMBEDDER))
 
 
 class ServedEmbedder:
@@ -125,14 +123,13 @@ class ServedEmbedder:
     Raises what `CachingSender.embed` does, and ServerFailed where vectors of another dimension come than before.
     """
 
-    def __init__(
-        self, name: str, settings: Settings, folder: Path | None = None, spent: Usage | None = None
-    ) -> None:
+    def __init__(self, name: str, settings: Settings, folder: Path | None, spent: Usage) -> None:
         self.name = name
-        self._usage, self._spent = Usage(), spent or Usage()
-        self._budget: Budget | None = None
         self._settings = settings
         self._folder = folder
+        self._spent = spent
+        self._usage = Usage()
+        self._budget: Budget | None = None
         self._dimension = 0
 
     @property
@@ -144,7 +141,7 @@ class ServedEmbedder:
     def dimension(self) -> int:
         """Numbers in a vector, which only the server can tell."""
         if not self._dimension:
-            self._dimension = int(run_sync(self._request(["dimension"], no_tick)).shape[1])
+            self.embed(["dimension"])
         return self._dimension
 
     def embed(self, texts: Sequence[str], tick: Tick = no_tick) -> NDArray[np.float32]:

@@ -154,12 +154,11 @@ class FunctionClient(Client):
             )
         self._function = inner = _functions[name]
         self._timeout = timeout
-        self._threads: ThreadPoolExecutor | None = None
         while isinstance(inner, partial):
             inner = cast("partial[Any]", inner).func
         call = getattr(inner, "__call__", None)  # noqa: B004 - of an object
-        if not inspect.iscoroutinefunction(inner) and not inspect.iscoroutinefunction(call):
-            self._threads = ThreadPoolExecutor(max(1, concurrency), thread_name_prefix="model function")
+        asynchronous = inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(call)
+        self._threads = None if asynchronous else ThreadPoolExecutor(concurrency)
 
     async def parts(self, request: Request, *, stream: bool) -> AsyncIterator[Part]:
         text = await self._call([{"role": m.role, "content": m.content} for m in request.messages])

@@ -31,10 +31,11 @@ from conspectus.errors import (
     NotAccepted,
     SettingsError,
     Unusable,
+    did_you_mean,
 )
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.llm.budget import open_budget
-from conspectus.models.llm.prompts import Prompts, nearest
+from conspectus.models.llm.prompts import Prompts
 from conspectus.models.llm.replies import Parsed, parse, schema_of, strict
 from conspectus.models.llm.sender import CachingSender, open_sender
 from conspectus.models.llm.wire import (
@@ -103,9 +104,7 @@ class ChatModel:
         self._prompts = Prompts(Path(settings.llm.prompts) if settings.llm.prompts else None)
         for task in settings.llm.tasks:
             if task not in TASKS:
-                raise SettingsError(
-                    f"`llm.tasks` names a task that there is not, {task}: {nearest(task, TASKS)}"
-                )
+                raise SettingsError(f"`llm.tasks` names {task}, which is no task{did_you_mean(task, TASKS)}")
 
     async def perform(self, task: Task[R]) -> R:
         if isinstance(task, DescribeElement):

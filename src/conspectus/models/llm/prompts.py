@@ -16,17 +16,16 @@ What comes from documents is fenced between tags that it cannot contain, and nev
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
 from conspectus import tasks
-from conspectus.errors import SettingsError
+from conspectus.errors import SettingsError, did_you_mean
 from conspectus.models.llm.replies import dump
 from conspectus.models.llm.wire import Message
 from conspectus.references import TABLES, find, strip
@@ -40,19 +39,13 @@ REPAIR = "Repair"
 
 _MARKER = re.compile(r"^<!--\s*([\w: -]+?)\s*-->[ \t]*\n?", re.MULTILINE)
 _NAME = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-Chosen = tuple[tuple[str, str], ...]
-"""Which section is taken of several: `(("knowledge", "off"),)`."""
-
-
-def nearest(name: str, known: Collection[str]) -> str:
-    """Return which of the known names is meant, or all of them, as the end of a message."""
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
 
 
 @cache
-def load(path: Path, chosen: Chosen = ()) -> tuple[str, str]:
+def load(path: Path, chosen: tuple[str, ...] = ()) -> tuple[str, str]:
     """Read a prompt's file; return the system message and the user message, with the sections in their places.
+
+    `chosen` names the sections that are taken of several, as `knowledge: off`.
 
     Raises SettingsError, naming the file and the field, where a field is missing, unknown or put to no use.
     """
@@ -65,28 +58,23 @@ def load(path: Path, chosen: Chosen = ()) -> tuple[str, str]:
     if "user" not in sections:
         raise SettingsError(f"the prompt {path} has no part `<!-- user -->`")
     user = sections.pop("user")
-    named = {
-        **sections,
-        **{name: sections[key] for name, option in chosen if (key := f"{name}: {option}") in sections},
-    }
-    system, user = (_NAME.sub(lambda m: named.get(m[1], m[0]), part.strip()) for part in (system, user))
     for name in {name.partition(":")[0] for name in sections}:
         if not re.search(rf"\{{\{{\s*{name}\s*\}}\}}", text):
             raise SettingsError(f"the prompt {path} puts its section `{name}` nowhere: write {{{{{name}}}}}")
+    sections |= {key.partition(":")[0]: sections[key] for key in chosen if key in sections}
+    system, user = (_NAME.sub(lambda m: sections.get(m[1], m[0]), part.strip()) for part in (system, user))
     variables: Variables = variables_of(path.stem)
     used: set[str] = {*_NAME.findall(system), *_NAME.findall(user)}
     if unknown := sorted(used - variables.keys()):
-        known = nearest(unknown[0], variables)
-        raise SettingsError(f"the prompt {path} has {{{{{unknown[0]}}}}}, no field of its task: {known}")
+        near = did_you_mean(unknown[0], variables)
+        raise SettingsError(f"the prompt {path} has {{{{{unknown[0]}}}}}, no field of its task{near}")
     if unused := sorted(variables.keys() - used):
         raise SettingsError(f"the prompt {path} does not use the field {{{{{unused[0]}}}}}")
     return system, user
 
 
-def _chosen(knowledge: bool, thinking: bool = False) -> Chosen:
-    on = {True: "on", False: "off"}
-    # Files written for an earlier version have a section for each format of replies, of which one is left.
-    return ("format", "json"), ("knowledge", on[knowledge]), ("thinking", on[thinking])
+def _chosen(knowledge: bool, thinking: bool = False) -> tuple[str, ...]:
+    return f"knowledge: {'on' if knowledge else 'off'}", f"thinking: {'on' if thinking else 'off'}"
 
 
 @dataclass(frozen=True)
@@ -106,11 +94,13 @@ class Prompts:
             raise SettingsError(f"there is no folder of prompts at {self.folder}")
         for path in sorted([*self.folder.glob("*.md"), *self.folder.glob("??/*.md")]):
             if path.stem not in (names := (*TASKS, REPAIR)):
-                raise SettingsError(f"the prompt {path} is of no task: {nearest(path.stem, names)}")
+                raise SettingsError(f"the prompt {path} is of no task{did_you_mean(path.stem, names)}")
             for knowledge in (False, True):
                 load(path, _chosen(knowledge))
 
-    def _messages(self, name: str, about: Any, language: str, chosen: Chosen = ()) -> tuple[Message, ...]:
+    def _messages(
+        self, name: str, about: Any, language: str, chosen: tuple[str, ...] = ()
+    ) -> tuple[Message, ...]:
         """Return a prompt filled in; no system message where it has none."""
         own = "zh" if language.startswith("zh") else "en"
         theirs = [self.folder / own / f"{name}.md", self.folder / f"{name}.md"] if self.folder else []

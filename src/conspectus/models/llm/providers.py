@@ -35,73 +35,58 @@ OWN_KEY = "CONSPECTUS_API_KEY"
 Dialect = Literal["openai", "ollama", "native", "function"]
 FUNCTION = "python"
 """Before the name of a model that is a Python function; see `functions`."""
-ALL: tuple[Feature, ...] = ("json_schema", "json_object", "logit_bias", "streaming")
 _REASONING = re.compile(r"^(o\d|gpt-5)")
 
 
 @dataclass(frozen=True)
 class Provider:
-    """A kind of server: `key` names the variable of its key, `features` are worth trying there."""
+    """A kind of server: `key` names the variable of its key, `features` are worth trying there.
+
+    `address` names a variable that may hold another address, and `models` is how the names of its models begin, for
+    advice where the provider was left out.
+    """
 
     base_url: str = ""
     key: str = OWN_KEY
-    needs_key: bool = False
-    dialect: Dialect = "openai"
-    features: tuple[Feature, ...] = ALL
-    key_header: str = "Authorization"
     address: str = ""
-    """The variable that may name another address."""
+    dialect: Dialect = "openai"
+    needs_key: bool = True
+    features: tuple[Feature, ...] = ("json_schema", "json_object", "logit_bias", "streaming")
     address_ends: str = ""
-    models: str = ""
-    """A pattern for how the names of its models begin, for advice where the provider was left out."""
+    key_header: str = "Authorization"
+    models: str = "$^"
 
 
+OWN = Provider(needs_key=False)
+"""A server that was named by its address."""
+_UNBIASED: tuple[Feature, ...] = ("json_schema", "json_object", "streaming")
+_VLLM = Provider("http://localhost:8000/v1", "VLLM_API_KEY", needs_key=False)
+_OPENAI = r"gpt-(?!oss)|chatgpt|o\d\b|text-embedding-"
+_OLLAMA = r"llama|qwen|mistral|gemma|phi|deepseek|nomic-|gpt-oss"
 PRESETS: Mapping[str, Provider] = {
-    "openai": Provider(
-        "https://api.openai.com/v1",
-        "OPENAI_API_KEY",
-        needs_key=True,
-        address="OPENAI_BASE_URL",
-        models=r"gpt-(?!oss)|chatgpt|o\d\b|text-embedding-",
-    ),
+    "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL", models=_OPENAI),
     "azure": Provider(
-        key="AZURE_OPENAI_API_KEY",
-        needs_key=True,
-        key_header="api-key",
-        address="AZURE_OPENAI_ENDPOINT",
+        "",
+        "AZURE_OPENAI_API_KEY",
+        "AZURE_OPENAI_ENDPOINT",
         address_ends="/openai/v1",
+        key_header="api-key",
     ),
     "ollama": Provider(
-        "http://localhost:11434",
-        "OLLAMA_API_KEY",
-        dialect="ollama",
-        features=("json_schema", "json_object", "streaming"),
-        address="OLLAMA_HOST",
-        models=r"llama|qwen|mistral|gemma|phi|deepseek|nomic-|gpt-oss",
+        "http://localhost:11434", "OLLAMA_API_KEY", "OLLAMA_HOST", "ollama", False, _UNBIASED, models=_OLLAMA
     ),
-    "vllm": Provider("http://localhost:8000/v1", "VLLM_API_KEY"),
-    "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", needs_key=True),
+    "vllm": _VLLM,
+    "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     "anthropic": Provider(
-        key="ANTHROPIC_API_KEY",
-        needs_key=True,
-        dialect="native",
-        features=("json_schema", "streaming"),
-        models="claude",
+        key="ANTHROPIC_API_KEY", dialect="native", features=("json_schema", "streaming"), models="claude"
     ),
-    "gemini": Provider(
-        key="GEMINI_API_KEY",
-        needs_key=True,
-        dialect="native",
-        features=("json_schema", "json_object", "streaming"),
-        models="gemini",
-    ),
-    "bedrock": Provider(key="AWS_BEARER_TOKEN_BEDROCK", dialect="native", features=("streaming",)),
+    "gemini": Provider(key="GEMINI_API_KEY", dialect="native", features=_UNBIASED, models="gemini"),
+    "bedrock": Provider("", "AWS_BEARER_TOKEN_BEDROCK", "", "native", False, ("streaming",)),
 }
-
 RERANKERS: Mapping[str, Provider] = {
-    "cohere": Provider("https://api.cohere.com/v2", "COHERE_API_KEY", needs_key=True),
-    "jina": Provider("https://api.jina.ai/v1", "JINA_API_KEY", needs_key=True),
-    "vllm": PRESETS["vllm"],
+    "cohere": Provider("https://api.cohere.com/v2", "COHERE_API_KEY"),
+    "jina": Provider("https://api.jina.ai/v1", "JINA_API_KEY"),
+    "vllm": _VLLM,
 }
 """Servers that score passages, at `/rerank` of their address."""
 
@@ -158,12 +143,10 @@ def find_endpoint(name: str, base_url: str = "", environ: Mapping[str, str] = os
         return Endpoint(FUNCTION, Provider(dialect="function", features=()), rest, "", "")
     preset = PRESETS.get(prefix) if rest else None
     if base_url:
-        own = preset if preset and preset.dialect != "native" else Provider()
+        own = preset if preset and preset.dialect != "native" else OWN
         return _endpoint(prefix, own, rest if preset else name, base_url, environ)
     if preset is None:
-        kinds = (
-            f"{of}/{name}" for of, known in PRESETS.items() if known.models and re.match(known.models, name)
-        )
+        kinds = (f"{of}/{name}" for of, known in PRESETS.items() if re.match(known.models, name.lower()))
         meant = next(kinds, "extractive (which asks no server)" if name.startswith("extract") else "")
         raise UsageError(
             f"no server is known for the model {name!r}: {f'did you mean {meant}? ' if meant else ''}Name it as one of"
@@ -185,7 +168,7 @@ def find_reranker(name: str, environ: Mapping[str, str] = os.environ) -> Endpoin
     """
     if name.startswith(("http://", "https://")):
         url, _, model = name.partition("#")
-        return _endpoint(name, Provider(), model, re.sub(r"/rerank/?$", "", url), environ, reranks=True)
+        return _endpoint(name, OWN, model, re.sub(r"/rerank/?$", "", url), environ, reranks=True)
     prefix, _, rest = name.partition("/")
     if prefix not in RERANKERS or not rest:
         raise UsageError(
