@@ -70,8 +70,9 @@ SAMPLING = 0.7
 """Temperature of replies that are sampled to be compared (Graph RAG: self-consistency)."""
 ROOM = 4096
 """Tokens that a reply has room for at the least where no maximum is set."""
-CUTS, EARLY_CUTS, UNREAD = 2, 5, 3
-"""Replies to one request after which it counts as failed: cut off, cut off with room left, and unreadable."""
+MOST_FAILURES = {"cut off": 2, "cut off with room left": 5, "unreadable": 3}
+"""Replies to one task after which it counts as failed. One that is cut off with room left is the server's fault, which
+passes."""
 STRENGTH = 100
 """The bias that leaves no other tokens (GraphRAG appendix A.2)."""
 completions: ContextVar[list[Completion]] = ContextVar("completions")
@@ -146,16 +147,13 @@ class ChatModel:
 
     async def _pieces(self, task: Task[str]) -> AsyncIterator[str]:
         request = self.request(task)
-        begun = False
         if self._sender.accepts(request.model, "streaming") is not False:
             try:
                 async for piece in self._sender.stream(request):
-                    begun = True
                     yield piece
                 return
-            except NotAccepted as refusal:
-                if begun or refusal.feature != "streaming":
-                    raise
+            except NotAccepted:  # it is refused as a whole, before its first piece
+                pass
         yield (await self._reply(task)).reply
 
     # Asking
@@ -193,20 +191,16 @@ class ChatModel:
     async def _reply(self, task: Task[R]) -> Parsed[R]:
         """Ask until a reply can be read, as the head of this module says."""
         request = first = self.request(task)
-        rejected: tuple[str, str] | None = None
+        failures: Counter[str] = Counter()
         wrong = ""
-        cuts = early_cuts = unread = 0
-        while cuts < CUTS and early_cuts < EARLY_CUTS and unread < UNREAD:
-            if unread == UNREAD - 1 and rejected:
-                request = replace(request, messages=self._prompts.render_repair(task, *rejected))
-                rejected = None
+        while all(failures[kind] < most for kind, most in MOST_FAILURES.items()):
             request, completion = await self._send(request)
             if completion.cut_off_for(request):
                 wrong = f"it was cut off after {completion.completion_tokens} tokens"
                 if 0 < completion.completion_tokens < (request.max_tokens or ROOM):
-                    early_cuts += 1  # not for want of room: the server's fault, which passes
+                    failures["cut off with room left"] += 1
                 else:
-                    cuts += 1
+                    failures["cut off"] += 1
                     request = replace(request, max_tokens=request.max_tokens and 2 * request.max_tokens)
                 continue
             try:
@@ -215,10 +209,12 @@ class ChatModel:
                     await self._sender.keep(first, completion)
                 return parsed
             except BadReply as error:
-                unread += 1
                 wrong = str(error)
-                rejected = completion.text, wrong
                 await self._sender.reject(request)
+                failures["unreadable"] += 1
+                if failures["unreadable"] == MOST_FAILURES["unreadable"] - 1:
+                    messages = self._prompts.render_repair(task, completion.text, wrong)
+                    request = replace(request, messages=messages)
         raise BadReply(f"{request.model} gave no usable reply to {about(task)}: {wrong}")
 
     async def _send(self, request: Request) -> tuple[Request, Completion]:
@@ -481,39 +477,41 @@ async def check(session: Session, settings: Settings, embedder: str = "") -> lis
             "streaming": plain,
         }
         for kind, request in requests.items():
-            results.append(await _check(session.sender, model, kind, request))
+            results.append(Checked(model, kind, *await _check(session.sender, kind, request)))
             if kind == "chat" and not results[-1].ok:
                 break
     if embedder:
-        results.append(await _check(session.sender, embedder, "embeddings", None))
+        try:
+            vectors, _ = await session.sender.clients.of(embedder).embed(["one", "two"])
+            seen = True, f"vectors of {len(vectors[0])} numbers"
+        except ConspectusError as error:  # a name that leads nowhere, an extra that is missing
+            seen = False, str(error)
+        results.append(Checked(embedder, "embeddings", *seen))
     return results
 
 
-async def _check(sender: CachingSender, model: str, kind: str, request: Request | None) -> Checked:
-    """Make a request and return what was seen, or the error that says what to fix."""
-    if kind == "logit_bias" and request and not request.logit_bias:
-        return Checked(model, kind, None, "not used: the vocabulary of this model is not known")
-    if kind.startswith("json") and sender.accepts(model, cast("Feature", kind)) is False:
-        return Checked(model, kind, False, "this kind of server does not take it")
+async def _check(sender: CachingSender, kind: str, request: Request) -> tuple[bool | None, str]:
+    """Make a request and return whether it is taken, and what was seen or the error that says what to fix."""
+    if kind == "logit_bias" and not request.logit_bias:
+        return None, "not used: the vocabulary of this model is not known"
+    in_json = kind.startswith("json")
+    if in_json and sender.accepts(request.model, cast("Feature", kind)) is False:
+        return False, "this kind of server does not take it"
     try:
-        client = sender.clients.of(model)
-        if request is None:
-            vectors, _ = await client.embed(["one", "two"])
-            return Checked(model, kind, True, f"vectors of {len(vectors[0])} numbers")
+        client = sender.clients.of(request.model)
         *pieces, last = [piece async for piece in client.reply(request, stream=kind == "streaming")]
-    except ConspectusError as error:  # a name that leads nowhere, an extra that is missing
+    except ConspectusError as error:
         passes = isinstance(error, CallFailed) and error.passing  # it tells nothing of what the server takes
-        return Checked(model, kind, None if passes and kind not in NEEDED else False, str(error))
+        return None if passes and kind not in NEEDED else False, str(error)
     reply = cast("Completion", last)
     if kind == "streaming":
-        return Checked(model, kind, True, f"{len(pieces)} pieces")
-    if kind.startswith("json"):
+        return True, f"{len(pieces)} pieces"
+    if in_json:
         try:
             json.loads(reply.text)
         except ValueError:
-            wrong = f"the server takes it, but the reply is no JSON ({reply.text[:40]!r})"
-            return Checked(model, kind, False, wrong)
-        return Checked(model, kind, True, "the reply is JSON")
+            return False, f"the server takes it, but the reply is no JSON ({reply.text[:40]!r})"
+        return True, "the reply is JSON"
     endless = ", where it was cut off: it may not know where to stop (llm.max_tokens)"
     cut = endless if reply.cut_off_for(request) else ""
-    return Checked(model, kind, True, f"{reply.prompt_tokens} tokens in, {reply.completion_tokens} out{cut}")
+    return True, f"{reply.prompt_tokens} tokens in, {reply.completion_tokens} out{cut}"
