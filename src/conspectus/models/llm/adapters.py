@@ -8,11 +8,8 @@ Who has a gateway of their own gives a function for it:
 
     conspectus.build("docs", model=gateway)
 
-A function is asked through the same cache, budget, concurrency and retries as a server, under a name: `python/` and
-its module and name. Replies are cached under that name, so a function that asks another model from now on needs another
-one: `gateway.model_name = "gpt-5"`. Texts and decimal numbers that it holds or reads (global variables, a closure,
-defaults, a `functools.partial`, an object) are part of its name; so is the code of a lambda, and of a function of a
-notebook or script.
+A function is asked through the same cache, budget, concurrency and retries as a server. Its replies are cached under
+its module and name, and what tells it from others of that name (`_name_of`); or under `gateway.model_name`.
 """
 
 from __future__ import annotations

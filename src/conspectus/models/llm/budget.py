@@ -32,6 +32,7 @@ LEAST_ROOM = 4096
 """The same under a budget, where a reply that is longer is cut off and has to be asked for again."""
 UNSURE = 1.5
 """What a prompt may be longer than it is counted, until the first reply of its model tells."""
+NOTHING = Usage()
 
 
 @dataclass(slots=True)
@@ -49,22 +50,20 @@ class Call:
     max_tokens: int | None
     priority: float = 0.0
     prompt: str = ""
-    tokens: int = field(default=0, init=False)
-    cost: float = field(default=0.0, init=False)
-    """What the attempt may take at the most (US dollars), set aside until it is known what it took."""
-    cap: int | None = field(default=None, init=False)
-    """The most that its reply may have because no more is set aside; None where there is no budget, or where the
+    most: Usage = NOTHING
+    """What the attempt may take at the most, reserved until it is known what it took."""
+    cap: int | None = None
+    """The most that its reply may have because no more is reserved; None where there is no budget, or where the
     request states a maximum of its own."""
-    entered: float = field(default=0.0, init=False)
-    started: float = field(default=0.0, init=False)
-    again: bool = field(default=True, init=False)
-    """Whether the call may be made again after a failure; not for a stream of which a part is shown."""
-    used: tuple[int, int] | None = field(default=None, init=False)
-    """Tokens of the prompt and of the reply, once there is one."""
-    capped: bool = field(default=False, init=False)
+    capped: bool = False
     """Whether the cap cut the reply off."""
-    backoff: Backoff | None = field(default=None, init=False)
-    """How long it is tried, from its first failure on."""
+    again: bool = True
+    """Whether the call may be made again after a failure; not for a stream of which a part is shown."""
+    used: tuple[int, int] | None = None
+    """Tokens of the prompt and of the reply, once there is one."""
+    entered: float = 0.0
+    started: float = 0.0
+    backoff: Backoff | None = None
 
     @property
     def seconds(self) -> float:
@@ -121,7 +120,7 @@ class Budget:
     budget: float | None = None
     budget_tokens: int | None = None
     trace: Trace | None = None
-    before: Usage = field(default=Usage())
+    before: Usage = NOTHING
     base_url: str = ""
     index_budget: float | None = None
     index_budget_tokens: int | None = None
@@ -130,11 +129,11 @@ class Budget:
         self.notices: dict[str, str] = {}
         """For each model that a budget of money does not limit, a line that says so."""
         self._tasks: defaultdict[str, Usage] = defaultdict(Usage)
-        self._earlier = self._lost = Usage()
+        self._earlier = self._lost = NOTHING
         """What earlier runs on the index took, and calls of this one that were charged for and gave no reply."""
         self._longest: dict[tuple[str, str], int] = {}
         self._excess: dict[str, float] = {}
-        self._reserved_tokens, self._reserved_cost = 0, 0.0
+        self._reserved = NOTHING
         self._settled = asyncio.Event()
 
     @property
@@ -176,7 +175,7 @@ class Budget:
 
     def total(self) -> Usage:
         """Return what the run took."""
-        return sum(self._tasks.values(), Usage())
+        return sum(self._tasks.values(), NOTHING)
 
     def count_cached(self, task: str) -> None:
         """Count a reply that took no call."""
@@ -208,11 +207,11 @@ class Budget:
         least = LEAST_ROOM if self.limited else USUAL_COMPLETION
         usual = max(least, self._longest.get((call.model, call.task), 0))
         reply = usual if call.max_tokens is None else call.max_tokens
-        call.tokens, call.cost = prompt + reply, self.cost(call.model, prompt, reply)
+        call.most = self._usage_of(call.model, prompt, reply)
         call.cap = reply if self.limited and call.max_tokens is None else None
 
     async def reserve(self, call: Call) -> None:
-        """Set aside what a call may take; where only calls under way stand in the way of it, wait for them.
+        """Reserve what a call may take; where only calls under way stand in the way of it, wait for them.
 
         What it may take is assessed anew, by the replies that came meanwhile.
 
@@ -222,26 +221,27 @@ class Budget:
         self.assess(call)
         while self.limited:
             label = f" ({task_label(call.task)})" if call.task else ""
-            tokens, cost = self._reserved_tokens + call.tokens, max(0.0, self._reserved_cost) + call.cost
-            reached = self._passed(tokens, cost, "is reached", f"the next call{label} may take")
+            may_take = self._reserved + call.most
+            reached = self._passed(may_take, "is reached", f"the next call{label} may take")
             if reached is None:
-                break
-            if self._reserved_tokens <= 0:
+                self._reserved = may_take
+                return
+            if not self._reserved.calls:
                 raise reached
             self._settled.clear()
             await self._settled.wait()
             self.assess(call)
-        self._reserved_tokens += call.tokens
-        self._reserved_cost += call.cost
 
     def settle(self, call: Call, *, lost: bool = False) -> None:
-        """Replace what was set aside by what was used; by all of it for a `lost` call, which may be charged."""
-        self._reserved_tokens -= call.tokens
-        self._reserved_cost -= call.cost
-        self._settled.set()
+        """Replace what was reserved by what was used; by all of it for a `lost` call, which may be charged."""
+        if self.limited:
+            self._reserved -= call.most
+            if not self._reserved.calls:
+                self._reserved = NOTHING  # without what is left of money by rounding
+            self._settled.set()
         if call.used is None:
             if lost:
-                self._lost += Usage(1, prompt_tokens=call.tokens, cost=call.cost)
+                self._lost += call.most
             return
         prompt_tokens, completion_tokens = call.used
         self._tasks[call.task] += self._usage_of(call.model, prompt_tokens, completion_tokens)
@@ -256,20 +256,19 @@ class Budget:
         `instead` is how else the same command goes on than with a higher budget.
         """
         again = f" with a higher budget, or {instead}"
-        if reached := self._passed(tokens, cost, "does not reach", "the rest will take at least", again):
+        more = Usage(prompt_tokens=round(tokens), cost=cost)
+        if reached := self._passed(more, "does not reach", "the rest will take at least", again):
             raise reached
 
-    def _passed(
-        self, tokens: float, cost: float, state: str, what: str, again: str = ""
-    ) -> BudgetReached | None:
+    def _passed(self, more: Usage, state: str, what: str, again: str = "") -> BudgetReached | None:
         """Return the error for the first budget that so much more would pass, None where it fits them all."""
         own = self.total() + self._lost
         run, index = own + self.before, own + self._earlier
         for name, limit, spent, needed, form in (
-            ("this run", self.budget, run.cost, cost, "{:.4f} USD"),
-            ("this run", self.budget_tokens, run.tokens, tokens, "{:,.0f} tokens"),
-            ("the index", self.index_budget, index.cost, cost, "{:.4f} USD"),
-            ("the index", self.index_budget_tokens, index.tokens, tokens, "{:,.0f} tokens"),
+            ("this run", self.budget, run.cost, more.cost, "{:.4f} USD"),
+            ("this run", self.budget_tokens, run.tokens, more.tokens, "{:,.0f} tokens"),
+            ("the index", self.index_budget, index.cost, more.cost, "{:.4f} USD"),
+            ("the index", self.index_budget_tokens, index.tokens, more.tokens, "{:,.0f} tokens"),
         ):
             if limit is None or spent + needed <= limit:
                 continue
@@ -291,7 +290,7 @@ def open_budget(settings: Settings, before: Usage | None = None, *, embedding: b
         llm.budget,
         llm.budget_tokens,
         Trace(Path(llm.trace), texts=llm.trace_texts) if llm.trace else None,
-        before or Usage(),
+        before or NOTHING,
         (embedding and llm.embedder_base_url) or llm.base_url,
         llm.index_budget,
         llm.index_budget_tokens,

@@ -368,9 +368,9 @@ class CachingSender:
             lost = failure is None or (isinstance(failure, CallFailed) and failure.charged)
             self.budget.settle(call, lost=lost)
             if call.used is None:
-                self._limiter.leave(0 if lost else call.tokens)
+                self._limiter.leave(0 if lost else call.most.tokens)
             else:
-                self._limiter.leave(call.tokens - sum(call.used))
+                self._limiter.leave(call.most.tokens - sum(call.used))
                 self._limiter.widen()
                 address = self.clients.endpoint(call.model).base_url
                 self.clients.answered.add(address)
@@ -384,7 +384,7 @@ class CachingSender:
         call.used, call.capped = None, False
         self.budget.check(call.model)
         self.budget.assess(call)
-        call.entered = await self._limiter.enter(call.priority, taken := call.tokens)
+        call.entered = await self._limiter.enter(call.priority, taken := call.most.tokens)
         try:
             if self._stopped:
                 raise self._stopped
@@ -394,7 +394,7 @@ class CachingSender:
                 self._stopped = error
             self._limiter.leave(taken)
             raise
-        self._limiter.take(call.tokens - taken)
+        self._limiter.take(call.most.tokens - taken)
         call.started = time.perf_counter()
 
     async def _failed(self, call: Call, error: ModelError) -> None:
