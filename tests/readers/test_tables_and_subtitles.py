@@ -87,15 +87,6 @@ def test_front_matter_becomes_metadata_and_leaves_the_text():
     assert (where(found, "waggle"), where(found, "They do")) == ("“Dances”", "“Sleep”")
 
 
-def test_front_matter_may_be_toml():
-    found = document(
-        "a.md", '+++\ntitle = "On bees"\ndate = 2024-05-01\ntags = ["a", "b"]\n+++\nThey waggle.\n'
-    )
-
-    assert (found.text, found.title, found.date) == ("They waggle.\n", "On bees", "2024-05-01")
-    assert found.metadata == {"tags": "a, b"}
-
-
 @pytest.mark.parametrize(
     "text", ["---\nBees dance.\n---\nThey sleep.\n", "---\n\nBees\n", "Bees\n---\na: b\n---\n"]
 )

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from making_files import document, outcomes, reason, where
 
-from conspectus.errors import DocumentError
-from conspectus.readers import Options, ParsedDocument, mail
-from conspectus.readers.archive import OLE
+from conspectus.readers import ParsedDocument
 from conspectus.rows import Failure
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bees | The Hive</title>
@@ -197,32 +193,3 @@ def test_a_mail_of_an_unknown_encoding_or_with_broken_headers_is_read_all_the_sa
 
 def test_a_text_that_is_no_mail_says_so():
     assert "is no mail message" in reason("a.eml", "Just text.\n\nMore.")
-
-
-def test_what_is_no_message_of_outlook_says_so():
-    assert "no message of Outlook" in reason("a.msg", b"From: me")
-
-
-def test_a_message_in_rich_text_only_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
-    streams = {
-        "__properties_version1.0": b"",
-        "__substg1.0_0037001E": b"Bees\0",
-        "__substg1.0_10090102": b"LZFu",
-    }
-
-    class File(SimpleNamespace):
-        def __enter__(self) -> Any:
-            return self
-
-        def __exit__(self, *_: object) -> None: ...
-
-        def exists(self, name: str) -> bool:
-            return name in streams
-
-        def openstream(self, name: str) -> Any:
-            return SimpleNamespace(read=lambda: streams[name])
-
-    olefile = pytest.importorskip("olefile")
-    monkeypatch.setattr(olefile, "OleFileIO", lambda data: File())
-    with pytest.raises(DocumentError, match="rich text only"):
-        list(mail.parse("a.msg", OLE, Options()))

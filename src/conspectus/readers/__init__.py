@@ -199,7 +199,7 @@ def too_large(what: str, limit: int) -> str:
 _ISO = re.compile(
     r"\s*(\d{4}(?:-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?\s?(?:Z|[+-]\d\d:?\d\d)?)?)?)?)\s*"
 )
-_PDF = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d))?([Z+-])?(?:(\d\d)'?(\d\d))?")
+_PDF = re.compile(r"(?:D:)?(?!0000)(\d{4})(\d\d)?(\d\d)?")
 
 
 def iso_date(text: str) -> str | None:
@@ -217,16 +217,9 @@ def mail_date(text: str) -> str | None:
 
 
 def pdf_date(text: str) -> str | None:
-    """Return the date of a PDF, such as `D:20240501123000+02'00'`, as ISO 8601."""
+    """Return the day of a date of a PDF, such as `D:20240501123000+02'00'`, in ISO 8601."""
     match = _PDF.match(text)
-    if not match or match[1] == "0000":
-        return None
-    year, month, day, hour, minute, second, zone, zone_hour, zone_minute = match.groups()
-    date = "-".join(filter(None, (year, month, day)))
-    if not (day and hour):
-        return date
-    offset = "" if zone is None else "Z" if zone == "Z" else f"{zone}{zone_hour or '00'}:{zone_minute or '00'}"
-    return f"{date}T{hour}:{minute}:{second}{offset}"
+    return "-".join(filter(None, match.groups())) if match else None
 
 
 # Formats
@@ -242,7 +235,7 @@ class Format(NamedTuple):
 
 
 _TEXT, _RECORDS = Format("text", isolated=False), Format("records", isolated=False)
-_HTML, _XML, _MAIL = Format("html", "selectolax"), Format("xml", "selectolax"), Format("mail", "selectolax")
+_HTML, _XML = Format("html", "selectolax"), Format("xml", "selectolax")
 _OFFICE = Format("office", "python_calamine")
 
 FORMATS = {
@@ -272,8 +265,7 @@ FORMATS = {
     ".xml": _XML,
     ".rss": _XML,
     ".atom": _XML,
-    ".eml": _MAIL,
-    ".msg": Format("mail", "olefile"),
+    ".eml": Format("mail", "selectolax"),
     ".epub": Format("epub", "selectolax"),
     ".rtf": Format("office", "striprtf"),
 }

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import cast
 
 from conspectus.errors import DocumentError, EmptyDocument
 from conspectus.readers import EMPTY, Options, ParsedDocument, Prose, iso_date, line, section_name
@@ -17,7 +15,7 @@ _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*)")
 _CLOSING = re.compile(r"[ \t]+#+[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _UNDERLINE = re.compile(r" {0,3}=+[ \t]*")
-_FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)\n?^\1[ \t]*(?:\n\s*|\Z)", re.DOTALL | re.MULTILINE)
+_FRONT = re.compile(r"---[ \t]*\n(.*?)\n?^---[ \t]*(?:\n\s*|\Z)", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"([^\W\d][\w .-]*?)[ \t]*:(?:[ \t]+(.*))?")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)")
 _AUTHORS = ("author", "authors", "creator", "by")
@@ -59,7 +57,7 @@ def decode_text(data: bytes) -> Decoded:
 def _markdown(path: str, text: str) -> ParsedDocument:
     """Return the text after the front matter, its sections as places."""
     fields: dict[str, str] = {}
-    if (front := _FRONT.match(text)) and (fields := _front_matter(front[1], front[2])):
+    if (front := _FRONT.match(text)) and (fields := _front_matter(front[1])):
         text = text[front.end() :] or text
     sections = list(_headings(text))
     title = fields.pop("title", "") or (sections[0][1] if sections else "") or PurePosixPath(path).stem
@@ -90,14 +88,8 @@ def _headings(markdown: str) -> Iterator[tuple[int, str]]:
         start += len(text) + 1
 
 
-def _front_matter(fence: str, block: str) -> dict[str, str]:
-    """Return the fields of front matter, YAML (scalars, lists of them) or TOML; none where it is neither."""
-    if fence == "+++":
-        try:
-            values = tomllib.loads(block)
-        except tomllib.TOMLDecodeError:
-            return {}
-        return {name.lower(): text for name, value in values.items() if (text := _as_text(value))}
+def _front_matter(block: str) -> dict[str, str]:
+    """Return the fields of front matter in YAML (scalars, lists of them); none where it is something else."""
     fields: dict[str, str] = {}
     name = ""
     for text in block.split("\n"):
@@ -121,12 +113,6 @@ def _scalar(text: str) -> str:
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
         return text[1:-1]
     return text.split(" #")[0].rstrip()
-
-
-def _as_text(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_as_text, cast("list[object]", value)))
-    return "" if isinstance(value, dict) else line(str(value))
 
 
 # Subtitles
