@@ -46,27 +46,24 @@ def check(json: AsJson = False, *, settings: Settings) -> None:
     if json:
         show.as_json({"checks": [asdict(c) for c in checked]})
     else:
-        rows = [["Model", "Request", "Works", ""]] + [
-            [c.model, c.kind, SIGNS[c.ok], show.with_options(c.detail)] for c in checked
-        ]
-        show.table(rows, texts=4)
+        rows = [[c.model, c.kind, SIGNS[c.ok], show.with_options(c.detail)] for c in checked]
+        show.table([["Model", "Request", "Works", ""], *rows], texts=4)
     if any(c.ok is False and c.kind in api.NEEDED for c in checked):
         raise typer.Exit(options.WITH_FAILURES)
 
 
-_OLDER, _UNUSED = (
-    "Delete responses created more than DAYS days ago.",
-    "Delete responses not used for DAYS days.",
-)
+_OLDER = "Delete responses created more than DAYS days ago."
+_UNUSED = "Delete responses not used for DAYS days."
 PruneOlder = Annotated[float | None, option(_OLDER, "--prune-older", metavar="DAYS", min=0)]
 PruneUnused = Annotated[float | None, option(_UNUSED, "--prune-unused", metavar="DAYS", min=0)]
+PruneBad = Annotated[bool, option("Delete failed and unreadable responses.", "--prune-bad")]
 
 
 def cache(
     folder: options.IndexFolder = FOLDER,
     prune_older: PruneOlder = None,
     prune_unused: PruneUnused = None,
-    prune_bad: Annotated[bool, option("Delete failed and unreadable responses.", "--prune-bad")] = False,
+    prune_bad: PruneBad = False,
     json: AsJson = False,
 ) -> None:
     """Show the size of the response cache, or prune it.
@@ -87,18 +84,14 @@ def cache(
     if json:
         show.as_json(asdict(stats) | {"removed": removed})
         return
-    by_status = ", ".join(f"{n:,} {status}" for status, n in stats.by_status.items()) or "none"
-    show.out(f"Attempts: {stats.rows:,} ({by_status}), {show.size(stats.bytes)}")
-    show.out(
-        "Used again: "
-        + (", ".join(f"{api.task_label(task)} {n:,}" for task, n in stats.hits.items() if n) or "none")
-    )
-    if prune_older is not None or prune_unused is not None or prune_bad:
-        show.out(f"Deleted: {removed:,}")
+    by_status = [f"{n:,} {status}" for status, n in stats.by_status.items()]
+    hits = [f"{api.task_label(task)} {n:,}" for task, n in stats.hits.items() if n]
+    show.out(f"Attempts: {stats.rows:,} ({', '.join(by_status) or 'none'}), {show.size(stats.bytes)}")
+    show.out(f"Used again: {', '.join(hits) or 'none'}")
+    show.out(f"Deleted: {removed:,}")
 
 
 # Settings
-
 
 _DEFAULTS = "Also show the default and the description of each setting."
 
@@ -159,14 +152,31 @@ def init(
 DEMO = Path("conspectus-demo")
 CORPUS, MODEL_INDEX = "corpus", "model-index"
 """What a demo folder holds beside its own index: the documents, and the index that a language model wrote."""
-
 THEMES = "What are the main themes of these documents?"
-QUESTIONS: tuple[tuple[str, ...], ...] = (
-    ("When was the Maddern Chart made?", "--response", "short answer"),
-    ("Who is Dorothea Quill?",),
-    (THEMES, "--level", "0"),
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("index", CORPUS),
+    ("ask", "When was the Maddern Chart made?", "--response", "short answer"),
+    ("ask", "Who is Dorothea Quill?"),
+    ("ask", THEMES, "--level", "0"),
 )
-"""A fact, a person, and the whole corpus."""
+"""What is shown: an index, and questions for a fact, a person, and the whole corpus."""
+MODEL_COMMANDS = (
+    ("import", "graphrag", f"{MODEL_INDEX}-tables", "--index", MODEL_INDEX),
+    ("report", "--index", MODEL_INDEX),
+    ("entity", "Tide Watch", "--index", MODEL_INDEX),
+)
+"""What is shown of the index that a language model wrote."""
+WITHOUT_MODEL = {"index": ("--model", "extractive", "--embedder", "none"), "ask": ("--model", "extractive")}
+"""Given although it is the default, since a settings file may name a model that would be paid for."""
+NEXT = """
+Next:
+
+  cd {folder}
+  conspectus ask "{question}"{index}
+  conspectus report{index}   # its communities and their reports
+  conspectus map{index}   # the graph as a page: open map.html in a browser"""
+ADDED_BY_A_MODEL = "  conspectus demo --dir . --with-model-index   # what a language model adds"
+OWN_DOCUMENTS = '\nYour own documents: conspectus index FOLDER, then conspectus ask "..."'
 
 _MODEL_INDEX = "Also ask an index that was built with a large language model (included)."
 _BUNDLED = Path(conspectus.__file__).parent
@@ -191,32 +201,28 @@ def demo(
     folder = folder.expanduser()
     if folder.is_dir() and any(folder.iterdir()) and not (folder / CORPUS / "gazette").is_dir():
         raise UsageError(f"{folder} is not empty and holds no demo; name another folder with --dir")
-    shutil.copytree(
-        _BUNDLED / "sample", folder / CORPUS, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__*")
-    )
+    no_code = shutil.ignore_patterns("__*")
+    shutil.copytree(_BUNDLED / "sample", folder / CORPUS, dirs_exist_ok=True, ignore=no_code)
     for name in [name for name in os.environ if name.startswith("CONSPECTUS_") and name not in _HARMLESS]:
         del os.environ[name]  # a model named there would be paid for
     with chdir(folder):
-        _run(context, "index", CORPUS)
-        for question in QUESTIONS:
-            _run(context, "ask", *question)
+        for command in COMMANDS:
+            _run(context, command)
         if with_model_index:
-            _with_model_index(context)
-    _print_next(folder, with_model_index)
+            _show_model_index(context)
+    index = f" --index {MODEL_INDEX}" if with_model_index else ""
+    question = THEMES if with_model_index else "Who designed the Lapwing turbine?"
+    show.out(NEXT.format(folder=_quoted(str(folder)), question=question, index=index))
+    if not with_model_index:
+        show.out(ADDED_BY_A_MODEL)
+    show.out(OWN_DOCUMENTS)
 
 
-def _run(context: typer.Context, *arguments: str) -> None:
+def _run(context: typer.Context, command: tuple[str, ...]) -> None:
     """Show a command and run it; end with its exit code if it fails."""
-    show.out(f"\n$ conspectus {' '.join(map(_quoted, arguments))}")
-    # Given although it is the default, since a settings file may name a model that would be paid for.
-    without_model = {
-        "index": ("--model", "extractive", "--embedder", "none"),
-        "ask": ("--model", "extractive"),
-    }
-    group = context.find_root().command
-    code = group.main(
-        args=[*arguments, *without_model.get(arguments[0], ())], prog_name="conspectus", standalone_mode=False
-    )
+    show.out(f"\n$ conspectus {' '.join(map(_quoted, command))}")
+    args = [*command, *WITHOUT_MODEL.get(command[0], ())]
+    code = context.find_root().command.main(args=args, prog_name="conspectus", standalone_mode=False)
     if code:
         raise typer.Exit(code)
 
@@ -226,27 +232,12 @@ def _quoted(argument: str) -> str:
     return f'"{argument}"' if " " in argument and not set(argument) & set('"$`\\!') else shlex.quote(argument)
 
 
-def _with_model_index(context: typer.Context) -> None:
+def _show_model_index(context: typer.Context) -> None:
     """Import the index that a model wrote, look into it without a model, and show what the model itself answered."""
-    source = Path(MODEL_INDEX + "-tables")
+    source = Path(f"{MODEL_INDEX}-tables")
     shutil.copytree(_BUNDLED / "sample_index", source, dirs_exist_ok=True)
-    show.out(
-        "\nNow the same documents as a large language model read them: entities, relationships and reports."
-    )
-    for command in (("import", "graphrag", str(source)), ("report",), ("entity", "Tide Watch")):
-        _run(context, *command, "--index", MODEL_INDEX)
+    show.out("\nThe same documents as a large language model read them: entities, relationships and reports.")
+    for command in MODEL_COMMANDS:
+        _run(context, command)
     show.out("\nAnd what that model answered from its reports (recorded; no model was called):\n")
     show.markdown((source / "answer.md").read_text(encoding="utf-8"))
-
-
-def _print_next(folder: Path, with_model_index: bool) -> None:
-    index = f" --index {MODEL_INDEX}" if with_model_index else ""
-    question = THEMES if with_model_index else "Who designed the Lapwing turbine?"
-    show.out("\nNext:\n")
-    show.out(f"  cd {_quoted(str(folder))}")
-    show.out(f'  conspectus ask "{question}"{index}' + "   # quotes what the model wrote" * with_model_index)
-    show.out(f"  conspectus report{index}   # its communities and their reports")
-    show.out(f"  conspectus map{index}   # the graph as a page: open map.html in a browser")
-    if not with_model_index:
-        show.out("  conspectus demo --dir . --with-model-index   # what a language model adds")
-    show.out('\nYour own documents: conspectus index FOLDER, then conspectus ask "..."')
