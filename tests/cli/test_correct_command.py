@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -158,10 +157,3 @@ def test_a_reader_is_told_that_a_person_said_so(run: Run, own: Path):
 
     assert 'A person: "Ada Brook wed Ruben Vale in Venice." [1]' in result.stdout
     assert "[1] said by people, correction 1, characters" in result.stdout
-
-
-def test_names_are_completed(own: Path):
-    from conspectus.cli.options import entity_names
-
-    assert entity_names(SimpleNamespace(params={"folder": own}), "ada") == ["Ada Brook"]  # type: ignore[arg-type]
-    assert entity_names(SimpleNamespace(params={"folder": own / "nowhere"}), "ada") == []  # type: ignore[arg-type]

@@ -298,13 +298,20 @@ class Talk:
 
     def ask(self, question: str) -> None:
         """Ask a question; at a prompt its sources are shown only when they are asked for."""
-        previous = self.last
+        shown = self.last and (self.last.method, self.last.level)
         if not self.typed and not self.asking.json:
             show.out(show.bold(f"# {question}") + "\n")
         try:
-            self.last = self.asking.ask(question, self.conversation, brief=self.typed)
-            if self.typed:
-                _print_footer(question, self.last, previous)
+            answer = self.last = self.asking.ask(question, self.conversation, brief=self.typed)
+            remarks: list[str] = []
+            if answer.question.strip() != question:
+                remarks.append(f"taken as “{show.line(answer.question)}”")
+            if shown != (answer.method, answer.level):
+                remarks.append(f"answered by {how(answer, why=False)}: /method")
+            if answer.citations:
+                remarks.append(f"{show.counted(len(answer.citations), 'source')}: /sources")
+            if self.typed and remarks:
+                show.note("\n" + "; ".join(remarks))
         except Unusable:
             raise
         except (CallFailed, UsageError) as error:
@@ -346,43 +353,24 @@ def command_of(line: str) -> str:
     return word if word in COMMAND_WORDS else ""
 
 
-def _print_footer(question: str, answer: Answer, previous: Answer | None) -> None:
-    """Print below an answer at a prompt how its question was read, and the rest only as far as it is news."""
-    parts: list[str] = []
-    if answer.question.strip() != question:
-        parts.append(f"taken as “{show.line(answer.question)}”")
-    if previous is None or (answer.method, answer.level) != (previous.method, previous.level):
-        parts.append(f"answered by {how(answer, why=False)}: /method")
-    if answer.citations:
-        parts.append(f"{show.counted(len(answer.citations), 'source')}: /sources")
-    if parts:
-        show.note("\n" + "; ".join(parts))
-
-
 def _lines(typed: bool) -> Iterator[str]:
-    """Yield what is asked, without empty lines; at a prompt, Ctrl-C begins a new line.
-
-    The prompt never goes to where answers are piped.
-    """
+    """Yield what is asked, without empty lines; at a prompt, Ctrl-C begins a new line."""
     if not typed:
-        yield from (line.strip() for line in sys.stdin if line.strip())
+        yield from filter(None, map(str.strip, sys.stdin))
         return
     with suppress(ImportError):
         import_module("readline")  # it gives the prompt its history
     while True:
         try:
-            if sys.stdout.isatty():
-                line = input(PROMPT)
-            else:
-                typer.echo(PROMPT, nl=False, err=True)
-                line = sys.stdin.readline() or "/exit"
-        except (EOFError, KeyboardInterrupt) as error:
+            line = input(PROMPT).strip()
+        except EOFError:
             show.note("")
-            if isinstance(error, EOFError):
-                return
+            return
+        except KeyboardInterrupt:
+            show.note("")
             continue
-        if line.strip():
-            yield line.strip()
+        if line:
+            yield line
 
 
 # Search

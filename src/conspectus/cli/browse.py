@@ -71,8 +71,13 @@ def status(
     show.out(f"{folder}, snapshot {figures.snapshot}")
     _print_counts(figures)
     _print_levels(figures)
-    for line in (*corrections_line(corrections), show.vectors(figures.vectors), _models_line(figures)):
+    for line in (*corrections_line(corrections), show.vectors(figures.vectors)):
         show.out(line)
+    used = figures.usage
+    if used.calls or used.cached_calls:
+        show.out(f"Models: {show.usage_line(used, show.dollars(figures.cost))}")
+    else:
+        show.out("No language model was asked.")
     _print_spent(spent)
     show.failures(figures.failures, show.out)
 
@@ -109,15 +114,6 @@ def _print_levels(figures: Status) -> None:
     show.table(zip(*table, strict=True))
     show.note("What a global answer from each level reads: its reports (0 is the root), or all texts.")
     show.out()
-
-
-def _models_line(figures: Status) -> str:
-    used = figures.usage
-    if not used.calls and not used.cached_calls:
-        return "No language model was asked."
-    calls = f"{show.counted(used.calls, 'call')} ({used.cached_calls:,} cached)"
-    tokens = f"{used.prompt_tokens:,} tokens read and {used.completion_tokens:,} written"
-    return f"Models: {calls}, {tokens}, {show.dollars(figures.cost)}"
 
 
 def _print_spent(spent: Sequence[Spending]) -> None:
@@ -249,12 +245,8 @@ def _print_report(name: str, index: Index, json: bool) -> None:
 # Entities
 
 
-def _named(metavar: str, text: str) -> Any:
-    return argument(metavar, text, autocompletion=options.entity_names)
-
-
 def entity(
-    name: Annotated[str, _named("NAME", "Name or alias of the entity, in any case.")],
+    name: Annotated[str, argument("NAME", "Name or alias of the entity, in any case.")],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:
@@ -271,8 +263,8 @@ def entity(
 
 
 def path(
-    source: Annotated[str, _named("A", "Name or alias of the entity to start from.")],
-    target: Annotated[str, _named("B", "Name or alias of the entity to reach.")],
+    source: Annotated[str, argument("A", "Name or alias of the entity to start from.")],
+    target: Annotated[str, argument("B", "Name or alias of the entity to reach.")],
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
 ) -> None:

@@ -23,7 +23,6 @@ from conspectus.cli.options import (
     Given,
     IndexFolder,
     Quiet,
-    entity_names,
     takes,
     with_parameters,
 )
@@ -77,10 +76,7 @@ def _parameter(field: Field[Any], hint: Any) -> Parameter:
             OPTIONS[field.name], metavar=about.title, help=about.description, show_default=False
         )
     else:
-        complete = entity_names if field.name in ("name", "names", "source", "target") else None
-        info = typer.Argument(
-            metavar=about.title, help=about.description, autocompletion=complete, show_default=False
-        )
+        info = typer.Argument(metavar=about.title, help=about.description, show_default=False)
     if get_origin(kind) is tuple:
         kind = list[str]
     default: Any = Parameter.empty if field.default is MISSING else field.default

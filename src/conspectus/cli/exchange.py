@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,18 +10,8 @@ import typer
 
 import conspectus
 from conspectus import api, interchange
-from conspectus.cli import show
-from conspectus.cli.options import (
-    FOLDER,
-    OUTPUT,
-    WITH_FAILURES,
-    AsJson,
-    IndexFolder,
-    argument,
-    option,
-    starting,
-    takes,
-)
+from conspectus.cli import options, show
+from conspectus.cli.options import FOLDER, OUTPUT, AsJson, IndexFolder, argument, option
 from conspectus.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -32,24 +22,23 @@ else:
     exporting = lazy_module("conspectus.interchange.exporting")
     importing = lazy_module("conspectus.interchange.importing")
 
-
-def _formats() -> Iterable[str]:
-    return exporting.FORMATS
-
-
 _FORMAT = (
-    "Format: parquet, csv (the tables), graphml (Gephi, yEd), neo4j (folder of CSV), json, "
+    "Format: parquet, csv (the tables), graphml (Gephi, yEd; extra graph), neo4j (folder of CSV), json, "
     "obsidian (vault of notes), graphrag (folder of Parquet)."
 )
-_TRIPLES = "Triples as lines head|relation|tail, as .csv, .tsv or .jsonl, or as N-Triples (.nt)."
+_TITLE = "Title of the page."
 _SOURCES = "Include the source texts in the page, or leave them out to make it smaller."
+_THEIRS = "Output folder of GraphRAG, or the project folder that contains it."
+_TRIPLES = "Triples as lines head|relation|tail, as .csv, .tsv or .jsonl, or as N-Triples (.nt; extra graph)."
+_DOCUMENTS = "File or folder of documents about the entities. Repeatable."
 _LINKS = "With --documents: table that links entities to documents."
-Format = Annotated[str, argument("FORMAT", _FORMAT, autocompletion=starting(_formats))]
-Out = Annotated[
-    Path | None,
-    option("Output file or folder.", "--out", "-o", metavar="PATH", panel=OUTPUT, show_default=False),
-]
+_OPENIE = "JSON lines with the _id of a passage and its triples, each a list of three strings."
+_formats = options.starting(lambda: exporting.FORMATS)
+Format = Annotated[str, argument("FORMAT", _FORMAT, autocompletion=_formats)]
+_out = option("Output file or folder.", "--out", "-o", metavar="PATH", panel=OUTPUT, show_default=False)
+Out = Annotated[Path | None, _out]
 Level = Annotated[int | None, option("Community level to show.", metavar="N", min=0, show_default=False)]
+Documents = Annotated[list[Path] | None, option(_DOCUMENTS, metavar="PATH")]
 
 
 def export(format: Format, out: Out = None, level: Level = None, folder: IndexFolder = FOLDER) -> None:
@@ -76,7 +65,7 @@ def map_(
     out: Out = None,
     level: Level = None,
     seed: Annotated[int, option("Random seed of the layout.", metavar="N")] = 0,
-    title: Annotated[str | None, option("Title of the page.", metavar="TEXT", show_default=False)] = None,
+    title: Annotated[str | None, option(_TITLE, metavar="TEXT", show_default=False)] = None,
     sources: Annotated[bool, option(_SOURCES, "--sources/--no-sources", panel=OUTPUT)] = True,
     folder: IndexFolder = FOLDER,
 ) -> None:
@@ -100,11 +89,7 @@ app = typer.Typer(help="Import an index or graph of another tool.", no_args_is_h
 
 @app.command("graphrag")
 def graphrag(
-    source: Annotated[
-        Path, argument("DIR", "Output folder of GraphRAG, or the project folder that contains it.")
-    ],
-    folder: IndexFolder = FOLDER,
-    json: AsJson = False,
+    source: Annotated[Path, argument("DIR", _THEIRS)], folder: IndexFolder = FOLDER, json: AsJson = False
 ) -> None:
     """Import an index of Microsoft GraphRAG (3.x, 2.x).
 
@@ -115,24 +100,16 @@ def graphrag(
     """
     with show.Bars(quiet=json) as bars:
         imported = conspectus.import_graphrag(source, folder, progress=bars)
-    tables = ("document", "chunk", "entity", "relationship", "claim", "report")
-    if json:
-        _print_as_json(imported.index, folder, tables, counts=dict(imported.counts))
-        return
-    show.out(f"Imported {_sizes(imported.index, *tables)} into {folder}.")
-    for line in imported.notices():
-        show.out(f"  {line}")
-    show.out(f"Snapshot: {imported.index.snapshot}")
+    nouns = ("document", "chunk", "entity", "relationship", "claim", "report")
+    more = {"counts": dict(imported.counts)}
+    _print_imported(imported.index, folder, nouns, [f"  {line}" for line in imported.notices()], json, more)
 
 
 @app.command("triples")
-@takes()
+@options.takes()
 def triples(
     file: Annotated[Path, argument("FILE", _TRIPLES)],
-    documents: Annotated[
-        list[Path] | None,
-        option("File or folder of documents about the entities. Repeatable.", metavar="PATH"),
-    ] = None,
+    documents: Documents = None,
     links: Annotated[Path | None, option(_LINKS, metavar="FILE", show_default=False)] = None,
     folder: IndexFolder = FOLDER,
     json: AsJson = False,
@@ -147,25 +124,30 @@ def triples(
 
     Example: conspectus import triples graph.tsv --documents articles
     """
-    given: list[str | Path] = list(documents or ())
     with show.Bars(quiet=json) as bars:
         index = interchange.import_triples(
-            file, folder, documents=given, links=links, settings=settings, progress=bars
+            file, folder, documents=[*(documents or ())], links=links, settings=settings, progress=bars
         )
-    tables = ("triple", "entity", "relationship", *(("document", "chunk") if documents else ()))
-    _print_imported(index, folder, tables, json, linked=bool(documents))
+    nouns = ["triple", "entity", "relationship"]
+    if not documents:
+        _print_imported(index, folder, nouns, [], json, {})
+        return
+    linked = importing.Linked.of(index)
+    line = (
+        f"Linked {linked.documents:,} of {_sizes(index, 'document')} to {linked.entities:,} of "
+        f"{_sizes(index, 'entity')}, by {show.counted(linked.links, 'link')}."
+    )
+    if not linked.links:
+        line += (
+            "\nNothing links them; what would: a field `entities` in records, titles that are names of entities, or "
+            "--links FILE."
+        )
+    _print_imported(index, folder, [*nouns, "document", "chunk"], [line], json, {"linked": linked})
 
 
 @app.command("openie")
 def openie(
-    file: Annotated[
-        Path,
-        argument(
-            "FILE", "JSON lines with the _id of a passage and its triples, each a list of three strings."
-        ),
-    ],
-    folder: IndexFolder = FOLDER,
-    json: AsJson = False,
+    file: Annotated[Path, argument("FILE", _OPENIE)], folder: IndexFolder = FOLDER, json: AsJson = False
 ) -> None:
     """Import OpenIE triples of passages already indexed.
 
@@ -174,37 +156,34 @@ def openie(
 
     Example: conspectus import openie triples.jsonl
     """
-    _print_imported(api.import_openie(file, folder), folder, ("triple", "document"), json)
+    _print_imported(api.import_openie(file, folder), folder, ("triple", "document"), [], json, {})
 
 
 def _print_imported(
-    index: Index, folder: Path, tables: tuple[str, ...], json: bool, *, linked: bool = False
+    index: Index,
+    folder: Path,
+    nouns: Sequence[str],
+    lines: Sequence[str],
+    json: bool,
+    more: Mapping[str, object],
 ) -> None:
-    """Print what an index of triples holds; end with the code of failures where there were any."""
-    stages = ("import", "read") if linked else ("import",)
+    """Print what an imported index holds; end with the code of failures where there were any."""
+    stages = ("import", "read") if "linked" in more else ("import",)
     failed = [failure for failure in index.failures if failure.stage in stages]
-    counts = importing.Linked.of(index)
     if json:
-        _print_as_json(index, folder, tables, **({"linked": counts} if linked else {}), failures=failed)
+        rows = {show.plural(noun): len(getattr(index, show.plural(noun))) for noun in nouns}
+        head = {"index": str(folder), "snapshot": index.snapshot, "rows": rows}
+        show.as_json({**head, **more, "failures": failed})
     else:
-        show.out(f"Imported into {folder}, which now has {_sizes(index, *tables)}.")
-        if linked:
-            show.out(
-                f"Linked {counts.documents:,} of {_sizes(index, 'document')} to {counts.entities:,} of "
-                f"{_sizes(index, 'entity')}, by {show.counted(counts.links, 'link')}."
-            )
-        if linked and not counts.links:
-            ways = "a field `entities` in records, titles that are names of entities, or --links FILE"
-            show.note(f"Nothing links them; what would: {ways}.")
-        show.out(f"Snapshot: {index.snapshot}")
+        for line in (
+            f"Imported into {folder}: {_sizes(index, *nouns)}.",
+            *lines,
+            f"Snapshot: {index.snapshot}",
+        ):
+            show.out(line)
         show.failures(failed)
     if failed:
-        raise typer.Exit(WITH_FAILURES)
-
-
-def _print_as_json(index: Index, folder: Path, tables: tuple[str, ...], **more: object) -> None:
-    rows = {show.plural(noun): len(getattr(index, show.plural(noun))) for noun in tables}
-    show.as_json({"index": str(folder), "snapshot": index.snapshot, "rows": rows, **more})
+        raise typer.Exit(options.WITH_FAILURES)
 
 
 def _sizes(index: Index, *nouns: str) -> str:

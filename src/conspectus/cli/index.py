@@ -163,17 +163,18 @@ def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> Non
     if not update.up_to_date:
         show.spent(status.usage, show.out, cost=show.dollars(status.cost))
         if not quiet and sys.stdout.isatty():
-            show.listed("Next:", _next_commands(built.folder, status))
+            show.listed("Next:", [f"conspectus {command}" for command in _next(built.folder, status)])
 
 
-def _next_commands(folder: Path, status: Status) -> list[str]:
-    """Return what may be done with an index that was built, as commands that find it from here."""
-    commands = ['ask "What are the main themes?"', "report"] if status.reports else ['ask "Who is ...?"']
-    if status.entities:
-        commands.append("map")
+def _next(folder: Path, status: Status) -> Iterator[str]:
+    """Yield what may be done with an index that was built, as commands that find it from here."""
     usual = folder == Path(api.DEFAULT_FOLDER) or os.environ.get("CONSPECTUS_INDEX")
     index = "" if usual else f" -i {shlex.quote(str(folder))}"
-    return [f"conspectus {command}{index}" for command in commands]
+    yield f'ask "{"What are the main themes?" if status.reports else "Who is ...?"}"{index}'
+    if status.reports:
+        yield f"report{index}"
+    if status.entities:
+        yield f"map{index}"
 
 
 def _as_json(built: Built, status: Status, corrections: Corrections) -> dict[str, Any]:

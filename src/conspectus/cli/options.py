@@ -21,7 +21,7 @@ import typer
 
 from conspectus import __version__, api, configuration
 from conspectus.cli import show
-from conspectus.errors import ConspectusError, UsageError
+from conspectus.errors import UsageError
 
 if TYPE_CHECKING:
     from conspectus.api import Estimate, Resolved
@@ -40,24 +40,11 @@ sample corpus with one of 0.4 and 1.6 USD for a million tokens takes 0.3) should
 ASK_ABOVE_TOKENS = 1_000_000
 """Tokens of a model without a known price that are spent without asking: about ASK_ABOVE_USD at the prices of small
 models, 0.4 USD for a million read and 1.6 for a million written, a fifth of them written."""
-MOST_COMPLETED = 100
-"""Names that a shell is given to complete a word by: more do not fit a screen."""
-
-
-# Completion by the shell
 
 
 def starting(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
     """Return what completes a word by some names, which are looked up only then."""
     return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
-
-
-def entity_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the entities whose names begin with what is typed."""
-    with suppress(ConspectusError):
-        entities = api.open_index(ctx.params.get("folder") or FOLDER).entities
-        return [e.name for e in entities if e.name.lower().startswith(incomplete.lower())][:MOST_COMPLETED]
-    return []
 
 
 # Options that are no settings
