@@ -373,18 +373,18 @@ class Preview:
     chunks: int
     tokens: int
     """The sum over the chunks, whose overlaps count twice."""
-    skipped: tuple[Skipped, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    warnings: tuple[EncodingWarning, ...] = ()
-    snapshot: str = ""
+    skipped: tuple[Skipped, ...]
+    failures: tuple[Failure, ...]
+    warnings: tuple[EncodingWarning, ...]
+    snapshot: str
     """Of the index it would follow on."""
-    changes: Changes | None = None
-    rebuild_reasons: tuple[str, ...] = ()
+    changes: Changes | None
+    rebuild_reasons: tuple[str, ...]
     """Why all would be made anew though there is an index."""
-    pending: tuple[str, ...] = ()
+    pending: tuple[str, ...]
     """What would be done though no document changed."""
-    new_chunks: int | None = None
-    """How many of the chunks would be read that the index does not have; None without a folder."""
+    new_chunks: int
+    """How many of the chunks would be read that the index does not have."""
 
     def __repr__(self) -> str:
         """Return the counts on one line."""
@@ -395,27 +395,25 @@ class Preview:
 @public
 def preview(
     sources: str | Path | Sequence[str | Path] = (),
-    folder: str | Path | None = None,
+    folder: str | Path = DEFAULT_FOLDER,
     **options: Unpack[ReadOptions],
 ) -> Preview:
-    """Read and cut what `build` would, and write nothing; raise UsageError and NothingToIndex as it does.
+    """Read and cut what `build` would, compare it with the index in the folder, if there is one, and write nothing.
 
-    With a folder it is compared with the index there, if there is one.
+    Raises UsageError and NothingToIndex as `build` does.
     """
-    request = BuildRequest.of(folder, options) if folder is not None else None
-    settings = request.settings if request else run_of(options, builds=True).settings
-    read = read_sources(sources, options.get("documents"), settings)
-    chunks = chunk(read.documents, settings.chunk)
-    tokens, skipped = sum(c.n_tokens for c in chunks), tuple(read.skipped)
-    seen = Preview(
-        len(read.documents), len(chunks), tokens, skipped, tuple(read.failures), tuple(read.warnings)
-    )
-    if request is None:
-        return seen
+    request = BuildRequest.of(folder, options)
+    read = read_sources(sources, options.get("documents"), request.settings)
+    chunks = chunk(read.documents, request.settings.chunk)
     update = request.update(read)
     before = {chunk.id for chunk in update.before.chunks} if update.before else set[str]()
-    return replace(
-        seen,
+    return Preview(
+        documents=len(read.documents),
+        chunks=len(chunks),
+        tokens=sum(chunk.n_tokens for chunk in chunks),
+        skipped=tuple(read.skipped),
+        failures=tuple(read.failures),
+        warnings=tuple(read.warnings),
         snapshot=update.existing.snapshot if update.existing else "",
         changes=update.changes,
         rebuild_reasons=update.rebuild_reasons,
@@ -456,11 +454,9 @@ async def estimated_build(
     chunks = chunk(documents, settings.chunk)
     vectors: list[TaskEstimate] = []
     if is_served(settings.vectors.embedder):
-        triples = settings.model != EXTRACTIVE and settings.extract.style == "triples"
-        extracted = sum(c.n_tokens for c in chunks) if triples else 0
         table = read_lexicon(documents, settings.extract.entity_types).sentences
         texts = texts_of_sources(documents, chunks, np.stack([table.document, table.start, table.end], axis=1))
-        vectors = [estimate_texts(settings.vectors.embedder, texts, settings, folder, extracted)]
+        vectors = [estimate_texts(texts, settings, folder)]
     if settings.model == EXTRACTIVE:
         return estimates.Estimate(tuple(vectors))
     cache = folder if sample or (folder / FILE_NAME).exists() else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,6 @@ from conspectus.models.embedders import (
     LOCAL,
     NONE,
     Embedder,
-    Prefixes,
     StoredBlocks,
     embed_call,
     is_served,
@@ -209,11 +208,9 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
         existing = store.read(target)
         index = with_openie(existing, passages, str(file))
         if has_vectors(existing):
-            made = existing.settings["vectors"]
-            prefixes = Prefixes(made.get("query_prefix", ""), made.get("passage_prefix", ""))
             run = run_of({"settings": settings}, [existing.settings], language_model=False)
             by = embedder_of(existing, run.settings)
-            index = vectors.with_vectors(index, by, made["embedder"], existing, prefixes=prefixes)
+            index = vectors.with_vectors(index, by, own_embedder(existing), existing)
         return _committed(target, index)
 
 
@@ -240,33 +237,21 @@ def estimate_embedding(
     target = path_of(folder)
     index = store.read(target)
     chosen = _chosen(index, embedder, settings)
-    name = chosen.vectors.embedder
-    return estimate_texts(name, vectors.texts_of(index), chosen, target) if is_served(name) else None
+    served = is_served(chosen.vectors.embedder)
+    return estimate_texts(vectors.texts_of(index), chosen, target) if served else None
 
 
-def estimate_texts(
-    name: str, texts: Mapping[str, Sequence[str]], settings: Settings, folder: Path, extracted: int = 0
-) -> TaskEstimate:
-    """Estimate vectors of texts, without cached ones of a folder, and of the triples of `extracted` tokens."""
+def estimate_texts(texts: Mapping[str, Sequence[str]], settings: Settings, folder: Path) -> TaskEstimate:
+    """Estimate vectors of texts by the embedder of the settings, without those that are cached in a folder."""
+    name = settings.vectors.embedder
     prefix = known_prefixes(name).passage
-    arrays = [
-        {sender.embedding_key(name, prefix + text): prefix + text for text in array}
-        for array in texts.values()
-    ]
-    new = {key: text for array in arrays for key, text in array.items()}
+    prompts = [prefix + text for array in texts.values() for text in array]
+    new = {sender.embedding_key(name, prompt): prompt for prompt in prompts}
     if (folder / FILE_NAME).exists():
-        replies = ResponseCache(folder / FILE_NAME)
-        try:
+        with closing(ResponseCache(folder / FILE_NAME)) as replies:
             new = {key: text for key, text in new.items() if replies.get_bytes(key, used=False) is None}
-        finally:
-            replies.close()
-    count = float(sum(tokens.count(text, wire.vocabulary(name)) for text in new.values()))
-    counts = estimates.Range(count, count).plus(estimates.Range(extracted, extracted).times(estimates.TRIPLES))
-    calls = sum(
-        len(sender.batches([(key, text) for key, text in array.items() if key in new])) for array in arrays
-    )
+    count = sum(tokens.count(text, wire.vocabulary(name)) for text in new.values())
     budget = Budget(settings.prices, base_url=settings.llm.embedder_base_url or settings.llm.base_url)
-    cost = estimates.Range(*(budget.cost(name, round(n), 0) for n in counts)) if budget.price(name) else None
-    return estimates.TaskEstimate(
-        TASK, name, estimates.Range(calls, calls), counts, estimates.Range(0, 0), cost
-    )
+    cost = estimates.exactly(budget.cost(name, count, 0)) if budget.price(name) else None
+    calls = estimates.exactly(len(sender.batches(list(new.items()))))
+    return estimates.TaskEstimate(TASK, name, calls, estimates.exactly(count), estimates.exactly(0), cost)
