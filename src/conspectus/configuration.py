@@ -151,25 +151,21 @@ def describe(resolved: Resolved) -> list[Described]:
     ]
 
 
-def as_toml(settings: Settings | Resolved, commented: bool) -> str:
-    """Return a `conspectus.toml` with every key, its description, what it may be, and its default.
+def as_toml() -> str:
+    """Return a `conspectus.toml` that changes nothing: every key commented out, with its description and default.
 
-    Prose starts with `# `, a setting that is commented out with `#` alone; `commented` comments out all of
-    them, so that the file changes nothing. Keys are written dotted: no line depends on another, so one that
-    is uncommented cannot end up in the wrong table. None has no form in TOML and stays prose.
+    Prose starts with `# `, a setting with `#` alone. Keys are written dotted, so that no line depends on another. None has
+    no form in TOML and stays prose.
     """
-    values = by_key(settings.settings if isinstance(settings, Resolved) else settings)
-    defaults = by_key(Settings())
-    mark = "#" if commented else ""
     lines = ["# Settings of Conspectus. To change one, take away the # right before its key."]
     table = ""
-    for key, info in FIELDS.items():
+    for key, value, _, _, description in describe(overridden({})):
         if key.rpartition(".")[0] != table:
             table = key.rpartition(".")[0]
             summary = (TABLES[table].__doc__ or "").partition("\n")[0]
             lines += ["", f"# --- {table}: {summary}"]
-        lines += ["", f"# {info.description}", f"# {_allowed(info)}; default: {_as_text(defaults[key])}"]
-        lines += [f"# {key} is not set" if values[key] is None else f"{mark}{key} = {_as_text(values[key])}"]
+        lines += ["", f"# {description}", f"# {_allowed(FIELDS[key])}"]
+        lines += [f"# {key} is not set" if value is None else f"#{key} = {_as_text(value)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -250,14 +246,11 @@ def _in_words(kind: Any, bounds: Sequence[Any]) -> str:
 
 
 def _as_text(value: Any) -> str:
-    """Return a value as TOML writes it, which is as JSON does but for one character."""
+    """Return a value on one line, as TOML writes most of them."""
     if value is None:
         return "not set"
-    if isinstance(value, Mapping):
-        items = cast(Mapping[str, Any], value).items()
-        return "{" + ", ".join(f"{_as_text(str(name))} = {_as_text(item)}" for name, item in items) + "}"
     try:
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return json.dumps(value, ensure_ascii=False)
     except TypeError:  # not a possible value of any setting: it is shown in an error
         return " ".join(repr(value).split())
 

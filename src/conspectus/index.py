@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import conspectus
 from conspectus.rows import (
@@ -40,16 +40,6 @@ COUNTED = {
     "triples": "triple", "claims": "claim", "communities": "community", "reports": "report",
 }  # fmt: skip
 """The tables whose sizes an index shows, and what one row of each is called."""
-
-
-@runtime_checkable
-class LazyReports(Protocol):
-    """A table of reports that finds the report of a community without making the others."""
-
-    @property
-    def by_community(self) -> Mapping[int, Report]:
-        """Reports by the number of their community, each made when it is first read."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -168,9 +158,8 @@ class Index:
     @cached_property
     def report_of_community(self) -> Mapping[int, Report]:
         """Reports by the number of their community."""
-        if isinstance(self.reports, LazyReports):
-            return self.reports.by_community
-        return {r.community: r for r in self.reports}
+        lazy: Mapping[int, Report] | None = getattr(self.reports, "by_community", None)
+        return {r.community: r for r in self.reports} if lazy is None else lazy
 
     @cached_property
     def levels(self) -> range:

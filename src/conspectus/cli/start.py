@@ -136,7 +136,7 @@ def init(
     Example: conspectus init
     """
     file = folder / configuration.FILE_NAME
-    text = configuration.as_toml(Settings(), commented=True)
+    text = configuration.as_toml()
     try:
         with file.open("w" if force else "x", encoding="utf-8") as opened:
             opened.write(text)
