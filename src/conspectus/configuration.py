@@ -101,16 +101,23 @@ def overridden(overrides: Mapping[str, Any]) -> Resolved:
     return _resolved(_from_overrides(overrides))
 
 
-def _resolved(values: Iterable[_Given]) -> Resolved:
-    given: dict[str, _Given] = {}
+def _resolved(values: Iterable[_Given], before: Resolved | None = None) -> Resolved:
     tables: dict[str, Any] = {table: {} for table in TABLES}
+    origins = dict.fromkeys(FIELDS, "default")
+    if before:
+        tables, origins = before.settings.model_dump(by_alias=True), dict(before.origins)
+    given: dict[str, _Given] = {}
     for item in values:
         if item.key not in FIELDS:
             raise _unknown(item.key, item.origin)
-        _set(tables, item.key, item.value)
+        table, _, name = item.key.rpartition(".")
+        (tables[table] if table else tables)[name] = item.value
         given[item.key] = item
-    origins = {key: given[key].origin if key in given else "default" for key in FIELDS}
-    return Resolved(_validated(tables, given), origins)
+        origins[item.key] = item.origin
+    try:
+        return Resolved(Settings.model_validate(tables, strict=True), origins)
+    except ValidationError as error:
+        raise _not_allowed(error, given) from None
 
 
 def settings_file() -> Path | None:
@@ -133,13 +140,8 @@ def completed(resolved: Resolved, values: Mapping[str, Any], origin: str) -> Res
 
     Raises SettingsError where a value is not allowed.
     """
-    if not values:
-        return resolved
-    tables = resolved.settings.model_dump(by_alias=True)
-    for key, value in values.items():
-        _set(tables, key, _parsed(value, FIELDS[key]))
-    given = {key: _Given(key, value, origin) for key, value in values.items()}
-    return Resolved(_validated(tables, given), {**resolved.origins, **dict.fromkeys(values, origin)})
+    given = (_Given(key, _parsed(value, FIELDS[key]), origin) for key, value in values.items())
+    return _resolved(given, resolved) if values else resolved
 
 
 def describe(resolved: Resolved) -> list[Described]:
@@ -154,8 +156,8 @@ def describe(resolved: Resolved) -> list[Described]:
 def as_toml() -> str:
     """Return a `conspectus.toml` that changes nothing: every key commented out, with its description and default.
 
-    Prose starts with `# `, a setting with `#` alone. Keys are written dotted, so that no line depends on another. None has
-    no form in TOML and stays prose.
+    Prose starts with `# `, a setting with `#` alone. Keys are written dotted, so that no line depends on another. None
+    has no form in TOML and stays prose.
     """
     lines = ["# Settings of Conspectus. To change one, take away the # right before its key."]
     table = ""
@@ -191,22 +193,10 @@ def variable(key: str) -> str:
     return PREFIX + key.upper().replace(".", "_")
 
 
-def _set(tables: dict[str, Any], key: str, value: Any) -> None:
-    table, _, name = key.rpartition(".")
-    (tables[table] if table else tables)[name] = value
-
-
 def by_key(settings: Settings) -> dict[str, Any]:
     """Return every setting by its dotted key."""
     tables = settings.model_dump(by_alias=True)
     return {key: reduce(getitem, key.split("."), tables) for key in FIELDS}
-
-
-def _validated(tables: Mapping[str, Any], given: Mapping[str, _Given]) -> Settings:
-    try:
-        return Settings.model_validate(tables, strict=True)
-    except ValidationError as error:
-        raise _not_allowed(error, given) from None
 
 
 # Types of settings, in code and in words
