@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from conspectus.filters import combine as combining
     from conspectus.filters import conditions
     from conspectus.filters import part as parting
-    from conspectus.filters.combine import CombinedReports
     from conspectus.filters.part import Part
 else:  # most questions are of one whole index
     combining, conditions, parting = map(
         lazy_module, ("conspectus.filters.combine", "conspectus.filters.conditions", "conspectus.filters.part")
     )
 
+REWRITTEN = "Reports that also rest on other documents were written anew, without a model."
 CACHED_VIEWS = 4
 """Views of an index that are cached while it is open: a user who compares asks a few in turn."""
 
@@ -38,8 +38,8 @@ class View:
     """Why there are no vectors, where some of its indexes have them."""
     others: tuple[Mapping[str, Any], ...] = ()
     """The settings that its indexes were built by, where there are several."""
-    reports: CombinedReports | None = None
-    """The reports of the index, where it is not a whole one."""
+    is_restricted: bool = False
+    """Whether some documents of its indexes are not read, and there are reports."""
 
     @property
     def built(self) -> tuple[Mapping[str, Any], ...]:
@@ -55,11 +55,7 @@ class View:
 
     def notices(self, reads: Collection[str]) -> tuple[str, ...]:
         """Return what to say of an answer by a method that reads these parts of an index, a line each."""
-        rewritten = self.reports.rewritten if self.reports is not None and "reports" in reads else 0
-        if not rewritten:
-            return self.remarks
-        notice = f"Of the reports, {rewritten:,} also stood on others and were written anew, without a model."
-        return (*self.remarks, notice)
+        return (*self.remarks, REWRITTEN) if self.is_restricted and "reports" in reads else self.remarks
 
 
 class Views:
@@ -113,8 +109,8 @@ def _view(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> Vi
     if no_vectors:
         remarks.append(f"Vectors are left out: {no_vectors}")
     index = combining.combine(parts, vectors=not no_vectors, condition=condition)
-    reports: Any = index.reports
-    return View(index, tuple(remarks), no_vectors, tuple(index.settings for index in indexes), reports)
+    settings = tuple(index.settings for index in indexes)
+    return View(index, tuple(remarks), no_vectors, settings, matching < total and len(index.reports) > 0)
 
 
 def _no_vectors(parts: Sequence[Part]) -> str:

@@ -29,7 +29,7 @@ from conspectus.filters.part import Array, Part, Row
 from conspectus.index import Index, LazyMapping, Rows
 from conspectus.models.extractive.report import report_with_references
 from conspectus.references import Reference, translate
-from conspectus.rows import Community, Entity, Failure, Relationship, Report, Triple
+from conspectus.rows import Community, Entity, Relationship, Report, Triple
 from conspectus.settings import ReportSettings
 from conspectus.storage import TABLES
 from conspectus.tasks import ReportDraft, WriteReport
@@ -161,21 +161,13 @@ class _Tables:
             case "chunks" | "claims":
                 rows = chain.from_iterable(part.rows(name) for part in self.parts)
                 return [replace(row, number=number) for number, row in enumerate(rows)]
-            case "joins":
-                return list(dict.fromkeys(chain.from_iterable(part.index.joins for part in self.parts)))
+            case "joins" | "failures":
+                rows = chain.from_iterable(getattr(part.index, name) for part in self.parts)
+                return list(dict.fromkeys(rows))
             case "words":
                 return list(self.keys("words"))
             case _:
                 return getattr(self, f"_{name}")()
-
-    def _failures(self) -> list[Failure]:
-        return [
-            replace(row, document=part.prefix + row.document) if row.document else row
-            for part in self.parts
-            for paths in [{document.path for document in part.rows("documents")}]
-            for row in part.index.failures
-            if part.is_whole or not row.document or row.document in paths
-        ]
 
     def _entities(self) -> list[Entity]:
         degree = Counter(chain.from_iterable((r.source, r.target) for r in self.table("relationships")))
@@ -317,11 +309,6 @@ class CombinedReports(Rows[Report]):
         """The same by the number of their community."""
         numbers = {self._community(number).number: number for number in range(len(self))}
         return LazyMapping(numbers, lambda community: self._report(numbers[community]))
-
-    @property
-    def rewritten(self) -> int:
-        """How many reports are written again."""
-        return sum(not self._tables.parts[part].is_unchanged(old) for part, old in self._old)
 
     def _community(self, number: int) -> Community:
         part, old = self._old[number]

@@ -17,7 +17,7 @@ import numpy as np
 
 from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
-from conspectus.rows import Claim, Community, Entity, Relationship, Report, Triple
+from conspectus.rows import Community, Entity, Relationship, Report, Triple
 from conspectus.triple_graph import TripleGraph
 
 Array = np.ndarray[Any, Any]
@@ -75,20 +75,16 @@ class Part:
                 entities = self.mask("entities")
                 members = (list(community.entity_numbers) for community in index.communities)
                 return np.array([entities[numbers].any() for numbers in members], bool)
+            case "chunks":
+                includes = (chunk.id in self.chunk_ids for chunk in index.chunks)
+            case "claims":
+                includes = (bool(c.chunk_ids) and self.chunk_ids.issuperset(c.chunk_ids) for c in index.claims)
+            case "reports":
+                includes = (self.mask("communities")[report.community] for report in index.reports)
             case _:
                 rows: Sequence[Row] = self.triples if axis == "triples" else getattr(index, axis)
-                return np.fromiter(map(self._includes, rows), bool, len(rows))
-
-    def _includes(self, row: Row) -> bool:
-        match row:
-            case Entity() | Relationship() | Triple():
-                return not self.chunk_ids.isdisjoint(row.chunk_ids)
-            case Claim():
-                return bool(row.chunk_ids) and self.chunk_ids.issuperset(row.chunk_ids)
-            case Report():
-                return bool(self.mask("communities")[row.community])
-            case _:
-                return row.document_id in self._document_ids
+                includes = (not self.chunk_ids.isdisjoint(row.chunk_ids) for row in rows)
+        return np.fromiter(includes, bool)
 
     @cached_property
     def _document_ids(self) -> frozenset[str]:
