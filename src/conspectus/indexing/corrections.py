@@ -30,8 +30,6 @@ STRENGTH = 8.0
 model reads once, for a person chose to state it."""
 FACT_TEXTS: Mapping[str, str] = {"en": 'A person: "{}"', "zh": "一位编者：“{}”"}
 """The text of an added fact, by language."""
-Redirect = tuple[str, str, frozenset[str]]
-"""From which entity, by key, to which other, and in which documents (none: in all)."""
 
 
 @dataclass
@@ -40,8 +38,6 @@ class CorrectedNames(Names):
 
     uses: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     """The entity that each name, by its key, stands for in the documents, and in the corrections, that use it."""
-    redirects: list[Redirect] = field(default_factory=list[Redirect])
-    """What holds for names in documents that were not read for them."""
     given: dict[str, str] = field(default_factory=dict[str, str])
     """Names that people gave to entities, by entity key."""
     documents: Sequence[Document] = ()
@@ -54,14 +50,10 @@ class CorrectedNames(Names):
         entity_of = self.uses.get(key, {})
         if document_id in entity_of:
             return entity_of[document_id]
-        return self.redirected(super().resolved(key, document_id), document_id)
-
-    def redirected(self, key: str, document_id: str = "") -> str:
-        """Return where an entity was redirected to."""
-        for old, new, documents in self.redirects:
-            if key == old and (not documents or document_id in documents):
-                key = new
-        return key
+        entities = set(
+            entity_of.values()
+        )  # a document that was not read for the name means what all others mean
+        return entities.pop() if len(entities) == 1 else super().resolved(key, document_id)
 
     def name(self, key: str) -> str:
         return self.given.get(key) or self.display.get(key, key)
@@ -94,7 +86,6 @@ class CorrectedNames(Names):
 
     def redirect(self, old: str, new: str, documents: frozenset[str] = frozenset()) -> None:
         """Let all names of an entity stand for another one, in all documents or in some."""
-        self.redirects.append((old, new, documents))
         for entity_of in self.uses.values():
             for document, key in entity_of.items():
                 if key == old and (not documents or document in documents):
@@ -199,9 +190,8 @@ class CorrectedNames(Names):
         """Return all alias decisions by the names that entities have now, without those that corrections undid."""
         joins: list[AliasDecision] = []
         for join in self.joins:
-            into = self.redirected(key_of(join.into))
-            if into in self.keys_of(join.name):
-                joins.append(replace(join, into=self.name(into)))
+            common = {*self.keys_of(join.name)} & {*self.keys_of(join.into)}
+            joins += [replace(join, into=self.name(key)) for key in sorted(common)]
         for name, correction in self.decisions:
             key = self.key(name, correction.title)
             if key != DELETED and self.name(key) != name:
