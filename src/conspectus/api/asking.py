@@ -38,9 +38,9 @@ from conspectus.runtime import (
     run_of,
     synchronous,
 )
-from conspectus.tasks import is_short
 from conspectus.tasks.base import Context
 from conspectus.text.language import question_language
+from conspectus.text.question import is_short
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -16,7 +16,7 @@ from conspectus.evaluation.statistics import Figures, Interval, bootstrap
 from conspectus.indexing.pipeline import Progress
 from conspectus.messages import LANGUAGES, wording
 from conspectus.models.base import Model
-from conspectus.models.extractive.statements import speaker_of
+from conspectus.models.extractive.sentence_store import speaker_of
 from conspectus.runtime import Options, path_of, run_of
 from conspectus.tasks import Entails
 from conspectus.text.language import language_of

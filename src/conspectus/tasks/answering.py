@@ -4,7 +4,6 @@ conversation.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from conspectus.rows import ReasoningPath, Report
@@ -12,14 +11,6 @@ from conspectus.tasks.base import Context, Task
 
 SHORT = "short answer"
 """The length of an answer that is no more than a name, a date, a number, yes or no."""
-_SHORT = re.compile(
-    r"\b(?:short|shortest|one-word|single) answer\b|\b(?:few|one|two|three) words?\b|简短|简答|只答"
-)
-
-
-def is_short(response: str) -> bool:
-    """Tell whether a length and format asks for the answer alone."""
-    return bool(_SHORT.search(response.lower()))
 
 
 @dataclass(frozen=True, slots=True)

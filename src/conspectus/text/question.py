@@ -221,3 +221,13 @@ def _runs(
         else:
             runs.append([])
     return tuple(dict.fromkeys(tuple(dict.fromkeys(run)) for run in runs if run))
+
+
+_SHORT = re.compile(
+    r"\b(?:short|shortest|one-word|single) answer\b|\b(?:few|one|two|three) words?\b|简短|简答|只答"
+)
+
+
+def is_short(response: str) -> bool:
+    """Tell whether a length and format asks for the answer alone."""
+    return bool(_SHORT.search(response.lower()))

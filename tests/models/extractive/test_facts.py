@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.extractive.statements import SUPPORTED, supported_share
+from conspectus.models.extractive.sentence_store import SUPPORTED, supported_share
 from conspectus.tasks import ClearSentences, Entails, FactualClaims, Numbered, SelectFactual
 
 model = ExtractiveModel()

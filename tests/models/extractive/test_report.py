@@ -9,7 +9,7 @@ from making import a_report, an_edge, an_entity
 
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.report import MOST_FINDINGS, write_report
-from conspectus.models.extractive.statements import statements
+from conspectus.models.extractive.sentence_store import statements
 from conspectus.references import find, strip
 from conspectus.tasks import ReportDraft, WriteReport
 from conspectus.tasks.base import Context

@@ -9,7 +9,8 @@ from conspectus import api
 from conspectus.messages import wording
 from conspectus.retrieval.base import NOTHING
 from conspectus.settings import AnswerSettings, Settings
-from conspectus.tasks import SHORT, is_short
+from conspectus.tasks import SHORT
+from conspectus.text.question import is_short
 
 TEXTS = (
     "Lennard Marine was founded in Brackwater in 1849 by Josiah Lennard. Josiah Lennard came from Port Sallow.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from making import a_claim, a_report, an_edge, an_entity
 
-from conspectus.models.extractive.statements import reading, speaker_of, split, statements, words_of
+from conspectus.models.extractive.sentence_store import reading, speaker_of, split, statements, words_of
 from conspectus.references import Reference
 from conspectus.tasks.base import Context
 

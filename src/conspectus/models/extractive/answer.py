@@ -22,7 +22,7 @@ from conspectus.models.extractive.rank_sentences import (
 )
 from conspectus.models.extractive.report import names_in_title, upper
 from conspectus.models.extractive.search import RankedSentence, Searcher
-from conspectus.models.extractive.statements import reading, split, subject_terms, words_of
+from conspectus.models.extractive.sentence_store import reading, split, subject_terms, words_of
 from conspectus.references import Reference, strip, write
 from conspectus.rows import Chunk, Report
 from conspectus.tasks import (
@@ -35,11 +35,10 @@ from conspectus.tasks import (
     PursueFollowUp,
     RateReport,
     ReduceAnswer,
-    is_short,
 )
 from conspectus.tasks.base import Context
 from conspectus.text.language import ENGLISH, language_of, question_language
-from conspectus.text.question import Question
+from conspectus.text.question import Question, is_short
 from conspectus.text.words import CJK, fold, search_terms, terms
 
 NOTICE = wording(ENGLISH).assembled

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 from conspectus.errors import ModelError, NotSupported
 from conspectus.index import Index
 from conspectus.models.base import Tick, no_tick, performer_of
-from conspectus.models.extractive import answer, extract, reason, report, statements
+from conspectus.models.extractive import answer, extract, reason, report, sentence_store
 from conspectus.models.extractive.search import Searcher
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Document
@@ -18,7 +18,7 @@ from conspectus.tasks import Task
 from conspectus.text.lexicon import read_lexicon
 
 R = TypeVar("R")
-REGISTERED = (answer, extract, reason, report, statements)
+REGISTERED = (answer, extract, reason, report, sentence_store)
 """The modules whose functions, registered by `performs`, are what the model does."""
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from conspectus.messages import Wording, wording
 from conspectus.models.base import performs
-from conspectus.models.extractive.statements import Statement, speaker_of, statements, words_of
+from conspectus.models.extractive.sentence_store import Statement, speaker_of, statements, words_of
 from conspectus.references import write
 from conspectus.rows import Entity, Finding
 from conspectus.tasks import ReportDraft, WriteReport

@@ -32,6 +32,7 @@ from conspectus.references import TABLES, find, strip
 from conspectus.rows import Chunk, Report, Triple
 from conspectus.tasks import Task
 from conspectus.tasks.base import TASKS, Context, Turn
+from conspectus.text.question import is_short
 
 OURS = Path(__file__).parents[2] / "prompts"
 REPAIR = "Repair"
@@ -157,9 +158,7 @@ def _language(task: Task[Any], own: str) -> str:
 
 def _response(task: Any, own: str) -> str:
     words = _words(own)
-    return (
-        words["short"] if tasks.is_short(task.response) else words["lengths"].get(task.response, task.response)
-    )
+    return words["short"] if is_short(task.response) else words["lengths"].get(task.response, task.response)
 
 
 def _tables(task: Any) -> list[str]:
