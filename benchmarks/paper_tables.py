@@ -221,7 +221,7 @@ ABSENT = {
     "chunks` and `eval ablate window`, with `--model`",
     "Graph RAG, Tables II and III": "answers of a language model to WebQSP, AdvHotpotQA, QALD-10, "
     "FEVER, Creak and Zero-Shot "
-    "RE. None of these sets is here; `conspectus eval kgqa FILE --methods direct,cot,cot-sc,tog --model` takes "
+    "RE. None of these sets is here; `conspectus eval qa FILE --methods direct,cot,cot-sc,tog --model` takes "
     "them as JSON lines of question and answers",
     "Graph RAG, Table V": "EM and F1 of short answers, which a language model gives: `conspectus "
     "eval qa FOLDER --methods "

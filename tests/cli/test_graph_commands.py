@@ -1,4 +1,4 @@
-"""`conspectus import triples` and `openie`, and `conspectus eval kgqa` and `qa`."""
+"""`conspectus import triples` and `openie`, and `conspectus eval qa`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_graph_is_imported_asked_and_measured(tmp_path: Path):
     imported = RUN.invoke(app, ["import", "triples", str(kb), "--index", folder])
     answers = ["--answers", str(tmp_path / "answers.jsonl"), "--json"]
     measured = RUN.invoke(
-        app, ["eval", "kgqa", str(asked), "--index", folder, "--methods", "tog,tog1", *answers]
+        app, ["eval", "qa", str(asked), "--index", folder, "--methods", "tog,tog1", *answers]
     )
 
     assert imported.exit_code == 3  # a line of the file is no triple

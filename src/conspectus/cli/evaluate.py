@@ -269,19 +269,6 @@ def retrieval(
         show.out(line)
 
 
-AnswerMethods = Annotated[
-    str, option("Answer methods to compare, separated by commas.", "--methods", metavar="NAMES")
-]
-SavedAnswers = Annotated[
-    Path | None,
-    option(
-        "Save answers to this file, and skip the questions that it already answers.", "--answers",
-        metavar="FILE", panel=OUTPUT,
-    ),
-]  # fmt: skip
-AtMost = Annotated[int | None, option("Ask only the first N questions.", "--limit", metavar="N", min=1)]
-
-
 @app.command("qa")
 @step(*MODELS, "--rerank", switches=["json"], index="folder")
 def qa(
@@ -289,58 +276,44 @@ def qa(
         Path,
         argument(
             "FILE",
-            "Questions with gold answers: a BEIR folder, or a file with `question` and `answer`, as of HotpotQA.",
+            "Questions with gold answers: JSON lines or .csv of `question` and `answer`, or a BEIR folder.",
         ),
     ],
     folder: IndexFolders = FOLDERS,
     where: Where = None,
-    methods: AnswerMethods = "bm25,walk",
-    answers: SavedAnswers = None,
-    limit: AtMost = None,
+    methods: Annotated[
+        str, option("Answer methods to compare, separated by commas.", metavar="NAMES")
+    ] = "bm25,walk",
+    answers: Annotated[
+        Path | None,
+        option(
+            "Save answers to this file, and skip the questions that it already answers.",
+            metavar="FILE",
+            panel=OUTPUT,
+        ),
+    ] = None,
+    limit: Annotated[int | None, option("Ask only the first N questions.", metavar="N", min=1)] = None,
     *,
     flags: Flags,
 ) -> None:
-    """Measure short answers: exact match, F1, accuracy.
+    """Measure short answers: exact match, F1, Hits@1, accuracy.
 
-    Scores as in SQuAD; accuracy is for yes/no questions. Failed questions are counted without a score, and asked again
-    by the same command.
+    Scores as in SQuAD; accuracy is for yes/no questions and claims; `all` counts lists of answers that are complete,
+    as over a knowledge graph (--methods tog). Failed questions have no score; the same command asks them again.
 
     Example: conspectus eval qa data/hotpotqa --methods bm25,walk --limit 100
     """
-    _answer(file, folder, methods, flags, where=where or (), answers=answers, limit=limit)
-
-
-@app.command("kgqa")
-@step(*MODELS, switches=["json"], index="folder")
-def kgqa(
-    file: Annotated[Path, argument("FILE", "Questions over a knowledge graph, with gold answers.")],
-    folder: IndexFolder = FOLDER,
-    methods: AnswerMethods = "tog",
-    answers: SavedAnswers = None,
-    limit: AtMost = None,
-    *,
-    flags: Flags,
-) -> None:
-    """Measure answers over a knowledge graph: Hits@1, EM.
-
-    Example: conspectus eval kgqa questions.jsonl --methods tog
-    """
-    _answer(file, folder, methods, flags, kind="kgqa", answers=answers, limit=limit)
-
-
-def _answer(file: Path, folder: Path | list[Path], methods: str, flags: Flags, **options: Any) -> None:
-    """Answer and print the measures; end with the exit code of that."""
-    results = evaluation.evaluate_answers(file, folder, parts(methods), settings=flags.settings, **options)
+    results = evaluation.evaluate_answers(
+        file, folder, parts(methods), settings=flags.settings, where=where or (), answers=answers, limit=limit
+    )
+    failures = [f"{one.method}, question {id_}: {why}" for one in results for id_, why in one.failures.items()]
     if flags.json:
         show.as_json({one.method: one.as_row() | {"failures": one.failures} for one in results})
     else:
         table(tables.measures(results))
-        failures = [
-            f"{one.method}, question {id_}: {why}" for one in results for id_, why in one.failures.items()
-        ]
         show.listed(f"Failed {len(failures):,}; the same command asks them again:", failures)
         show.spent(sum((one.usage for one in results), Usage()))
-    if any(one.failures for one in results):
+    if failures:
         raise typer.Exit(WITH_FAILURES)
 
 

@@ -9,10 +9,10 @@ import re
 import string
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, ValidationError, field_validator
 
@@ -144,40 +144,25 @@ def verdict(answer: str) -> str:
     return "yes" if first & _YES else "no" if first & _NO else ""
 
 
-def accuracy(answer: str, accepted: Sequence[str]) -> float:
-    """Return 1 where an answer judges as an accepted one does, else 0."""
-    return float(verdict(answer) in map(verdict, accepted))
-
-
 def is_judgement(accepted: Sequence[str]) -> bool:
     """Return whether accepted answers are judgements: yes or no, supports or refutes (or not enough information)."""
     return bool(accepted) and all(verdict(one) or normalised(one) == "not enough info" for one in accepted)
 
 
-def answers_qa(short: Sequence[str], asked: QaQuestion) -> Mapping[str, float]:
-    """Return EM and F1 of an answer, or the accuracy of a judgement."""
-    answer = short[0] if short else ""
-    if is_judgement(asked.answers):
-        return {"accuracy": accuracy(answer, asked.answers)}
-    return {"EM": exact_match(answer, asked.answers), "F1": f1(answer, asked.answers)}
+def measures(short: Sequence[str], accepted: Sequence[str]) -> Mapping[str, float]:
+    """Return the accuracy of a judgement; of other answers EM and F1 of the first, Hits@1, and `all`.
 
-
-def answers_kgqa(short: Sequence[str], asked: QaQuestion) -> Mapping[str, float]:
-    """Return Hits@1, EM of the first answer after normalisation, and whether the answers are all and only those."""
-    if is_judgement(asked.answers):
-        return answers_qa(short, asked)
+    Hits@1 is EM without normalisation; `all` is 1 where the short answers are all that are accepted and no others.
+    """
     first = short[0] if short else ""
-    complete = set(map(normalised, short)) == set(map(normalised, asked.answers))
+    if is_judgement(accepted):
+        return {"accuracy": float(verdict(first) in map(verdict, accepted))}
     return {
-        "Hits@1": float(first in asked.answers),
-        "EM": exact_match(first, asked.answers),
-        "all": float(complete),
+        "EM": exact_match(first, accepted),
+        "F1": f1(first, accepted),
+        "Hits@1": float(first in accepted),
+        "all": float(set(map(normalised, short)) == set(map(normalised, accepted))),
     }
-
-
-Score = Callable[[Sequence[str], QaQuestion], Mapping[str, float]]
-"""Measures of the short answers to a question, the best first."""
-SCORES: Mapping[str, Score] = {"qa": answers_qa, "kgqa": answers_kgqa}
 
 
 # Answers
@@ -186,13 +171,11 @@ SCORES: Mapping[str, Score] = {"qa": answers_qa, "kgqa": answers_kgqa}
 class QaOptions(Options, total=False):
     """What is asked and measured.
 
-    kind: how answers are measured: `qa`, the default, by EM and F1, or `kgqa` by Hits@1.
     where: conditions on documents, as in `ask`.
     answers: a file in which every answer is saved, and from which a run continues.
     limit: the number of questions that are asked, the first of the file.
     """
 
-    kind: Literal["qa", "kgqa"]
     where: str | Sequence[str]
     answers: str | Path | None
     limit: int | None
@@ -238,7 +221,6 @@ def evaluate_answers(
         raise UsageError(f"there is no method named; there are {', '.join(METHODS)}")
     asked = read_questions(Path(questions))[: options.get("limit")]
     view = viewed(index, options.get("where", ()))
-    score = named(SCORES, options.get("kind", "qa"))
     for method in methods:
         view.check(named(METHODS, method).needs)
     file = options.get("answers")
@@ -249,7 +231,7 @@ def evaluate_answers(
     results: list[Measured] = []
     for method in methods:
         rows = [table.rows[method, one.id, one.text] for one in asked]
-        results.append(_measured(method, asked, rows, score, used[method]))
+        results.append(_measured(method, asked, rows, used[method]))
     return results
 
 
@@ -297,12 +279,12 @@ async def _answer_all(
 
 
 def _measured(
-    method: str, asked: Sequence[QaQuestion], answered: Sequence[Answered], score: Score, usage: Usage
+    method: str, asked: Sequence[QaQuestion], answered: Sequence[Answered], usage: Usage
 ) -> Measured:
     pairs = [(one, row) for one, row in zip(asked, answered, strict=True) if not row.error]
     columns: dict[str, list[float]] = {}
     for one, row in pairs:
-        for name, value in score(row.short, one).items():
+        for name, value in measures(row.short, one.answers).items():
             columns.setdefault(name, []).append(value)
     failures = {row.id: row.error for row in answered if row.error}
     return Measured(method, columns, [row.milliseconds for _, row in pairs], failures, usage)

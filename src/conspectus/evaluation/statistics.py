@@ -31,7 +31,7 @@ def plain(value: Any, places: int = 4) -> Any:
     """Return results as they go into JSON: dataclasses and intervals as objects, figures rounded."""
     if is_dataclass(value):
         value = {one.name: getattr(value, one.name) for one in fields(value)}
-    elif isinstance(value, Interval):
+    if isinstance(value, Interval):
         value = value._asdict()
     if isinstance(value, Mapping):
         pairs = cast("Mapping[str, Any]", value).items()
@@ -106,14 +106,11 @@ def wilcoxon(margins: Sequence[float]) -> SignedRank:
     untied = np.asarray([margin for margin in margins if margin], np.float64)
     if not len(untied):
         return SignedRank(rank_biserial=0.0, note=ALL_TIED) if len(margins) else SignedRank(note=TOO_FEW)
-    ranks = stats.rankdata(np.abs(untied))
-    signed = float((ranks * np.sign(untied)).sum())
-    rank_biserial = signed / float(ranks.sum())
+    ranks = np.sign(untied) * stats.rankdata(np.abs(untied))
+    rank_biserial = float(ranks.sum() / np.abs(ranks).sum())
     if len(untied) < FEWEST:
         return SignedRank(rank_biserial=rank_biserial, note=TOO_FEW)
-    z = 0 - abs(signed) / sqrt(
-        float((ranks**2).sum())
-    )  # each rank has either sign by chance; ties are in the ranks
+    z = 0 - abs(float(ranks.sum())) / sqrt(float((ranks**2).sum()))  # each rank has either sign by chance
     return SignedRank(z, two_sided(z), rank_biserial)
 
 
@@ -129,11 +126,8 @@ def shapiro(margins: Sequence[float]) -> tuple[float | None, float | None]:
 
 
 def cohens_d(margins: Sequence[float]) -> float | None:
-    """Return the mean of paired differences over their standard deviation (Cohen's d_z).
-
-    None where they do not vary: it would have no bound, or no sense.
-    """
-    if len(margins) < 2 or len(set(margins)) == 1:
+    """Return the mean of paired differences over their standard deviation (Cohen's d_z); None if they do not vary."""
+    if len(set(margins)) < 2:
         return None
     return float(np.mean(margins) / np.std(margins, ddof=1))
 
@@ -213,12 +207,11 @@ def kappa(rows: Sequence[Sequence[str]]) -> float | None:
     raters = len(rows[0])
     same = sum(n * (n - 1) for row in rows for n in Counter(row).values())
     observed = same / (len(rows) * raters * (raters - 1))
-    if raters == 2:
-        first, second = (Counter(labels) for labels in zip(*rows, strict=True))
-        expected = sum(n * second[label] for label, n in first.items()) / len(rows) ** 2
-    else:
-        pooled_labels = Counter(label for row in rows for label in row)
-        expected = sum((n / pooled_labels.total()) ** 2 for n in pooled_labels.values())
+    counts = [Counter(labels) for labels in zip(*rows, strict=True)]
+    if raters > 2:  # by Fleiss all raters draw from the same labels
+        counts = [sum(counts, Counter[str]())] * 2
+    first, second = counts
+    expected = sum(n * second[label] for label, n in first.items()) / (first.total() * second.total())
     return (observed - expected) / (1 - expected) if expected < 1 - 1e-12 else None
 
 
@@ -255,6 +248,11 @@ class Measured:
 
     def as_row(self) -> dict[str, float]:
         """Return the means as they go into JSON; `ms` is the median of milliseconds a question."""
-        means = {name: round(value, 4) for name, value in self.means.items()}
-        median, late = (round(float(np.percentile(self.milliseconds or [0.0], p)), 2) for p in (50, 95))
-        return {**means, "queries": self.queries, "failed": len(self.failures), "ms": median, "ms_p95": late}
+        median, late = np.percentile(self.milliseconds or [0.0], (50, 95)).round(2).tolist()
+        return {
+            **{name: round(value, 4) for name, value in self.means.items()},
+            "queries": self.queries,
+            "failed": len(self.failures),
+            "ms": median,
+            "ms_p95": late,
+        }

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.evaluation.qa import accuracy, exact_match, f1, is_judgement, normalised
+from conspectus.evaluation.qa import exact_match, f1, is_judgement, measures, normalised
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,10 @@ def test_f1_is_at_least_em_and_lies_between_0_and_1(answer: str, accepted: list[
 
 
 def test_judgements_are_held_against_each_other_however_they_are_worded():
-    assert accuracy("Yes, it is.", ["yes"]) == 1
-    assert accuracy("REFUTES", ["no"]) == 1
-    assert accuracy("I cannot tell", ["not enough info"]) == 1
-    assert accuracy("Yes", ["no"]) == 0
+    assert measures(["Yes, it is."], ["yes"]) == {"accuracy": 1}
+    assert measures(["REFUTES"], ["no"]) == {"accuracy": 1}
+    assert measures(["I cannot tell"], ["not enough info"]) == {"accuracy": 1}
+    assert measures(["Yes"], ["no"]) == {"accuracy": 0}
     assert is_judgement(["yes"])
     assert is_judgement(["not enough info"])
     assert not is_judgement(["Lune"])
