@@ -66,15 +66,6 @@ def test_failures_end_with_code_3_and_the_next_run_mends_them(run: Run, told: To
         assert well.counts["ExtractGraph"] == failed > 0
 
 
-def test_sources_can_be_named_in_place_of_an_index(told: Told, corpus: Path):
-    table = told(
-        "eval", "ablate", "--source", corpus, "--set", "chunk.overlap=20", "--set", "chunk.tokens=40,240"
-    )
-
-    assert [row["chunk.tokens"] for row in table["rows"]] == ["40", "240"]
-    assert all(row["chunks"] and row["entities"] for row in table["rows"])
-
-
 def test_windows_are_answered_and_can_be_judged_and_reported(
     run: Run, told: Told, papers: Path, asked: Path, server: SimulatedServer
 ):

@@ -58,8 +58,6 @@ NOTE = (
     "(Holm) for the pairs judged by that criterion. r: matched-pairs rank-biserial correlation; "
     "d: Cohen's, of paired scores."
 )
-BIASED = 10
-"""Percentage points from 50 at which a preference for the answer shown first is worth a warning."""
 people_app = typer.Typer(help="Have people judge blinded pairs of answers.", no_args_is_help=True)
 app.add_typer(people_app, name="people")
 
@@ -231,9 +229,6 @@ def _show_judgements(comparison: Comparison, folder: Path, quiet: bool) -> None:
         "failed, which the same command asks again": comparison.failed,
     }
     show.note(f"Judgements: {'; '.join(f'{n:,} {text}' for text, n in counts.items() if n)}.")
-    first_wins = comparison.position.first_wins
-    if first_wins is not None and abs(first_wins - 50) >= BIASED:
-        show.note("The judge prefers a position, which pulls all win rates towards 50: try another judge.")
     show.note(f"statistics.json and win_rates.json are in {folder}.")
     if not charts.can_draw():
         show.note("Pictures of the win rates need matplotlib: pip install 'conspectus[eval]'")

@@ -328,10 +328,6 @@ def ablate(
         ),
     ] = "",
     folder: IndexFolder = FOLDER,
-    sources: Annotated[
-        list[Path] | None,
-        option("Files and folders to index (default: those of the index).", "--source", metavar="PATH"),
-    ] = None,
     questions: Questions = None,
     conditions: Conditions = "",
     sample: Sample = None,
@@ -359,6 +355,6 @@ def ablate(
 
     carry_out(
         evaluation.ablate, folder, out, flags=flags, noun="variant", folder=out, display=display,
-        preset=preset, varied=flags.varied, sources=sources or (), questions=questions or (),
+        preset=preset, varied=flags.varied, questions=questions or (),
         conditions=parts(conditions), sample=sample, seeds=seeds,
     )  # fmt: skip

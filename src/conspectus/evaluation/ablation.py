@@ -40,7 +40,7 @@ from conspectus.indexing.estimate import Estimate, TaskEstimate
 from conspectus.indexing.pipeline import Progress
 from conspectus.lazy import lazy_module
 from conspectus.rows import Usage
-from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, Options, opened, path_of, run_of, settings_in
+from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, Options, opened, path_of, run_of
 from conspectus.settings import Settings
 
 if TYPE_CHECKING:
@@ -77,7 +77,6 @@ class AblationOptions(Options, total=False):
 
     preset: `figure3`, `window` or `communities` (Leiden and Louvain on the graph of the index; asks no model).
     varied: values by dotted key of settings; they replace those of the preset.
-    sources: what is indexed for each value of a setting of indexing; left out, the documents of the index.
     questions: a file, the folder of a comparison, or questions, which each variant answers.
     conditions: what answers them; left out, the deepest of the paper's levels, TS and local.
     sample: a number of questions that are drawn by a seed.
@@ -87,7 +86,6 @@ class AblationOptions(Options, total=False):
 
     preset: str
     varied: Mapping[str, Sequence[Any]]
-    sources: Sequence[str | Path]
     questions: Source
     conditions: Sequence[str]
     sample: int | None
@@ -128,7 +126,7 @@ class Ablation(Figures):
 class AblationStep:
     """The variants of an ablation, which are measured one after the other."""
 
-    def __init__(self, index: AnyIndex, folder: Path, options: AblationOptions) -> None:
+    def __init__(self, index: Index, folder: Path, options: AblationOptions) -> None:
         """Raise UsageError where nothing varies, or a setting cannot be so."""
         preset = options.get("preset", "")
         if preset not in PRESETS:
@@ -136,8 +134,7 @@ class AblationStep:
             raise UsageError(
                 f"there is no ablation {preset!r}; there are {presets}, and varied={{'KEY': [V1, V2]}}"
             )
-        built = [index.settings] if isinstance(index, Index) else settings_in(path_of(index))
-        given = run_of(options, built).settings
+        given = run_of(options, [index.settings]).settings
         title, varied, fixed = PRESETS[preset]
         self.varied = {**varied, **options.get("varied", {})}
         if given.model == "extractive":  # which gleans nothing
@@ -146,7 +143,6 @@ class AblationStep:
             raise UsageError("name settings to vary, as varied={'chunk.tokens': [600, 1200]}, or a preset")
         self.name, self.title = preset or NAME, title.format(", ".join(self.varied))
         self.index, self.folder, self.options = index, folder, options
-        self.sources = list(map(str, options.get("sources", ())))
         self.settings = with_values(given, fixed)
         self.rebuilds = any(key.partition(".")[0] in INDEXING for key in self.varied)
         self.questions = comparison.questions_of(options.get("questions", ()))
@@ -164,7 +160,7 @@ class AblationStep:
 
     def _variants(self) -> Iterator[tuple[Variant, Settings]]:
         """Yield each combination of values with its settings."""
-        corpus = self.sources or snapshot_of(opened(self.index))
+        corpus = snapshot_of(self.index)
         questions = [question.id for question in self.questions]
         measured = [questions, self.options.get("conditions", ()), self.options.get("sample")]
         for combination in product(*self.varied.values()):
@@ -174,14 +170,11 @@ class AblationStep:
             made_with = digest([__version__, corpus, own, measured, *model_options(settings.model, settings)])
             yield Variant("/".join(map(short, combination)), values, made_with), settings
 
-    def documents(self) -> dict[str, Any]:
+    def corpus(self) -> dict[str, Any]:
         """Return what an index is built from and where, as arguments of `build`."""
-        folder = self.folder / "index"
-        if self.sources:
-            return {"sources": self.sources, "folder": folder}
-        rows = opened(self.index).documents
+        rows = self.index.documents
         documents = [{"id": row.path, "title": row.title, "text": row.text} for row in rows]
-        return {"documents": documents, "folder": folder}
+        return {"documents": documents, "folder": self.folder / "index"}
 
     def answering(self, variant: Variant, index: Index, settings: Settings) -> AnswerStep:
         """Return the answers of a variant, its conditions named after it; by default of those that read the most."""
@@ -199,9 +192,9 @@ class AblationStep:
     def cost(self, variant: Variant, settings: Settings) -> Iterator[TaskEstimate]:
         """Yield what a variant would take; answers from an index that is to be built, by the one that exists."""
         if self.rebuilds:
-            yield from estimate_build(**self.documents(), settings=settings).tasks
+            yield from estimate_build(**self.corpus(), settings=settings).tasks
         if self.questions:
-            answers = self.answering(variant, opened(self.index), settings).preview().estimate
+            answers = self.answering(variant, self.index, settings).preview().estimate
             yield from answers.tasks if answers else ()
 
     def preview(self) -> Preview:
@@ -220,14 +213,14 @@ class AblationStep:
         index, figures = self.index, dict[str, Any]()
         if self.rebuilds:
             progress = self.options.get("progress")
-            built = build(**self.documents(), settings=_within_budget(settings, spent), progress=progress)
+            built = build(**self.corpus(), settings=_within_budget(settings, spent), progress=progress)
             index, figures = built.index, index_figures(built.index)
             usage = sum(index.usage.values(), usage)
             notices += built.notices
             errors.update(failure.error for failure in built.failures)
         if self.questions:
             budgeted = _within_budget(settings, spent + usage)
-            result = self.answering(variant, opened(index), budgeted).perform()
+            result = self.answering(variant, index, budgeted).perform()
             usage += result.usage
             notices += result.notices
             errors.update(result.errors)
@@ -370,38 +363,39 @@ def partition_figures(graph: Graph, labels: Ints) -> dict[str, float]:
     }
 
 
+@dataclass(frozen=True)
 class CommunityStep:
     """The communities that each method makes of the graph of an index, with several seeds."""
 
-    def __init__(self, index: Index, folder: Path, options: AblationOptions) -> None:
-        """Raise UsageError where the index has no graph."""
-        if not len(index.relationships):
-            raise UsageError("this index has no graph to divide")
-        first = run_of(options).settings.communities.seed
-        self.index, self.folder = index, folder
-        self.seeds = range(first, first + options.get("seeds", 10))
+    index: Index
+    folder: Path
+    options: AblationOptions
 
     def preview(self) -> Preview:
         """Return the number of methods; no model is asked."""
         return Preview(len(METHODS), len(METHODS))
 
     def perform(self) -> Result[Ablation]:
-        """Compare the methods by means over the seeds; raise UsageError where networkx is missing."""
+        """Compare the methods by means over the seeds; raise UsageError without a graph, and without networkx."""
+        if not len(self.index.relationships):
+            raise UsageError("this index has no graph to divide")
         numbers = {entity.name: entity.number for entity in self.index.entities}
         edges = list(self.index.relationships)
         ends = ([numbers[row.source] for row in edges], [numbers[row.target] for row in edges])
         graph = adjacency(*ends, [row.weight for row in edges], len(numbers))
+        first, count = run_of(self.options).settings.communities.seed, self.options.get("seeds", 10)
         rows: list[Values] = []
         for method, partition in METHODS.items():
             try:
-                runs = [partition_figures(graph, partition(graph, RESOLUTION, seed)) for seed in self.seeds]
+                runs = [
+                    partition_figures(graph, partition(graph, RESOLUTION, first + n)) for n in range(count)
+                ]
             except ImportError:
                 raise UsageError("Louvain needs networkx: pip install 'conspectus[eval]'") from None
-            rows.append(
-                {"method": method, **{name: round(mean(run[name] for run in runs), 4) for name in runs[0]}}
-            )
+            means = {name: round(mean(run[name] for run in runs), 4) for name in runs[0]}
+            rows.append({"method": method, **means})
         notice = "Connected: of the communities that a method returned; the others are split before they are counted."
-        title = f"Leiden and Louvain on the same graph, {len(self.seeds)} seeds each"
+        title = f"Leiden and Louvain on the same graph, {count} seeds each"
         done = _written(Ablation(COMMUNITIES, title, tuple(rows), self.folder, (notice,)), ["method"])
         return Result(done, notices=done.notices)
 
@@ -417,6 +411,5 @@ def ablate(
 
     Example: `ablate("idx", "study/chunks", varied={"chunk.tokens": [600, 1200]})`
     """
-    if options.get("preset") == COMMUNITIES:
-        return CommunityStep(opened(index), path_of(folder), options)
-    return AblationStep(index, path_of(folder), options)
+    step = CommunityStep if options.get("preset") == COMMUNITIES else AblationStep
+    return step(opened(index), path_of(folder), options)
