@@ -28,7 +28,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
-from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import TypeAdapter, ValidationError
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.readers import list_generated
@@ -159,9 +159,7 @@ class Study:
         for name in conditions:
             if name not in self.conditions:
                 known = ", ".join(self.conditions)
-                raise UsageError(
-                    f"there is no condition {name!r} with answers in {self.folder}; there are {known}"
-                )
+                raise UsageError(f"{self.folder} has no condition {name!r} with answers; there are {known}")
         asked = set(self.asked(sample))
         return [
             QuestionAnswer(answer, question.text)
@@ -181,10 +179,8 @@ def study_in(folder: Path) -> Study:
         raise UsageError(f"there are no answers in {folder}: make them with conspectus eval answers")
     questions = read_list(folder)
     if unknown := {question for _, question in answers} - {question.id for question in questions}:
-        raise UsageError(
-            f"{folder / 'answers.jsonl'} answers {len(unknown)} questions that are not in questions.json, "
-            f"such as {min(unknown)!r}"
-        )
+        example = f"{len(unknown)} questions that are not in questions.json, such as {min(unknown)!r}"
+        raise UsageError(f"{folder / 'answers.jsonl'} answers {example}")
     return Study(folder, questions, answers)
 
 
@@ -227,9 +223,7 @@ class JsonlTable(Generic[T]):
                 row = adapter.validate_json(line)
             except ValidationError as error:
                 reason = error.errors()[0]["msg"]
-                raise UsageError(
-                    f"{path}, line {number}, cannot be read ({reason}); remove that line"
-                ) from None
+                raise UsageError(f"{path}, line {number}, cannot be read: {reason}; remove it") from None
             self.rows[key(row)] = row
         if path and lines and lines[-1]:
             with path.open("r+b") as file:
@@ -305,26 +299,23 @@ def write_json(path: Path, value: Any) -> None:
 # Lists of questions
 
 
-class _Row(BaseModel, coerce_numbers_to_str=True):
-    """A row of a list of questions, with the names that lists have for its fields."""
-
-    text: str = Field(validation_alias=AliasChoices("question_text", "question", "text"))
-    id: str | None = Field(None, validation_alias=AliasChoices("question_id", "id", "_id"))
-    persona: str | None = None
-    task: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_text(cls, value: Any) -> Any:
-        return {"text": value} if isinstance(value, str) else value
-
-    def question(self) -> Question:
-        values = (self.text, self.id, self.persona, self.task)
-        text, id_, persona, task = (" ".join((value or "").split()) for value in values)
-        return Question(id_ or id_of(text), text, persona, task)
+_ROWS = TypeAdapter(list[str | dict[str, Any]])
 
 
-_ROWS = TypeAdapter(list[_Row])
+def _question(row: str | Mapping[str, Any]) -> Question:
+    """Return the question of a row, whose fields have any of the names that lists have for them."""
+
+    def field(*names: str) -> str:
+        values = (fields[name] for name in names if fields.get(name) is not None)
+        return " ".join(str(next(values, "")).split())
+
+    fields = {"text": row} if isinstance(row, str) else row
+    if not fields.keys() & {"question_text", "question", "text"}:
+        raise ValueError("a row has no question")
+    text = field("question_text", "question", "text")
+    return Question(field("question_id", "id", "_id") or id_of(text), text, field("persona"), field("task"))
+
+
 Source = str | Path | Sequence[Question]
 """A file of questions, the folder of a comparison, or the questions."""
 
@@ -334,9 +325,7 @@ def questions_of(source: Source) -> list[Question]:
     questions = read_list(Path(source)) if isinstance(source, str | Path) else list(source)
     for question in questions:
         if not isinstance(cast("object", question), Question):
-            raise UsageError(
-                f"questions are a file, or a list of Question(id, text), and {question!r} is none"
-            )
+            raise UsageError(f"questions are a file or a list of Question(id, text), and {question!r} is none")
     return questions
 
 
@@ -357,18 +346,18 @@ def read_list(source: Path) -> list[Question]:
     try:
         match file.suffix.lower():
             case ".csv":
-                rows = _ROWS.validate_python(list(csv.DictReader(io.StringIO(text, newline=""))))
+                rows: Any = list(csv.DictReader(io.StringIO(text, newline="")))
             case ".json":
-                rows = _ROWS.validate_json(text)
+                rows = json.loads(text)
             case _:
-                rows = _ROWS.validate_python(text.splitlines())
-    except (csv.Error, ValidationError) as error:
-        reason = error if isinstance(error, csv.Error) else error.errors()[0]["msg"]
+                rows = text.splitlines()
+        questions = [question for row in _ROWS.validate_python(rows) if (question := _question(row)).text]
+    except (csv.Error, ValueError) as error:
+        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise DocumentError(
             f"the questions {file} cannot be read ({reason}): give a table with a column question_text or question, a "
             "JSON list of texts or of objects with a field question, or a text with one question on each line"
         ) from None
-    questions = [question for row in rows if (question := row.question()).text]
     if not questions:
         raise DocumentError(f"there is no question in {file}")
     return questions
@@ -408,12 +397,12 @@ def write_list(questions: Sequence[Question], folder: Path) -> None:
     write_text(folder / QUESTION_TABLE, table.getvalue())
 
 
-def drawn(questions: Sequence[Question], seed: int = 0) -> list[Question]:
-    """Return questions in an order drawn by a seed: each one's position depends on its id alone.
+def drawn(questions: Sequence[Question]) -> list[Question]:
+    """Return questions in an order that is as good as drawn: each one's position depends on its id alone.
 
     So the first N are the same sample whoever draws it, and a larger sample contains a smaller one.
     """
-    return sorted(questions, key=lambda question: digest_of(str(seed), question.id))
+    return sorted(questions, key=lambda question: digest_of("0", question.id))
 
 
 def joined(questions: Sequence[Question], folder: Path) -> list[Question]:
@@ -425,8 +414,6 @@ def joined(questions: Sequence[Question], folder: Path) -> list[Question]:
     for question in questions:
         other = by_id.setdefault(question.id, question)
         if other.text != question.text:
-            raise UsageError(
-                f"{folder} is a comparison of other questions (the question {question.id} reads {other.text!r}, and "
-                f"here {question.text!r}); name another folder"
-            )
+            differ = f"the question {question.id} reads {other.text!r}, and here {question.text!r}"
+            raise UsageError(f"{folder} is a comparison of other questions ({differ}); name another folder")
     return list(by_id.values())

@@ -6,7 +6,6 @@ A row is saved for each (pair, criterion, question, replicate); rows that hold a
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,18 +44,8 @@ EQUAL = "The two answers are the same text."
 """The reasoning of a tie that no model was asked about."""
 EVEN = 50.0
 """The score of a tie, from 0 to 100."""
-_ANSWER_NUMBER = re.compile(r"\b(?:the\s+)?answer\s*#?([12])\b|(?:回答|答案)\s*([12一二])", re.IGNORECASE)
 Unit = tuple[Pair, str, str]
 """What is judged: a pair in alphabetical order, by a criterion, on a question (its id)."""
-
-
-def named(judgement: Judgement) -> str:
-    """Return a judge's reasons with the conditions in place of `Answer 1` and `Answer 2`."""
-
-    def name(match: re.Match[str]) -> str:
-        return judgement.first if (match[1] or match[2]) in ("1", "一") else judgement.second
-
-    return _ANSWER_NUMBER.sub(name, judgement.reasoning)
 
 
 def winners(judgements: Iterable[Judgement]) -> dict[Unit, list[str | None]]:

@@ -23,7 +23,7 @@ from conspectus.evaluation.claims import CLAIMS_BY_RULES, ClaimCheck, count
 from conspectus.evaluation.comparison import Judgement, Study
 from conspectus.evaluation.conditions import SetUp, set_ups_in
 from conspectus.evaluation.grounding import GROUNDED_BY_RULES, Check, GroundingCheck, summarise
-from conspectus.evaluation.judge import Judged, compare, judged_in, named
+from conspectus.evaluation.judge import Judged, compare, judged_in
 from conspectus.evaluation.people import KAPPA_NOTE, agreements, ratings_now
 from conspectus.evaluation.tables import Column
 from conspectus.index_status import spending
@@ -191,7 +191,7 @@ def _page_data(
         "conditions": values["conditions"],
         "questions": [[one.id, one.text, one.persona, one.task] for one in values["questions"]],
         "criteria": [(one.name, one.description) for one in judged.plan.criteria] if judged else [],
-        "judgements": [asdict(row) | {"reasoning": named(row)} for row in (judged.sound if judged else ())],
+        "judgements": [asdict(row) for row in (judged.sound if judged else ())],
         "ratings": [asdict(row) | {"rater": row.by} for rows in ratings.values() for row in rows],
         **{name: [asdict(row) for row in rows] for name, rows in parts.items()},
     }

@@ -13,13 +13,12 @@ from conspectus.errors import BadReply, BudgetReached, NotSupported, UsageError
 from conspectus.evaluation import charts, judge_answers, judge_statistics
 from conspectus.evaluation.comparison import (
     ConditionAnswer,
-    Judgement,
     Question,
     answers_in,
     judgements_in,
     write_list,
 )
-from conspectus.evaluation.judge import EQUAL, named
+from conspectus.evaluation.judge import EQUAL
 from conspectus.models.scripted import ScriptedModel
 from conspectus.tasks import Judge, Verdict
 
@@ -183,19 +182,6 @@ def test_judgements_by_a_criterion_of_ones_own_stay_when_others_follow(tmp_path:
     assert found.criteria["candour"] == "Does it say what it cannot tell?"
     assert [one.wins for one in found.results] == [30, 30]
     assert judge_statistics(tmp_path / "c") == found
-
-
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        ("Answer 1 beats answer 2.", "SS beats C0."),
-        ("The Answer 2's sources", "C0's sources"),
-        ("回答1优于回答 2", "SS优于C0"),
-        ("Answer 12 is none", "Answer 12 is none"),
-    ],
-)
-def test_the_places_in_a_reason_become_conditions(said: str, told: str):
-    assert named(Judgement("SS", "C0", "depth", "q", 1, 1, said)) == told
 
 
 def test_the_folder_gets_statistics_and_win_rates_as_json_and_picture(tmp_path: Path):
