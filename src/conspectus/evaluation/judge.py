@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from conspectus.errors import UsageError
 from conspectus.evaluation import charts, comparison
 from conspectus.evaluation.comparison import JsonlTable, Judgement, Pair, Study
-from conspectus.evaluation.pairs import HeadToHead, Plan, criteria_of, plan, save_criteria, saved_criteria
+from conspectus.evaluation.pairs import HeadToHead, Plan, criteria_in, criteria_of, plan, save_criteria
 from conspectus.evaluation.run import Step, StepFunction, model_names
 from conspectus.evaluation.statistics import (
     ALPHA,
@@ -254,7 +254,7 @@ def plan_of(study: Study, table: JsonlTable[Judgement]) -> Plan | None:
     if not names:
         return None
     used = {row.criterion for row in rows}
-    criteria = [criterion for criterion in saved_criteria(study.folder) if criterion.name in used]
+    criteria = [criterion for criterion in criteria_in(study) if criterion.name in used]
     return plan(study, criteria, names, max(row.replicate for row in rows))
 
 

@@ -57,15 +57,17 @@ def criteria_of(names: Sequence[str] = (), language: str = "en") -> tuple[Criter
 
 def save_criteria(criteria: Iterable[Criterion], folder: Path) -> None:
     """Write criteria into a comparison's folder, beside those that are there."""
-    described = {one.name: one.description for one in (*saved_criteria(folder), *criteria)}
-    comparison.write_json(folder / FILE, described)
+    comparison.write_json(folder / FILE, _saved(folder) | {one.name: one.description for one in criteria})
 
 
-def saved_criteria(folder: Path) -> list[Criterion]:
-    """Return the criteria of a comparison's folder as they were last described, the paper's first."""
-    described = _read(folder / FILE) if (folder / FILE).exists() else {}
-    names = dict.fromkeys([*(name for name in paper_criteria() if name in described), *described])
-    return [Criterion(name, described[name]) for name in names]
+def criteria_in(study: Study) -> list[Criterion]:
+    """Return the paper's criteria, then those of a comparison's folder, as they were last described there."""
+    described = paper_criteria(study.language) | _saved(study.folder)
+    return [Criterion(name, description) for name, description in described.items()]
+
+
+def _saved(folder: Path) -> dict[str, str]:
+    return _read(folder / FILE) if (folder / FILE).exists() else {}
 
 
 def _read(path: Path) -> dict[str, str]:

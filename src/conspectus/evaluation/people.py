@@ -26,7 +26,7 @@ from conspectus.evaluation.comparison import (
     write_text,
 )
 from conspectus.evaluation.judge import Judged, Unit, judged_in, labels, plan_of
-from conspectus.evaluation.pairs import HeadToHead, criteria_of, plan, save_criteria, saved_criteria
+from conspectus.evaluation.pairs import HeadToHead, criteria_in, criteria_of, plan, save_criteria
 from conspectus.evaluation.statistics import Figures, kappa
 from conspectus.runtime import path_of
 from conspectus.storage import manifests
@@ -134,7 +134,7 @@ def import_ratings(
     cannot be read, UsageError where it rates other answers than those in the folder; then nothing is saved.
     """
     study = study_in(path_of(folder))
-    criteria = {criterion.name: criterion for criterion in saved_criteria(study.folder)}
+    criteria = {criterion.name: criterion for criterion in criteria_in(study)}
     questions = {question.id: question for question in study.questions}
     pairs = pairs_by_id(study)
     ratings: list[Judgement] = []

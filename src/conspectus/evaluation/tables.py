@@ -222,11 +222,11 @@ def claim_agreement(agreement: Sequence[ClaimAgreement]) -> Table:
     """Return how often claims prefer the condition that the judge's majority prefers."""
     columns = [
         Column("Measure", "measure"), Column("Judged by", "criterion"), Column("Pairs", "pairs"),
-        Column("With a majority", "labelled"), Column("Of these equal", "equal"), Column("Agree", "agreeing"),
+        Column("Compared", "compared"), Column("Agree", "agreeing"),
         Column("%", "rate"),
     ]  # fmt: skip
     return table_of(
-        agreement, columns, 2, "Of pairs of which a majority prefers one answer, and the measure too."
+        agreement, columns, 2, "Compared: pairs of which a majority prefers one answer, and the measure too."
     )
 
 
