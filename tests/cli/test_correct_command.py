@@ -53,7 +53,6 @@ def test_each_kind_of_correction_is_kept_and_said_back(run: Run, own: Path):
 
     applied = run("correct", "apply", "--index", own)
     assert "Indexed 6 documents" in applied.stdout
-    assert "Corrections: 6 applied" in applied.stdout
     assert run("correct", "list", "--index", own).stdout.count("applied") == 6
 
 
@@ -82,8 +81,8 @@ def test_corrections_are_told_to_machines(told: Told, own: Path):
     }
     assert made.items() >= kept.items()
     assert listed["corrections"] == [made | {"state": "waiting", "reason": ""}]
-    assert told("status", "--index", own)["corrections"] == {"applied": 0, "waiting": 1, "failing": 0}
-    assert told("correct", "apply", "--index", own)["corrections"]["applied"] == 1
+    told("correct", "apply", "--index", own)
+    assert told("correct", "list", "--index", own)["corrections"][0]["state"] == "applied"
     assert told("correct", "undo", "1", "--index", own) == made
 
 
@@ -119,12 +118,10 @@ def test_a_correction_that_fails_is_listed_with_why_and_told_by_the_exit_code(
     result = run("index", files, "--index", folder, code=3)
     again = run("index", files, "--index", folder, code=3)
 
-    assert "Corrections: 1 failing" in result.stdout
     for said in (result, again):
         assert "correction 1: retype Hollin School as school: nothing is called 'Hollin School'" in said.stderr
     listed = run("correct", "list", "--index", folder)
     assert "nothing is called 'Hollin School'" in " ".join(listed.stdout.split())
-    assert "Corrections: 1 failing" in run("status", "--index", folder).stdout
 
 
 def test_undoing_restores_the_graph_and_a_fresh_build_communities_and_reports_too(
@@ -134,13 +131,12 @@ def test_undoing_restores_the_graph_and_a_fresh_build_communities_and_reports_to
     before = api.build(corpus, folder).index
     run("correct", "merge", "Ada Brook", "Ruben Vale", "--index", folder)
     run("correct", "apply", "--index", folder)
-    undone = run("correct", "undo", "1", "--index", folder)
+    run("correct", "undo", "1", "--index", folder)
     run("correct", "apply", "--index", folder)
     after = api.open_index(folder)
     run("index", corpus, "--index", folder, "--fresh")
     fresh = api.open_index(folder)
 
-    assert "--fresh" in undone.stderr
     assert [e.name for e in after.entities] == [e.name for e in before.entities]
     assert len(after.relationships) == len(before.relationships)
     assert list(fresh.communities) == list(before.communities)

@@ -12,7 +12,6 @@ import typer
 import conspectus
 from conspectus import api
 from conspectus.cli import options, show
-from conspectus.cli.index import corrections_line, count_corrections
 from conspectus.cli.options import FOLDER, AsJson, IndexFolder, argument, option
 from conspectus.errors import IndexMissing, UsageError
 from conspectus.lazy import lazy_module
@@ -63,16 +62,13 @@ def status(
         else:
             _print_spent(spent)
         return
-    corrections = api.corrections(folder)
     if json:
-        more = {"index": str(folder), "spent": rows, "corrections": count_corrections(corrections)}
-        show.as_json(asdict(figures) | more)
+        show.as_json(asdict(figures) | {"index": str(folder), "spent": rows})
         return
     show.out(f"{folder}, snapshot {figures.snapshot}")
     _print_counts(figures)
     _print_levels(figures)
-    for line in (*corrections_line(corrections), show.vectors(figures.vectors)):
-        show.out(line)
+    show.out(show.vectors(figures.vectors))
     used = figures.usage
     if used.calls or used.cached_calls:
         show.out(f"Models: {show.usage_line(used, show.dollars(figures.cost))}")

@@ -36,11 +36,6 @@ app = typer.Typer(
     "file, and every run of conspectus index applies them.",
 )
 WHEN = "This takes effect with the next conspectus index, or at once with conspectus correct apply."
-CARRIED_ON = (
-    "The graph will be as before; communities and reports are carried on and may differ. For those as before, too: "
-    "conspectus index SOURCE --fresh."
-)
-"""A build begins its communities with those of the index that it replaces, so that few reports are written again."""
 OPTIONS = {"into": "--into", "documents": "--document"}
 """The fields that are options; the others are arguments."""
 
@@ -162,7 +157,6 @@ def undo(number: Number, folder: IndexFolder = FOLDER, json: AsJson = False) -> 
     else:
         show.out(f"Undone: {correction.title} ({correction}).")
         show.note(WHEN)
-        show.note(CARRIED_ON)
 
 
 @app.command()

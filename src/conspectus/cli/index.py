@@ -23,7 +23,7 @@ from conspectus.errors import ConspectusError, UsageError
 from conspectus.rows import OMITTED_KINDS, count_omitted
 
 if TYPE_CHECKING:
-    from conspectus.api import Built, Corrections, Estimate, Preview, Resolved, Status
+    from conspectus.api import Built, Estimate, Preview, Resolved, Status
     from conspectus.settings import Settings
 
 _FRESH = (
@@ -141,9 +141,8 @@ def _code(read: Built | Preview) -> int:
 def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
     """Print what a build made."""
     status, update = conspectus.status_of(built.index), built.update
-    corrections = api.corrections(built.folder)
     if json:
-        show.as_json(_as_json(built, status, corrections) | {"seconds": seconds})
+        show.as_json(_as_json(built, status) | {"seconds": seconds})
         return
     changed = [*_changed(built)]
     if update.up_to_date:
@@ -155,7 +154,7 @@ def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> Non
         show.out(f"Indexed {_size(status)} into {built.folder} in {seconds:.1f} s.")
         show.out(f"Graph: {entities}, {show.counted(status.relationships, 'relationship')}.")
         show.out(f"Reports{' by level' * (len(levels) > 1)}: {', '.join(levels) or 'none'}.")
-        for line in (*changed, *corrections_line(corrections), f"Snapshot: {status.snapshot}"):
+        for line in (*changed, f"Snapshot: {status.snapshot}"):
             show.out(line)
     if not quiet:
         _print_unread(built)
@@ -177,7 +176,7 @@ def _next(folder: Path, status: Status) -> Iterator[str]:
         yield f"map{index}"
 
 
-def _as_json(built: Built, status: Status, corrections: Corrections) -> dict[str, Any]:
+def _as_json(built: Built, status: Status) -> dict[str, Any]:
     update = built.update
     return asdict(status) | {
         "index": str(built.folder),
@@ -185,7 +184,6 @@ def _as_json(built: Built, status: Status, corrections: Corrections) -> dict[str
         "left_out": count_omitted(built.skipped),
         "warnings": [asdict(w) for w in built.warnings],
         "notices": built.notices,
-        "corrections": count_corrections(corrections),
         "unchanged": update.up_to_date,
         "changes": asdict(update.changes) if update.changes is not None else None,
         "rebuild_reasons": update.rebuild_reasons,
@@ -275,22 +273,6 @@ def _planned(seen: Preview) -> Iterator[str]:
         yield f"Left to do: {', '.join(seen.pending)}."
     if seen.changes is not None and not seen.rebuild_reasons:
         yield f"Chunks to read: {seen.new_chunks:,} of {seen.chunks:,}."
-
-
-# Corrections
-
-
-def corrections_line(corrections: Corrections) -> Iterator[str]:
-    """Yield a line that says how many corrections there are, if there are any."""
-    parts = [f"{n:,} {state}" for state, n in count_corrections(corrections).items() if n]
-    if parts:
-        yield f"Corrections: {', '.join(parts)} ({corrections.file})."
-
-
-def count_corrections(corrections: Corrections) -> dict[str, int]:
-    """Return how many corrections are in each state."""
-    states = [row.state for row in corrections.rows]
-    return {state: states.count(state) for state in ("applied", "waiting", "failing")}
 
 
 # Vectors and prompts
