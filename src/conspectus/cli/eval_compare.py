@@ -143,9 +143,9 @@ def answers(
     """
 
     def display(done: Answered) -> None:
-        table(tables.units(done.table2), caption=False)
+        table(tables.units(done.table2))
         show.out()
-        table(tables.answers(done.conditions), caption=False)
+        table(tables.answers(done.conditions))
         show.out(
             f"\n{show.counted(done.questions, 'question')}; answers are in {done.folder / 'answers.jsonl'}."
         )
@@ -166,7 +166,7 @@ def table2(folder: IndexFolder = FOLDER, json: AsJson = False) -> None:
     Example: conspectus eval table2
     """
     rows = evaluation.units_read(folder)
-    show.as_json(rows) if json else table(tables.units(rows), caption=False)
+    show.as_json(rows) if json else table(tables.units(rows))
 
 
 @app.command("judge")

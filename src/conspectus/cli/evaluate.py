@@ -58,13 +58,6 @@ JUDGED = "R@5"
 # Options
 
 
-def condition_names(incomplete: str) -> list[str]:
-    """Return what a list of conditions may go on with; for completion by the shell."""
-    before, comma, last = incomplete.rpartition(",")
-    names = ("C0", "C1", "C2", "C3", "TS", "SS", *api.METHODS)
-    return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
-
-
 Folder = Annotated[Path, argument("DIR", "Folder of a comparison, with questions.json and answers.jsonl.")]
 Conditions = Annotated[
     str,
@@ -72,7 +65,6 @@ Conditions = Annotated[
         "Conditions, separated by commas: C0, C1, ... (reports of a level), TS (map-reduce over source texts), SS "
         "(vector search) or any method (default: all that there are).",
         metavar="NAMES",
-        autocompletion=condition_names,
         show_default=False,
     ),
 ]
@@ -214,12 +206,12 @@ def ended(result: Result[Any], display: Callable[[Any], None], flags: Flags) -> 
     raise typer.Exit(WITH_FAILURES if result.errors else DONE)
 
 
-def table(shown: tables.Table, title: str = "", *, caption: bool = True) -> None:
+def table(shown: tables.Table, title: str = "") -> None:
     """Print a table of an evaluation under a title, with its caption."""
     if title:
         show.out(f"\n{show.bold(title)}\n")
     show.table(shown.plain(), texts=shown.texts)
-    if caption and shown.caption:
+    if shown.caption:
         show.out(f"\n{shown.caption}")
 
 

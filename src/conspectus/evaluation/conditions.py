@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from conspectus import Index, __version__, status_of
-from conspectus.errors import UsageError, did_you_mean
+from conspectus.errors import UsageError
 from conspectus.evaluation.comparison import PAPER, JsonlTable, Key, Question
 from conspectus.retrieval import METHODS, Answering
 from conspectus.retrieval.auto import choose
@@ -61,19 +61,18 @@ class Work:
 
 
 def conditions_of(names: Sequence[str]) -> list[Condition]:
-    """Return the conditions of that names, each once; UsageError where there is none of a name."""
+    """Return the conditions of some names, each once; UsageError where there is none of a name."""
+    if not names:
+        raise UsageError(f"name conditions to compare, as {','.join(PAPER)}")
     conditions: list[Condition] = []
-    for name in dict.fromkeys(name.strip() for name in names if name):
+    for name in dict.fromkeys(name.strip() for name in names):
         level, method = _LEVEL.fullmatch(name), _NAMES.get(name, name)
-        if not level and method not in METHODS and method != AUTO:
-            meant = did_you_mean(name, (*_NAMES, AUTO, *METHODS))
+        if not level and method != AUTO and method not in METHODS:
             raise UsageError(
-                f"there is no condition {name!r}{meant}; there are C0, C1, … for the levels of reports, "
-                f"{', '.join(_NAMES)}, and the methods {', '.join((AUTO, *METHODS))}"
+                f"there is no condition {name!r}; there are C0, C1, … for the levels of reports, "
+                f"{', '.join((*_NAMES, AUTO, *METHODS))}"
             )
         conditions.append(Condition(name, "global", int(level[1])) if level else Condition(name, method))
-    if not conditions:
-        raise UsageError(f"name conditions to compare, as {','.join(PAPER)}")
     return conditions
 
 

@@ -76,8 +76,6 @@ def sentences_in(answer: ConditionAnswer) -> list[Sentence]:
 
 def _of_line(line: str, after: str, cited: Collection[int]) -> list[Sentence]:
     """Return the sentences of a line, each with the references in it or else those that come next."""
-    if not any(c.isalpha() for c in line):
-        return []
     bare, runs = "", list[tuple[int, list[int]]]()
     for number, part in enumerate(_MARKERS.split(_BULLET.sub("", line, count=1))):
         is_text = number % 2 == 0
@@ -98,8 +96,8 @@ def _of_line(line: str, after: str, cited: Collection[int]) -> list[Sentence]:
         own = [number for at, numbers in runs if at > start or start == spans[0][0] for number in numbers]
         runs = [run for run in runs if run[0] <= start]
         markers = tuple(dict.fromkeys(own)) or markers
-        text = bare[start:end]
-        text = _EMPHASIS.sub("", _HASHES.sub("", text) if heading else text).strip()
+        text = _HASHES.sub("", bare[start:end]) if heading else bare[start:end]
+        text = _EMPHASIS.sub("", text).strip()
         if any(c.isalpha() for c in text) and text not in _OURS:
             result.append(Sentence(text, markers, heading))
     return result[::-1]
