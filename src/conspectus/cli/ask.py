@@ -14,7 +14,7 @@ import typer
 
 import conspectus
 from conspectus import api
-from conspectus.cli import options, show
+from conspectus.cli import options, show, terminal
 from conspectus.cli.app import METHODS_LISTED, RANKINGS_LISTED, one_line
 from conspectus.cli.options import OUTPUT, AsJson, argument, option, starting
 from conspectus.errors import CallFailed, Unusable, UsageError
@@ -100,11 +100,15 @@ class Asking:
     def ask(self, question: str, conversation: Conversation | None = None, *, brief: bool = False) -> Answer:
         """Answer a question, print the answer, and return it; `brief` leaves out its sources and how it was made."""
         model = self.arguments["settings"].settings.model
-        with show.streaming(model != "extractive" and not self.json) as stream:
+        stream = None if self.json or model == "extractive" else terminal.Stream()
+        try:
             if conversation:
                 answer = conversation.ask(question, on_text=stream)
             else:
                 answer = api.ask(question, self.view, on_text=stream, **self.arguments)
+        finally:
+            if stream and stream.any:
+                stream.finish()
         if self.json:
             row = asdict(answer)
             show.as_json({"question": row.pop("question"), "answer": row.pop("text"), **row}, lines=self.lines)

@@ -71,7 +71,7 @@ def status(
     show.out(show.vectors(figures.vectors))
     used = figures.usage
     if used.calls or used.cached_calls:
-        show.out(f"Models: {show.usage_line(used, show.dollars(figures.cost))}")
+        show.out(f"Models: {show.usage_line(used, show.money(figures.cost))}")
     else:
         show.out("No language model was asked.")
     _print_spent(spent)
@@ -130,7 +130,7 @@ def _print_spent(spent: Sequence[Spending]) -> None:
 
 def _usd(cost: float | None) -> str:
     """Return what was paid as a column in US dollars shows it."""
-    return show.dollars(cost).removeprefix("$").removeprefix("cost ")
+    return show.money(cost).removeprefix("$").removeprefix("cost ")
 
 
 def _print_history(folder: Path, json: bool) -> None:

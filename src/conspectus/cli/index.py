@@ -160,7 +160,7 @@ def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> Non
         _print_unread(built)
         show.listed("Worth knowing:", [notice for notice in built.notices if notice not in changed])
     if not update.up_to_date:
-        show.spent(status.usage, show.out, cost=show.dollars(status.cost))
+        show.spent(status.usage, show.out, cost=show.money(status.cost))
         if not quiet and sys.stdout.isatty():
             show.listed("Next:", [f"conspectus {command}" for command in _next(built.folder, status)])
 
@@ -320,7 +320,7 @@ def embed(
         return
     show.out(f"{show.vectors(figures.vectors)}\nSnapshot: {made.snapshot}")
     if used:
-        show.spent(used, show.out, cost=show.dollars(None if figures.cost is None else used.cost))
+        show.spent(used, show.out, cost=show.money(None if figures.cost is None else used.cost))
 
 
 _PROMPTS, _EXAMPLES = "Folder to write the prompts to.", "Number of few-shot examples to make from the corpus."

@@ -122,17 +122,6 @@ def markdown(text: str) -> None:
         out(text)
 
 
-@contextmanager
-def streaming(streams: bool) -> Generator[terminal.Stream | None]:
-    """Give what shows the pieces of an answer as they come, None for nothing."""
-    stream = terminal.Stream() if streams else None
-    try:
-        yield stream
-    finally:
-        if stream and stream.any:
-            stream.finish()
-
-
 def bold(text: str) -> str:
     """Return a text on one line that `out` and `note` make bold on a terminal."""
     return f"{terminal.BOLD}{line(text)}{terminal.PLAIN}"
@@ -258,14 +247,13 @@ def likely(estimate: Estimate) -> str:
     return f"{tokens} and about {money(cost)} ({money(bounds.low)} to {money(bounds.high)})"
 
 
-def money(cost: float) -> str:
-    """Return US dollars to the cent, small amounts to the hundredth of one: `$12.50`, `$0.0042`."""
-    return f"${cost:,.2f}" if cost >= 0.1 or not cost else f"${cost:.4f}"
-
-
-def dollars(cost: float | None) -> str:
-    """Return what was paid, as `$0.0042`, `$0` of what is free, or `cost unknown` without a price."""
-    return "cost unknown" if cost is None else money(cost) if cost else "$0"
+def money(cost: float | None) -> str:
+    """Return US dollars to the cent, small amounts to the hundredth of one: `$12.50`, `$0.0042`, `cost unknown`."""
+    if cost is None:
+        return "cost unknown"
+    if not cost:
+        return "$0"
+    return f"${cost:,.2f}" if cost >= 0.1 else f"${cost:.4f}"
 
 
 def usage_line(used: Usage, cost: str = "") -> str:

@@ -29,6 +29,8 @@ else:
 
 BOLD, PLAIN = "\ufdd0", "\ufdd1"
 """Where bold text begins and ends. Unicode reserves these; `printable` turns them into codes, or nothing."""
+BREAK = "\u2028"
+"""Where a line may end: a space to `rich`. No text that is printed has one, see `rows.plain`."""
 SOURCE = 4
 """Columns that a source is indented by below its number."""
 PROSE = 100
@@ -88,9 +90,10 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
+    """Return the lines of a text, which may end behind a space or a slash."""
     console = rich_console.Console(width=width, color_system=None)
-    lines = rich_text.Text(text).wrap(console, width, overflow="fold")
-    return [line.plain.rstrip() for line in lines]
+    divisible = rich_text.Text(text.replace("/", f"/{BREAK}"))
+    return [line.plain.replace(BREAK, "").rstrip() for line in divisible.wrap(console, width, overflow="fold")]
 
 
 def table(rows: Sequence[Sequence[str]], stream: TextIO, *, texts: int = 1) -> Iterator[str]:
