@@ -46,8 +46,9 @@ MODELS = ("model", "llm.base_url", "llm.embedder_base_url", "vectors.embedder")
 
 def stored_settings(built: Mapping[str, Any]) -> Settings:
     """Return the settings that the manifest of an index has; the defaults where it was changed by hand to others."""
+    known = {key: value for key, value in dotted(built) if key in FIELDS}
     try:
-        return overridden({key: value for key, value in dotted(built) if key in FIELDS}).settings
+        return overridden(known).settings
     except SettingsError:
         return Settings()
 
@@ -68,9 +69,16 @@ def with_index_models(
     """
     values = _of_model(resolved, built) if language_model else {}
     base_url = values.get("llm.base_url") or resolved.settings.llm.base_url
-    values |= _of_embedder(resolved, stored_settings(built[0]), base_url, builds=builds) if built else {}
-    missing = {key: value for key, value in values.items() if resolved.origins.get(key) == "default"}
-    return completed(resolved, missing, INDEX)
+    if built:
+        memory = stored_settings(built[0])
+        values |= _of_embedder(resolved, memory, base_url, builds=builds)
+    return _filled(resolved, values, INDEX)
+
+
+def _filled(resolved: Resolved, values: Mapping[str, Any], origin: str) -> Resolved:
+    """Return settings with values for the keys that have their defaults."""
+    defaults = [key for key in values if resolved.origins.get(key) == "default"]
+    return completed(resolved, {key: values[key] for key in defaults}, origin)
 
 
 def settings_of_index(built: Mapping[str, Any], given: Mapping[str, Any]) -> Resolved:
@@ -84,10 +92,11 @@ def settings_of_index(built: Mapping[str, Any], given: Mapping[str, Any]) -> Res
     if address and load(given).settings.llm.base_url.rstrip("/") == address.rstrip("/"):
         given = {**given, "llm.base_url": address}
     resolved = with_index_models(overridden(given), [built], builds=True)
-    own = {key: value for key, value in by_key(stored).items() if key not in MODELS and value is not None}
+    own = by_key(stored)
     own["language"] = stored.language.partition(",")[0]
-    missing = {key: value for key, value in own.items() if resolved.origins[key] == "default"}
-    return completed(resolved, missing, "default")
+    for key in MODELS:
+        del own[key]
+    return _filled(resolved, own, "default")
 
 
 def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does: str = "answers") -> str:
@@ -112,13 +121,15 @@ def describe_models(resolved: Resolved, built: Sequence[Mapping[str, Any]], does
         embedder = settings.vectors.embedder
         address = embedder_address(settings)
         at = f" at {address}" if address else ""
-        lines += [f"Embedder {embedder}{at}, as this index was built (embedder={NONE!r} makes no vectors)."]
+        reason = f"as this index was built (embedder={NONE!r} makes no vectors)"
+        lines += [f"Embedder {embedder}{at}, {reason}."]
     return " ".join(lines)
 
 
 def _has_server(embedder: str) -> bool:
     """Tell whether an embedder is neither none nor local nor a function."""
-    return embedder.partition(":")[0] not in ("", NONE, "local") and not embedder.startswith(FUNCTION)
+    kind = embedder.partition(":")[0]
+    return kind not in ("", NONE, "local") and not kind.startswith(FUNCTION)
 
 
 def own_embedder(index: Index) -> str:
@@ -161,7 +172,9 @@ def _of_model(resolved: Resolved, built: Sequence[Mapping[str, Any]]) -> dict[st
     named, addressed = (resolved.origins.get(key) != "default" for key in ("model", "llm.base_url"))
     name = resolved.settings.model if named else memory.model
     provider = _provider(name)
-    if EXTRACTIVE in (name, memory.model) or provider != _provider(memory.model) or (named and provider):
+    if EXTRACTIVE in (name, memory.model) or provider != _provider(memory.model):
+        return {}
+    if named and provider:
         return {}
     if not (address or provider or addressed):
         return {}  # no server is known
@@ -181,9 +194,11 @@ def _of_embedder(resolved: Resolved, memory: Settings, base_url: str, *, builds:
         return {}
     if name.startswith(FUNCTION) and not is_registered(name):
         return {}
-    names_address = resolved.origins.get("llm.base_url") != "default"
+    address = embedder_address(memory)
+    if resolved.origins.get("llm.base_url") != "default":
+        address = ""
     try:
-        address = checked_address(name, "" if names_address else embedder_address(memory))
+        address = checked_address(name, address)
     except UsageError:
         return {}  # methods that compare vectors say so: see `retrieval.vector.embedder_of`
     values = {"llm.embedder_base_url": address} if address != base_url else {}

@@ -29,13 +29,13 @@ def _check_no_password(name: str, address: str) -> None:
 class ReadSettings(Section):
     """How files become documents."""
 
-    text_field: str = setting("text", "Field of JSON and CSV records that holds the text")
-    title_field: str = setting("title", "Field of JSON and CSV records that holds the title")
-    max_megabytes: float = setting(200.0, "Maximum size of a file in megabytes, also after unpacking", gt=0)
-    follow_symlinks: bool = setting(False, "Follow symbolic links that lead out of a folder")
-    include: tuple[str, ...] = setting((), 'Patterns of files to read, such as "docs/**"; all if empty')
-    exclude: tuple[str, ...] = setting((), 'Patterns of files and folders to leave out, such as "drafts/"')
-    gitignore: bool = setting(True, "Leave out files that .gitignore excludes")
+    text_field: str = setting("text", "Field of JSON and CSV with the text")
+    title_field: str = setting("title", "Field of JSON and CSV with the title")
+    max_megabytes: float = setting(200.0, "Maximum megabytes of a file, also unpacked", gt=0)
+    follow_symlinks: bool = setting(False, "Follow symbolic links out of a folder")
+    include: tuple[str, ...] = setting((), 'Files to read, e.g. "docs/**"')
+    exclude: tuple[str, ...] = setting((), 'Files to leave out, e.g. "drafts/"')
+    gitignore: bool = setting(True, "Leave out what .gitignore excludes")
 
 
 class ChunkSettings(Section):
@@ -57,60 +57,56 @@ class ExtractSettings(Section):
     entity_types: tuple[str, ...] = setting(
         ("person", "organization", "location", "event", "date", "work", "concept"), "Entity types to extract"
     )
-    max_gleanings: int = setting(
-        1, "Maximum number of gleanings: passes over a chunk for missed entities", ge=0
-    )
+    max_gleanings: int = setting(1, "Maximum number of passes for missed entities (gleanings)", ge=0)
     style: Literal["graph", "triples"] = setting(
-        "graph", "What is extracted: entities and relationships, or open triples (HippoRAG; needs a model)"
+        "graph", "Extract a graph, or open triples (HippoRAG; needs a model)"
     )
-    claims: bool = setting(False, "Also extract claims (covariates) about entities; needs a language model")
+    claims: bool = setting(False, "Also extract claims; needs a model")
 
 
 class ResolveSettings(Section):
     """Which names are taken to be one entity."""
 
     resolve: Literal["exact", "aliases"] = setting(
-        "aliases", "Entity resolution: join equal names only, or also acronyms, last names and honorifics"
+        "aliases", "Join equal names only, or also aliases as acronyms and last names"
     )
 
 
 class CommunitySettings(Section):
     """How the graph is divided (GraphRAG §3.1.4)."""
 
-    max_size: int = setting(10, "Maximum number of entities of a community that can be split", ge=2)
+    max_size: int = setting(10, "Maximum number of entities of a community", ge=2)
     seed: int = setting(42, "Random seed for Leiden", ge=0)
 
 
 class ReportSettings(Section):
     """What a report is written from (GraphRAG §3.1.5)."""
 
-    context_tokens: int = setting(8000, "Maximum tokens of context for one community report", ge=500)
-    min_report_entities: int = setting(
-        3, "Minimum number of entities for a report; a smaller community is covered by its parent's", ge=1
-    )
-    write: bool = setting(True, "Write reports while indexing; if false, rollup writes those it needs")
+    context_tokens: int = setting(8000, "Tokens of context for a report", ge=500)
+    min_report_entities: int = setting(3, "Minimum number of entities for a report of its own", ge=1)
+    write: bool = setting(True, "Write reports while indexing")
 
 
 class StoreSettings(Section):
     """What an index's folder keeps."""
 
-    snapshots: int = setting(5, "Number of snapshots kept, including the current one", ge=1)
+    snapshots: int = setting(5, "Snapshots kept, with the current one", ge=1)
 
 
 class GlobalSettings(Section):
     """Answers from the reports of a whole level (GraphRAG §3.1.6)."""
 
     level: Annotated[int, Field(ge=0)] | Literal["auto"] | None = setting(
-        None, "Community level to answer from; auto descends from the root where it is relevant"
+        None, "Community level to answer from; auto descends where it is relevant"
     )
 
 
 class AnswerSettings(Section):
     """What answers are written from, and how."""
 
-    context_tokens: int = setting(8000, "Tokens of context for an answer, or for a map step", ge=500)
+    context_tokens: int = setting(8000, "Tokens of context for an answer", ge=500)
     response: str = setting("multiple paragraphs", "Length and format of an answer")
-    general_knowledge: bool = setting(False, "Let the model add general knowledge, marked as such")
+    general_knowledge: bool = setting(False, "Let the model add general knowledge, marked")
 
 
 class SearchSettings(Section):
@@ -122,9 +118,7 @@ class SearchSettings(Section):
 class RerankSettings(Section):
     """A second look at the best chunks of any ranking (`--rerank`)."""
 
-    by: str = setting(
-        "none", "Reranker: none, local, local:FOLDER, model, PROVIDER/NAME or the URL of a server"
-    )
+    by: str = setting("none", "Reranker: none, local, model, PROVIDER/NAME or a URL")
 
     @property
     def enabled(self) -> bool:
@@ -144,7 +138,7 @@ class RerankSettings(Section):
 class VectorSettings(Section):
     """Vectors of chunks and sentences, for the methods that compare meanings."""
 
-    embedder: str = setting("none", "Embedding model: none, local, local:FOLDER or PROVIDER/NAME")
+    embedder: str = setting("none", "Embedding model: none, local or PROVIDER/NAME")
 
 
 class HippoSettings(Section):
@@ -153,7 +147,7 @@ class HippoSettings(Section):
     variant: Literal["hipporag", "combined"] = setting(
         "combined", "Version; in combined, chunks are nodes and seeds, too"
     )
-    damping: float = setting(0.5, "Damping factor: probability of following an edge", ge=0, lt=1)
+    damping: float = setting(0.5, "Probability of following an edge", ge=0, lt=1)
 
 
 class IrcotSettings(Section):
@@ -166,7 +160,7 @@ class IrcotSettings(Section):
 class TogSettings(Section):
     """A search along the graph with its texts (Think-on-Graph 2)."""
 
-    width: int = setting(3, "Beam width W: relations kept per entity, and entities kept per round", ge=1)
+    width: int = setting(3, "Beam width W of relations and entities", ge=1)
     depth: int = setting(3, "Maximum number of rounds D", ge=1)
 
 
@@ -179,27 +173,27 @@ class DriftSettings(Section):
 class ModelSettings(Section):
     """How language models are asked (only with a `model` other than extractive)."""
 
-    tasks: dict[str, str] = setting({}, 'Models by task, e.g. { ExtractGraph = "openai/gpt-4.1-nano" }')
-    base_url: str = setting("", "Base URL of an OpenAI-compatible server, instead of the provider's own")
-    embedder_base_url: str = setting("", "Base URL of an OpenAI-compatible server for the embedding model")
-    prompts: str = setting("", "Folder of prompts that replace the built-in ones, file by file")
+    tasks: dict[str, str] = setting({}, 'Models by task, e.g. { ExtractGraph = "ollama/qwen3" }')
+    base_url: str = setting("", "Base URL of an OpenAI-compatible server")
+    embedder_base_url: str = setting("", "Base URL for the embedding model")
+    prompts: str = setting("", "Folder of prompts to use instead of ours")
     concurrency: int = setting(25, "Maximum number of concurrent calls", ge=1)
-    requests_per_minute: int | None = setting(None, "Rate limit in calls per minute", ge=1)
-    tokens_per_minute: int | None = setting(None, "Rate limit in tokens per minute", ge=1)
+    requests_per_minute: int | None = setting(None, "Calls per minute", ge=1)
+    tokens_per_minute: int | None = setting(None, "Tokens per minute", ge=1)
     timeout: float = setting(300.0, "Seconds to wait for a response", gt=0)
     attempts: int = setting(6, "Maximum number of attempts per call", ge=1)
-    temperature: float | None = setting(0.0, "Sampling temperature; if not set, the server's default", ge=0)
+    temperature: float | None = setting(0.0, "Sampling temperature", ge=0)
     max_tokens: int | None = setting(None, "Maximum tokens of a response", ge=1)
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = setting(
         None, "Reasoning effort of a reasoning model"
     )
-    context_window: int = setting(16384, "Context window that Ollama is asked for, in tokens", ge=1024)
-    budget: float | None = setting(None, "Maximum spend of one run in US dollars", ge=0)
-    budget_tokens: int | None = setting(None, "Maximum tokens of one run, prompts and responses", ge=0)
-    index_budget: float | None = setting(None, "Maximum spend of all runs on an index in US dollars", ge=0)
-    index_budget_tokens: int | None = setting(None, "Maximum tokens of all runs on an index", ge=0)
-    trace: str = setting("", "File to which every model call is appended as a line of JSON")
-    trace_texts: bool = setting(False, "Also write prompts and responses to the trace file")
+    context_window: int = setting(16384, "Context window of Ollama in tokens", ge=1024)
+    budget: float | None = setting(None, "Maximum US dollars of one run", ge=0)
+    budget_tokens: int | None = setting(None, "Maximum tokens of one run", ge=0)
+    index_budget: float | None = setting(None, "Maximum US dollars of all runs on the index", ge=0)
+    index_budget_tokens: int | None = setting(None, "Maximum tokens of all runs on the index", ge=0)
+    trace: str = setting("", "File that each call is appended to as JSON")
+    trace_texts: bool = setting(False, "Trace prompts and responses too")
 
     @model_validator(mode="after")
     def _addresses_hold_no_password(self) -> ModelSettings:
@@ -237,8 +231,8 @@ class Settings(Section):
     tog: TogSettings = TogSettings()
     drift: DriftSettings = DriftSettings()
     llm: ModelSettings = ModelSettings()
-    model: str = setting("extractive", "Language model, e.g. openai/gpt-4.1-mini; extractive needs no key")
-    language: str = setting("auto", "Language of the corpus as a two-letter code", min_length=2)
+    model: str = setting("extractive", "Language model, e.g. ollama/qwen3")
+    language: str = setting("auto", "Language of the corpus, a two-letter code", min_length=2)
     prices: dict[str, Price] = setting(
-        {}, 'US dollars per million tokens, e.g. { "openai/gpt-4.1-mini" = { input = 0.4, output = 1.6 } }'
+        {}, 'US dollars per million tokens, e.g. { "a/b" = { input = 0.4, output = 1.6 } }'
     )

@@ -124,8 +124,10 @@ class Built(WithIndex):
         failed = [f"{row.document or row.stage}: {row.error}" for row in self.failures]
         issues = [*failed, *(f"{row.document}: {row.reason}" for row in self.skipped)]
         lines = [f"- {escaped(issue)}" for issue in issues[:SHOWN_ISSUES]]
-        lines += [f"- … and {len(issues) - SHOWN_ISSUES:,} more"] if issues[SHOWN_ISSUES:] else []
-        return "\n\n".join([*blocks, "\n".join(lines), *(f"> {escaped(notice)}" for notice in self.notices)])
+        if (more := len(issues) - SHOWN_ISSUES) > 0:
+            lines.append(f"- … and {more:,} more")
+        notices = [f"> {escaped(notice)}" for notice in self.notices]
+        return "\n\n".join([*blocks, "\n".join(lines), *notices])
 
     def ask(self, question: str, **how: Any) -> Answer:
         """Answer a question from the index; see `Index.ask`."""
@@ -224,7 +226,8 @@ async def abuild(
     with shown(progress) as bars, paused_garbage_collection():
         read = read_sources(sources, options.get("documents"), request.settings, bars)
         built = await build_read(read, replace(request, progress=bars, agree=agree))
-    notices = _update_notices(built, from_memory=options.get("documents") is not None, fresh=request.fresh)
+    from_memory = options.get("documents") is not None
+    notices = _update_notices(built, from_memory=from_memory, fresh=request.fresh)
     return replace(built, notices=(*built.notices, *notices))
 
 
@@ -275,14 +278,17 @@ def _update_notices(built: Built, *, from_memory: bool, fresh: bool) -> Iterator
 
 def _rollback(folder: Path) -> str:
     """Return the call that returns to the snapshot before."""
-    return f"conspectus.rollback({'' if folder == Path(DEFAULT_FOLDER) else f'folder={str(folder)!r}'})"
+    if folder == Path(DEFAULT_FOLDER):
+        return "conspectus.rollback()"
+    return f"conspectus.rollback(folder={str(folder)!r})"
 
 
 async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[Index, tuple[str, ...], Usage]:
     """Run the stages, and return the index with notices and what was spent on it."""
     settings, progress = request.settings, request.progress
-    inputs = pipeline.BuildInput(read.documents, settings, read.failures, request.corrections, update.before)
-    async with Run(settings, request.resolved.origins).session(request.folder) as session:
+    corrections, run = request.corrections, Run(settings, request.resolved.origins)
+    inputs = pipeline.BuildInput(read.documents, settings, read.failures, corrections, update.before)
+    async with run.session(request.folder) as session:
         if session:
             if progress:
                 progress.watch(lambda: session.total)
@@ -291,11 +297,14 @@ async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[I
             index = await pipeline.build_index(
                 inputs, session.model, progress, _rest_fits(session, settings, progress)
             )
-            index, notices, spent = replace(index, usage=session.usage), session.notices, session.total
+            index = replace(index, usage=session.usage)
+            notices, spent = session.notices, session.total
         else:
-            index, notices, spent = await pipeline.build_index(inputs, _extractive, progress), (), Usage()
+            index = await pipeline.build_index(inputs, _extractive, progress)
+            notices, spent = (), Usage()
     others = Counter(row.reason for row in read.skipped if row.kind not in OMITTED_KINDS)
-    counts = {"left_out": count_omitted(read.skipped), "skipped": dict(others.most_common(MOST_REASONS))}
+    reasons = dict(others.most_common(MOST_REASONS))
+    counts = {"left_out": count_omitted(read.skipped), "skipped": reasons}
     origin = {name: json.dumps(count) for name, count in counts.items() if count}
     index = replace(index, origin=origin_of(settings, request.corrections) | origin)
     if update.existing:
@@ -308,11 +317,13 @@ def _warn_of_replacement(update: Update, request: BuildRequest) -> str:
     """Say before anything is spent that other documents take the place of all that the index holds."""
     if not update.changes or not update.replaced_documents:
         return ""
-    source = ", ".join(folders_of(update.changes.deleted))
+    taken = counted(update.replaced_documents, "document")
+    if source := ", ".join(folders_of(update.changes.deleted)):
+        taken = f"{taken} of {source}"
     warning = (
-        f"This takes {counted(update.replaced_documents, 'document')}{' of ' if source else ''}{source}, all that the"
-        f" index has, out of it and puts others in their place. {_rollback(request.folder)} returns to them; folder=DIR"
-        " makes an index of its own, and conspectus.build([A, B]) one of both."
+        f"This takes {taken}, all that the index has, out of it and puts others in their place."
+        f" {_rollback(request.folder)} returns to them; folder=DIR makes an index of its own, and"
+        " conspectus.build([A, B]) one of both."
     )
     if request.progress:
         request.progress.note(warning)
@@ -328,9 +339,8 @@ def _rest_fits(session: Session, settings: Settings, progress: Progress | None) 
     async def check(made: GraphBuild, language: str) -> None:
         rest = await estimates.Estimator(session.model, session.sender, settings).rest(made, language)
         if progress:
-            progress.note(
-                f"The graph took {estimates.in_words(session.total)}; the rest will take {estimates.in_words(rest)}."
-            )
+            spent, more = estimates.in_words(session.total), estimates.in_words(rest)
+            progress.note(f"The graph took {spent}; the rest will take {more}.")
         if session.total.calls:  # with all replies cached the user has seen this before, and wants to go on
             budget.check_room(rest.tokens.low, (rest.cost or estimates.NONE).low)
 
@@ -455,7 +465,8 @@ async def estimated_build(
     vectors: list[TaskEstimate] = []
     if is_served(settings.vectors.embedder):
         table = read_lexicon(documents, settings.extract.entity_types).sentences
-        texts = texts_of_sources(documents, chunks, np.stack([table.document, table.start, table.end], axis=1))
+        spans = np.stack([table.document, table.start, table.end], axis=1)
+        texts = texts_of_sources(documents, chunks, spans)
         vectors = [estimate_texts(texts, settings, folder)]
     if settings.model == EXTRACTIVE:
         return estimates.Estimate(tuple(vectors))
@@ -465,7 +476,6 @@ async def estimated_build(
     async with llm.open_session(settings, cache, to_ask=bool(drawn)) as session:
         await extract(drawn, session.model, settings.extract, language)
         inputs = pipeline.BuildInput(documents, settings, (), request.corrections, update.before)
-        estimated = await estimates.Estimator(session.model, session.sender, settings).build(
-            inputs, chunks, language
-        )
+        estimator = estimates.Estimator(session.model, session.sender, settings)
+        estimated = await estimator.build(inputs, chunks, language)
     return replace(estimated, tasks=(*estimated.tasks, *vectors), sampling=session.total)

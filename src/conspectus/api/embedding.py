@@ -80,7 +80,9 @@ def _add_vectors(
 
 def _with_usage(index: Index, embedder: Embedder) -> Index:
     usage = {task: used for task, used in index.usage.items() if task != TASK}
-    return replace(index, usage=usage | ({TASK: embedder.usage} if embedder.usage != Usage() else {}))
+    if embedder.usage != Usage():
+        usage[TASK] = embedder.usage
+    return replace(index, usage=usage)
 
 
 def _chosen(index: Index, embedder: str | EmbedFunction, settings: Given) -> Settings:
@@ -89,8 +91,8 @@ def _chosen(index: Index, embedder: str | EmbedFunction, settings: Given) -> Set
     chosen = run_of(options, [index.settings], language_model=False).settings
     if embedder or chosen.vectors.embedder != NONE:
         return chosen
-    name = own_embedder(index) or LOCAL
-    return chosen.model_copy(update={"vectors": chosen.vectors.model_copy(update={"embedder": name})})
+    usual = {"embedder": own_embedder(index) or LOCAL}
+    return chosen.model_copy(update={"vectors": chosen.vectors.model_copy(update=usual)})
 
 
 @public
@@ -150,8 +152,8 @@ def check_embedder(resolved: Resolved, folder: Path) -> None:
     except (UsageError, ModelError) as error:
         if resolved.origins.get("vectors.embedder") != INDEX:
             raise
-        vectors = f"this index has vectors of {name}"
-        raise type(error)(f"{error}; {vectors}: embedder='none' builds without vectors") from None
+        advice = f"this index has vectors of {name}: embedder='none' builds without"
+        raise type(error)(f"{error}; {advice}") from None
 
 
 def with_vectors(
@@ -169,20 +171,21 @@ def with_vectors(
     opened = _opened(name, settings, folder, spent)
     if opened is None:
         lost = own_embedder(before) if before else ""
-        advice = f"The index before had vectors of {lost}; {embed_call(folder, lost)} makes those of this one."
-        return index, (advice,) if lost else ()
+        again = f"{embed_call(folder, lost)} makes those of this one"
+        return index, (f"The index before had vectors of {lost}; {again}.",) if lost else ()
     if progress:
         progress.watch(lambda: spent + opened.usage)
     try:
         index = _add_vectors(index, opened, before, settings, progress)
     except ModelError as error:
         index = replace(index, failures=[*index.failures, Failure("embed", str(error))])
-        again = embed_call(folder, name).replace(
-            repr(name), "..." if name.startswith(FUNCTION) else repr(name)
-        )
+        again = embed_call(folder, name)
+        if name.startswith(FUNCTION):
+            again = again.replace(repr(name), "...")
+        texts = sum(map(len, vectors.texts_of(index).values()))
         notice = (
-            f"None of {sum(map(len, vectors.texts_of(index).values())):,} texts has a vector, since the embedder failed"
-            f" ({error}). {again} makes them, and pays for none twice."
+            f"None of {texts:,} texts has a vector, since the embedder failed ({error})."
+            f" {again} makes them, and pays for none twice."
         )
         if progress:
             progress.note(notice)
@@ -249,7 +252,9 @@ def estimate_texts(texts: Mapping[str, Sequence[str]], settings: Settings, folde
     new = {sender.embedding_key(name, prompt): prompt for prompt in prompts}
     if (folder / FILE_NAME).exists():
         with closing(ResponseCache(folder / FILE_NAME)) as replies:
-            new = {key: text for key, text in new.items() if replies.get_bytes(key, used=False) is None}
+            cached = {key for key in new if replies.get_bytes(key, used=False) is not None}
+        for key in cached:
+            del new[key]
     count = sum(tokens.count(text, wire.vocabulary(name)) for text in new.values())
     budget = Budget(settings.prices, base_url=settings.llm.embedder_base_url or settings.llm.base_url)
     cost = estimates.exactly(budget.cost(name, count, 0)) if budget.price(name) else None
