@@ -150,22 +150,17 @@ def _read(file: Path) -> list[Turn]:
 # Rewriting by rules
 
 _PERSON = ("person", "people", "human", "人", "人物")
-_PLACE = ("location", "place", "city", "country", "geo", "地点", "地名", "城市")
 _DATE = ("date", "time", "日期", "时间")
 
-_KINDS = {
-    **dict.fromkeys("he him his himself she her hers herself 他 她".split(), "person"),
-    **dict.fromkeys("there here 那里 那儿 这里 当地".split(), "place"),
-    **dict.fromkeys("it its itself 它 其".split(), "thing"),
-    **dict.fromkeys("they them their theirs themselves 他们 她们 它们".split(), "any"),
-}
-"""What each pronoun may stand for."""
+_OF_PERSONS = frozenset("he him his himself she her hers herself 他 她".split())
+_OF_THINGS = frozenset("it its itself 它 其".split())
 _POSSESSIVE = frozenset("his her its their hers theirs".split())
-_PRONOUN = re.compile(rf"\b(?:{'|'.join(word for word in _KINDS if word.isascii())})\b", re.IGNORECASE)
-_PRONOUN_ZH = re.compile("他们|她们|它们|那里|那儿|这里|当地|[他她它]|(?<![极尤与])其(?!中|他|实|它|余)")
+_PRONOUN = re.compile(
+    r"\b(?:he|him|his|himself|she|hers?|herself|its?|itself|they|them|theirs?|themselves)\b", re.IGNORECASE
+)
+_PRONOUN_ZH = re.compile("他们|她们|它们|[他她它]|(?<![极尤与])其(?!中|他|实|它|余)")
 _EXPLETIVE = re.compile(
-    r"\b(?:is|was) it (?=true|possible|likely|clear|known|said|that)\b|\bit (?=is said|seems|rain|snow)"
-    r"|\b(?:is|are|was|were) there\b|\bthere (?:is|are|was|were)\b",
+    r"\b(?:is|was) it (?=true|possible|likely|clear|known|said|that)\b|\bit (?=is said|seems|rain|snow)",
     re.IGNORECASE,
 )
 _LEAD = re.compile(
@@ -227,16 +222,14 @@ def _resolved(question: str, last: Exchange, index: Index) -> tuple[str, str]:
     reasons: dict[str, None] = {}
 
     def name(match: re.Match[str]) -> str:
-        word, kind = match[0], _KINDS[match[0].lower()]
+        word = match[0]
         if any(start <= match.start() < end for start, end in expletives):
             return word
-        if any(_fits(entity, kind) for entity in entities_in(question[: match.start()], index)):
+        if any(_fits(entity, word) for entity in entities_in(question[: match.start()], index)):
             return word  # it means what this question names itself
-        meant = _meant(kind, last, index)
+        meant = _meant(word, last, index)
         reasons[f"“{word}” means {meant}" if meant else f"nothing was found that “{word}” may mean"] = None
-        if not meant:
-            return word
-        return f"in {meant}" if word.lower() in ("there", "here") else f"{meant}{_ending(match, question)}"
+        return f"{meant}{_ending(match, question)}" if meant else word
 
     pattern = _PRONOUN_ZH if CJK.search(question) else _PRONOUN
     rewritten = pattern.sub(name, question)
@@ -252,10 +245,10 @@ def _ending(match: re.Match[str], question: str) -> str:
     return "'s" if word in _POSSESSIVE and not is_object else ""
 
 
-def _meant(kind: str, last: Exchange, index: Index) -> str:
+def _meant(word: str, last: Exchange, index: Index) -> str:
     """Return what a pronoun may mean: what the last question names, else what its answer names most; "" for nothing."""
     for text in (last.question, _ASIDE.sub("", last.answer)):
-        fitting = [entity for entity in entities_in(text, index) if _fits(entity, kind)]
+        fitting = [entity for entity in entities_in(text, index) if _fits(entity, word)]
         if fitting:
             key = name_key(text)
             counts = {entity.name: key.count(name_key(entity.name)) for entity in fitting}
@@ -264,11 +257,11 @@ def _meant(kind: str, last: Exchange, index: Index) -> str:
     return ""
 
 
-def _fits(entity: Entity, kind: str) -> bool:
-    type_ = entity.type.lower()
-    if kind in ("person", "place"):
-        return type_ in (_PERSON if kind == "person" else _PLACE)
-    return type_ not in _DATE and (kind == "any" or type_ not in _PERSON)
+def _fits(entity: Entity, pronoun: str) -> bool:
+    is_person = entity.type.lower() in _PERSON
+    if pronoun.lower() in _OF_PERSONS:
+        return is_person
+    return entity.type.lower() not in _DATE and not (is_person and pronoun.lower() in _OF_THINGS)
 
 
 def _mention(entity: Entity, text: str) -> tuple[int, int]:
