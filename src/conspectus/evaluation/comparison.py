@@ -23,7 +23,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
@@ -52,12 +52,13 @@ QUESTIONS, QUESTION_TABLE = "questions.json", "questions.csv"
 
 @dataclass(frozen=True)
 class Question:
-    """A question, and who asks it for what (both may be empty)."""
+    """A question, who asks it for what, and the answers that are accepted, where these are known."""
 
     id: str
     text: str
     persona: str = ""
     task: str = ""
+    answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -313,7 +314,11 @@ def _question(row: str | Mapping[str, Any]) -> Question:
     if not fields.keys() & {"question_text", "question", "text"}:
         raise ValueError("a row has no question")
     text = field("question_text", "question", "text")
-    return Question(field("question_id", "id", "_id") or id_of(text), text, field("persona"), field("task"))
+    known: Any = fields.get("answers", fields.get("answer")) or []
+    listed = cast("list[Any]", known) if isinstance(known, list) else [known]
+    answers = dict.fromkeys(str(answer).strip() for answer in listed)
+    id = field("question_id", "id", "_id") or id_of(text)
+    return Question(id, text, field("persona"), field("task"), tuple(filter(None, answers)))
 
 
 Source = str | Path | Sequence[Question]
@@ -333,8 +338,9 @@ def read_list(source: Path) -> list[Question]:
     """Return the questions of a file, `-` for standard input, or those of a comparison's folder.
 
     The suffix says what a file is: in a .csv table they are in the column `question_text` or `question`, with
-    `question_id` (or `id`), `persona` and `task` where it has them; a .json holds a list of texts or of objects with
-    such fields; anything else has one on each line. Empty ones are left out. One without an id gets one of its text.
+    `question_id` (or `id`), `persona`, `task` and `answer` where it has them; a .json or .jsonl holds a list, or lines,
+    of texts or of objects with such fields (and `answers`, a list); anything else has a question on each line. Empty
+    ones are left out. One without an id gets one of its text.
 
     Raises DocumentError where it cannot be read or holds none.
     """
@@ -347,8 +353,11 @@ def read_list(source: Path) -> list[Question]:
         match file.suffix.lower():
             case ".csv":
                 rows: Any = list(csv.DictReader(io.StringIO(text, newline="")))
-            case ".json":
-                rows = json.loads(text)
+            case ".json" | ".jsonl":
+                if text.lstrip().startswith("["):
+                    rows = json.loads(text)
+                else:
+                    rows = [json.loads(line) for line in text.split("\n") if line.strip()]
             case _:
                 rows = text.splitlines()
         questions = [question for row in _ROWS.validate_python(rows) if (question := _question(row)).text]
@@ -390,10 +399,12 @@ def once(questions: Sequence[Question]) -> list[Question]:
 
 def write_list(questions: Sequence[Question], folder: Path) -> None:
     """Write the questions of a comparison into its folder, as `questions.json` and `questions.csv`."""
+    rows = [{"id": one.id, "text": one.text, "persona": one.persona, "task": one.task} for one in questions]
+    write_json(folder / QUESTIONS, rows)
     table = io.StringIO()
-    columns = ("question_id", "question_text", "persona", "task")
-    csv.writer(table, lineterminator="\n").writerows([columns, *map(astuple, questions)])
-    write_json(folder / QUESTIONS, [asdict(question) for question in questions])
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(("question_id", "question_text", "persona", "task"))
+    writer.writerows(row.values() for row in rows)
     write_text(folder / QUESTION_TABLE, table.getvalue())
 
 

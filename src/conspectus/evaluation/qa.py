@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import re
 import string
 import time
@@ -12,14 +9,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, ValidationError, field_validator
+from typing import TYPE_CHECKING
 
 from conspectus.api.asking import IndexLike as IndexSource
 from conspectus.api.asking import View, viewed
 from conspectus.errors import UsageError
-from conspectus.evaluation.comparison import JsonlTable
+from conspectus.evaluation.comparison import JsonlTable, Question, read_list
 from conspectus.evaluation.conditions import digest
 from conspectus.evaluation.run import AT_ONCE, attempt, each
 from conspectus.evaluation.statistics import Measured
@@ -48,67 +43,18 @@ _NO = frozenset("no false refutes refuted refute incorrect wrong 否 不是 不�
 # Questions
 
 
-@dataclass(frozen=True)
-class QaQuestion:
-    """A question and the answers that are accepted."""
+def read_questions(path: Path) -> list[Question]:
+    """Read questions with their answers, see `read_list`, or those in the `queries.jsonl` of a folder.
 
-    id: str
-    text: str
-    answers: tuple[str, ...]
-
-
-class _Row(BaseModel, coerce_numbers_to_str=True):
-    """A record of a file of questions, with the names that data sets have for its fields."""
-
-    id: str | None = Field(None, validation_alias=AliasChoices("_id", "id"))
-    text: str = Field(validation_alias=AliasChoices("question", "text"))
-    answers: list[str] = Field(validation_alias=AliasChoices("answers", "answer"))
-
-    @field_validator("answers", mode="before")
-    @classmethod
-    def _listed(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str | int | float) else value
-
-    def question(self, number: int) -> QaQuestion:
-        answers = dict.fromkeys(answer.strip() for answer in self.answers if answer.strip())
-        return QaQuestion(self.id or str(number), self.text, tuple(answers))
-
-
-_ROWS = TypeAdapter(list[_Row])
-
-
-def read_questions(path: Path) -> list[QaQuestion]:
-    """Read questions with their answers: JSON lines, a JSON list, a .csv table, or the `queries.jsonl` of a folder.
-
-    A record has `question` (or `text`), `answer` or `answers`, and `id` (or `_id`) where it has one. Raises UsageError
-    where the file cannot be read so.
+    Raises DocumentError where the file cannot be read, UsageError where a question has no answer or is too long.
     """
-    file = path / "queries.jsonl" if path.is_dir() else path
-    try:
-        rows = _ROWS.validate_python(_records(file))
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-    except (ValueError, csv.Error) as error:
-        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-        raise UsageError(
-            f"{file} cannot be read as questions with answers ({reason}): give JSON lines, a JSON list or a .csv table "
-            "of records with `question`, `answer` (or a list, `answers`) and, where there is one, `id`"
-        ) from None
-    questions = [row.question(number) for number, row in enumerate(rows) if row.text.strip()]
-    if not questions:
-        raise UsageError(f"{file} holds no questions")
+    questions = read_list(path / "queries.jsonl" if path.is_dir() else path)
     for question in questions:
         check_question(question.text)
+        if not question.answers:
+            fields = "give each question an `answer`, or a list of `answers`"
+            raise UsageError(f"{path} has no answer to {question.text!r}: {fields}")
     return questions
-
-
-def _records(file: Path) -> Any:
-    text = file.read_text(encoding="utf-8-sig")
-    if file.suffix.lower() == ".csv":
-        return list(csv.DictReader(io.StringIO(text, newline="")))
-    if text.lstrip().startswith("["):
-        return json.loads(text)
-    return [json.loads(line) for line in text.split("\n") if line.strip()]
 
 
 # Measures
@@ -236,7 +182,7 @@ def evaluate_answers(
 
 
 async def _answer_all(
-    asked: Sequence[QaQuestion],
+    asked: Sequence[Question],
     methods: Sequence[str],
     view: View,
     run: Run,
@@ -253,7 +199,7 @@ async def _answer_all(
         made_with = digest([index.snapshot, model.name, settings.model_dump(mode="json")])
         clock = time.perf_counter if model.generative else time.process_time
 
-        async def ask(piece: tuple[str, QaQuestion]) -> None:
+        async def ask(piece: tuple[str, Question]) -> None:
             method, one = piece
             began = clock()
             styled = WithAnswerOptions(model, one.text, settings.answer, index.languages)
@@ -278,9 +224,7 @@ async def _answer_all(
         return used
 
 
-def _measured(
-    method: str, asked: Sequence[QaQuestion], answered: Sequence[Answered], usage: Usage
-) -> Measured:
+def _measured(method: str, asked: Sequence[Question], answered: Sequence[Answered], usage: Usage) -> Measured:
     pairs = [(one, row) for one, row in zip(asked, answered, strict=True) if not row.error]
     columns: dict[str, list[float]] = {}
     for one, row in pairs:

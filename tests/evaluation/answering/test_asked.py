@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from conspectus.errors import UsageError
-from conspectus.evaluation.qa import QaQuestion, read_questions
+from conspectus.errors import DocumentError, UsageError
+from conspectus.evaluation.comparison import Question, id_of
+from conspectus.evaluation.qa import read_questions
 
-PUBLISHED: dict[str, tuple[Any, QaQuestion]] = {
+PUBLISHED: dict[str, tuple[Any, Question]] = {
     "MetaQA": (
         {
             "id": "m1",
@@ -21,7 +22,7 @@ PUBLISHED: dict[str, tuple[Any, QaQuestion]] = {
             "question": "who owned Rook",
             "answers": ["Ada", "Tom"],
         },
-        QaQuestion("m1", "who owned Rook", ("Ada", "Tom")),
+        Question("m1", "who owned Rook", answers=("Ada", "Tom")),
     ),
     "AdvHotpotQA": (
         [
@@ -33,10 +34,10 @@ PUBLISHED: dict[str, tuple[Any, QaQuestion]] = {
                 "supporting_facts": [],
             }
         ],
-        QaQuestion("h1", "Whose was Rook?", ("Ada",)),
+        Question("h1", "Whose was Rook?", answers=("Ada",)),
     ),
-    "BEIR": ({"_id": "b1", "text": "Whose?", "answers": ["Ada"]}, QaQuestion("b1", "Whose?", ("Ada",))),
-    "a number": ({"id": 7, "question": "When?", "answer": 1911}, QaQuestion("7", "When?", ("1911",))),
+    "BEIR": ({"_id": "b1", "text": "Whose?", "answers": ["Ada"]}, Question("b1", "Whose?", answers=("Ada",))),
+    "a number": ({"id": 7, "question": "When?", "answer": 1911}, Question("7", "When?", answers=("1911",))),
 }
 
 
@@ -61,7 +62,7 @@ def test_lines_of_json_are_read_like_a_list(tmp_path: Path):
 def test_what_is_of_no_known_form_is_refused(tmp_path: Path, text: str):
     (tmp_path / "file.json").write_text(text)
 
-    with pytest.raises(UsageError):
+    with pytest.raises((DocumentError, UsageError)):
         read_questions(tmp_path / "file.json")
 
 
@@ -75,4 +76,6 @@ def test_the_questions_of_the_film_graph_are_read(shared: Path):
 def test_a_table_has_columns_for_questions_and_answers(tmp_path: Path):
     (tmp_path / "asked.csv").write_text('question,answer\n"Who paid, and when?",Ada Brook\n', encoding="utf-8")
 
-    assert read_questions(tmp_path / "asked.csv") == [QaQuestion("0", "Who paid, and when?", ("Ada Brook",))]
+    assert read_questions(tmp_path / "asked.csv") == [
+        Question(id_of("Who paid, and when?"), "Who paid, and when?", answers=("Ada Brook",))
+    ]
