@@ -95,14 +95,8 @@ def modularity(
 
     `membership` is the community of each node, any integers. A graph without edges has modularity 0.
     """
-    names, label = np.unique(np.asarray(membership), return_inverse=True)
-    one, other = label[np.asarray(source, np.int64)], label[np.asarray(target, np.int64)]
-    weights = np.asarray(weight, np.float64)
-    total = float(weights.sum())
-    if not total:
-        return 0.0
-    strength = np.bincount(one, weights, names.size) + np.bincount(other, weights, names.size)
-    return float(weights[one == other].sum() / total - resolution * np.square(strength / (2 * total)).sum())
+    labels = dense(np.asarray(membership, np.int64))
+    return _modularity(adjacency(source, target, weight, labels.size), labels, resolution)
 
 
 def connected(graph: Graph, labels: Ints) -> Ints:

@@ -50,7 +50,7 @@ TYPES = {"geo": "location"}
 """Our names for entity types of GraphRAG; other types become lower case."""
 UNTYPED = "concept"
 """The type of entities without one."""
-HEADER_LINES = 8
+_HEADER = re.compile(r"\A(?:[\w ]{1,40}: .*\.\n\s*){1,8}")
 """Lines of metadata before the text of a unit: GraphRAG writes `title: ...` there if it is told to."""
 LOOSE_CHARS = 20_000
 """Characters of a unit that is searched regardless of white space: a pattern of a longer one is slow to compile."""
@@ -406,17 +406,13 @@ def find_unit(unit: str, text: str, after: int = 0) -> tuple[int, int] | None:
     lines of metadata before it, at last ignoring white space and case.
     """
     body = plain(unit).strip("\ufffd")  # half characters at its ends
-    for _ in range(HEADER_LINES):
-        at = text.find(body, after)
+    for part in (body, _HEADER.sub("", body)):
+        at = text.find(part, after)
         if at < 0:
-            at = text.find(body)
-        if at >= 0 and body.strip():
-            return at, at + len(body)
-        line, _, rest = body.partition("\n")
-        if not rest.strip() or not re.match(r"[\w ]{1,40}: .*\.$", line):
-            break
-        body = rest.strip("\ufffd")
-    return located(body, text) if len(body) < LOOSE_CHARS else None
+            at = text.find(part)
+        if at >= 0 and part.strip():
+            return at, at + len(part)
+    return located(part, text) if len(part) < LOOSE_CHARS else None
 
 
 def find_quotation(quotation: str, text: str, span: Span) -> Iterator[Span]:

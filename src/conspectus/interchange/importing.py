@@ -153,7 +153,9 @@ def read_triples(path: Path) -> GivenGraph:
         statements, invalid = _statements(text)
         rows, descriptions = _named_triples(statements)
     else:
-        rows, invalid = _json_rows(text, suffix) if suffix in JSON_SUFFIXES else _table_rows(text, suffix)
+        cells = dict(_json_cells(text, suffix) if suffix in JSON_SUFFIXES else _table_cells(text, suffix))
+        invalid = [number for number, row in cells.items() if len(row) != 3 or not all(row)]
+        rows = [(row[0], row[1], row[2]) for row in cells.values() if len(row) == 3 and all(row)]
     values = ((" ".join(head.split()), " ".join(r.split()), " ".join(tail.split())) for head, r, tail in rows)
     triples = list(dict.fromkeys(value for value in values if all(value)))
     if not triples:
@@ -175,48 +177,35 @@ def _columns_of(header: Sequence[str], names: Sequence[str]) -> list[int] | None
     return columns if min(columns) >= 0 and len(set(columns)) == len(columns) else None
 
 
-def _json_rows(text: str, suffix: str) -> tuple[list[Sequence[str]], list[int]]:
-    """Return the triples of records, objects with three fields or lists of three, and the numbers of other records."""
-    rows: list[Sequence[str]] = []
-    invalid: list[int] = []
+def _json_cells(text: str, suffix: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each record and what it holds: a list, or the three fields of an object; none if others."""
     for number, value in json_values(text, suffix):
         parts = cast("list[object]", value) if isinstance(value, list) else []
         if isinstance(value, dict):
             record = cast("dict[str, object]", value)
             fields = list(record.values())
             parts = [fields[column] for column in _columns_of(list(record), TRIPLE_HEADERS) or ()]
-        if len(parts) == 3 and all(isinstance(part, str | int | float) for part in parts):
-            rows.append([str(part) for part in parts])
-        else:
-            invalid.append(number)
-    return rows, invalid
+        yield number, [str(part).strip() if isinstance(part, str | int | float) else "" for part in parts]
 
 
-def _table_rows(text: str, suffix: str) -> tuple[list[Sequence[str]], list[int]]:
-    """Return the triples of a table, and the numbers of other lines that are neither empty nor a comment.
+def _table_cells(text: str, suffix: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each line of a table that is neither empty nor a comment, and the cells of its triple.
 
     Lines with bars have no quotation; only the tail may contain a bar.
     """
     lines = text.split("\n")
     delimiter = _delimiter(lines, suffix)
     bars = ((n, line.split("|", 2)) for n, line in enumerate(lines, 1))
-    rows: list[Sequence[str]] = []
-    invalid: list[int] = []
     columns: Sequence[int] | None = None
     is_first = True
     for number, row in bars if delimiter == "|" else delimited(text, delimiter):
-        if not any(row) or (len(row) < 3 and row[0].lstrip().startswith("#")):
+        cells = [cell.strip() for cell in row]
+        if not any(cells) or (len(cells) < 3 and cells[0].startswith("#")):
             continue
-        if is_first:
-            is_first, columns = False, _columns_of(row, TRIPLE_HEADERS)
-            if columns:
-                continue
-        values = [row[column] for column in columns if column < len(row)] if columns else row
-        if len(values) == 3 and all(value.strip() for value in values):
-            rows.append(values)
-        elif any(value.strip() for value in values):
-            invalid.append(number)
-    return rows, invalid
+        columns = _columns_of(cells, TRIPLE_HEADERS) if is_first else columns
+        if not columns or not is_first:
+            yield number, [cells[c] for c in columns if c < len(cells)] if columns else cells
+        is_first = False
 
 
 def _delimiter(lines: Sequence[str], suffix: str) -> str:
