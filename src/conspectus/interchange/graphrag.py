@@ -50,7 +50,7 @@ TYPES = {"geo": "location"}
 """Our names for entity types of GraphRAG; other types become lower case."""
 UNTYPED = "concept"
 """The type of entities without one."""
-_HEADER = re.compile(r"\A(?:[\w ]{1,40}: .*\.\n\s*){1,8}")
+_HEADER = re.compile(r"\A(?:[\w ]{1,40}: .*\.\n){1,8}")
 """Lines of metadata before the text of a unit: GraphRAG writes `title: ...` there if it is told to."""
 LOOSE_CHARS = 20_000
 """Characters of a unit that is searched regardless of white space: a pattern of a longer one is slow to compile."""

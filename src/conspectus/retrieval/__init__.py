@@ -91,14 +91,10 @@ class Methods(Mapping[str, Method]):
         return _registered[name]
 
     def __iter__(self) -> Iterator[str]:
-        yield from MODULES
-        yield from (name for name in _registered if name not in MODULES)
+        return iter({**MODULES, **_registered})
 
     def __len__(self) -> int:
-        return len({*MODULES, *_registered})
-
-    def __contains__(self, name: object) -> bool:
-        return name in MODULES or name in _registered
+        return len({**MODULES, **_registered})
 
 
 class Rankings(Mapping[str, Ranking]):
@@ -111,9 +107,6 @@ class Rankings(Mapping[str, Ranking]):
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in METHODS if METHODS[name].rank is not None)
-
-    def __contains__(self, name: object) -> bool:
-        return name in METHODS and METHODS[str(name)].rank is not None
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
