@@ -27,10 +27,10 @@ from conspectus.models.llm.providers import (
 )
 from conspectus.models.llm.wire import (
     Message,
-    OllamaDialect,
-    OpenAIDialect,
     Part,
     Request,
+    ollama_body,
+    openai_body,
     vocabulary,
     without_thinking,
     without_thinking_streamed,
@@ -216,7 +216,7 @@ def test_a_streams_thinking_is_stripped_wherever_it_is_cut(text: str, size: int)
 
 def test_a_body_has_only_what_was_asked_for():
     request = Request((Message("user", "x"),), "openai/m")
-    assert OpenAIDialect().chat_body(request, "m", (), stream=False) == {
+    assert openai_body(request, "m") == {
         "model": "m",
         "messages": [{"role": "user", "content": "x"}],
     }
@@ -224,7 +224,7 @@ def test_a_body_has_only_what_was_asked_for():
     request = Request(
         (Message("user", "x"),), "ollama/m", response_format="json_schema", schema=schema, max_tokens=7
     )
-    body = OllamaDialect(4096).chat_body(request, "m", (), stream=True)
+    body = ollama_body(request, "m", 4096, stream=True)
     assert body["options"] == {"num_ctx": 4096, "num_predict": 7}
     assert body["format"] == schema
     assert body["stream"]

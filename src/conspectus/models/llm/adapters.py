@@ -39,11 +39,11 @@ from conspectus.errors import (
 from conspectus.models.llm.providers import FUNCTION, Endpoint, error_of_response, redact
 from conspectus.models.llm.wire import (
     Completion,
-    OpenAIDialect,
     Part,
     Request,
     completion_of,
     digest,
+    openai_body,
     without_thinking_streamed,
 )
 from conspectus.tokens import count
@@ -243,7 +243,7 @@ class NativeClient(Client):
             raise self._fault(error, None) from None
 
     async def parts(self, request: Request, *, stream: bool) -> AsyncIterator[Part]:
-        body = OpenAIDialect().chat_body(request, self._endpoint.model, (), stream=False)
+        body = openai_body(request, self._endpoint.model)
         more = {"stream": True} if stream else {}
         try:
             reply = await self._provider.acompletion(**body, **more, timeout=self._timeout)

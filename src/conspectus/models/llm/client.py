@@ -25,11 +25,11 @@ from conspectus.models.llm.providers import (
 )
 from conspectus.models.llm.wire import (
     Feature,
-    OllamaDialect,
-    OpenAIDialect,
     Part,
     Request,
     dropped_parameter,
+    ollama_body,
+    openai_body,
     prompt_tokens,
 )
 from conspectus.settings import ModelSettings
@@ -39,15 +39,19 @@ CONNECT_SECONDS = 10.0  # an address that answers at all does so in 1
 
 
 class HttpClient(Client):
-    """A client of one model in OpenAI's wire format or Ollama's, or of one reranker."""
+    """A client of one model in OpenAI's wire format, or of one reranker.
 
-    def __init__(self, endpoint: Endpoint, session: aiohttp.ClientSession, settings: ModelSettings) -> None:
+    What comes back and does not fit raises LookupError, TypeError, ValueError or AttributeError in the methods that
+    read it, of which `_read` makes an error of ours.
+    """
+
+    chat_path, embed_path = "/chat/completions", "/embeddings"
+
+    def __init__(self, endpoint: Endpoint, session: aiohttp.ClientSession, timeout: float) -> None:
         super().__init__(endpoint.server, endpoint.key)
         self._endpoint = endpoint
         self._session = session
-        self._timeout = settings.timeout
-        self._window = settings.context_window if endpoint.preset.dialect == "ollama" else None
-        self._dialect = OllamaDialect(self._window) if self._window else OpenAIDialect()
+        self._timeout = timeout
         self._headers = {"Content-Type": "application/json", **endpoint.headers}
         self._dropped: set[str] = {"max_tokens", "temperature"} if endpoint.reasoning else set()
         scheme, _, rest = endpoint.base_url.partition("://")
@@ -57,17 +61,16 @@ class HttpClient(Client):
 
     async def parts(self, request: Request, *, stream: bool) -> AsyncIterator[Part]:
         """Yield the reply; a parameter that the server refuses, and that can go, is left out from now on."""
-        self._check_length(request)
         while True:
-            body = self._dialect.chat_body(request, self._endpoint.model, self._dropped, stream)
+            body = self._chat_body(request, stream)
             try:
-                async with self._post(self._dialect.chat_path, body, request) as response:
+                async with self._post(self.chat_path, body, request) as response:
                     if not stream:
-                        yield self._read(await response.read(), self._dialect.read_reply)
+                        yield self._read(await response.read(), self._read_reply)
                         return
                     ended = False
                     async for line in response.content:
-                        if (part := self._read(line, self._dialect.read_line)) is not None:
+                        if (part := self._read(line, self._read_line)) is not None:
                             ended = ended or bool(part.finish_reason)
                             yield part
                     if not ended:
@@ -80,9 +83,8 @@ class HttpClient(Client):
                 self._dropped.add(spare)
 
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
-        body = self._dialect.embed_body(texts, self._endpoint.model)
-        async with self._post(self._dialect.embed_path, body) as response:
-            vectors, used = self._read(await response.read(), self._dialect.read_vectors)
+        async with self._post(self.embed_path, self._embed_body(texts)) as response:
+            vectors, used = self._read(await response.read(), self._read_vectors)
         if len(vectors) != len(texts):
             raise ServerFailed(f"{self.name} sent {len(vectors)} vectors for {len(texts)} texts")
         return vectors, sum(map(tokens.count, texts)) if used is None else used
@@ -140,15 +142,86 @@ class HttpClient(Client):
             start = redact(" ".join(data[:120].decode("utf-8", "replace").split()), self.key)
             raise _charged(f"{self.name} sent something that is no reply ({start!r})") from None
 
-    def _check_length(self, request: Request) -> None:
-        """Refuse what Ollama would cut to its context without a word."""
-        if self._window is None or sum(len(m.content) for m in request.messages) < self._window // 2:
-            return
-        if (count := prompt_tokens(request)) > self._window:
+    def _chat_body(self, request: Request, stream: bool) -> dict[str, Any]:
+        return openai_body(request, self._endpoint.model, self._dropped, stream=stream)
+
+    def _read_reply(self, data: bytes) -> Part:
+        reply: Any = json.loads(data)
+        choice: Any = reply["choices"][0]
+        return _part(choice, choice["message"], reply.get("usage"))
+
+    def _read_line(self, line: bytes) -> Part | None:
+        """Return what a line of a stream brings, None where it brings nothing."""
+        if not line.startswith(b"data:") or (data := line[5:].strip()) == b"[DONE]":
+            return None
+        event: Any = json.loads(data)
+        if event.get("error"):
+            raise LookupError(str(event["error"]))
+        choices: list[Any] = event.get("choices") or [{}]
+        return _part(choices[0], choices[0].get("delta") or {}, event.get("usage"))
+
+    def _embed_body(self, texts: Sequence[str]) -> dict[str, Any]:
+        return {"model": self._endpoint.model, "input": list(texts), "encoding_format": "float"}
+
+    def _read_vectors(self, data: bytes) -> tuple[list[list[float]], int | None]:
+        reply: Any = json.loads(data)
+        rows = sorted(reply["data"], key=lambda row: row["index"])
+        usage: Any = reply.get("usage") or {}
+        return [row["embedding"] for row in rows], usage.get("prompt_tokens")
+
+
+class OllamaClient(HttpClient):
+    """A client of one model in Ollama's own format."""
+
+    chat_path, embed_path = "/api/chat", "/api/embed"
+
+    def __init__(
+        self, endpoint: Endpoint, session: aiohttp.ClientSession, timeout: float, context_window: int
+    ) -> None:
+        super().__init__(endpoint, session, timeout)
+        self._window = context_window
+
+    def _chat_body(self, request: Request, stream: bool) -> dict[str, Any]:
+        """Return the body; refuse what a server that does not know `truncate` would cut to its context."""
+        long = sum(len(m.content) for m in request.messages) >= self._window // 2
+        if long and (count := prompt_tokens(request)) > self._window:
             raise ContextTooLong(
                 f"the request has {count} tokens, and {self._endpoint.model} is run with a context"
                 f" of {self._window}; raise llm.context_window or {remedy(request)}"
             )
+        return ollama_body(request, self._endpoint.model, self._window, self._dropped, stream=stream)
+
+    def _read_reply(self, data: bytes) -> Part:
+        reply: Any = json.loads(data)
+        if "error" in reply:
+            raise LookupError(str(reply["error"]))
+        return Part(
+            reply["message"].get("content") or "",
+            reply.get("done_reason") or ("stop" if reply.get("done") else ""),
+            reply.get("prompt_eval_count"),
+            reply.get("eval_count"),
+        )
+
+    def _read_line(self, line: bytes) -> Part | None:
+        return self._read_reply(line) if line.strip() else None
+
+    def _embed_body(self, texts: Sequence[str]) -> dict[str, Any]:
+        return {"model": self._endpoint.model, "input": list(texts), "truncate": False}
+
+    def _read_vectors(self, data: bytes) -> tuple[list[list[float]], int | None]:
+        reply: Any = json.loads(data)
+        return reply["embeddings"], reply.get("prompt_eval_count")
+
+
+def _part(choice: Any, message: Any, usage: Any) -> Part:
+    usage = usage or {}
+    return Part(
+        message.get("content") or "",
+        choice.get("finish_reason") or "",
+        usage.get("prompt_tokens"),
+        usage.get("completion_tokens"),
+        message.get("refusal") or "",
+    )
 
 
 def _charged(message: str) -> ServerFailed:
@@ -223,7 +296,9 @@ class Clients:
                 limit=0, keepalive_timeout=4.0
             )  # servers close idle ones after five
             self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-        return HttpClient(endpoint, self._session, settings)
+        if dialect == "ollama":
+            return OllamaClient(endpoint, self._session, settings.timeout, settings.context_window)
+        return HttpClient(endpoint, self._session, settings.timeout)
 
     def accepts(self, model: str, feature: Feature) -> bool | None:
         """Return whether a model's server takes a feature, None if that is not known."""

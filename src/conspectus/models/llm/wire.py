@@ -1,13 +1,10 @@
-"""What goes to a language model and what comes back: requests, completions, and the two wire formats.
-
-The formats are OpenAI's, and Ollama's own, which alone sets its context length.
-"""
+"""What goes to a language model and what comes back: requests, their bodies in two formats, and completions."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -155,127 +152,52 @@ def completion_of(request: Request, part: Part) -> Completion:
     )
 
 
-# Wire formats. What does not fit raises LookupError, TypeError, ValueError or AttributeError, for the caller to make an
-# error of ours.
+def openai_body(
+    request: Request, model: str, dropped: Collection[str] = (), *, stream: bool = False
+) -> dict[str, Any]:
+    """Return the body of a request in OpenAI's format; what is `dropped` stays out, or goes under its newer name."""
+    schema = {"name": request.schema_name or "reply", "schema": request.schema, "strict": True}
+    formats: Mapping[str, Any] = {
+        "json_schema": {"type": "json_schema", "json_schema": schema},
+        "json_object": {"type": "json_object"},
+    }
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        "max_completion_tokens" if "max_tokens" in dropped else "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "seed": request.seed,
+        "reasoning_effort": request.reasoning_effort,
+        "logit_bias": {str(k): v for k, v in request.logit_bias.items()} if request.logit_bias else None,
+        "response_format": formats.get(request.response_format),
+        "stream": stream or None,
+        "stream_options": {"include_usage": True} if stream else None,
+    }
+    return {name: value for name, value in body.items() if value is not None and name not in dropped}
 
 
-class OpenAIDialect:
-    """OpenAI's chat completions and embeddings, as every compatible server has them."""
-
-    chat_path = "/chat/completions"
-    embed_path = "/embeddings"
-
-    def chat_body(
-        self, request: Request, model: str, dropped: Collection[str], stream: bool
-    ) -> dict[str, Any]:
-        """Return the body of a request; what is `dropped` stays out, or goes under its newer name."""
-        schema = {"name": request.schema_name or "reply", "schema": request.schema, "strict": True}
-        formats: Mapping[str, Any] = {
-            "json_schema": {"type": "json_schema", "json_schema": schema},
-            "json_object": {"type": "json_object"},
-        }
-        body: dict[str, Any] = {
-            "model": model,
-            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-            "max_completion_tokens" if "max_tokens" in dropped else "max_tokens": request.max_tokens,
-            "temperature": request.temperature,
-            "seed": request.seed,
-            "reasoning_effort": request.reasoning_effort,
-            "logit_bias": {str(k): v for k, v in request.logit_bias.items()} if request.logit_bias else None,
-            "response_format": formats.get(request.response_format),
-            "stream": True if stream else None,
-            "stream_options": {"include_usage": True} if stream else None,
-        }
-        return {name: value for name, value in body.items() if value is not None and name not in dropped}
-
-    def read_reply(self, data: bytes) -> Part:
-        reply: Any = json.loads(data)
-        choice: Any = reply["choices"][0]
-        return self._part(choice, choice["message"], reply.get("usage"))
-
-    def read_line(self, line: bytes) -> Part | None:
-        """Return what a line of a stream brings, None where it brings nothing."""
-        if not line.startswith(b"data:") or (data := line[5:].strip()) == b"[DONE]":
-            return None
-        event: Any = json.loads(data)
-        if event.get("error"):
-            raise LookupError(str(event["error"]))
-        choices: list[Any] = event.get("choices") or [{}]
-        choice = choices[0]
-        return self._part(choice, choice.get("delta") or {}, event.get("usage"))
-
-    @staticmethod
-    def _part(choice: Any, message: Any, usage: Any) -> Part:
-        usage = usage or {}
-        return Part(
-            message.get("content") or "",
-            choice.get("finish_reason") or "",
-            usage.get("prompt_tokens"),
-            usage.get("completion_tokens"),
-            message.get("refusal") or "",
-        )
-
-    def embed_body(self, texts: Sequence[str], model: str) -> dict[str, Any]:
-        return {"model": model, "input": list(texts), "encoding_format": "float"}
-
-    def read_vectors(self, data: bytes) -> tuple[list[list[float]], int | None]:
-        reply: Any = json.loads(data)
-        rows = sorted(reply["data"], key=lambda row: row["index"])
-        usage: Any = reply.get("usage") or {}
-        return [row["embedding"] for row in rows], usage.get("prompt_tokens")
-
-
-class OllamaDialect(OpenAIDialect):
-    """Ollama's own: every request sets the context length, and what does not fit is an error, not cut."""
-
-    chat_path = "/api/chat"
-    embed_path = "/api/embed"
-
-    def __init__(self, context_window: int) -> None:
-        self.context_window = context_window
-
-    def chat_body(
-        self, request: Request, model: str, dropped: Collection[str], stream: bool
-    ) -> dict[str, Any]:
-        options = {
-            "num_ctx": self.context_window,
-            "num_predict": request.max_tokens,
-            "temperature": request.temperature,
-            "seed": request.seed,
-        }
-        body: dict[str, Any] = {
-            "model": model,
-            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-            "stream": stream,
-            "truncate": False,
-            "options": {name: value for name, value in options.items() if value is not None},
-        }
-        if request.response_format != "text":
-            body["format"] = request.schema if request.response_format == "json_schema" else "json"
-        if effort := request.reasoning_effort:
-            body["think"] = {"none": False, "minimal": "low", "xhigh": "high"}.get(effort, effort)
-        return {name: value for name, value in body.items() if name not in dropped}
-
-    def read_reply(self, data: bytes) -> Part:
-        reply: Any = json.loads(data)
-        if "error" in reply:
-            raise LookupError(str(reply["error"]))
-        return Part(
-            reply["message"].get("content") or "",
-            reply.get("done_reason") or ("stop" if reply.get("done") else ""),
-            reply.get("prompt_eval_count"),
-            reply.get("eval_count"),
-        )
-
-    def read_line(self, line: bytes) -> Part | None:
-        return self.read_reply(line) if line.strip() else None
-
-    def embed_body(self, texts: Sequence[str], model: str) -> dict[str, Any]:
-        return {"model": model, "input": list(texts), "truncate": False}
-
-    def read_vectors(self, data: bytes) -> tuple[list[list[float]], int | None]:
-        reply: Any = json.loads(data)
-        return reply["embeddings"], reply.get("prompt_eval_count")
+def ollama_body(
+    request: Request, model: str, context_window: int, dropped: Collection[str] = (), *, stream: bool = False
+) -> dict[str, Any]:
+    """Return the body in Ollama's own format, which alone sets the context length, and has what is too long refused."""
+    options = {
+        "num_ctx": context_window,
+        "num_predict": request.max_tokens,
+        "temperature": request.temperature,
+        "seed": request.seed,
+    }
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        "stream": stream,
+        "truncate": False,
+        "options": {name: value for name, value in options.items() if value is not None},
+    }
+    if request.response_format != "text":
+        body["format"] = request.schema if request.response_format == "json_schema" else "json"
+    if effort := request.reasoning_effort:
+        body["think"] = {"none": False, "minimal": "low", "xhigh": "high"}.get(effort, effort)
+    return {name: value for name, value in body.items() if name not in dropped}
 
 
 def dropped_parameter(message: str, body: Mapping[str, Any]) -> str | None:
