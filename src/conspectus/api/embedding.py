@@ -252,7 +252,7 @@ def estimate_texts(texts: Mapping[str, Sequence[str]], settings: Settings, folde
     new = {sender.embedding_key(name, prompt): prompt for prompt in prompts}
     if (folder / FILE_NAME).exists():
         with closing(ResponseCache(folder / FILE_NAME)) as replies:
-            cached = {key for key in new if replies.get_bytes(key, used=False) is not None}
+            cached = {key for key in new if replies.get_bytes(key) is not None}
         for key in cached:
             del new[key]
     count = sum(tokens.count(text, wire.vocabulary(name)) for text in new.values())

@@ -53,31 +53,28 @@ def check(json: AsJson = False, *, settings: Settings) -> None:
 
 
 _OLDER = "Delete responses created more than DAYS days ago."
-_UNUSED = "Delete responses not used for DAYS days."
 PruneOlder = Annotated[float | None, option(_OLDER, "--prune-older", metavar="DAYS", min=0)]
-PruneUnused = Annotated[float | None, option(_UNUSED, "--prune-unused", metavar="DAYS", min=0)]
 PruneBad = Annotated[bool, option("Delete failed and unreadable responses.", "--prune-bad")]
 
 
 def cache(
     folder: options.IndexFolder = FOLDER,
     prune_older: PruneOlder = None,
-    prune_unused: PruneUnused = None,
     prune_bad: PruneBad = False,
     json: AsJson = False,
 ) -> None:
     """Show the size of the response cache, or prune it.
 
     Example: conspectus cache
-    Example: conspectus cache --prune-unused 90
+    Example: conspectus cache --prune-older 90
     """
     file = folder / api.CACHE_FILE
     if not file.exists():
         raise UsageError(f"there are no cached responses of language models in {folder}")
     replies = api.ResponseCache(file)
     try:
-        before, since = (n if n is None else time.time() - n * DAY for n in (prune_older, prune_unused))
-        removed = replies.prune(made_before=before, unused_since=since, bad=prune_bad)
+        before = 0.0 if prune_older is None else time.time() - prune_older * DAY
+        removed = replies.prune(made_before=before, bad=prune_bad)
         stats = replies.stats()
     finally:
         replies.close()
@@ -85,9 +82,7 @@ def cache(
         show.as_json(asdict(stats) | {"removed": removed})
         return
     by_status = [f"{n:,} {status}" for status, n in stats.by_status.items()]
-    hits = [f"{api.task_label(task)} {n:,}" for task, n in stats.hits.items() if n]
     show.out(f"Attempts: {stats.rows:,} ({', '.join(by_status) or 'none'}), {show.size(stats.bytes)}")
-    show.out(f"Used again: {', '.join(hits) or 'none'}")
     show.out(f"Deleted: {removed:,}")
 
 

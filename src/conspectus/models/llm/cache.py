@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import disk_usage
@@ -75,17 +75,15 @@ class Spent:
     calls: int
     prompt_tokens: int
     completion_tokens: int
-    hits: int
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """The size of the cache: attempts and how they ended, bytes on disk, and replies served per task."""
+    """The size of the cache: attempts and how they ended, and bytes on disk."""
 
     rows: int
     bytes: int
     by_status: dict[str, int]
-    hits: dict[str, int]
 
 
 _Write = tuple[str, Sequence[Any], "asyncio.Future[None]"]
@@ -100,7 +98,6 @@ class ResponseCache:
         """Why a write failed, once one did."""
         self._pending: list[_Write] = []
         self._flushing: asyncio.Task[None] | None = None
-        self._hits: Counter[int] = Counter()
         self._checked = False
         path.parent.mkdir(parents=True, exist_ok=True)
         self._new = not path.exists()
@@ -131,22 +128,19 @@ class ResponseCache:
                     raise
                 time.sleep(0.02)
 
-    def get(self, key: str, *, used: bool = True) -> Completion | None:
-        """Return the completion that is served for a key, if there is one; unless `used` it is not counted as used."""
-        row = self._first(key, used)
-        return row and Completion(str(row[1]), row[2], row[3], row[4], cached=True)
+    def get(self, key: str) -> Completion | None:
+        """Return the completion that is served for a key, if there is one."""
+        row = self._served(key)
+        return row and Completion(str(row[0]), *row[1:], cached=True)
 
-    def get_bytes(self, key: str, *, used: bool = True) -> bytes | None:
+    def get_bytes(self, key: str) -> bytes | None:
         """Return the vector that is served for a key, if there is one."""
-        row = self._first(key, used)
-        return row and bytes(row[1])
+        row = self._served(key)
+        return row and bytes(row[0])
 
-    def _first(self, key: str, used: bool) -> Any:
-        columns = "id, reply, finish_reason, prompt_tokens, completion_tokens"
-        row = self._reader.execute(f"SELECT {columns} {_SERVED}", (key,)).fetchone()
-        if row and used:
-            self._hits[row[0]] += 1
-        return row
+    def _served(self, key: str) -> Any:
+        columns = "reply, finish_reason, prompt_tokens, completion_tokens"
+        return self._reader.execute(f"SELECT {columns} {_SERVED}", (key,)).fetchone()
 
     async def add(self, attempts: Sequence[CachedReply]) -> None:
         """Keep attempts; they are durable on return."""
@@ -235,20 +229,18 @@ class ResponseCache:
         )
 
     def stats(self) -> CacheStats:
-        """Return the size of the cache and how much of it was used again."""
-        self._write_hits()
+        """Return the size of the cache."""
         by_status = dict(
             self._reader.execute("SELECT status, count(*) FROM replies GROUP BY status ORDER BY status")
         )
-        hits = dict(self._reader.execute("SELECT task, sum(hits) FROM replies GROUP BY task ORDER BY task"))
         size = sum(p.stat().st_size for end in ("", "-wal") if (p := Path(f"{self.path}{end}")).exists())
-        return CacheStats(sum(by_status.values()), size, by_status, hits)
+        return CacheStats(sum(by_status.values()), size, by_status)
 
     def spent(self) -> list[Spent]:
         """Return what servers replied in all runs, per task and model; what was refused or lost is not counted."""
         rows = self._reader.execute(
-            "SELECT task, model, sum(finish_reason != 'kept'), sum(prompt_tokens), sum(completion_tokens),"
-            " sum(hits) FROM replies WHERE status != 'failed' GROUP BY task, model ORDER BY task, model"
+            "SELECT task, model, sum(finish_reason != 'kept'), sum(prompt_tokens), sum(completion_tokens)"
+            " FROM replies WHERE status != 'failed' GROUP BY task, model ORDER BY task, model"
         )
         return [Spent(*row) for row in rows]
 
@@ -259,33 +251,17 @@ class ResponseCache:
         )
         return list(self._reader.execute(longest, (CAPPED,)))
 
-    def prune(
-        self, *, made_before: float | None = None, unused_since: float | None = None, bad: bool = False
-    ) -> int:
+    def prune(self, *, made_before: float = 0.0, bad: bool = False) -> int:
         """Delete attempts and return how many; the file shrinks by it.
 
-        Those made before or not used since a moment (seconds since 1970), and with `bad` all that are not
-        served.
+        Those made before a moment (seconds since 1970), and with `bad` all that are not served.
         """
-        self._write_hits()
-        rules = {"made < ?": made_before, "used < ?": unused_since, "status != ?": "ok" if bad else None}
-        chosen = {rule: value for rule, value in rules.items() if value is not None}
-        if not chosen:
-            return 0
+        rule = "DELETE FROM replies WHERE made < ? OR (? AND status != 'ok')"
         with self._writer:
-            where = " OR ".join(chosen)  # of the texts above, nothing from outside
-            removed = self._writer.execute(f"DELETE FROM replies WHERE {where}", [*chosen.values()]).rowcount  # noqa: S608
-        self._writer.execute("VACUUM")
+            removed = self._writer.execute(rule, (made_before, bad)).rowcount
+        if removed:
+            self._writer.execute("VACUUM")
         return removed
-
-    def _write_hits(self) -> None:
-        now, hits = time.time(), [(n, row) for row, n in self._hits.items()]
-        self._hits.clear()
-        if not hits:
-            return
-        with self._writer:
-            update = "UPDATE replies SET hits = hits + ?, used = ? WHERE id = ?"
-            self._writer.executemany(update, [(n, now, row) for n, row in hits])
 
     async def aclose(self) -> None:
         """Write what waits to be written, and close."""
@@ -296,13 +272,8 @@ class ResponseCache:
     def close(self) -> None:
         """Close; what was not awaited may be lost. A new file of nothing but failures is removed."""
         self._thread.shutdown()
-        useless = False
-        with suppress(
-            sqlite3.OperationalError
-        ):  # how often replies were used is not worth an error on a full disk
-            self._write_hits()
-            anything = "SELECT 1 FROM replies WHERE status != 'failed' UNION SELECT 1 FROM refused"
-            useless = self._new and not self._reader.execute(anything).fetchone()
+        anything = "SELECT 1 FROM replies WHERE status != 'failed' UNION SELECT 1 FROM refused"
+        useless = self._new and not self._reader.execute(anything).fetchone()
         self._reader.close()
         self._writer.close()
         if useless:

@@ -197,7 +197,7 @@ class CachingSender:
 
     def peek(self, request: Request) -> Completion | None:
         """Return the reply to a request that is cached, without counting it as used."""
-        return self.replies.get(request.key, used=False) if self.replies is not None else None
+        return self.replies.get(request.key) if self.replies is not None else None
 
     def accepts(self, model: str, feature: Feature) -> bool | None:
         """Return whether a model's server takes a feature, None if that is not known."""
