@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.errors import BudgetReached, ModelError, UsageError
+from conspectus.errors import BudgetReached, UsageError
 from conspectus.models.llm.budget import Budget, Call, Trace
-from conspectus.models.llm.wire import Completion
+from conspectus.models.llm.cache import CachedReply
 from conspectus.rows import Usage
 from conspectus.settings import Price
 
@@ -126,9 +126,8 @@ def test_models_of_ones_own_machine_need_no_price():
 
 def test_the_trace_has_a_line_for_each_call(tmp_path: Path):
     trace = Trace(tmp_path / "t.jsonl", texts=True)
-    call = Call("key", "m", "T", 3, None, prompt="asked")
-    trace.write(call, "ok", Completion("said", "stop", 3, 1, seconds=0.5))
-    trace.write(call, "failed", ModelError("why"))
+    trace.write(CachedReply("key", "m", "T", "ok", "said", "stop", 3, 1, 0.5), "asked")
+    trace.write(CachedReply("key", "m", "T", "failed", "why"), "asked")
 
     first, second = (json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines())
     assert (first["task"], first["status"], first["seconds"]) == ("T", "ok", 0.5)

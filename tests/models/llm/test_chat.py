@@ -89,6 +89,11 @@ def a_model(sender: FakeSender, model: str = "openai/gpt-4.1-mini", **llm: Any) 
     return ChatModel(sender, Settings(model=model, llm=ModelSettings(**llm)))
 
 
+def noticed(model: ChatModel) -> list[str]:
+    """Return what was noticed of replies, without the tasks that it was noticed of."""
+    return [text.partition(": ")[2] for texts in model.notices.values() for text in texts]
+
+
 def a_chunk(text: str, number: int = 7) -> Chunk:
     return Chunk(f"id{number}", number, "d1", 0, len(text), text, 1)
 
@@ -123,7 +128,7 @@ async def test_a_reply_that_can_be_mended_is_not_asked_for_again() -> None:
 
     assert await model.perform(EXTRACT) == BOTH
     assert len(sender.requests) == 1
-    assert model.notices == []
+    assert model.notices == {}
 
 
 async def test_an_unreadable_reply_is_asked_for_by_the_same_request_then_with_the_error() -> None:
@@ -350,7 +355,7 @@ async def test_references_come_back_in_the_numbers_of_the_index() -> None:
     draft = await model.perform(WriteReport(EVIDENCE))
 
     assert draft.findings[0].explanation == "Ada knows Bo [Data: Entities (70, 80)]. So."
-    assert [notice.text for notice in model.notices] == ["left out: 2 references that lead nowhere"]
+    assert noticed(model) == ["left out: 2 references that lead nowhere"]
 
 
 async def test_references_of_a_partial_answer_are_translated() -> None:
@@ -389,7 +394,7 @@ async def test_a_bare_number_that_is_no_source_is_an_invented_reference(refuses:
 
     wanted = "Ada knows Bo [Data: Entities (80)], row [1]. “[78] in [2014]” `a[77]`\n```\nb[77]\n```\nEnd."
     assert "".join(pieces) == wanted
-    assert [notice.text for notice in model.notices] == ["left out: 3 references that lead nowhere"]
+    assert noticed(model) == ["left out: 3 references that lead nowhere"]
 
 
 # Planted instructions
@@ -419,7 +424,7 @@ async def test_of_an_obedient_reply_only_well_formed_records_survive() -> None:
     model = a_model(FakeSender(json.dumps(value)))
 
     assert await model.perform(EXTRACT) == BOTH
-    assert [notice.text for notice in model.notices] == [
+    assert noticed(model) == [
         "left out: entity 3: no name",
         "left out: relationship 2: it is no object",
     ]
@@ -453,8 +458,8 @@ async def test_what_is_copied_from_the_example_of_the_instructions_is_left_out_a
         "Cid",
     ]  # a name may be made out of the text
     assert found.relationships == BOTH.relationships
-    (notice,) = model.notices
-    assert notice.text == "left out: Lune Mills, which the instructions name and the text does not"
+    (notice,) = model.notices["ExtractGraph"]
+    assert notice.endswith("left out: Lune Mills, which the instructions name and the text does not")
 
 
 async def test_what_the_example_and_the_text_both_name_is_kept() -> None:

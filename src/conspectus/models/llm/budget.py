@@ -18,13 +18,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 from conspectus.errors import BudgetReached, CallFailed, ModelError, RateLimited, ServerDown, UsageError
 from conspectus.models.llm.providers import LONGEST_RETRY_AFTER, PRESETS, is_local
-from conspectus.models.llm.wire import Completion, Status
 from conspectus.rows import Usage
 from conspectus.settings import Price, Settings
 from conspectus.tasks.base import task_label
 
 if TYPE_CHECKING:
-    from conspectus.models.llm.cache import Spent
+    from conspectus.models.llm.cache import CachedReply, Spent
 
 USUAL_COMPLETION = 2000
 """Tokens set aside for a reply of no stated maximum, until a longer one has been seen."""
@@ -80,26 +79,23 @@ class Trace:
         except OSError as error:
             raise UsageError(f"the trace cannot be written to {path}: {error.strerror}") from None
 
-    def write(self, call: Call, status: Status, outcome: Completion | Exception | None = None) -> None:
-        """Write one call; `outcome` is its completion or its error, where there is one."""
-        used, cached, seconds, reply = call.used or (0, 0), False, call.seconds, ""
-        if isinstance(outcome, Completion):
-            used = outcome.prompt_tokens, outcome.completion_tokens
-            cached, seconds, reply = outcome.cached, outcome.seconds, outcome.text
+    def write(self, call: CachedReply, prompt: str = "", *, cached: bool = False) -> None:
+        """Write a call as it is cached, and what was asked; `cached` tells that it was served from there."""
         line: dict[str, object] = {
             "task": call.task,
             "model": call.model,
             "key": call.key,
-            "status": status,
+            "status": call.status,
             "cached": cached,
-            "prompt_tokens": used[0],
-            "completion_tokens": used[1],
-            "seconds": round(seconds, 4),
+            "prompt_tokens": call.prompt_tokens,
+            "completion_tokens": call.completion_tokens,
+            "seconds": round(call.seconds, 4),
         }
+        failed = call.status == "failed"
         if self.texts:
-            line |= {"request": call.prompt, "reply": reply}
-        if isinstance(outcome, Exception):
-            line["error"] = str(outcome)
+            line |= {"request": prompt, "reply": "" if failed or isinstance(call.reply, bytes) else call.reply}
+        if failed:
+            line["error"] = call.reply
         self._file.write(json.dumps(line) + "\n")
 
     def close(self) -> None:

@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS replies (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, model TEXT NOT NULL, task TEXT NOT NULL, status TEXT NOT NULL,
     reply BLOB NOT NULL, finish_reason TEXT NOT NULL, prompt_tokens INTEGER NOT NULL,
     completion_tokens INTEGER NOT NULL, seconds REAL NOT NULL, made REAL NOT NULL, used REAL NOT NULL,
-    hits INTEGER NOT NULL DEFAULT 0
+    hits INTEGER NOT NULL DEFAULT 0  -- this and `used` are of an earlier version
 );
 CREATE INDEX IF NOT EXISTS replies_key ON replies (key);
 CREATE TABLE IF NOT EXISTS refused (

@@ -55,7 +55,6 @@ from conspectus.tasks import (
     Description,
     ExtractGraph,
     Extraction,
-    GleanMore,
     PartialAnswer,
     ReduceAnswer,
     ReportDraft,
@@ -81,15 +80,6 @@ SHOWN = 3
 """Notices of one kind that are told in full."""
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """Something of a reply that was not used, or was repaired: which task, about what, and what it was."""
-
-    task: str
-    about: str
-    text: str
-
-
 class ChatModel:
     """Any model that a Sender reaches."""
 
@@ -98,7 +88,8 @@ class ChatModel:
     def __init__(self, sender: Sender, settings: Settings) -> None:
         """Raise SettingsError where a prompt of the user's or a model of a single task is set wrong."""
         self.name = settings.model
-        self.notices: list[Notice] = []
+        self.notices: dict[str, list[str]] = {}
+        """What of replies was not used, or was changed, by the names of their tasks."""
         self._sender = sender
         self._llm = settings.llm
         self._describe_tokens = settings.reports.context_tokens
@@ -247,16 +238,14 @@ class ChatModel:
 
     def _without_leaked(self, task: Task[Any], graph: Extraction) -> Extraction:
         """Return what was found in a chunk without names that only the instructions have, as those of an example."""
-        while isinstance(task, GleanMore):
-            task = task.after.task
-        if not isinstance(task, ExtractGraph):
+        first = _first_task(task)
+        if not isinstance(first, ExtractGraph):
             return graph
-        text = _plain(task.chunk.text)
+        text = _plain(first.chunk.text)
         unnamed = {entity.name for entity in graph.entities if _plain(entity.name) not in text}
-        # The instructions are rendered only where a name is not in the text, which is seldom.
-        prompt = (
-            _plain("\n".join(message.content for message in self._prompts.render(task))) if unnamed else ""
-        )
+        if not unnamed:
+            return graph
+        prompt = _plain("\n".join(message.content for message in self._prompts.render(first)))
         leaked = sorted(name for name in unnamed if _plain(name) in prompt)
         if not leaked:
             return graph
@@ -284,7 +273,7 @@ class ChatModel:
         return cast("R", result)
 
     def _note(self, task: Task[Any], text: str) -> None:
-        self.notices.append(Notice(type(task).__name__, about(task), text))
+        self.notices.setdefault(type(task).__name__, []).append(f"{about(task)}: {text}")
 
     def _note_removed(self, task: Task[Any], count: int) -> None:
         if count:
@@ -348,18 +337,22 @@ def _without(request: Request, feature: str, max_tokens: int | None) -> Request:
     return request
 
 
+def _first_task(task: Task[Any]) -> Task[Any]:
+    """Return the task that the conversation of a task began with."""
+    while isinstance(after := getattr(task, "after", None), Turn):
+        task = after.task
+    return task
+
+
 def about(task: Task[Any]) -> str:
     """Return what a task is about, in words that lead to it: `ExtractGraph of chunk 7 (id…)`."""
-    turn = task
-    while isinstance(after := getattr(turn, "after", None), Turn):
-        turn = after.task
-    name = type(task).__name__
-    if chunk := getattr(turn, "chunk", None):
+    name, first = type(task).__name__, _first_task(task)
+    if chunk := getattr(first, "chunk", None):
         return f"{name} of chunk {chunk.number} ({chunk.id})"
     for field in ("name", "question"):
-        if value := getattr(turn, field, None):
+        if value := getattr(first, field, None):
             return f"{name} of {value!r}"
-    if (context := getattr(turn, "context", None)) and context.entities:
+    if (context := getattr(first, "context", None)) and context.entities:
         return f"{name} of the community of {', '.join(e.name for e in context.entities[:3])}"
     return name
 
@@ -409,15 +402,13 @@ class Session:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the budget does not limit, and what of the replies was left out or repaired: the first of each task."""
-        lines: list[str] = []
-        seen: Counter[str] = Counter()
-        for notice in self.model.notices:
-            seen[notice.task] += 1
-            if seen[notice.task] <= SHOWN:
-                lines.append(f"{notice.about}: {notice.text}")
-        more = (f"{n - SHOWN} more notices on {task}" for task, n in sorted(seen.items()) if n > SHOWN)
-        return (*self.budget_notices, *lines, *more)
+        """What the budget does not limit, and what of the replies was left out or changed: the first of each task."""
+        lines = list(self.budget_notices)
+        for task, texts in sorted(self.model.notices.items()):
+            lines += texts[:SHOWN]
+            if len(texts) > SHOWN:
+                lines.append(f"{len(texts) - SHOWN} more notices on {task}")
+        return tuple(lines)
 
 
 @asynccontextmanager

@@ -193,7 +193,7 @@ class CachingSender:
 
     async def keep(self, request: Request, reply: Completion) -> None:
         """Serve a reply that was got by asking in another way for a request from now on."""
-        await self._add(CachedReply(request.key, request.model, request.task, "ok", reply.text, "kept"))
+        await self._cache(CachedReply(request.key, request.model, request.task, "ok", reply.text, "kept"))
 
     def peek(self, request: Request) -> Completion | None:
         """Return the reply to a request that is cached, without counting it as used."""
@@ -208,22 +208,21 @@ class CachingSender:
         if cached is not None:
             self.budget.count_cached(request.task)
             if self.budget.trace:
-                self.budget.trace.write(self._call(request), "ok", cached)
+                used = cached.prompt_tokens, cached.completion_tokens
+                row = CachedReply(request.key, request.model, request.task, "ok", cached.text, "", *used)
+                self.budget.trace.write(row, self._call(request).prompt, cached=True)
         return cached
 
     async def _store(self, call: Call, reply: Completion, request: Request) -> Completion:
         """Store what came of a call and return it, marked as CAPPED where the cap cut it off."""
-        call.used = used = reply.prompt_tokens, reply.completion_tokens
+        call.used = reply.prompt_tokens, reply.completion_tokens
         call.capped = call.cap is not None and reply.cut_off and reply.completion_tokens >= call.cap
         reason = CAPPED if call.capped else reply.finish_reason
         reply = replace(reply, finish_reason=reason, seconds=call.seconds)
         status: Status = "ok" if reply.text.strip() else "unparsable"
         if reply.cut_off_for(request):
             status = "cut off"
-        row = CachedReply(call.key, call.model, call.task, status, reply.text, reason, *used, reply.seconds)
-        await self._add(row)
-        if self.budget.trace:
-            self.budget.trace.write(call, status, reply)
+        await self._record(call, _row(call, status, reply.text, reason))
         return reply
 
     # Vectors and scores
@@ -305,17 +304,10 @@ class CachingSender:
             async with self._attempt(call):
                 data, used = await work.ask(texts)
                 call.used = used, 0
-                rows: list[CachedReply] = []
-                for n, (key, value) in enumerate(zip(keys, data, strict=True)):
-                    share = used // len(batch) + (n < used % len(batch))
-                    # It is one call, and so counts once.
-                    reason = "kept" if n else ""
-                    rows.append(
-                        CachedReply(key, work.model, work.task, "ok", value, reason, share, 0, call.seconds)
-                    )
-                await self._add(*rows)
-                if self.budget.trace:
-                    self.budget.trace.write(call, "ok")
+                first, *others = zip(keys, data, strict=True)
+                # It is one call, and so counts once.
+                free = [CachedReply(key, work.model, work.task, "ok", value, "kept") for key, value in others]
+                await self._record(call, _row(call, "ok", first[1])._replace(key=first[0]), *free)
                 return dict(zip(keys, data, strict=True))
 
     async def _embed_in_parts(self, key: str, text: str, work: _Work) -> bytes:
@@ -328,7 +320,7 @@ class CachingSender:
             )
         vectors = await self.embed(parts, work.model, work.task)
         mean = np.average(vectors, axis=0, weights=[len(part) for part in parts]).astype(np.float32).tobytes()
-        await self._add(CachedReply(key, work.model, work.task, "ok", mean, "kept"))
+        await self._cache(CachedReply(key, work.model, work.task, "ok", mean, "kept"))
         return mean
 
     # One call of any kind
@@ -400,12 +392,7 @@ class CachingSender:
     async def _failed(self, call: Call, error: ModelError) -> None:
         """Store a failed attempt and wait before the next one; raise the error where there is to be none."""
         backoff = call.backoff = call.backoff or Backoff(call.key, self._attempts, FIRST_BACKOFF)
-        reason = type(error).__name__
-        await self._add(
-            CachedReply(call.key, call.model, call.task, "failed", str(error), reason, 0, 0, call.seconds)
-        )
-        if self.budget.trace:
-            self.budget.trace.write(call, "failed", error)
+        await self._record(call, _row(call, "failed", str(error), type(error).__name__))
         if isinstance(error, (RateLimited, TimedOut)):
             self._limiter.narrow(call.entered, error.retry_after)
         if isinstance(error, NotAccepted):
@@ -430,9 +417,20 @@ class CachingSender:
             log.warning("No answer from %s, trying again (%d of %d).", at.server, n, backoff.attempts)
         await asyncio.sleep(pause)
 
-    async def _add(self, *replies: CachedReply) -> None:
+    async def _record(self, call: Call, *rows: CachedReply) -> None:
+        """Cache what came of a call; the first of the rows goes into the trace."""
+        await self._cache(*rows)
+        if self.budget.trace:
+            self.budget.trace.write(rows[0], call.prompt)
+
+    async def _cache(self, *rows: CachedReply) -> None:
         if self.replies is not None:
-            await self.replies.add(replies)
+            await self.replies.add(rows)
+
+
+def _row(call: Call, status: Status, reply: str | bytes, reason: str = "") -> CachedReply:
+    used = call.used or (0, 0)
+    return CachedReply(call.key, call.model, call.task, status, reply, reason, *used, call.seconds)
 
 
 def open_sender(
