@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -99,9 +98,8 @@ def chunk_terms(
     for chunk in chunks:
         flat += titles[chunk.document_id]
         language = language_of[chunk.document_id]
-        if (
-            language == ENGLISH and not CJK.search(chunk.text) and not PAIRED.search(chunk.text)
-        ):  # a term for a word
+        if language == ENGLISH and not CJK.search(chunk.text) and not PAIRED.search(chunk.text):
+            # a term for a word
             flat += map(numbered, words_in(fold(chunk.text)))
         else:
             flat += [number.setdefault(t, len(number)) for t in terms(chunk.text, language)]
@@ -183,11 +181,11 @@ def sentence_entity_graph(
     first, last = passage_ranges(documents, chunks, table)
     vocabulary = vocabulary or read_vocabulary(texts, [documents[i].language for i in table.document.tolist()])
     names = NameNumbers(vocabulary)
-    topics = find_topics(documents, chunks, (first, last), texts, vocabulary, names)
+    topics, main = _find_topics(documents, chunks, (first, last), texts, vocabulary, names)
     mentions = _mentions(texts, vocabulary, names)
     shape = (len(chunks), len(names.keys))
     about = _topic_matrix(topics, shape)
-    around = _topic_matrix((*topics, *_topics_inside(topics, names)), shape)
+    around = _topic_matrix([*topics, *_topics_inside(main, names)], shape)
     holding = _holding(first, last, len(texts))
     frequency = np.maximum(((holding @ mentions + about) > 0).sum(axis=0), 1).astype(np.int32)
     titles = (holding.T @ about).tocsr()
@@ -195,7 +193,7 @@ def sentence_entity_graph(
     outward = mentions.maximum(titles)
     largest = float(around.max()) if around.nnz else 0.0  # of several passages the most
     inward = mentions.maximum((holding.T @ around).minimum(largest).tocsr())
-    aliases = aliases_of(names, topics)
+    aliases = _aliases([topic for topic in main if topic.untitled], names)
     if aliases.nnz:
         outward = outward.maximum(ALIAS * (outward @ aliases).minimum(1.0))
         inward = inward.maximum(ALIAS * (inward @ aliases).minimum(TITLE))
@@ -324,53 +322,31 @@ class NameNumbers:
         return kinds
 
 
-@dataclass(frozen=True)
-class PassageTopic:
+Weighted = tuple[int, int, float]
+"""A passage, a name, and how much more the name leads to the passage than a mention would."""
+
+
+class MainTopic(NamedTuple):
+    """The title of a passage, or the first subject of its opening, whose parts count too."""
+
     passage: int
     key: str
     name: int
-    weight: float
-    main: bool
-    """Whether it is the title or the first subject, whose parts count too."""
     untitled: bool
 
 
-def _topic_matrix(topics: Iterable[PassageTopic], shape: tuple[int, int]) -> Matrix:
-    """Return passages by names; of several weights the largest holds."""
-    weights: dict[tuple[int, int], float] = {}
-    for topic in topics:
-        at = topic.passage, topic.name
-        weights[at] = max(weights.get(at, 0.0), topic.weight)
-    pairs = np.array(list(weights), np.int64).reshape(-1, 2)
-    values = np.array(list(weights.values()), np.float32)
-    return sparse.csr_array((values, (pairs[:, 0], pairs[:, 1])), shape=shape)
-
-
-def _topics_inside(topics: Iterable[PassageTopic], names: NameNumbers) -> Iterator[PassageTopic]:
-    """Yield the names inside main topics, weaker the less of the words they are."""
-    for topic in (topic for topic in topics if topic.main):
-        words = topic.key.split()
-        for start in range(len(words)):
-            for end in range(start + 1, min(len(words), start + INSIDE_WORDS) + 1):
-                key = " ".join(words[start:end])
-                alone = end - start == 1 and (len(key) < 3 or key in STOPWORDS or not names.may_open(key))
-                if key in names.keys and end - start < len(words) and not alone:
-                    weight = INSIDE * (end - start) / len(words)
-                    yield PassageTopic(topic.passage, key, names.keys[key], weight, False, topic.untitled)
-
-
-def find_topics(
+def _find_topics(
     documents: Sequence[Document],
     chunks: Sequence[Chunk],
     passages: tuple[Ints, Ints],
     texts: Sequence[str],
     vocabulary: Vocabulary,
     names: NameNumbers,
-) -> list[PassageTopic]:
-    """Return what each passage is about: the title of its document, and the subject of that document's
-    opening."""
+) -> tuple[list[Weighted], list[MainTopic]]:
+    """Return what each passage is about: the title of its document, and the subject of that document's opening."""
     title_of = {d.id: title_key(d.title) for d in documents}
-    rows: list[PassageTopic] = []
+    topics: list[Weighted] = []
+    main: list[MainTopic] = []
     runs: dict[int, list[str]] = {}
     for text, keys in find_runs(vocabulary, vocabulary.proper[vocabulary.token_word]):
         runs.setdefault(text, [keys[0]])
@@ -378,47 +354,64 @@ def find_topics(
     for chunk, first, last in zip(chunks, passages[0].tolist(), passages[1].tolist(), strict=True):
         title = title_of[chunk.document_id]
         if title:
-            rows.append(PassageTopic(chunk.number, title, names.number(title), TITLE, True, False))
+            topics.append((chunk.number, names.number(title), TITLE))
+            main.append(MainTopic(chunk.number, title, names.number(title), False))
         if chunk.document_id in opened or first == last:
             continue
         opened.add(chunk.document_id)
         subjects = lead_subjects(texts[int(first)]) or runs.get(first, [])
         weight = SUBJECT if title else SUBJECT_UNTITLED
-        for i, key in enumerate(subjects):
-            rows.append(PassageTopic(chunk.number, key, names.number(key), weight, i == 0, not title))
+        topics += [(chunk.number, names.number(key), weight) for key in subjects]
+        main += [MainTopic(chunk.number, key, names.number(key), not title) for key in subjects[:1]]
     names.seek()
-    return rows
+    return topics, main
 
 
-def aliases_of(names: NameNumbers, topics: Sequence[PassageTopic]) -> Matrix:
-    """Return names by names, 1 / n where a name is one of n that an untitled subject may be a form of, both
-    ways.
+def _topics_inside(main: Iterable[MainTopic], names: NameNumbers) -> Iterator[Weighted]:
+    """Yield the names inside main topics, weaker the less of the words they are."""
+    for passage, topic, _, _ in main:
+        words = topic.split()
+        for start in range(len(words)):
+            for end in range(start + 1, min(len(words), start + INSIDE_WORDS) + 1):
+                key = " ".join(words[start:end])
+                alone = end - start == 1 and (len(key) < 3 or key in STOPWORDS or not names.may_open(key))
+                if key in names.keys and end - start < len(words) and not alone:
+                    yield passage, names.keys[key], INSIDE * (end - start) / len(words)
 
-    One is a form of the other where it is its first or last words, two at least, or has the same first and
-    last word.
+
+def _topic_matrix(topics: Iterable[Weighted], shape: tuple[int, int]) -> Matrix:
+    """Return passages by names; of several weights the largest holds."""
+    weights: dict[tuple[int, int], float] = {}
+    for passage, name, weight in topics:
+        weights[passage, name] = max(weights.get((passage, name), 0.0), weight)
+    pairs = np.array(list(weights), np.int64).reshape(-1, 2)
+    values = np.array(list(weights.values()), np.float32)
+    return sparse.csr_array((values, (pairs[:, 0], pairs[:, 1])), shape=shape)
+
+
+def _aliases(untitled: Iterable[MainTopic], names: NameNumbers) -> Matrix:
+    """Return names by names, 1 / n where a name is one of n that an untitled subject may be a form of, both ways.
+
+    One is a form of the other where it is its first or last words, two at least, or has the same first and last word.
     """
     forms: dict[tuple[str, ...], set[int]] = defaultdict(set)
-    for topic in (topic for topic in topics if topic.main and topic.untitled):
-        words = topic.key.split()
-        for form in _forms(words) if words[0].isalpha() else ():
-            forms[form].add(topic.name)
-    rows: list[tuple[int, int, float]] = []
+    for topic in untitled:
+        words = tuple(topic.key.split())
+        if len(words) < 2 or not words[0].isalpha():
+            continue
+        forms[words[0], "", words[-1]].add(topic.name)
+        for size in range(2, len(words)):
+            forms[words[:size]].add(topic.name)
+            forms[words[-size:]].add(topic.name)
+    rows: list[Weighted] = []
     for key, name in names.keys.items() if forms else ():
-        words = key.split()
+        words = tuple(key.split())
         if len(words) < 2 or words[0].isdigit():
             continue
-        near = (forms.get((words[0], "", words[-1]), set()) | forms.get(tuple(words), set())) - {name}
+        near = (forms.get((words[0], "", words[-1]), set()) | forms.get(words, set())) - {name}
         if len(near) <= MOST_ALIASES:
             rows += ((name, other, 1 / len(near)) for other in near)
     table = np.array(rows, np.float64).reshape(-1, 3)
     shape = (len(names.keys), len(names.keys))
     matrix = sparse.csr_array((table[:, 2].astype(np.float32), table[:, :2].astype(np.int64).T), shape=shape)
     return matrix.maximum(matrix.T.tocsr())
-
-
-def _forms(words: list[str]) -> Iterator[tuple[str, ...]]:
-    if len(words) >= 2:
-        yield words[0], "", words[-1]
-        for size in range(2, len(words)):
-            yield tuple(words[:size])
-            yield tuple(words[-size:])

@@ -139,7 +139,10 @@ def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> I
     for chunk in index.chunks:
         chunks.setdefault(chunk.document_id, []).append(chunk.id)
     documents = {
-        key: d for d in index.documents for key in (d.metadata.get("_id"), d.metadata.get("id"), d.path) if key
+        key: d.id
+        for d in index.documents
+        for key in (d.metadata.get("_id"), d.metadata.get("id"), d.path)
+        if key
     }
     matched = [p for p in passages if p.id in documents]
     if not matched:
@@ -147,41 +150,34 @@ def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> I
             f"none of the {len(passages)} passages of {source or 'the file'} is a document of this index; "
             "index the corpus whose records have their _id first"
         )
-    by_chunk = [(chunk, p.triples) for p in matched for chunk in chunks.get(documents[p.id].id, ())]
-    unmatched = [p for p in passages if p.id not in documents]
-    dropped = sum(p.dropped for p in matched)
+    by_chunk = [(chunk, p.triples) for p in matched for chunk in chunks.get(documents[p.id], ())]
     failures = [f for f in index.failures if f.stage != "import"]
-    if unmatched:
-        missing = f"{len(unmatched)} passages have no document here, the first {unmatched[0].id}"
+    if unmatched := [p.id for p in passages if p.id not in documents]:
+        missing = f"{len(unmatched)} passages have no document here, the first {unmatched[0]}"
         failures.append(Failure("import", missing, source))
-    if dropped:
-        failures.append(
-            Failure("import", f"{dropped} entries are no triples of head, relation and tail", source)
-        )
-    return replace(
-        index, triples=triples_of(by_chunk), failures=failures, origin={**index.origin, OPENIE: source}
-    )
+    if dropped := sum(p.dropped for p in matched):
+        error = f"{dropped} entries are no triples of head, relation and tail"
+        failures.append(Failure("import", error, source))
+    origin = {**index.origin, OPENIE: source}
+    return replace(index, triples=triples_of(by_chunk), failures=failures, origin=origin)
 
 
 def with_openie_of(before: Index, index: Index) -> tuple[Index, tuple[str, ...]]:
-    """Return an index with the imported triples of one before, as far as their chunks are the same, and what of them
-    is gone or missing. An index whose model found triples keeps those.
+    """Return an index with the imported triples of one before, as far as chunks are the same, and what lacks them.
+
+    An index whose model found triples keeps those.
     """
     if OPENIE not in before.origin or index.triples:
         return index, ()
     source, present = before.origin[OPENIE], {chunk.id for chunk in index.chunks}
-    rows = ((t, tuple(chunk for chunk in t.chunk_ids if chunk in present)) for t in before.triples)
-    remaining = [(triple, chunks) for triple, chunks in rows if chunks]
-    triples = [replace(triple, number=i, chunk_ids=chunks) for i, (triple, chunks) in enumerate(remaining)]
-    removed = sum(chunk.id not in present for chunk in before.chunks)
-    new = len(present) - (len(before.chunks) - removed)
-    notice = (
-        f"Imported triples were kept of {len(present) - new:,} chunks that are the same; {removed:,} chunks are gone "
-        f"with theirs, and {new:,} new ones have none: conspectus import openie {source or 'FILE'} brings them.",
-    )
-    return replace(
-        index, triples=triples, origin={**index.origin, OPENIE: source}
-    ), notice if removed or new else ()
+    triples: list[Triple] = []
+    for triple in before.triples:
+        if chunks := tuple(chunk for chunk in triple.chunk_ids if chunk in present):
+            triples.append(replace(triple, number=len(triples), chunk_ids=chunks))
+    new = len(present.difference(chunk.id for chunk in before.chunks))
+    notice = f"{new:,} new chunks have no imported triples: conspectus import openie {source or 'FILE'} brings them."
+    carried = replace(index, triples=triples, origin={**index.origin, OPENIE: source})
+    return carried, (notice,) if new else ()
 
 
 # Sentences of an imported graph
@@ -230,25 +226,20 @@ def _with_spans(
         for number in numbers:
             sentences_of[number].append(sentence)
 
-    def clearest(sentences: Sequence[int], chunk_ids: Sequence[str]) -> tuple[Span, ...]:
+    def clearest(sentences: Iterable[int], chunk_ids: Sequence[str]) -> tuple[Span, ...]:
         chunks = [index.chunk_of[c].span for c in chunk_ids]
         inside = [s for s in sentences if any(_contains(chunk, spans[s]) for chunk in chunks)]
         return tuple(spans[s] for s in sorted(inside, key=lambda s: (-clarity[s], s))[:MAX_SPANS])
 
-    entities = [
-        replace(
-            e,
-            spans=clearest(sentences_of[e.number], e.chunk_ids),
-            aliases=(*e.aliases, last_names[e.number]) if e.number in last_names else e.aliases,
-        )
-        for e in index.entities
-    ]
+    entities: list[Entity] = []
+    for row in index.entities:
+        aliases = (*row.aliases, last_names[row.number]) if row.number in last_names else row.aliases
+        entities.append(replace(row, spans=clearest(sentences_of[row.number], row.chunk_ids), aliases=aliases))
     number = index.entity_of_name
-    relationships = [
-        replace(r, spans=clearest(sorted(both), r.chunk_ids))
-        for r in index.relationships
-        for both in [{*sentences_of[number[r.source]]} & {*sentences_of[number[r.target]]}]
-    ]
+    relationships: list[Relationship] = []
+    for row in index.relationships:
+        both = {*sentences_of[number[row.source]]} & {*sentences_of[number[row.target]]}
+        relationships.append(replace(row, spans=clearest(both, row.chunk_ids)))
     return entities, relationships
 
 
@@ -312,11 +303,8 @@ def _contains(outer: Span, inner: Span) -> bool:
 
 def _same(words: Key, key: Key) -> bool:
     """Tell whether words are a name; the last word of a longer name may be inflected."""
-    if words == key:
-        return True
-    return (
-        len(key) > 1 and words[:-1] == key[:-1] and len(words) == len(key) and stem(words[-1]) == stem(key[-1])
-    )
+    longer = len(words) == len(key) > 1
+    return words == key or (longer and words[:-1] == key[:-1] and stem(words[-1]) == stem(key[-1]))
 
 
 def same_name(name: str) -> str:
