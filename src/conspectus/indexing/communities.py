@@ -28,6 +28,8 @@ from conspectus.settings import CommunitySettings, ReportSettings
 from conspectus.tasks import DescribeElement, WriteReport
 
 Ints = NDArray[np.int64]
+Pairs = tuple[Ints, Ints]
+"""Rows, and the rank of a chunk that each names."""
 
 
 def find_communities(
@@ -59,26 +61,43 @@ def find_communities(
     rank = {chunk.id: place for place, chunk in enumerate(chunks)}
     entity_chunks = _pairs((entity.chunk_ids for entity in entities), rank)
     relationship_chunks = _pairs((relationship.chunk_ids for relationship in relationships), rank)
+    inside, mentioned = _contents(parts, (source, target), entity_chunks, relationship_chunks, len(entities))
+    chunk_ids = list(rank)
+    communities: list[Community] = []
+    for number, part in enumerate(parts):
+        places: list[int] = part.members.tolist()
+        members = [entities[place] for place in places]
+        communities.append(
+            Community(
+                id=content_id(str(part.level), *sorted(entity.id for entity in members)),
+                number=number,
+                level=part.level,
+                parent=part.parent,
+                children=tuple(part.children),
+                entity_numbers=tuple(entity.number for entity in members),
+                relationship_numbers=tuple(relationships[place].number for place in inside[number]),
+                chunk_ids=tuple(chunk_ids[place] for place in mentioned[number]),
+                unsplit=part.unsplit,
+            )
+        )
+    return communities
+
+
+def _contents(
+    parts: Sequence[Part], ends: tuple[Ints, Ints], entity_chunks: Pairs, relationship_chunks: Pairs, n: int
+) -> tuple[list[list[int]], list[list[int]]]:
+    """Return the relationships inside each part, and the ranks of the chunks that mention what is in it."""
+    source, target = ends
     inside: list[list[int]] = []
     mentioned: list[list[int]] = []
-    ends: list[int] = np.cumsum(np.bincount([part.level for part in parts])).tolist() if parts else []
-    for first, last in pairwise([0, *ends]):  # where the parts of each level begin and end
-        part_of = _part_of(parts[first:last], len(entities))
+    last_of: list[int] = np.cumsum(np.bincount([part.level for part in parts])).tolist() if parts else []
+    for first, last in pairwise([0, *last_of]):  # where the parts of each level begin and end
+        part_of = _part_of(parts[first:last], n)
         part_of_relationship = np.where(part_of[source] == part_of[target], part_of[source], -1)
-        inside += _grouped(part_of_relationship, np.arange(len(relationships)), last - first)
+        inside += _grouped(part_of_relationship, np.arange(len(source)), last - first)
         owner = np.concatenate((part_of[entity_chunks[0]], part_of_relationship[relationship_chunks[0]]))
         mentioned += _grouped(owner, np.concatenate((entity_chunks[1], relationship_chunks[1])), last - first)
-    chunk_ids = list(rank)
-    return [
-        _community(
-            number,
-            part,
-            entities,
-            tuple(relationships[place].number for place in inside[number]),
-            tuple(chunk_ids[place] for place in mentioned[number]),
-        )
-        for number, part in enumerate(parts)
-    ]
+    return inside, mentioned
 
 
 def _earlier(before: Index, entities: Sequence[Entity]) -> list[Ints]:
@@ -94,28 +113,7 @@ def _earlier(before: Index, entities: Sequence[Entity]) -> list[Ints]:
     return levels
 
 
-def _community(
-    number: int,
-    part: Part,
-    entities: Sequence[Entity],
-    relationship_numbers: tuple[int, ...],
-    chunk_ids: tuple[str, ...],
-) -> Community:
-    places: list[int] = part.members.tolist()
-    return Community(
-        id=content_id(str(part.level), *sorted(entities[place].id for place in places)),
-        number=number,
-        level=part.level,
-        parent=part.parent,
-        children=tuple(part.children),
-        entity_numbers=tuple(entities[place].number for place in places),
-        relationship_numbers=relationship_numbers,
-        chunk_ids=chunk_ids,
-        unsplit=part.unsplit,
-    )
-
-
-def _pairs(chunk_ids: Iterable[Sequence[str]], rank: dict[str, int]) -> tuple[Ints, Ints]:
+def _pairs(chunk_ids: Iterable[Sequence[str]], rank: dict[str, int]) -> Pairs:
     """Return rows and the ranks of their chunks, a pair for each mention; a new chunk takes the next rank."""
     ranks = [[rank.setdefault(chunk, len(rank)) for chunk in row] for row in chunk_ids]
     rows = np.repeat(np.arange(len(ranks)), [len(row) for row in ranks])
@@ -170,8 +168,9 @@ class Described(Generic[R]):
             if len(texts) <= 1:
                 continue
             first = priority[i] if priority else 0.0
-            name = _name(self.rows[i])
-            task = DescribeElement(name, self._kind, tuple(texts), language=language, priority=first)
+            task = DescribeElement(
+                _name(self.rows[i]), self._kind, tuple(texts), language=language, priority=first
+            )
             work = self._describe_row(i, task, model, tick)
             if not model.generative:
                 await work
@@ -193,13 +192,6 @@ class Described(Generic[R]):
             self._put(i, made.text, made.used)
         tick()
         self.under_way.pop(i, None)
-
-    async def ready(self, numbers: Iterable[int]) -> None:
-        """Wait for the descriptions of some rows."""
-        if self.under_way:
-            for number in numbers:
-                if (work := self.under_way.get(number)) is not None:
-                    await work
 
     def _put(self, i: int, description: str, used: Sequence[int]) -> None:
         """Describe a row, by the instances `used` of it; without any, by the first ones."""
@@ -235,18 +227,23 @@ class DescribedGraph:
 
     async def ready(self, community: Community, claims: Iterable[int] = ()) -> None:
         """Wait for the descriptions of all that is in a community."""
-        await self.entities.ready(community.entity_numbers)
-        await self.relationships.ready(community.relationship_numbers)
-        await self.claims.ready(claims)
+        numbers = (community.entity_numbers, community.relationship_numbers, claims)
+        for table, of_table in zip(self._tables, numbers, strict=True):
+            for number in of_table if table.under_way else ():
+                if (work := table.under_way.get(number)) is not None:
+                    await work
 
     async def done(self) -> None:
         """Wait for all descriptions; raise Unusable where nothing more can be asked of the model."""
-        await together([work for table in self._tables for work in table.under_way.values()])
+        await together(self._under_way())
 
     def cancel(self) -> None:
         """Give up what is on its way."""
-        for work in [work for table in self._tables for work in table.under_way.values()]:
+        for work in self._under_way():
             work.cancel()
+
+    def _under_way(self) -> list[asyncio.Future[None]]:
+        return [work for table in self._tables for work in table.under_way.values()]
 
     @property
     def failures(self) -> list[Failure]:
@@ -323,35 +320,33 @@ def priorities(
 
     It is the number of calls that have to follow on one another; what no report waits for comes last.
     """
-    entities, relationships, claims = (
-        [LAST] * len(rows) for rows in (contexts.entities, contexts.relationships, contexts.claims)
-    )
+    rows = (contexts.entities, contexts.relationships, contexts.claims)
+    entities, relationships, claims = ([LAST] * len(table) for table in rows)
     for community in sorted(communities, key=lambda c: c.level):
-        own = community.entity_numbers, community.relationship_numbers
-        for urgent, numbers in (
-            (entities, own[0]),
-            (relationships, own[1]),
-            (claims, contexts.claims_in(*own)),
-        ):
-            for number in numbers:
-                urgent[number] = community.level + 1.0
+        urgent = community.level + 1.0
+        for number in community.entity_numbers:
+            entities[number] = urgent
+        for number in community.relationship_numbers:
+            relationships[number] = urgent
+        for number in contexts.claims_in(community.entity_numbers, community.relationship_numbers):
+            claims[number] = urgent
     return entities, relationships, claims
 
 
 def _renumbered(reports: list[Report]) -> list[Report]:
     """Close the gaps that failed reports left in the numbers, in the references of their parents too."""
-    place = {report.number: i for i, report in enumerate(reports)}
-    if all(old == new for old, new in place.items()):
+    new = {report.number: i for i, report in enumerate(reports)}
+    if all(old == number for old, number in new.items()):
         return reports
 
     def to(reference: Reference) -> Reference | None:
         if reference.table != "Reports":
             return reference
-        return Reference("Reports", place[reference.number]) if reference.number in place else None
+        return Reference("Reports", new[reference.number]) if reference.number in new else None
 
-    def moved(report: Report) -> Report:
+    renumbered: list[Report] = []
+    for number, report in enumerate(reports):
         findings = tuple(Finding(f.summary, translate(f.explanation, to)[0]) for f in report.findings)
         summary = translate(report.summary, to)[0]
-        return replace(report, number=place[report.number], findings=findings, summary=summary)
-
-    return [moved(report) for report in reports]
+        renumbered.append(replace(report, number=number, findings=findings, summary=summary))
+    return renumbered
