@@ -130,8 +130,8 @@ def settings_file() -> Path | None:
     above = [here, *here.parents]
     with suppress(RuntimeError):  # there is no home folder
         home = Path.home()
-        last = next((n for n, folder in enumerate(above) if folder == home or (folder / ".git").exists()), 0)
-        above = above[: last + 1]
+        roots = (n for n, folder in enumerate(above) if folder == home or (folder / ".git").exists())
+        above = above[: next(roots, 0) + 1]
     return next((path for folder in above if (path := folder / FILE_NAME).is_file()), None)
 
 
@@ -229,7 +229,8 @@ def _in_words(kind: Any, bounds: Sequence[Any]) -> str:
     if issubclass(kind, Section):
         fields = (f"{name} = {_allowed(info)}" for name, info in kind.model_fields.items())
         return f"{{ {'; '.join(fields)} }}"
-    words = [{int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[kind]]
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+    words = [names[kind]]
     for name, phrase in {"ge": "at least", "gt": "above", "lt": "below"}.items():
         words += [f"{phrase} {getattr(bound, name):g}" for bound in bounds if hasattr(bound, name)]
     return ", ".join(words)
@@ -307,7 +308,8 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
 
 def _from_overrides(overrides: Mapping[str, Any]) -> Iterator[_Given]:
     for key, value in dotted(overrides):
-        yield _Given(key, _parsed(value, FIELDS[key]) if key in FIELDS else value, "given")
+        value = _parsed(value, FIELDS[key]) if key in FIELDS else value
+        yield _Given(key, value, "given")
 
 
 def dotted(values: Mapping[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
@@ -325,8 +327,8 @@ def dotted(values: Mapping[str, Any], table: str = "") -> Iterator[tuple[str, An
 def _unknown(key: str, origin: str) -> SettingsError:
     if _SECRET.search(key):
         hint = (
-            "keys come from the environment: OPENAI_API_KEY, ANTHROPIC_API_KEY and so on, or, for a server named by"
-            " its address, CONSPECTUS_API_KEY"
+            "keys come from the environment: OPENAI_API_KEY, ANTHROPIC_API_KEY and so on,"
+            " or, for a server named by its address, CONSPECTUS_API_KEY"
         )
     elif key in TABLES:
         hint = f"it is a table, whose keys are {', '.join(TABLES[key].model_fields)}"
@@ -349,5 +351,5 @@ def _not_allowed(error: ValidationError, given: Mapping[str, _Given]) -> Setting
         origins = ", ".join(f"{name}: {item.origin if item else 'default'}" for name, item in values)
         return SettingsError(f"`{table}`: {message} ({origins})")
     item = given[key]
-    value = snippet(_as_text(item.value), LONGEST_VALUE)
-    return SettingsError(f"`{key}` = {value} ({item.origin}) is not allowed: it takes {_allowed(FIELDS[key])}")
+    value, allowed = snippet(_as_text(item.value), LONGEST_VALUE), _allowed(FIELDS[key])
+    return SettingsError(f"`{key}` = {value} ({item.origin}) is not allowed: it takes {allowed}")

@@ -178,11 +178,13 @@ def entity_view(name: str, index: AnyIndex = DEFAULT_FOLDER, *, most: int = 10, 
     edges.sort(key=lambda r: (-r.weight, -r.strength, r.number))
     memberships: list[Membership] = []
     for number in index.communities_of(entity.number):
-        report, level = index.report_of_community.get(number), index.communities[number].level
-        title = report.title if report else ""
-        memberships.append(Membership(number, level, report.number if report else None, title))
+        level, number_of_report, title = index.communities[number].level, None, ""
+        if report := index.report_of_community.get(number):
+            number_of_report, title = report.number, report.title
+        memberships.append(Membership(number, level, number_of_report, title))
     chunks = Counter(index.chunk_of[chunk].document_id for chunk in entity.chunk_ids)
-    documents = sorted(map(index.document_of.__getitem__, chunks), key=lambda d: (-chunks[d.id], d.number))
+    documents = [index.document_of[document] for document in chunks]
+    documents.sort(key=lambda d: (-chunks[d.id], d.number))
     return EntityView(
         entity.id, entity.number, entity.name, entity.type, entity.description, entity.aliases,
         degree=len(edges),
@@ -222,7 +224,8 @@ def _shortest(start: str, end: str, index: Index) -> list[Relationship]:
         cost, name = heapq.heappop(queue)
         if cost > costs[name]:
             continue
-        for edge in map(index.relationships.__getitem__, index.edges_of(index.entity_of_name[name])):
+        for number in index.edges_of(index.entity_of_name[name]):
+            edge = index.relationships[number]
             other = edge.target if edge.source == name else edge.source
             total = cost + 1 + 1 / max(edge.weight, 1e-9)
             if total < costs.get(other, float("inf")):
@@ -247,7 +250,9 @@ def find_entity(name: str, index: Index) -> Entity:
     if sharing := [e.name for e in index.entities if key in map(name_key, e.aliases)]:
         raise NotFound(f"{name!r} may be any of {', '.join(sharing)}; name one of them")
     near = suggestions(name, index)
-    hint = f"did you mean {', '.join(near)}?" if near else "nothing in it is called anything like that"
+    hint = "nothing in it is called anything like that"
+    if near:
+        hint = f"did you mean {', '.join(near)}?"
     raise NotFound(f"there is no {name!r} in the graph; {hint}")
 
 
@@ -259,7 +264,8 @@ def suggestions(name: str, index: Index, most: int = 5) -> list[str]:
         filter(shared.get, shared), key=lambda k: (-shared[k], -index.entities[numbers[k]].degree, k)
     )
     alike = difflib.get_close_matches(key, numbers, n=most, cutoff=0.7)
-    return list(islice(dict.fromkeys(index.entities[numbers[k]].name for k in (*alike, *sharing)), most))
+    names = (index.entities[numbers[k]].name for k in (*alike, *sharing))
+    return list(islice(dict.fromkeys(names), most))
 
 
 def _edge(relationship: Relationship, start: str, places: int, index: Index) -> Edge:

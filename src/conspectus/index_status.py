@@ -76,9 +76,10 @@ class Status:
 def status_of(index: AnyIndex = DEFAULT_FOLDER) -> Status:
     """Return the figures of an index, or of that in a folder (the levels are GraphRAG's Table 2)."""
     index = opened(index)
+    documents = source_documents(index.documents)
     tokens = sum(chunk.n_tokens for chunk in index.chunks)
     return Status(
-        documents=len(source_documents(index.documents) if "corrections" in index.origin else index.documents),
+        documents=len(documents),
         chunks=len(index.chunks),
         tokens=tokens,
         entities=len(index.entities),
@@ -96,7 +97,7 @@ def status_of(index: AnyIndex = DEFAULT_FOLDER) -> Status:
         languages=dict(Counter(d.language for d in index.documents).most_common()),
         left_out=json.loads(index.origin.get("left_out", "{}")),
         skipped=json.loads(index.origin.get("skipped", "{}")),
-        folders=tuple(folders_of(document.path for document in source_documents(index.documents))),
+        folders=tuple(folders_of(document.path for document in documents)),
     )
 
 

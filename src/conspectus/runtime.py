@@ -86,7 +86,8 @@ def public(function: F) -> F:
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     if len(own) < len(signature.parameters):
         kind: str = function.__annotations__["options"]
-        options: Any = inspect.unwrap(function).__globals__[kind.removeprefix("Unpack[").removesuffix("]")]
+        names_of_module = inspect.unwrap(function).__globals__
+        options: Any = names_of_module[kind.removeprefix("Unpack[").removesuffix("]")]
         names = sorted(options.__annotations__, key=lambda name: name in Options.__annotations__)
         hints = {name: options.__annotations__[name].__forward_arg__ for name in names}
         own += [
@@ -96,10 +97,12 @@ def public(function: F) -> F:
         more = options is not Options and "model" in options.__annotations__
         docs = (doc, options.__doc__, Options.__doc__ if more else "")
         doc = "\n\n".join(inspect.cleandoc(text) for text in docs if text)
-    name, shown_signature = function.__qualname__.removesuffix(".__init__"), signature.replace(parameters=own)
+    name = function.__qualname__.removesuffix(".__init__")
+    shown_signature = signature.replace(parameters=own)
 
     def check(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        given, named = [_index_in(a) for a in args], {key: _index_in(a) for key, a in kwargs.items()}
+        given = [_index_in(value) for value in args]
+        named = {key: _index_in(value) for key, value in kwargs.items()}
         _check_arguments(name, shown_signature, given, named)
         return given, named
 
@@ -158,8 +161,9 @@ def _check_arguments(
     parameters = {n: p for n, p in signature.parameters.items() if n != "self"}
     for unknown in (n for n in kwargs if n not in parameters):
         keys = [key for key in configuration.FIELDS if unknown in (key, key.rpartition(".")[2])]
-        setting = f"; it is a setting: settings={{{keys[0]!r}: ...}}" if keys else ""
-        advice = setting or did_you_mean(unknown, parameters) or f"; there are {', '.join(parameters)}"
+        advice = did_you_mean(unknown, parameters) or f"; there are {', '.join(parameters)}"
+        if keys:
+            advice = f"; it is a setting: settings={{{keys[0]!r}: ...}}"
         raise TypeError(f"{name}() has no argument {unknown!r}{advice}")
     positional = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
     call = f"{name}({', '.join(positional)})"
@@ -196,9 +200,8 @@ def check_question(question: str) -> None:
 def named(methods: Mapping[str, T], name: str) -> T:
     """Return a method by its name; raise UsageError where there is none."""
     if name not in methods:
-        raise UsageError(
-            f"there is no method {name!r}{did_you_mean(str(name), methods)}; there are {', '.join(methods)}"
-        )
+        near = did_you_mean(str(name), methods)
+        raise UsageError(f"there is no method {name!r}{near}; there are {', '.join(methods)}")
     return methods[name]
 
 
@@ -407,9 +410,8 @@ class ProgressLine:
         def tick() -> None:
             self._done += self._stage == name  # descriptions come to their end while reports are written
             if self._live and time.monotonic() - self._drawn > EVERY:
-                self._stream.write(
-                    f"\r{self._stage} {self._done:,}{f'/{self._total:,}' if self._total else ''}"
-                )
+                of = f"/{self._total:,}" if self._total else ""
+                self._stream.write(f"\r{self._stage} {self._done:,}{of}")
                 self._stream.flush()
                 self._drawn = time.monotonic()
 
@@ -428,7 +430,9 @@ class ProgressLine:
         if not self._stage:
             return
         count, used = self._total or self._done, self._usage()
-        line = f"{self._stage} stopped after {self._done:,}" if stopped else f"{self._stage} {count:,}"
+        line = f"{self._stage} {count:,}"
+        if stopped:
+            line = f"{self._stage} stopped after {self._done:,}"
         if used.calls:
             line += f": {used.calls:,} calls, {used.tokens:,} tokens, {used.cost:.4f} USD so far"
         self.note(f"{line} ({time.monotonic() - self._began:.1f} s)")

@@ -21,7 +21,8 @@ def setting(default: Any, description: str, **bounds: Any) -> Any:
 
 def _check_no_password(name: str, address: str) -> None:
     """Raise ValueError if a URL contains a password or a query, which may contain a key: settings are stored."""
-    for part, pattern in (("a password", r"://[^/\s]*@"), ("a query (what follows the ?)", r"://[^#]*\?")):
+    patterns = {"a password": r"://[^/\s]*@", "a query (what follows the ?)": r"://[^#]*\?"}
+    for part, pattern in patterns.items():
         if re.search(pattern, address):
             raise ValueError(f"{name} contains {part}; leave it out, keys come from the environment alone")
 
@@ -170,6 +171,9 @@ class DriftSettings(Section):
     depth: int = setting(2, "Number of steps of follow-up questions", ge=0)
 
 
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+
+
 class ModelSettings(Section):
     """How language models are asked (only with a `model` other than extractive)."""
 
@@ -184,9 +188,7 @@ class ModelSettings(Section):
     attempts: int = setting(6, "Maximum number of attempts per call", ge=1)
     temperature: float | None = setting(0.0, "Sampling temperature", ge=0)
     max_tokens: int | None = setting(None, "Maximum tokens of a response", ge=1)
-    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = setting(
-        None, "Reasoning effort of a reasoning model"
-    )
+    reasoning_effort: Effort | None = setting(None, "Reasoning effort of a reasoning model")
     context_window: int = setting(16384, "Context window of Ollama in tokens", ge=1024)
     budget: float | None = setting(None, "Maximum US dollars of one run", ge=0)
     budget_tokens: int | None = setting(None, "Maximum tokens of one run", ge=0)
