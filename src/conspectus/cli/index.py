@@ -144,7 +144,9 @@ def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> Non
     if json:
         show.as_json(_as_json(built, status) | {"seconds": seconds})
         return
-    changed = [*_changed(built)]
+    changed = [f"Documents: {update.changes}."] if update.changes is not None else []
+    if update.rebuild_reasons:
+        changed.append(f"All was made anew: {'; '.join(update.rebuild_reasons)}.")
     if update.up_to_date:
         unchanged = update.changes.unchanged if update.changes else len(built.index.documents)
         show.out(f"Nothing has changed: {show.counted(unchanged, 'document')}, snapshot {built.snapshot}.")
@@ -193,20 +195,6 @@ def _as_json(built: Built, status: Status) -> dict[str, Any]:
 def _size(counts: Status | Preview) -> str:
     chunks, tokens = show.counted(counts.chunks, "chunk"), show.counted(counts.tokens, "token")
     return f"{show.counted(counts.documents, 'document')} ({chunks}, {tokens})"
-
-
-def _changed(built: Built) -> Iterator[str]:
-    """Yield what was updated, in lines."""
-    update = built.update
-    if update.changes is not None:
-        yield f"Documents: {update.changes}."
-    if update.rebuild_reasons:
-        yield f"All was made anew: {'; '.join(update.rebuild_reasons)}."
-    elif update.before:
-        ids = {community.id for community in update.before.communities}
-        same = sum(community.id in ids for community in built.index.communities)
-        counts = f"{same:,} of {len(built.index.communities):,}"
-        yield f"Communities: {counts}, with those that have no report, are those of before."
 
 
 def _print_unread(read: Built | Preview) -> None:
