@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from conspectus.index import Index
 from conspectus.models.base import Model
@@ -37,19 +37,14 @@ def with_depth(settings: Settings) -> Settings:
     return settings.model_copy(update={"search": settings.search.model_copy(update={"k": depth})})
 
 
-class Order(NamedTuple):
-    """Places of passages, the best first, with the scores of those that have one."""
-
-    places: tuple[int, ...]
-    scores: tuple[float | None, ...]
-    """Of the passage at each of these places."""
+Order = list[tuple[int, float | None]]
+"""Positions of passages, the best first, each with its score; None for one that could not be scored."""
 
 
 async def order(question: str, passages: Sequence[str], reranker: Reranker) -> Order:
     """Score passages and return their order; of equal scores, and without one, the earlier goes first."""
-    ranking = await reranker.scores(question, passages) if passages else []
-    places = sorted(range(len(ranking)), key=lambda i: (ranking[i] is None, -(ranking[i] or 0.0), i))
-    return Order(tuple(places), tuple(ranking[i] for i in places))
+    scores = await reranker.scores(question, passages) if passages else []
+    return sorted(enumerate(scores), key=lambda pair: (pair[1] is None, -(pair[1] or 0.0), pair[0]))
 
 
 def passage(title: str, text: str) -> str:
@@ -63,9 +58,8 @@ def passage(title: str, text: str) -> str:
 async def reranked(question: str, hits: Sequence[Hit], reranker: Reranker, k: int) -> list[Hit]:
     """Return the `k` best of some hits; one that could not be scored has 0, or the lowest score if that is less."""
     ranking = await order(question, [passage(hit.title, hit.text) for hit in hits], reranker)
-    least = min([0.0, *(score for score in ranking.scores if score is not None)])
-    scored = zip(ranking.places, ranking.scores, strict=True)
-    return [replace(hits[i], score=least if score is None else score) for i, score in scored][:k]
+    least = min([0.0, *(score for _, score in ranking if score is not None)])
+    return [replace(hits[i], score=least if score is None else score) for i, score in ranking[:k]]
 
 
 async def rank_reranked(ranking: Ranking, question: str, index: Index, settings: Settings) -> list[Hit]:
@@ -133,8 +127,9 @@ class RerankingModel(WrappedModel):
         titles = (self._index.document_of[chunk.document_id].title for chunk in chunks)
         passages = [passage(title, chunk.text) for title, chunk in zip(titles, chunks, strict=True)]
         ranking = await order(task.question, passages, self._reranker)
-        best = tuple(chunks[i] for i in ranking.places[: self._k])
-        self._chunks, self._used, self._unscored = len(chunks), len(best), ranking.scores.count(None)
+        best = tuple(chunks[i] for i, _ in ranking[: self._k])
+        self._chunks, self._used = len(chunks), len(best)
+        self._unscored = sum(score is None for _, score in ranking)
         self._tokens_left_out = sum(c.n_tokens for c in chunks) - sum(c.n_tokens for c in best)
         return cast("Any", replace(task, context=replace(task.context, sources=best)))
 
