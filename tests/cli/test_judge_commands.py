@@ -61,7 +61,7 @@ def test_known_verdicts_give_known_matrices_and_p_values(folder: Path, told: Cal
     assert results["comprehensiveness", "C0", "SS"]["z"] == pytest.approx(-(12**0.5), abs=1e-6)
     assert results["comprehensiveness", "C0", "SS"]["p_holm"] == pytest.approx(3 * 0.00053201, abs=1e-6)
     assert one["rank_biserial"] == pytest.approx(-2 / 3, abs=1e-6)
-    assert found["position"]["first_wins"] == pytest.approx(50, abs=0.5)
+    assert found["first_wins"] == pytest.approx(50, abs=0.5)
 
 
 def test_faults_of_the_server_do_not_show(folder: Path, told: Callable[..., Any], tmp_path: Path) -> None:

@@ -67,22 +67,6 @@ def labels(judgements: Iterable[Judgement]) -> dict[Unit, str | None]:
     return majorities
 
 
-@dataclass(frozen=True)
-class Position:
-    """How much the order of the answers counted: 50 % of wins for the one shown first is no bias."""
-
-    decided: int
-    """Judgements that are no ties."""
-    first_wins: float | None
-    """The share of them that the answer shown first won, in %; None where all are ties."""
-
-
-def position(judgements: Iterable[Judgement]) -> Position:
-    """Measure the bias of a judge to the answer that is shown first."""
-    decided = [row.winner for row in judgements if row.winner and not row.error]
-    return Position(len(decided), 100 * decided.count(1) / len(decided) if decided else None)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Compared(PairTest):
     """One pair by one criterion; means (the interval is of the first) are scores from 0 to 100 over questions."""
@@ -133,7 +117,10 @@ class Comparison(Figures):
     missing: int
     """Judgements that the plan has and that were not made yet, or of other answers than there are now."""
     omitted: tuple[str, ...]
-    position: Position
+    decided: int
+    """Judgements that are no ties."""
+    first_wins: float | None
+    """The share of them that the answer shown first won, in %, 50 being no bias; None where all are ties."""
     results: tuple[Compared, ...]
 
     def of(self, criterion: str) -> list[Compared]:
@@ -150,12 +137,10 @@ class Comparison(Figures):
     @property
     def position_bias(self) -> str:
         """How much the order of the answers counted, in a sentence."""
-        if self.position.first_wins is None:
+        if self.first_wins is None:
             return "All judgements are ties."
-        return (
-            f"The answer shown first won {self.position.first_wins:.1f} % of {self.position.decided:,} decided "
-            "judgements; 50 is no bias."
-        )
+        of = f"of {self.decided:,} decided judgements"
+        return f"The answer shown first won {self.first_wins:.1f} % {of}; 50 is no bias."
 
     @property
     def win_rates(self) -> charts.WinRates:
@@ -188,6 +173,7 @@ def compare(judged: Judged) -> Comparison:
     """Return what judgements say of each pair that was judged by each criterion (GraphRAG appendix G)."""
     plan, sound = judged.plan, judged.sound
     asked = [row for row in sound if row.reasoning != EQUAL]
+    decided = [row.winner for row in asked if row.winner]
     preferred = winners(sound)
     results = (row for one in plan.criteria for row in _family(preferred, plan.pairs, one.name))
     return Comparison(
@@ -201,7 +187,8 @@ def compare(judged: Judged) -> Comparison:
         equal=len(sound) - len(asked),
         missing=len(plan.comparisons) - len(judged.judgements),
         omitted=plan.omitted,
-        position=position(asked),
+        decided=len(decided),
+        first_wins=100 * decided.count(1) / len(decided) if decided else None,
         results=tuple(results),
     )
 

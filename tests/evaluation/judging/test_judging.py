@@ -72,7 +72,7 @@ def test_a_judge_that_always_prefers_the_first_answer_prefers_no_condition(tmp_p
     for one in found.results:
         assert one.mean_first == pytest.approx(50, abs=1)
         assert one.p > 0.05
-    assert found.position.first_wins == 100
+    assert found.first_wins == 100
 
 
 def test_what_is_judged_is_not_asked_again(tmp_path: Path):
@@ -133,7 +133,7 @@ def test_equal_answers_are_a_tie_that_nobody_is_asked_about(tmp_path: Path):
     assert found.results[0].mean_first == pytest.approx(100 * (4 + 2 / 2) / 6)
     ties = [row for row in judgements_in(tmp_path).rows.values() if row.reasoning == EQUAL]
     assert {row.question for row in ties} == {"q0", "q1"}
-    assert found.position.decided == 20
+    assert found.decided == 20
 
 
 def test_an_answer_that_changed_is_judged_anew(tmp_path: Path):

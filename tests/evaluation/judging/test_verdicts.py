@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.evaluation.comparison import Judgement
-from conspectus.evaluation.judge import Compared, Judged, compare, labels, position
+from conspectus.evaluation.judge import Compared, Comparison, Judged, compare, labels
 from conspectus.evaluation.pairs import Plan
 from conspectus.tasks import Criterion
 
@@ -25,9 +25,13 @@ def judged(*winners: str, question: str = "q", criterion: str = "depth") -> list
 verdicts = st.lists(st.lists(st.sampled_from("AB-"), min_size=1, max_size=5), min_size=1, max_size=8)
 
 
-def compared(rows: list[Judgement], first: str = "A", second: str = "B") -> Compared:
+def comparison(rows: list[Judgement], first: str = "A", second: str = "B") -> Comparison:
     planned = Plan(("A", "B"), ((first, second),), (Criterion("depth", "How deep?"),), 9, 5, (), ())
-    return compare(Judged(planned, tuple(rows), "judge")).results[0]
+    return compare(Judged(planned, tuple(rows), "judge"))
+
+
+def compared(rows: list[Judgement], first: str = "A", second: str = "B") -> Compared:
+    return comparison(rows, first, second).results[0]
 
 
 @pytest.mark.parametrize(
@@ -93,8 +97,8 @@ def test_position_bias_is_the_share_of_wins_of_the_answer_shown_first():
         Judgement("B", "A", "depth", "q", 4, 0),
         Judgement("B", "A", "depth", "q", 5, 1, error="BadReply"),
     ]
-    found = position(rows)
+    found = comparison(rows)
 
     assert found.decided == 3
     assert found.first_wins == pytest.approx(200 / 3)
-    assert position(rows[3:]).first_wins is None
+    assert comparison(rows[3:]).first_wins is None
