@@ -100,10 +100,8 @@ def _answers(study: Study) -> dict[str, Any]:
             set_ups.append(set_up)
             other = digests.total() - n
             made[name] = f"{n:,}" + (f" (and {other:,} made with something else)" if other else "")
-    columns = [
-        tables.CONDITION, Column("Method", "method"), Column("Level", "level"), Column("Model", "model"),
-        Column("Version", "version"), Column("Answers", lambda row: made[row.condition]),
-    ]  # fmt: skip
+    made_as_now = Column("Answers", lambda row: made[row.condition])
+    columns = [*tables.fields("condition", "method", "level", "model", "version"), made_as_now]
     indexes = {json.dumps(one.index): one.index for one in set_ups}
     details = {"indexes": [*indexes.values()], "settings": {one.condition: one.settings for one in set_ups}}
     return {

@@ -92,7 +92,11 @@ def bounds(interval: Any, digits: int = 2, sign: str = "", scale: int = 1) -> st
     return f"{scale * interval.low:{sign}.{digits}f} to {scale * interval.high:{sign}.{digits}f}"
 
 
-CONDITION = Column("Condition", "condition")
+def fields(*names: str, digits: int = 0) -> list[Column]:
+    """Return columns of fields that have the names of these as their heads."""
+    return [Column(capital(name).replace("_", " "), name, digits) for name in names]
+
+
 CALLS = (
     Column("Calls", "calls"),
     Column("Tokens asked", "prompt_tokens"),
@@ -104,23 +108,23 @@ def answers(summaries: Sequence[Summary]) -> Table:
     """Return what came of each condition: counts, means of an answer, and what all answers took together."""
     asked = any(one.calls for one in summaries)
     columns = [
-        CONDITION, Column("Answers", "answers"), Column("Nothing found", "nothing"),
-        Column("Failed", "failed"), Column("Units read", "units", 1),
-        Column("Tokens read", "context_tokens", 1), Column("Answer tokens", "answer_tokens", 1),
-        Column("Citations", "citations", 1), *(CALLS if asked else ()),
+        *fields("condition", "answers"),
+        Column("Nothing found", "nothing"),
+        *fields("failed"),
+        Column("Units read", "units", 1),
+        Column("Tokens read", "context_tokens", 1),
+        *fields("answer_tokens", "citations", digits=1),
+        *(CALLS if asked else ()),
         Column("Seconds waited" if asked else "CPU s", "seconds", 2),
-    ]  # fmt: skip
-    return table_of(
-        summaries, columns, 1, "Units, tokens and citations are means over the answers of a condition."
-    )
+    ]
+    caption = "Units, tokens and citations are means over the answers of a condition."
+    return table_of(summaries, columns, caption=caption)
 
 
 def units(rows: Sequence[Units]) -> Table:
     """Return what global answers from each level read (GraphRAG Table 2)."""
-    columns = [
-        CONDITION, Column("Units", "units"), Column("Tokens", "tokens"),
-        Column("% of TS", lambda row: 100 * row.share, 1), Column("Projected", "projected"),
-    ]  # fmt: skip
+    share = Column("% of TS", lambda row: 100 * row.share, 1)
+    columns = [*fields("condition", "units", "tokens"), share, *fields("projected")]
     caption = (
         "Units are reports, or chunks for TS. Projected: reports of communities of higher levels that are not divided "
         "further."
@@ -134,7 +138,7 @@ def spending(rows: Sequence[Spending]) -> Table:
     costs = [row.cost for row in rows if row.cost is not None]
     total = Spending("All", "", calls, asked, written, sum(costs) if len(costs) == len(rows) else None)
     cost = Column("Cost (USD)", lambda row: "unknown" if row.cost is None else row.cost, 4)
-    return table_of([*rows, total], [Column("Task", "task"), Column("Model", "model"), *CALLS, cost], 2)
+    return table_of([*rows, total], [*fields("task", "model"), *CALLS, cost], 2)
 
 
 def win_rates(comparison: Comparison, criterion: str) -> Table:
@@ -151,6 +155,9 @@ def win_rates(comparison: Comparison, criterion: str) -> Table:
     return Table((capital(criterion), *rates), rows)
 
 
+P_HOLM = Column("p (Holm)", lambda row: "" if row.note else probability(row.p_holm))
+
+
 def tests(results: Sequence[Compared]) -> Table:
     """Return the tests of pairs (GraphRAG Table 6), with an interval and the size of the effect."""
 
@@ -159,14 +166,18 @@ def tests(results: Sequence[Compared]) -> Table:
         return Cell(f"{row.first} - {row.second}", link, bold=row.significant)
 
     columns = [
-        Column("Pair", pair), Column("First", "mean_first", 2), Column("Second", "mean_second", 2),
+        Column("Pair", pair),
+        Column("First", "mean_first", 2),
+        Column("Second", "mean_second", 2),
         Column("95 % of first", lambda row: bounds(row, 1)),
         Column("W / T / L", lambda row: f"{row.wins:,} / {row.ties:,} / {row.losses:,}"),
         Column("Z", lambda row: row.note or row.z, 2),
         Column("p", lambda row: "" if row.note else probability(row.p)),
-        Column("p (Holm)", lambda row: "" if row.note else probability(row.p_holm)),
-        Column("r", "rank_biserial", 2), Column("d", "cohens_d", 2), Column("Questions", "questions"),
-    ]  # fmt: skip
+        P_HOLM,
+        Column("r", "rank_biserial", 2),
+        Column("d", "cohens_d", 2),
+        *fields("questions"),
+    ]
     return table_of(results, columns)
 
 
@@ -181,18 +192,17 @@ def claim_averages(counts: ClaimCounts) -> Table:
         return Cell(f"{row.averages[claims].mean:.2f}" if row.averages else "", ("claims", row.condition))
 
     columns = [
-        CONDITION, Column("Answers", "answers"), Column("Claims", linked),
+        *fields("condition", "answers"),
+        Column("Claims", linked),
         Column("95 %", lambda row: bounds(row.averages.get(claims))),
-        *(Column(head, average(measure), 2) for head, measure in _thresholds(clusters)),
-        Column("Failed", "failed"),
-    ]  # fmt: skip
-    caption = f"Averages over answers; {counts.unique:,} different claims in all answers together."
+        *(Column(name.removeprefix("clusters "), average(name), 2) for name in clusters),
+        *fields("failed"),
+    ]
+    caption = (
+        "Averages over answers; at 0.5 to 0.8: clusters at these distances. "
+        f"{counts.unique:,} different claims in all answers together."
+    )
     return table_of(counts.conditions, columns, caption=caption)
-
-
-def _thresholds(clusters: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the heads of the clusters by each threshold, `Clusters at 0.5`, `at 0.6`, …, and their measures."""
-    return [(name.removeprefix("clusters ") if n else capital(name), name) for n, name in enumerate(clusters)]
 
 
 def claim_differences(differences: Sequence[Difference]) -> Table:
@@ -208,12 +218,14 @@ def claim_differences(differences: Sequence[Difference]) -> Table:
         return cell
 
     columns = [
-        Column("Pair", lambda row: f"{row.first} - {row.second}"), Column("Questions", "questions"),
-        Column("Claims", more(claims)), Column("95 %", lambda row: bounds(row, sign="+")),
+        Column("Pair", lambda row: f"{row.first} - {row.second}"),
+        *fields("questions"),
+        Column("Claims", more(claims)),
+        Column("95 %", lambda row: bounds(row, sign="+")),
         Column("Z", lambda row: row.note or row.z, 2),
-        Column("p (Holm)", lambda row: "" if row.note else probability(row.p_holm)),
-        *(Column(head, more(measure)) for head, measure in _thresholds(clusters)),
-    ]  # fmt: skip
+        P_HOLM,
+        *(Column(name.removeprefix("clusters "), more(name)) for name in clusters),
+    ]
     caption = "How many more the first has; emphasised where p is below .05 after Holm."
     return table_of([row for row in differences if row.measure == claims], columns, caption=caption)
 
@@ -221,13 +233,14 @@ def claim_differences(differences: Sequence[Difference]) -> Table:
 def claim_agreement(agreement: Sequence[ClaimAgreement]) -> Table:
     """Return how often claims prefer the condition that the judge's majority prefers."""
     columns = [
-        Column("Measure", "measure"), Column("Judged by", "criterion"), Column("Pairs", "pairs"),
-        Column("Compared", "compared"), Column("Agree", "agreeing"),
+        *fields("measure"),
+        Column("Judged by", "criterion"),
+        *fields("pairs", "compared"),
+        Column("Agree", "agreeing"),
         Column("%", "rate"),
-    ]  # fmt: skip
-    return table_of(
-        agreement, columns, 2, "Compared: pairs of which a majority prefers one answer, and the measure too."
-    )
+    ]
+    caption = "Compared: pairs of which a majority prefers one answer, and the measure too."
+    return table_of(agreement, columns, 2, caption)
 
 
 def grounding(checked: Grounding) -> Table:
@@ -237,22 +250,21 @@ def grounding(checked: Grounding) -> Table:
         return figure(100 * interval.mean if interval else None, 1)
 
     columns = [
-        CONDITION, Column("Answers", "answers"), Column("Sentences", "sentences"),
-        Column("Uncited", "uncited"),
+        *fields("condition", "answers", "sentences", "uncited"),
         Column("Supported, %", lambda row: Cell(mean(row.supported), ("grounding", row.condition))),
         Column("95 %", lambda row: bounds(row.supported, 1, scale=100)),
-        Column("Of cited, %", lambda row: mean(row.of_cited)), Column("Empty", "empty"), Column("Failed", "failed"),
-    ]  # fmt: skip
+        Column("Of cited, %", lambda row: mean(row.of_cited)),
+        *fields("empty", "failed"),
+    ]
     caption = "Supported: sentences that follow from what they cite, the mean of answers."
     return table_of(checked.conditions, columns, caption=caption)
 
 
 def agreements(rows: Sequence[Agreement]) -> Table:
     """Return how far raters, and the judge, agree by each criterion."""
-    columns = [
-        Column("Raters", lambda row: ", ".join(row.raters)), Column("Criterion", "criterion"),
-        Column("Pairs", "pairs"), Column("Agree, %", "agree"), Column("Kappa", "kappa", 2),
-    ]  # fmt: skip
+    raters = Column("Raters", lambda row: ", ".join(row.raters))
+    agree = Column("Agree, %", "agree")
+    columns = [raters, *fields("criterion", "pairs"), agree, *fields("kappa", digits=2)]
     return table_of(rows, columns, 2)
 
 
@@ -264,10 +276,13 @@ def measures(results: Sequence[Measured]) -> Table:
 
     names = dict.fromkeys(name for one in results for name in one.values)
     columns = [
-        Column("", "method"), *map(percent, names), Column("Questions", "queries"),
-        Column("Failed", lambda row: len(row.failures)), Column("ms", lambda row: row.as_row()["ms"], 1),
+        Column("", "method"),
+        *map(percent, names),
+        Column("Questions", "queries"),
+        Column("Failed", lambda row: len(row.failures)),
+        Column("ms", lambda row: row.as_row()["ms"], 1),
         Column("ms p95", lambda row: row.as_row()["ms_p95"], 1),
-    ]  # fmt: skip
+    ]
     return table_of(results, columns)
 
 
