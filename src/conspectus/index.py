@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -224,23 +223,22 @@ class BoundedCache(Generic[K, T]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._values: OrderedDict[K, T] = OrderedDict()
+        self._values: dict[K, T] = {}  # the least recently used first
         self._lock = Lock()
 
     def get(self, key: K) -> T | None:
         """Return the value of a key, None where it is not there."""
         with self._lock:
             if key in self._values:
-                self._values.move_to_end(key)
+                self._values[key] = self._values.pop(key)
             return self._values.get(key)
 
     def setdefault(self, key: K, value: T) -> T:
         """Return the value of a key; where it has none, that is the one given."""
         with self._lock:
-            value = self._values.setdefault(key, value)
-            self._values.move_to_end(key)
+            self._values[key] = value = self._values.pop(key, value)
             while len(self._values) > self._most:
-                self._values.popitem(last=False)
+                del self._values[next(iter(self._values))]
             return value
 
     def __len__(self) -> int:

@@ -210,20 +210,19 @@ def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: S
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that the tables of an index depend on, by dotted key."""
-    llm: Mapping[str, Any] = settings.get("llm", {})
-    flat: dict[str, Any] = {f"llm.{name}": llm[name] for name in REPLIES if name in llm}
-    if settings.get("model") == "extractive":
-        flat = {}
-    for stage in STAGES:
-        value: Any = settings.get(stage)
-        if isinstance(value, Mapping):
-            flat |= {f"{stage}.{name}": each for name, each in cast("Mapping[str, Any]", value).items()}
-        elif value is not None:
-            flat[stage] = value
-    return {
-        key: ",".join(map(str, cast("list[Any]", value))) if isinstance(value, list) else value
-        for key, value in flat.items()
-    }
+    sections: dict[str, Any] = {stage: settings[stage] for stage in STAGES if settings.get(stage) is not None}
+    if settings.get("model") != "extractive":
+        llm: Mapping[str, Any] = settings.get("llm", {})
+        sections["llm"] = {name: llm[name] for name in REPLIES if name in llm}
+    flat: dict[str, Any] = {}
+    for section, values in sections.items():
+        if not isinstance(values, Mapping):
+            flat[section] = values
+            continue
+        for name, value in cast("Mapping[str, Any]", values).items():
+            joined = isinstance(value, list)
+            flat[f"{section}.{name}"] = ",".join(map(str, cast("list[Any]", value))) if joined else value
+    return flat
 
 
 def _pending(

@@ -4,7 +4,7 @@ Each module has a function `parse`, which yields the documents of a file, and a 
 read; it raises `DocumentError` if the whole file cannot be read. Plain text is parsed in the main process; other
 formats are parsed in worker processes (`pool`), which can be killed and have limited memory.
 
-To add a format, write `readers/<format>.py` with a function `parse`, and add its suffix to `FORMATS`.
+To add a format, write `readers/<format>.py` with a function `parse`, and add its suffix to `_READERS`.
 """
 
 from __future__ import annotations
@@ -234,41 +234,18 @@ class Format(NamedTuple):
     """Whether files are parsed in a worker process."""
 
 
-_TEXT, _RECORDS = Format("text", isolated=False), Format("records", isolated=False)
-_HTML, _XML = Format("html", "selectolax"), Format("xml", "selectolax")
-_OFFICE = Format("office", "python_calamine")
-
-FORMATS = {
-    ".txt": _TEXT,
-    ".md": _TEXT,
-    ".markdown": _TEXT,
-    ".json": _RECORDS,
-    ".jsonl": _RECORDS,
-    ".ndjson": _RECORDS,
-    ".csv": _RECORDS,
-    ".tsv": _RECORDS,
-    ".srt": _TEXT,
-    ".vtt": _TEXT,
+_READERS = {
+    ".txt .md .markdown .srt .vtt": Format("text", isolated=False),
+    ".json .jsonl .ndjson .csv .tsv": Format("records", isolated=False),
     ".pdf": Format("pdf", "pypdfium2"),
-    ".docx": _OFFICE,
-    ".docm": _OFFICE,
-    ".pptx": _OFFICE,
-    ".odt": _OFFICE,
-    ".odp": _OFFICE,
-    ".xlsx": _OFFICE,
-    ".xlsm": _OFFICE,
-    ".xls": _OFFICE,
-    ".ods": _OFFICE,
-    ".html": _HTML,
-    ".htm": _HTML,
-    ".xhtml": _HTML,
-    ".xml": _XML,
-    ".rss": _XML,
-    ".atom": _XML,
+    ".docx .docm .pptx .odt .odp .xlsx .xlsm .xls .ods": Format("office", "python_calamine"),
+    ".rtf": Format("office", "striprtf"),
+    ".html .htm .xhtml": Format("html", "selectolax"),
+    ".xml .rss .atom": Format("xml", "selectolax"),
     ".eml": Format("mail", "selectolax"),
     ".epub": Format("epub", "selectolax"),
-    ".rtf": Format("office", "striprtf"),
 }
+FORMATS = {suffix: reader for suffixes, reader in _READERS.items() for suffix in suffixes.split()}
 """The reader of each suffix."""
 
 
