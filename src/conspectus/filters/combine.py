@@ -16,7 +16,7 @@ wrong axis.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from itertools import chain, compress, zip_longest
@@ -137,28 +137,17 @@ class _Tables:
         """Return by what rows of an axis are one, with their numbers: in the order met, names of the walk ascending."""
         keys: dict[Any, None] = {}
         if axis == "phrases":
-            keys = dict.fromkeys(self._ends())
+            ends = [(row.head, row.tail) for row in self.table("triples")]
+            ends = ends or [(row.source, row.target) for row in self.table("relationships")]
+            keys = dict.fromkeys(chain.from_iterable(ends))
         else:
             for part in self.parts:
                 keys |= dict.fromkeys(compress(part.keys(axis), part.mask(axis)))
         return {key: i for i, key in enumerate(sorted(keys) if axis == "names" else keys)}
 
-    def _ends(self) -> Iterator[str]:
-        """Yield the names of the triple graph in its order."""
-        for triple in self.table("triples"):
-            yield from (triple.head, triple.tail)
-        if not self._has_triples:
-            for relationship in self.table("relationships"):
-                yield from (relationship.source, relationship.target)
-
     def _table(self, name: str) -> Sequence[Row]:
         match name:
-            case "documents":
-                paths = (
-                    replace(row, path=part.prefix + row.path) for part in self.parts for row in part.rows(name)
-                )
-                return [replace(row, number=number) for number, row in enumerate(paths)]
-            case "chunks" | "claims":
+            case "documents" | "chunks" | "claims":
                 rows = chain.from_iterable(part.rows(name) for part in self.parts)
                 return [replace(row, number=number) for number, row in enumerate(rows)]
             case "joins" | "failures":
@@ -172,7 +161,7 @@ class _Tables:
     def _entities(self) -> list[Entity]:
         degree = Counter(chain.from_iterable((r.source, r.target) for r in self.table("relationships")))
         rows: list[Entity] = []
-        for same in self._alike("entities", lambda row: row.name):
+        for same in self._alike("entities"):
             row: Entity = same[0]
             if len(same) > 1:  # the type is that of the one that most chunks name
                 most = max(same, key=lambda entity: entity.frequency)
@@ -183,7 +172,7 @@ class _Tables:
 
     def _relationships(self) -> list[Relationship]:
         rows: list[Relationship] = []
-        for same in self._alike("relationships", lambda row: (row.source, row.target)):
+        for same in self._alike("relationships"):
             row: Relationship = same[0]
             if len(same) > 1:  # the strength is their mean by weight
                 weight = sum(r.weight for r in same)
@@ -200,16 +189,16 @@ class _Tables:
         """One for each statement; where only some parts have any, the relationships of the others stand for theirs."""
         if not self._has_triples:
             return []
-        groups = self._alike("triples", lambda row: (row.head, row.relation, row.tail))
         return [
             replace(same[0], number=number, chunk_ids=_joined(same, "chunk_ids"))
-            for number, same in enumerate(groups)
+            for number, same in enumerate(self._alike("triples"))
         ]
 
-    def _alike(self, table: str, key: Callable[[Row], Any]) -> Iterable[list[Row]]:
+    def _alike(self, table: str) -> Iterable[list[Row]]:
         groups: dict[Any, list[Row]] = {}
-        for row in chain.from_iterable(part.rows(table) for part in self.parts):
-            groups.setdefault(key(row), []).append(row)
+        for part in self.parts:
+            for key, row in zip(compress(part.keys(table), part.mask(table)), part.rows(table), strict=True):
+                groups.setdefault(key, []).append(row)
         return groups.values()
 
     def _communities(self) -> list[Community]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
-from conspectus.rows import Community, Entity, Relationship, Report, Triple
+from conspectus.rows import Community, Document, Entity, Relationship, Report, Triple
 from conspectus.triple_graph import TripleGraph
 
 Array = np.ndarray[Any, Any]
@@ -109,7 +109,9 @@ class Part:
         return map(self._restricted, compress(rows, self.mask(table).tolist()))
 
     def _restricted(self, row: Row) -> Row:
-        """Return a row as it rests on the chunks of the part."""
+        """Return a row as it rests on the chunks of the part; the path of a document with the prefix."""
+        if isinstance(row, Document):
+            return replace(row, path=self.prefix + row.path)
         if self.is_whole or not isinstance(row, Entity | Relationship | Triple | Community):
             return row
         if self.chunk_ids.issuperset(row.chunk_ids):

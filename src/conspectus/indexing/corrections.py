@@ -19,7 +19,7 @@ from conspectus.errors import NotFound
 from conspectus.indexing.chunks import Extracted
 from conspectus.indexing.graph import Names, key_of
 from conspectus.rows import AliasDecision, Chunk, Document, Failure, Place, content_id
-from conspectus.tasks import Extraction, FoundClaim, FoundRelationship, FoundTriple
+from conspectus.tasks import Extraction, FoundRelationship, FoundTriple
 
 RULE = "person"
 """The rule of alias decisions that people made."""
@@ -246,22 +246,16 @@ def apply_corrections(
 
 
 def _uses(chunks: Sequence[Chunk], extracted: Extracted, names: Names) -> dict[str, dict[str, str]]:
+    """Return the entity that each name, by its key, stands for in the documents that use it."""
     uses: dict[str, dict[str, str]] = {}
     for chunk, graph, claims in zip(chunks, extracted.graphs, extracted.claims, strict=True):
-        for name in filter(None, _names_in(graph, claims)):
+        used = [entity.name for entity in graph.entities]
+        used += [name for pair in graph.relationships for name in (pair.source, pair.target)]
+        used += [name for triple in graph.triples for name in (triple.head, triple.tail)]
+        used += [name for claim in claims for name in (claim.subject, claim.object) if name]
+        for name in used:
             uses.setdefault(key_of(name), {})[chunk.document_id] = names.key(name, chunk.document_id)
     return uses
-
-
-def _names_in(graph: Extraction, claims: Sequence[FoundClaim]) -> Iterator[str]:
-    for entity in graph.entities:
-        yield entity.name
-    for relationship in graph.relationships:
-        yield from (relationship.source, relationship.target)
-    for triple in graph.triples:
-        yield from (triple.head, triple.tail)
-    for claim in claims:
-        yield from (claim.subject, claim.object)
 
 
 def correct_triples(
