@@ -41,10 +41,10 @@ MANY_PARAMETERS = 7
 
 BUDGETS: dict[str, float] = {
     "lines of Python": 36_000,
-    "files": 190,
+    "files": 170,
     "settings": 60,
     "public names": 45,
-    "imports inside functions": 40,
+    "imports inside functions": 26,
     "files entered by a global question": 25,
     "files entered by a build": 50,
     f"functions over {LONG_FUNCTION} lines": 0,
@@ -56,12 +56,12 @@ BUDGETS: dict[str, float] = {
 (50,415 lines in 392 files)."""
 
 LIMITS: dict[str, float] = {
-    "lines of Python": 44_000,
-    "files": 190,
-    "imports inside functions": 40,
+    "lines of Python": 40_500,
+    "files": 170,
+    "imports inside functions": 26,
     "files entered by a global question": 35,
     "files entered by a build": 60,
-    "constants without an explanation": 129,  # since docstrings that give no reason are marked, and so counted
+    "constants without an explanation": 120,  # since docstrings that give no reason are marked, and so counted
 }
 """Where the source is still above its budget: what it must not exceed meanwhile."""
 
