@@ -41,10 +41,10 @@ MANY_PARAMETERS = 7
 
 BUDGETS: dict[str, float] = {
     "lines of Python": 36_000,
-    "files": 170,
+    "files": 190,
     "settings": 60,
     "public names": 45,
-    "imports inside functions": 26,
+    "imports inside functions": 40,
     "files entered by a global question": 25,
     "files entered by a build": 50,
     f"functions over {LONG_FUNCTION} lines": 0,
