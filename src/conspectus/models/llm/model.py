@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -45,7 +44,7 @@ from conspectus.models.llm.wire import (
     Request,
     ResponseFormat,
     Sender,
-    vocabulary,
+    bias_to,
 )
 from conspectus.rows import Finding, Usage
 from conspectus.settings import Settings
@@ -62,7 +61,7 @@ from conspectus.tasks import (
     Turn,
 )
 from conspectus.tasks.base import TASKS, Context
-from conspectus.tokens import at_most, count, encoding
+from conspectus.tokens import at_most, count
 
 R = TypeVar("R")
 SAMPLING = 0.7
@@ -72,8 +71,6 @@ ROOM = 4096
 MOST_FAILURES = {"cut off": 2, "cut off with room left": 5, "unreadable": 3}
 """Replies to one task after which it counts as failed. One that is cut off with room left is the server's fault, which
 passes."""
-STRENGTH = 100
-"""The bias that leaves no other tokens (GraphRAG appendix A.2)."""
 completions: ContextVar[list[Completion]] = ContextVar("completions")
 """Where the completions that tasks take are added, those from the cache among them, for who set it."""
 SHOWN = 3
@@ -289,10 +286,14 @@ class _Citations:
 
     def __init__(self, task: Task[Any]) -> None:
         self._context: Context | None = getattr(task, "context", None)
-        self._shown = [str(getattr(task, "question", ""))]
-        """What the model was shown, but for the context: a `[77]` that it repeats is no reference."""
         self._given: set[references.Reference] | None = None
         """The references that an answer made of others may use, as they are: in the index's numbers already."""
+        self._shown = [str(getattr(task, "question", ""))]
+        """What the model was shown: a `[77]` that it repeats is no reference."""
+        self._rows = 0
+        if self._context:
+            self._shown.append(self._context.text)
+            self._rows = max((len(rows) for _, rows in self._context.tables()), default=0)
         if isinstance(task, ReduceAnswer):
             self._shown += [answer.text for answer in task.answers]
             self._given = {reference for text in self._shown for reference in references.find(text)}
@@ -318,13 +319,8 @@ class _Citations:
 
     def _knows(self, number: int) -> bool:
         """Tell whether there is a row of a number, or the model was shown the number in brackets."""
-        if self._context:
-            rows = max((len(rows) for _, rows in self._context.tables()), default=0)
-            texts = [*self._shown, self._context.text]
-        else:
-            rows, texts = 0, self._shown
         given = any(reference.number == number for reference in self._given or ())
-        return given or 0 < number <= rows or any(f"[{number}]" in text for text in texts)
+        return given or 0 < number <= self._rows or any(f"[{number}]" in text for text in self._shown)
 
 
 def _without(request: Request, feature: str, max_tokens: int | None) -> Request:
@@ -355,20 +351,6 @@ def about(task: Task[Any]) -> str:
     if (context := getattr(first, "context", None)) and context.entities:
         return f"{name} of the community of {', '.join(e.name for e in context.entities[:3])}"
     return name
-
-
-_BIASED = re.compile(r"(chat)?gpt-4o|gpt-4\.[15]|gpt-4(?![\w.])|gpt-4-|gpt-3\.5|gpt-35")
-"""Models that take a bias at all; reasoning models do not, whatever their vocabulary."""
-
-
-def bias_to(model: str, words: Iterable[str]) -> Mapping[int, int] | None:
-    """Return the bias that leaves only the words, also capitalised, as one-token replies; None if unknown."""
-    base = model.rpartition("/")[2]
-    if not _BIASED.match(base):
-        return None
-    of_model = encoding(vocabulary(base))
-    tokens = [of_model.encode(form) for word in words for form in {word: 0, word.capitalize(): 0}]
-    return {token[0]: STRENGTH for token in tokens} if all(len(token) == 1 for token in tokens) else None
 
 
 def _plain(text: str) -> str:

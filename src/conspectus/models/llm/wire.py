@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -128,6 +128,22 @@ def prompt_tokens(request: Request) -> int:
     name = vocabulary(request.model)
     schema = tokens.count(json.dumps(request.schema), name) if request.schema else 0
     return sum(tokens.count(m.content, name) + 4 for m in request.messages) + 3 + schema
+
+
+STRENGTH = 100
+"""The bias that leaves no other tokens (GraphRAG appendix A.2)."""
+_BIASED = re.compile(r"(chat)?gpt-4o|gpt-4\.[15]|gpt-4(?![\w.])|gpt-4-|gpt-3\.5|gpt-35")
+"""Models that take a bias at all; reasoning models do not, whatever their vocabulary."""
+
+
+def bias_to(model: str, words: Iterable[str]) -> Mapping[int, int] | None:
+    """Return the bias that leaves only the words, also capitalised, as one-token replies; None if unknown."""
+    base = model.rpartition("/")[2]
+    if not _BIASED.match(base):
+        return None
+    of_model = tokens.encoding(vocabulary(base))
+    spelt = [of_model.encode(form) for word in words for form in {word: 0, word.capitalize(): 0}]
+    return {token[0]: STRENGTH for token in spelt} if all(len(token) == 1 for token in spelt) else None
 
 
 @dataclass(frozen=True, slots=True)
