@@ -124,9 +124,11 @@ def _nearest(folder: Path) -> str:
     start = folder.parent
     with suppress(OSError, ValueError):  # a folder that may not be listed, another drive
         below = sorted(path for path in islice(start.iterdir(), MOST_LISTED) if path.is_dir())
-        for path in (folder, *below, *start.resolve().parents):
-            if index := next(filter(is_index, (path, path / USUAL)), None):
-                return os.path.relpath(index)
+        above = start.resolve().parents
+        for paths in ((folder, *below), above):  # an index itself goes before one that a folder beside it has
+            for index in (*paths, *(path / USUAL for path in paths)):
+                if is_index(index):
+                    return os.path.relpath(index)
     return ""
 
 
