@@ -180,9 +180,11 @@ class AblationStep:
         """Return the answers of a variant, its conditions named after it; by default of those that read the most."""
         names = list(self.options.get("conditions", ()))
         if not names:
-            there = [one.name for one in possible(index, settings, settings.model != "extractive")[0]]
-            deepest = [name for name in there if name.startswith("C")][-1:]
-            names = [*deepest, *(["TS"] if "TS" in there else []), "local"]
+            available = [
+                condition.name for condition in possible(index, settings, settings.model != "extractive")[0]
+            ]
+            deepest = [name for name in available if name.startswith("C")][-1:]
+            names = [*deepest, *(["TS"] if "TS" in available else []), "local"]
         options = AnswerOptions(
             conditions=names, sample=self.options.get("sample"), progress=self.options.get("progress")
         )

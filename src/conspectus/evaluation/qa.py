@@ -165,7 +165,7 @@ def evaluate_answers(
     methods = [methods] if isinstance(methods, str) else methods
     if not methods:
         raise UsageError(f"there is no method named; there are {', '.join(METHODS)}")
-    asked = read_questions(Path(questions))[: options.get("limit")]
+    selected = read_questions(Path(questions))[: options.get("limit")]
     view = viewed(index, options.get("where", ()))
     for method in methods:
         view.check(named(METHODS, method).needs)
@@ -173,16 +173,20 @@ def evaluate_answers(
     table = JsonlTable(Path(file) if file else None, Answered, lambda row: (row.method, row.id, row.question))
     run = run_of(options, view.built)
     settings = _with_short_answers(run.settings)
-    used = run_sync(_answer_all(asked, methods, view, run, settings, table))
+    used = run_sync(_answer_all(selected, methods, view, run, settings, table))
     results: list[Measured] = []
     for method in methods:
-        rows = [table.rows[method, one.id, one.text] for one in asked]
-        results.append(_measured(method, asked, rows, used[method]))
+        rows = [table.rows[_key(method, question)] for question in selected]
+        results.append(_measured(method, selected, rows, used[method]))
     return results
 
 
+def _key(method: str, question: Question) -> tuple[str, str, str]:
+    return method, question.id, question.text
+
+
 async def _answer_all(
-    asked: Sequence[Question],
+    questions: Sequence[Question],
     methods: Sequence[str],
     view: View,
     run: Run,
@@ -200,15 +204,15 @@ async def _answer_all(
         clock = time.perf_counter if model.generative else time.process_time
 
         async def ask(piece: tuple[str, Question]) -> None:
-            method, one = piece
+            method, question = piece
             began = clock()
-            styled = WithAnswerOptions(model, one.text, settings.answer, index.languages)
+            styled = WithAnswerOptions(model, question.text, settings.answer, index.languages)
             ranker = reranker if method in RANKINGS else None
-            work = rerank.answer_reranked(METHODS[method], one.text, index, styled, settings, ranker)
+            work = rerank.answer_reranked(METHODS[method], question.text, index, styled, settings, ranker)
             answer, error = await attempt(work)
             short = short_of(answer) if answer else ()
             milliseconds = round((clock() - began) * 1000, 3)
-            table.add(Answered(method, one.id, one.text, short, milliseconds, made_with, error))
+            table.add(Answered(method, question.id, question.text, short, milliseconds, made_with, error))
 
         def total() -> Usage:
             return session.total if session else reranker.usage if reranker else Usage()
@@ -216,19 +220,20 @@ async def _answer_all(
         used: dict[str, Usage] = {}
         for method in methods:
             before = total()
-            remaining = [
-                (method, one) for one in asked if not table.done((method, one.id, one.text), made_with)
-            ]
+            pieces = [(method, question) for question in questions]
+            remaining = [piece for piece in pieces if not table.done(_key(*piece), made_with)]
             await each(remaining, ask, at_once=AT_ONCE if model.generative else 1)
             used[method] = total() - before
         return used
 
 
-def _measured(method: str, asked: Sequence[Question], answered: Sequence[Answered], usage: Usage) -> Measured:
-    pairs = [(one, row) for one, row in zip(asked, answered, strict=True) if not row.error]
+def _measured(
+    method: str, questions: Sequence[Question], answered: Sequence[Answered], usage: Usage
+) -> Measured:
+    pairs = [(question, row) for question, row in zip(questions, answered, strict=True) if not row.error]
     columns: dict[str, list[float]] = {}
-    for one, row in pairs:
-        for name, value in measures(row.short, one.answers).items():
+    for question, row in pairs:
+        for name, value in measures(row.short, question.answers).items():
             columns.setdefault(name, []).append(value)
     failures = {row.id: row.error for row in answered if row.error}
     return Measured(method, columns, [row.milliseconds for _, row in pairs], failures, usage)

@@ -89,7 +89,7 @@ def write_report(
 def _answers(study: Study) -> dict[str, Any]:
     """Return what was asked and answered by what; of a condition the set-up of most of its answers."""
     rows = list(study.answers.values())
-    asked = {row.question for row in rows}
+    answered = {row.question for row in rows}
     recorded = set_ups_in(study.folder)
     set_ups: list[SetUp] = []
     made: dict[str, str] = {}
@@ -105,8 +105,8 @@ def _answers(study: Study) -> dict[str, Any]:
     indexes = {json.dumps(one.index): one.index for one in set_ups}
     details = {"indexes": [*indexes.values()], "settings": {one.condition: one.settings for one in set_ups}}
     return {
-        "questions": [one for one in study.questions if one.id in asked],
-        "unanswered": len(study.questions) - len(asked),
+        "questions": [one for one in study.questions if one.id in answered],
+        "unanswered": len(study.questions) - len(answered),
         "conditions": study.conditions,
         "unrecorded": UNRECORDED,
         "unrecorded_of": [name for name in study.conditions if name not in made],

@@ -106,7 +106,7 @@ CALLS = (
 
 def answers(summaries: Sequence[Summary]) -> Table:
     """Return what came of each condition: counts, means of an answer, and what all answers took together."""
-    asked = any(one.calls for one in summaries)
+    has_calls = any(summary.calls for summary in summaries)
     columns = [
         *fields("condition", "answers"),
         Column("Nothing found", "nothing"),
@@ -114,8 +114,8 @@ def answers(summaries: Sequence[Summary]) -> Table:
         Column("Units read", "units", 1),
         Column("Tokens read", "context_tokens", 1),
         *fields("answer_tokens", "citations", digits=1),
-        *(CALLS if asked else ()),
-        Column("Seconds waited" if asked else "CPU s", "seconds", 2),
+        *(CALLS if has_calls else ()),
+        Column("Seconds waited" if has_calls else "CPU s", "seconds", 2),
     ]
     caption = "Units, tokens and citations are means over the answers of a condition."
     return table_of(summaries, columns, caption=caption)
@@ -134,9 +134,9 @@ def units(rows: Sequence[Units]) -> Table:
 
 def spending(rows: Sequence[Spending]) -> Table:
     """Return what each task took of each language model, and all together."""
-    calls, asked, written = (sum(getattr(row, str(column.value)) for row in rows) for column in CALLS)
+    calls, read, written = (sum(getattr(row, str(column.value)) for row in rows) for column in CALLS)
     costs = [row.cost for row in rows if row.cost is not None]
-    total = Spending("All", "", calls, asked, written, sum(costs) if len(costs) == len(rows) else None)
+    total = Spending("All", "", calls, read, written, sum(costs) if len(costs) == len(rows) else None)
     cost = Column("Cost (USD)", lambda row: "unknown" if row.cost is None else row.cost, 4)
     return table_of([*rows, total], [*fields("task", "model"), *CALLS, cost], 2)
 
