@@ -399,12 +399,11 @@ def once(questions: Sequence[Question]) -> list[Question]:
 
 def write_list(questions: Sequence[Question], folder: Path) -> None:
     """Write the questions of a comparison into its folder, as `questions.json` and `questions.csv`."""
-    rows = [{"id": one.id, "text": one.text, "persona": one.persona, "task": one.task} for one in questions]
-    write_json(folder / QUESTIONS, rows)
+    write_json(folder / QUESTIONS, [asdict(question) for question in questions])
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(("question_id", "question_text", "persona", "task"))
-    writer.writerows(row.values() for row in rows)
+    writer.writerows((one.id, one.text, one.persona, one.task) for one in questions)
     write_text(folder / QUESTION_TABLE, table.getvalue())
 
 
