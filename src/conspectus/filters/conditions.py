@@ -50,7 +50,7 @@ class Condition:
     def __str__(self) -> str:
         return f"{self.field}{self.comparison}{self.value}"
 
-    def holds(self, document: Document) -> bool:
+    def matches(self, document: Document) -> bool:
         """Tell whether a document meets it."""
         comparison, own = self.comparison.removeprefix("!"), _value(document, self.field)
         if comparison == "~":
@@ -99,7 +99,7 @@ def matching(corpora: Sequence[Sequence[Document]], where: Sequence[Condition]) 
             form = "dates are written as 2023-01-31, 2023-01 or 2023"
             raise UsageError(f"{form}, and not {condition.value!r} (in {str(condition)!r})")
         conditions.append(condition)
-    masks = [[all(c.holds(document) for c in conditions) for document in corpus] for corpus in corpora]
+    masks = [[all(c.matches(document) for c in conditions) for document in corpus] for corpus in corpora]
     if not any(map(any, masks)):
         raise NotFound(_no_match(documents, conditions))
     return masks
@@ -161,7 +161,7 @@ def _no_match(documents: Sequence[Document], conditions: Sequence[Condition]) ->
     """Return which condition no document meets, and the nearest values that there are."""
     if not documents:
         return "there is no document to choose from: the index holds none"
-    counts = [sum(map(condition.holds, documents)) for condition in conditions]
+    counts = [sum(map(condition.matches, documents)) for condition in conditions]
     if all(counts):
         met = ", ".join(
             f"{count} meet {condition}" for count, condition in zip(counts, conditions, strict=True)
