@@ -308,9 +308,9 @@ def write_neo4j(index: Index, folder: Path) -> None:
                 continue
             path = _listed_file(folder, f"{label.lower()}.csv")
             command.append(f"--{option}={label}={path.name}")
-            header = [
-                name if name[0] == ":" else name + _KINDS[type(value)] for name, value in rows[0].items()
-            ]
+            header: list[str] = []
+            for name, value in rows[0].items():
+                header.append(name if name[0] == ":" else name + _KINDS[type(value)])
             with path.open("w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file, lineterminator="\n")
                 writer.writerow(header)

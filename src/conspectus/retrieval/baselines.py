@@ -232,7 +232,10 @@ async def _tree_hits(question: str, index: Index, model: Model, settings: Settin
     if model.generative not in trees:
         trees[model.generative] = await build_tree(index, model, settings)
     tree = trees[model.generative]
-    query = tree.words.of_texts([question]) if tree.words else question_vectors([question], index, settings)
+    if tree.words:
+        query: Any = tree.words.of_texts([question])
+    else:
+        query = question_vectors([question], index, settings)
     like: Floats = _dense(tree.vectors @ query.T).ravel()
     best: dict[int, float] = {}
     order: list[int] = np.argsort(-like, kind="stable").tolist()
@@ -281,7 +284,8 @@ class TextWords:
 
     def scores(self, question: str) -> np.ndarray[Any, Any]:
         """Return the score of every text for a question."""
-        return bm25(self.postings, [(self.numbers[t], 1.0) for t in terms(question) if t in self.numbers])
+        known = [term for term in terms(question) if term in self.numbers]
+        return bm25(self.postings, [(self.numbers[term], 1.0) for term in known])
 
 
 @dataclass(frozen=True)
@@ -301,16 +305,16 @@ class Statements:
         titles = [index.document_of[chunk.document_id].title for chunk in index.chunks]
         if model.generative:
             pairs = zip(index.chunks, titles, strict=True)
-            replies = await model.perform_all([WritePropositions(chunk, title) for chunk, title in pairs])
-            for number, reply in enumerate(replies):
+            tasks = [WritePropositions(chunk, title) for chunk, title in pairs]
+            for number, reply in enumerate(await model.perform_all(tasks)):
                 if not isinstance(reply, ModelError):
                     by_chunk[number] = list(reply)
         else:
-            by_chunk = [
-                [f"{title}: {text}" for text in texts] for title, texts in zip(titles, by_chunk, strict=True)
-            ]
+            for number, title in enumerate(titles):
+                by_chunk[number] = [f"{title}: {text}" for text in by_chunk[number]]
         chunk = [number for number, texts in enumerate(by_chunk) for _ in texts]
-        return cls(np.array(chunk, np.int64), TextWords.of([text for texts in by_chunk for text in texts]))
+        every = [text for texts in by_chunk for text in texts]
+        return cls(np.array(chunk, np.int64), TextWords.of(every))
 
 
 def _statements(_: Index) -> dict[bool, Statements]:
@@ -321,10 +325,14 @@ def _statements(_: Index) -> dict[bool, Statements]:
 async def _statement_hits(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
     """Return the `k` chunks of the best statements: by words, or of sentences by vectors where the index has them."""
     if has_vectors(index) and not model.generative:
-        like = products(index.arrays["vectors.sentences"], question_vectors([question], index, settings)[0])
-        ranges = zip(index.arrays["walk.first"].tolist(), index.arrays["walk.last"].tolist(), strict=True)
-        scores = [float(like[first:last].max()) if last > first else 0.0 for first, last in ranges]
-        return hits_of(np.array(scores), index, settings.search.k)
+        query = question_vectors([question], index, settings)[0]
+        like = products(index.arrays["vectors.sentences"], query)
+        scores = np.zeros(len(index.chunks))
+        edges = index.arrays["walk.first"], index.arrays["walk.last"]
+        for number, (first, last) in enumerate(zip(*edges, strict=True)):
+            if last > first:
+                scores[number] = like[first:last].max()
+        return hits_of(scores, index, settings.search.k)
     cached = index.derive(_statements)
     if model.generative not in cached:
         cached[model.generative] = await Statements.read(index, model)

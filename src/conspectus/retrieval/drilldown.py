@@ -50,7 +50,8 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         return replace(result, why=f"{why}, none of them relevant", notices=selection.notices)
     reports = [rated.report for rated in selection.chosen]
     context = community_rows(question, reports, annotations, index, settings.answer)
-    draft = Answer(question, "", METHOD, context_tokens=tokens.count(context.text), notices=selection.notices)
+    used = tokens.count(context.text)
+    draft = Answer(question, "", METHOD, context_tokens=used, notices=selection.notices)
     result = await finish(AnswerFromContext(question, context), draft, index, model)
     paths = "; ".join(rated.path for rated in selection.chosen)
     read = f"{len(context.sources)} chunk{'s' * (len(context.sources) != 1)} read there"
@@ -88,7 +89,10 @@ def _shares(
         return [report.rating / 10 for report in reports]
     words = Postings.of(index.arrays, "chunk_terms")
     number = index.number_of_word
-    weight = {t: idf(len(words.lengths), words.frequency(number[t])) ** 2 for t in read.focus if t in number}
+    weight: dict[str, float] = {}
+    for term in read.focus:
+        if term in number:
+            weight[term] = idf(len(words.lengths), words.frequency(number[term])) ** 2
     total = sum(weight.values()) or 1.0
     highest = max((scores.get(report.community, 0.0) for report in reports), default=0.0) or 1.0
     shares: list[float] = []
@@ -120,7 +124,8 @@ def community_rows(
     """Return what the communities of reports hold, in one window: what the question matches first."""
     communities = [index.communities[report.community] for report in reports]
     matches = {(a.kind, a.number): a.score for a in annotations}
-    entities = [index.entities[n] for n in dict.fromkeys(n for c in communities for n in c.entity_numbers)]
+    members = dict.fromkeys(number for c in communities for number in c.entity_numbers)
+    entities = [index.entities[number] for number in members]
     edges = dict.fromkeys(n for c in communities for n in c.relationship_numbers)
     scores = scores_of(question, index)
     chunks = {index.chunk_of[chunk].number for c in communities for chunk in c.chunk_ids}

@@ -67,7 +67,8 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
 @method(SOURCE_SUMMARY, help="map-reduce over all source texts", settings=AnswerSettings)
 async def source_summary(question: str, index: Index, model: Model, settings: AnswerSettings) -> Answer:
     """Answer from windows of all chunks, shuffled, with the prompts of global answers."""
-    windows = [Context(sources=tuple(w)) for w in shuffled_windows(index.chunks, settings.context_tokens)]
+    parts = shuffled_windows(index.chunks, settings.context_tokens)
+    windows = [Context(sources=tuple(part)) for part in parts]
     if not windows:
         return empty_answer(question, index, method=SOURCE_SUMMARY)
     used = sum(chunk.n_tokens for chunk in index.chunks)
@@ -84,7 +85,9 @@ def level_of(index: Index, settings: GlobalSettings) -> int:
         )
     if settings.level is None or settings.level == "auto":
         reported = index.report_of_community
-        sizes = [sum(c.number in reported for c in index.communities_at(level)) for level in index.levels]
+        sizes: list[int] = []
+        for level in index.levels:
+            sizes.append(sum(c.number in reported for c in index.communities_at(level)))
         enough = (level for level, size in enumerate(sizes) if size >= ENOUGH_REPORTS)
         return next(enough, sizes.index(max(sizes)))
     if settings.level not in index.levels:
@@ -94,7 +97,8 @@ def level_of(index: Index, settings: GlobalSettings) -> int:
 
 def report_windows(reports: Sequence[Report], settings: AnswerSettings) -> list[Context]:
     """Return reports, shuffled and packed into windows."""
-    return [Context(reports=tuple(window)) for window in shuffled_windows(reports, settings.context_tokens)]
+    windows = shuffled_windows(reports, settings.context_tokens)
+    return [Context(reports=tuple(window)) for window in windows]
 
 
 def shuffled_windows(rows: Sequence[RowT], limit: int) -> list[list[RowT]]:

@@ -53,8 +53,9 @@ async def answer(question: str, index: Index, model: Model, settings: AnswerSett
     result = await finish(AnswerFromContext(question, rows), draft, index, model)
     named = {entity.number for entity in entities_in(question, index)[:MOST_NAMED]}
     names = ", ".join([entity.name for entity in rows.entities if entity.number in named][:4])
-    why = f"from what the graph knows of {names}" if names else "from the chunks nearest to the question"
-    return replace(result, why=why)
+    if names:
+        return replace(result, why=f"from what the graph knows of {names}")
+    return replace(result, why="from the chunks nearest to the question")
 
 
 def context(question: str, index: Index, settings: AnswerSettings) -> Context:
@@ -77,13 +78,11 @@ def entities_in(question: str, index: Index) -> list[Entity]:
     """Return the entities that a question names, the longest and rarest names first."""
     question = without_particles(question, index.languages)
     if CJK.search(question):
-        number_of_key, longest, words = (
-            index.derive(_keys_in_pieces),
-            LONGEST_UNSPACED,
-            units(name_key(question)),
-        )
+        number_of_key, longest = index.derive(_keys_in_pieces), LONGEST_UNSPACED
+        words = units(name_key(question))
     else:
-        number_of_key, longest, words = index.derive(entity_keys), LONGEST, name_key(question).split()
+        number_of_key, longest = index.derive(entity_keys), LONGEST
+        words = name_key(question).split()
     entities: dict[int, tuple[int, int]] = {}
     start = 0
     while start < len(words):

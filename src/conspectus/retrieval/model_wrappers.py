@@ -75,8 +75,8 @@ class WithAnswerOptions(WrappedModel):
         return self._styled(task)
 
     def _styled(self, task: Task[R]) -> Task[R]:
-        accepted = _fields(type(task))
-        return replace(task, **{name: value for name, value in self._values.items() if name in accepted})
+        accepted = self._values.keys() & _fields(type(task))
+        return replace(task, **{name: self._values[name] for name in accepted})
 
 
 @cache

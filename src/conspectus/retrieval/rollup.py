@@ -77,7 +77,8 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     annotations: list[Annotation] = []
     if read_question(question, *index.languages).about_whole:
         roots = (community for community in index.communities if community.level == 0)
-        scores = {community.number: float(community.size) for community in roots if community.size >= min_size}
+        sizes = {community.number: float(community.size) for community in roots}
+        scores = {number: size for number, size in sizes.items() if size >= min_size}
     else:
         annotations = match_annotations(question, index, settings)
         scores = communities_of(annotations, index, min_size)
@@ -141,7 +142,8 @@ def _annotations(index: Index) -> list[Annotation]:
     """Return all annotations of an index, entities first, in the order of the tables."""
     rows: list[Annotation] = []
     for e in index.entities:
-        rows.append(Annotation("entity", e.number, e.name, f"{e.name} {e.description}".lower(), (e.name,)))
+        text = f"{e.name} {e.description}".lower()
+        rows.append(Annotation("entity", e.number, e.name, text, (e.name,)))
     for r in index.relationships:
         ends = r.source, r.target
         rows.append(Annotation("relationship", r.number, " - ".join(ends), r.description.lower(), ends))
@@ -203,8 +205,8 @@ def community_of(annotation: Annotation, index: Index, min_size: int) -> Communi
     """Return the deepest community of at least so many entities that holds an annotation, None where none does."""
     if annotation.kind == "report":
         return index.communities[index.reports[annotation.number].community]
-    numbers = [index.entity_of_name[name] for name in annotation.entities if name in index.entity_of_name]
-    homes = [index.communities_of(number) for number in numbers]
+    names = [name for name in annotation.entities if name in index.entity_of_name]
+    homes = [index.communities_of(index.entity_of_name[name]) for name in names]
     for number in homes[0] if homes else ():
         community = index.communities[number]
         if community.size >= min_size and all(number in others for others in homes):

@@ -109,7 +109,9 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
         result = await finish(AnswerFromContext(question, context), draft, index, model)
         if graph.given and not model.generative:
             if answers and _graph_says_more(result, exploration.paths[0]):
-                text = f"{_listed(exploration)}\n\n{result.text}" if result.citations else _listed(exploration)
+                text = _listed(exploration)
+                if result.citations:
+                    text = f"{text}\n\n{result.text}"
                 result = replace(result, text=text, notices=(*result.notices, words.selected))
             else:
                 answers = ()
@@ -122,8 +124,10 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
         short = (reply.answer,)
         if not context.sources:
             result = replace(result, text=f"- {reply.answer}")
-    rounds = f"{exploration.rounds} round{'s' * (exploration.rounds != 1)} from {exploration.paths[0].start}"
-    why = rounds if answers else f"{rounds}; its facts were not found to be complete"
+    plural = "s" * (exploration.rounds != 1)
+    why = f"{exploration.rounds} round{plural} from {exploration.paths[0].start}"
+    if not answers:
+        why += "; its facts were not found to be complete"
     return replace(result, short=short, reasoning_paths=exploration.paths, why=why)
 
 
@@ -137,8 +141,10 @@ def _graph_says_more(quoted: Answer, path: ReasoningPath) -> bool:
     texts = [{*terms(source.text)} for citation in quoted.citations for source in citation.sources]
     in_texts = max((sum(term in text for term in query_terms) for text in texts), default=0)
     labels = {label for triple in path.triples for label in roots_of_label(triple.relation)}
-    likest = [max((likeness(root(term), label) for label in labels), default=0.0) for term in query_terms]
-    return in_texts <= sum(likest)
+    on_path = 0.0
+    for term in query_terms:
+        on_path += max((likeness(root(term), label) for label in labels), default=0.0)
+    return in_texts <= on_path
 
 
 def _listed(exploration: Exploration) -> str:
@@ -148,8 +154,11 @@ def _listed(exploration: Exploration) -> str:
     lines = [f"- {name}" for name in names] + ([f"- and {more} more"] if more > 0 else [])
     lines += ["", "Paths:", ""]
     for path in exploration.paths:
-        steps = ((t.head, t.relation.partition("\n")[0].replace("_", " "), t.tail) for t in path.triples)
-        lines.append("- " + "; ".join(" – ".join(step) for step in steps))
+        steps: list[str] = []
+        for t in path.triples:
+            relation = t.relation.partition("\n")[0].replace("_", " ")
+            steps.append(f"{t.head} – {relation} – {t.tail}")
+        lines.append("- " + "; ".join(steps))
     return "\n".join(lines)
 
 
@@ -238,7 +247,8 @@ def _candidates(
         for step in _steps_onward(topic.path, graph) if directions else ():
             relation = graph.relations[step.relation]
             if (relation, step.inverse) in directions:
-                head, tail = (graph.names[int(ends[step.triple])] for ends in (graph.heads, graph.tails))
+                head = graph.names[int(graph.heads[step.triple])]
+                tail = graph.names[int(graph.tails[step.triple])]
                 triple = Triple(str(step.triple), step.triple, head, relation, tail)
                 candidates.append(ReasoningPath(topic.path.start, (*topic.path.triples, triple)))
     return candidates
@@ -273,7 +283,8 @@ def _names_in(question: str, graph: TripleGraph) -> dict[int, tuple[int, int]]:
         for number in _spelt_as_in(question, key, graph):
             small = graph.names[number].islower() or graph.names[number] not in question
             candidates[number] = int(small), start - end
-        if any(graph.names[n] in question and not graph.names[n].islower() for n in graph.numbers_of_key[key]):
+        names = [graph.names[number] for number in graph.numbers_of_key[key]]
+        if any(name in question and not name.islower() for name in names):
             taken |= {*range(start, end)}
     least = min((small for small, _ in candidates.values()), default=0)
     return {number: order for number, order in candidates.items() if order[0] == least}
@@ -320,7 +331,8 @@ class Scorer:
             return {}
         base = scores_of(self.question, self._index)
         linked = {chunk for name in names for chunk in self._linked(name)}
-        best = self._best([(float(base[chunk]), 0, chunk) for chunk in linked], self.question, SCORED_CHUNKS)
+        pairs = [(float(base[chunk]), 0, chunk) for chunk in linked]
+        best = self._best(pairs, self.question, SCORED_CHUNKS)
         return {chunk: score for _, chunk, score in best}
 
     def _best(
@@ -351,14 +363,17 @@ class Scorer:
             cosines = np.maximum(self._index.arrays["vectors.chunks"][chunks] @ vector, 0)
             return dict(zip(chunks, cosines.tolist(), strict=True))
         query_terms = {*search_terms(query, self._index)}
-        texts = {chunk: self._index.chunks[chunk].text for chunk in chunks}
-        shared = {chunk: query_terms.intersection(search_terms(texts[chunk], self._index)) for chunk in chunks}
-        return {chunk: len(found) / (len(query_terms) or 1) for chunk, found in shared.items()}
+        shares: dict[int, float] = {}
+        for chunk in chunks:
+            shared = query_terms.intersection(search_terms(self._index.chunks[chunk].text, self._index))
+            shares[chunk] = len(shared) / (len(query_terms) or 1)
+        return shares
 
     def triple(self, candidate: ReasoningPath) -> float:
         """Return how much of the question a triple and the relations that lead on from its end say, 0 to 1."""
         steps = self.graph.steps(self.graph.number_of[candidate.end])
-        labels = {candidate.triples[-1].relation} | {self.graph.relations[step.relation] for step in steps}
+        labels = {self.graph.relations[step.relation] for step in steps}
+        labels.add(candidate.triples[-1].relation)
         parts = {part for label in labels for part in roots_of_label(label)}
         parts |= {root(w) for w in WORD.findall(fold(candidate.end))}
         best = (max((likeness(w, part) for part in parts), default=0.0) for w in self._words)
@@ -375,8 +390,11 @@ def prune(
     """
     graph = scorer.graph
     if len(candidates) > MOST_PRUNED:
-        rarest = sorted(candidates, key=lambda c: (graph.degree(graph.number_of[c.end]), c.triples[-1].number))
-        candidates = rarest[:MOST_PRUNED]
+
+        def rarity(candidate: ReasoningPath) -> tuple[int, int]:
+            return graph.degree(graph.number_of[candidate.end]), candidate.triples[-1].number
+
+        candidates = sorted(candidates, key=rarity)[:MOST_PRUNED]
     ranked = scorer.chunks(candidates, clues, SCORED_CHUNKS) if scorer.texts else []
     scores = [0.0] * len(candidates)
     chunks: dict[int, float] = {}

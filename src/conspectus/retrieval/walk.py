@@ -138,14 +138,18 @@ def _written(question: str, words: Sequence[str], graph: SentenceEntityGraph) ->
     opening = np.ones(len(vocabulary.form), bool)
     keys = [tuple(units(key)) for _, key in find_mentions([question], vocabulary, opening)]
     named = {key: name for key, name in zip(keys, graph.find(keys).tolist(), strict=True) if name >= 0}
-    return {key: name for key, name in named.items() if key != tuple(words[:1]) or graph.kinds[name] & OPENING}
+    first = tuple(words[:1])
+    if first in named and not graph.kinds[named[first]] & OPENING:
+        del named[first]
+    return named
 
 
 def _known_names(words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple[str, ...], int]:
     """Return what the corpus has passages about, however written here: from each word on the longest."""
     spans = [(a, b) for a in range(len(words)) for b in range(a + 1, min(len(words), a + LONGEST) + 1)]
     longest: dict[int, tuple[tuple[str, ...], int]] = {}
-    for (start, end), name in zip(spans, graph.find([words[a:b] for a, b in spans]).tolist(), strict=True):
+    names: list[int] = graph.find([words[a:b] for a, b in spans]).tolist()
+    for (start, end), name in zip(spans, names, strict=True):
         if name >= 0 and graph.kinds[name] & KNOWN:
             longest[start] = tuple(words[start:end]), name
     return dict(longest.values())
@@ -238,7 +242,8 @@ def _by_words(question: str, index: Index, graph: SentenceEntityGraph) -> tuple[
 def _sentences_by_words(question: str, rest: str, index: Index, graph: SentenceEntityGraph) -> Floats:
     """Return how like the question, or the rest of it, each sentence is by its words (BM25), 0 to 1."""
     number = index.number_of_word
-    whole, part = ([number[t] for t in search_terms(text, index) if t in number] for text in (question, rest))
+    whole = [number[term] for term in search_terms(question, index) if term in number]
+    part = [number[term] for term in search_terms(rest, index) if term in number]
     both = np.zeros((2, len(graph.sentences.lengths)), np.float32)
     for term in dict.fromkeys(whole + part):
         where, gain = gains(graph.sentences, term, b=SENTENCE_B)
