@@ -146,7 +146,7 @@ class Study:
         """The language of the questions."""
         return language_of(question.text for question in self.questions)
 
-    def asked(self, sample: int | None = None) -> list[Question]:
+    def draw(self, sample: int | None = None) -> list[Question]:
         """Return the questions that have answers, in an order drawn by a seed, of a sample those that come first."""
         check_sample(sample)
         answered = {question for _, question in self.answers}
@@ -161,12 +161,14 @@ class Study:
             if name not in self.conditions:
                 known = ", ".join(self.conditions)
                 raise UsageError(f"{self.folder} has no condition {name!r} with answers; there are {known}")
-        asked = set(self.asked(sample))
+        drawn_questions = set(self.draw(sample))
         return [
             QuestionAnswer(answer, question.text)
             for name in conditions or self.conditions
             for question in self.questions
-            if question in asked and (answer := self.answers.get((name, question.id))) and not answer.error
+            if question in drawn_questions
+            and (answer := self.answers.get((name, question.id)))
+            and not answer.error
         ]
 
 

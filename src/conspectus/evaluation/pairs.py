@@ -170,7 +170,7 @@ def plan(
     """Return the comparisons of answers; `pairs` as `C0:SS`, by default all; UsageError where there are none."""
     if replicates < 1:
         raise UsageError("at least one replicate is made")
-    chosen, asked = pairs_of(pairs, study), study.asked(sample)
+    chosen, asked = pairs_of(pairs, study), study.draw(sample)
     comparisons: list[HeadToHead] = []
     omitted: list[str] = []
     for pair in chosen:
