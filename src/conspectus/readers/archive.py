@@ -13,7 +13,7 @@ from zipfile import BadZipFile, ZipFile
 
 from conspectus.errors import DocumentError
 from conspectus.readers import MEGABYTE, Options, too_large
-from conspectus.readers.xml import parse_xml
+from conspectus.readers.xml import decode_xml, parse_xml
 
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 """First bytes of compound files: documents of older programs, and encrypted documents of newer ones."""
@@ -64,7 +64,7 @@ class Archive:
 
     def tree(self, name: str) -> Element:
         """Return the root of a part that is XML."""
-        return parse_xml(self.read(name), f"its part {name} ")
+        return parse_xml(decode_xml(self.read(name)).text, f"its part {name} ")
 
     def optional(self, name: str) -> Element | None:
         """Return the root of a part that need not be there."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element, TreeBuilder
@@ -10,11 +9,10 @@ from xml.parsers.expat import ExpatError, ParserCreate
 
 from conspectus.errors import DocumentError
 from conspectus.readers import Options, Outcome, ParsedDocument, Prose, line, mail_date
-from conspectus.readers.encodings import decode
+from conspectus.readers.encodings import Decoded, decode
 from conspectus.readers.html import html_to_text
 from conspectus.rows import Failure
 
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _FEEDS = {"rss", "RDF", "feed"}
 _ITEMS = {"item", "entry"}
 _CONTENT = ("encoded", "content", "description", "summary")
@@ -26,11 +24,9 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
 
     Raises DocumentError: it is not XML, or has no text.
     """
-    if stated_encoding(data) in ("", "utf-8") and not data.startswith(_UTF_16):
-        decoded = decode(data)
-        yield from decoded.warnings(path)
-        data = decoded.text.encode()
-    root = parse_xml(data)
+    decoded = decode_xml(data)
+    yield from decoded.warnings(path)
+    root = parse_xml(decoded.text)
     items = [e for e in root.iter() if local_name(e) in _ITEMS] if local_name(root) in _FEEDS else []
     if local_name(root) in _FEEDS and not items:
         raise DocumentError("is a feed without items; there is nothing in it to index")
@@ -81,12 +77,11 @@ def _add(root: Element, prose: Prose) -> None:
 
 
 _STATED = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z][\w.-]*)["']""")
-_KNOWN = {"utf-8", "utf-16", "us-ascii", "ascii", "iso-8859-1"}
 MAX_DEPTH = 500
 """Elements inside each other, at the most: what stands deeper is not a document."""
 
 
-def parse_xml(data: bytes, what: str = "") -> Element:
+def parse_xml(text: str, what: str = "") -> Element:
     """Return the root of XML; a reference to an entity that the file declares stays as it stands, `&name;`.
 
     Raises DocumentError: it is not XML; `what` names the part of the file.
@@ -106,18 +101,17 @@ def parse_xml(data: bytes, what: str = "") -> Element:
         depth -= 1
         builder.end(_universal(tag))
 
-    def other(text: str) -> None:
-        if depth and text.startswith("&"):
-            builder.data(text)
+    def other(markup: str) -> None:
+        if depth and markup.startswith("&"):
+            builder.data(markup)
 
-    data, encoding = _readable(data)
-    parser = ParserCreate(encoding, namespace_separator="}")
+    parser = ParserCreate("utf-8", namespace_separator="}")  # whatever it was in, and declares
     parser.buffer_text = True
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = builder.data
     parser.DefaultHandler = other  # where there is one, Expat hands entities to it and expands none
     try:
-        parser.Parse(data, True)
+        parser.Parse(text.encode(errors="replace"), True)
     except ExpatError as error:
         if "amplification" in str(error):
             raise DocumentError(f"{what}declares entities that grow without bounds; it is not read") from None
@@ -125,21 +119,10 @@ def parse_xml(data: bytes, what: str = "") -> Element:
     return builder.close()
 
 
-def stated_encoding(data: bytes) -> str:
-    """Return the encoding that XML declares; empty where it declares none, or is in no superset of ASCII."""
+def decode_xml(data: bytes) -> Decoded:
+    """Return the text of XML, by its byte order mark or the encoding that it declares; see `encodings.decode`."""
     stated = _STATED.match(data[:200])
-    return stated[1].decode().lower() if stated else ""
-
-
-def _readable(data: bytes) -> tuple[bytes, str | None]:
-    """Return XML in an encoding that Expat knows; it does not know those of several bytes, as GB2312."""
-    encoding = stated_encoding(data) or "utf-8"
-    if encoding in _KNOWN:
-        return data, None
-    try:
-        return data.decode(encoding, "replace").encode(), "utf-8"
-    except LookupError:
-        return data, None
+    return decode(data, stated[1].decode() if stated else "")
 
 
 def _universal(name: str) -> str:
