@@ -55,18 +55,34 @@ def index_arrays(
 ) -> tuple[tuple[str, ...], Arrays]:
     """Return the vocabulary of a corpus, and all arrays over it; names whose keys are in `without` are left out."""
     number = {term: i for i, term in enumerate(lexicon.terms)}
-    by_chunk = chunk_terms(documents, chunks, number)
-    table, starts, ids = lexicon.sentences, lexicon.term_starts, lexicon.term_ids
-    by_sentence = postings(
-        ids, np.repeat(np.arange(len(table)), np.diff(starts)), size=len(number), texts=len(table)
-    )
-    in_chunks = postings(*by_chunk, size=len(number), texts=len(chunks))
-    return tuple(number), {
+    table = lexicon.sentences
+    arrays = {
         **_sentences(documents, lexicon, merged, names),
-        **by_sentence.arrays("sentence_terms"),
-        **in_chunks.arrays("chunk_terms"),
-        **walk_terms(documents, table, starts, ids, number),
+        **term_arrays(documents, chunks, table, (lexicon.term_starts, lexicon.term_ids), number),
         **sentence_entity_graph(documents, chunks, table, lexicon.texts, lexicon.vocabulary, without),
+    }
+    return tuple(number), arrays
+
+
+def term_arrays(
+    documents: Sequence[Document],
+    chunks: Sequence[Chunk],
+    table: SentenceTable,
+    terms_of_sentences: tuple[Ints, Ints],
+    number: dict[str, int],
+) -> Arrays:
+    """Return the postings of sentences, of chunks, and of the walk; new terms are added to the vocabulary `number`.
+
+    Sentence `i` holds terms `ids[starts[i]:starts[i + 1]]`, numbers of the vocabulary, where `starts` and `ids` are the
+    terms of the sentences.
+    """
+    starts, ids = terms_of_sentences
+    by_chunk = _chunk_terms(documents, chunks, number)
+    of_sentence = np.repeat(np.arange(len(table)), np.diff(starts))
+    return {
+        **postings(ids, of_sentence, size=len(number), texts=len(table)).arrays("sentence_terms"),
+        **postings(*by_chunk, size=len(number), texts=len(chunks)).arrays("chunk_terms"),
+        **_walk_terms(documents, table, (of_sentence, ids), number),
     }
 
 
@@ -83,13 +99,10 @@ class _Numbered(dict[str, int]):
         return number
 
 
-def chunk_terms(
+def _chunk_terms(
     documents: Sequence[Document], chunks: Sequence[Chunk], number: dict[str, int]
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return the terms of the chunks and of the titles of their documents, and the chunk of each.
-
-    New terms are added to the vocabulary.
-    """
+    """Return the terms of the chunks and of the titles of their documents, and the chunk of each."""
     language_of = {d.id: d.language for d in documents}
     numbered = _Numbered(number).__getitem__
     titles = {d.id: [number.setdefault(t, len(number)) for t in title_terms(d)] for d in documents}
@@ -214,23 +227,18 @@ def sentence_entity_graph(
     }
 
 
-def walk_terms(
-    documents: Sequence[Document], table: SentenceTable, starts: Ints, ids: Ints, words: Mapping[str, int]
+def _walk_terms(
+    documents: Sequence[Document], table: SentenceTable, terms_of: tuple[Ints, Ints], words: Mapping[str, int]
 ) -> Arrays:
-    """Return the postings of the sentences with their titles.
-
-    Sentence `i` holds terms `ids[starts[i]:starts[i + 1]]`, places in the vocabulary `words`; those of titles
-    are in it.
-    """
+    """Return the postings of the sentences with their titles, given the sentence and the number of each term."""
     titles = [[words[t] for t in title_terms(d)] for d in documents]
     sizes = np.array([len(title) for title in titles], np.int64)
     flat = np.array([t for title in titles for t in title], np.int32)
     of_sentence = sizes[table.document]
     shift = (np.cumsum(sizes) - sizes)[table.document] - (np.cumsum(of_sentence) - of_sentence)
     of_titles = flat[np.repeat(shift, of_sentence) + np.arange(of_sentence.sum())]
-    every = np.concatenate((ids, of_titles))
-    numbers = np.arange(len(table))
-    owners = np.concatenate((np.repeat(numbers, np.diff(starts)), np.repeat(numbers, of_sentence)))
+    every = np.concatenate((terms_of[1], of_titles))
+    owners = np.concatenate((terms_of[0], np.repeat(np.arange(len(table)), of_sentence)))
     return postings(every, owners, size=len(words), texts=len(table)).arrays("walk_terms")
 
 

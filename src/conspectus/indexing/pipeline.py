@@ -12,11 +12,10 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from conspectus import tokens
-from conspectus.algorithms.ranking import postings
 from conspectus.community_context import CommunityContextBuilder
 from conspectus.corrections import Correction
 from conspectus.index import Index
-from conspectus.indexing.arrays import Arrays, chunk_terms, index_arrays, sentence_entity_graph, walk_terms
+from conspectus.indexing.arrays import Arrays, index_arrays, sentence_entity_graph, term_arrays
 from conspectus.indexing.chunks import Extracted, extract
 from conspectus.indexing.chunks import chunk as cut
 from conspectus.indexing.communities import (
@@ -261,9 +260,7 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
     languages = [documents[i].language for i in table.document.tolist()]
     vocabulary = read_vocabulary(texts, languages)
     number: dict[str, int] = {}
-    starts, ids = sentence_terms(texts, languages, vocabulary, number)
-    by_chunk = chunk_terms(documents, chunks, number)
-    owners = np.repeat(np.arange(len(texts)), np.diff(starts))
+    terms = sentence_terms(texts, languages, vocabulary, number)
     arrays = {
         "sentences.document": table.document,
         "sentences.start": table.start,
@@ -272,9 +269,7 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
         "sentences.templated": np.zeros(len(table), np.int32),
         "sentences.mention_starts": np.zeros(len(table) + 1, np.int32),
         "sentences.mentions": np.zeros(0, np.int32),
-        **postings(ids, owners, size=len(number), texts=len(texts)).arrays("sentence_terms"),
-        **postings(*by_chunk, size=len(number), texts=len(chunks)).arrays("chunk_terms"),
-        **walk_terms(documents, table, starts, ids, number),
+        **term_arrays(documents, chunks, table, terms, number),
         **sentence_entity_graph(documents, chunks, table, texts, vocabulary),
     }
     recorded = {
