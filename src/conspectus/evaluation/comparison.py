@@ -161,14 +161,12 @@ class Study:
             if name not in self.conditions:
                 known = ", ".join(self.conditions)
                 raise UsageError(f"{self.folder} has no condition {name!r} with answers; there are {known}")
-        drawn_questions = set(self.draw(sample))
+        sampled = set(self.draw(sample))
         return [
             QuestionAnswer(answer, question.text)
             for name in conditions or self.conditions
             for question in self.questions
-            if question in drawn_questions
-            and (answer := self.answers.get((name, question.id)))
-            and not answer.error
+            if question in sampled and (answer := self.answers.get((name, question.id))) and not answer.error
         ]
 
 

@@ -172,8 +172,8 @@ class Comparison(Figures):
 def compare(judged: Judged) -> Comparison:
     """Return what judgements say of each pair that was judged by each criterion (GraphRAG appendix G)."""
     plan, sound = judged.plan, judged.sound
-    asked = [row for row in sound if row.reasoning != EQUAL]
-    decided = [row.winner for row in asked if row.winner]
+    unequal = [row for row in sound if row.reasoning != EQUAL]
+    decided = [row.winner for row in unequal if row.winner]
     preferred = winners(sound)
     results = (row for one in plan.criteria for row in _family(preferred, plan.pairs, one.name))
     return Comparison(
@@ -184,7 +184,7 @@ def compare(judged: Judged) -> Comparison:
         plan.replicates,
         judgements=len(sound),
         failed=len(judged.judgements) - len(sound),
-        equal=len(sound) - len(asked),
+        equal=len(sound) - len(unequal),
         missing=len(plan.comparisons) - len(judged.judgements),
         omitted=plan.omitted,
         decided=len(decided),

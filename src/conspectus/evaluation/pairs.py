@@ -170,13 +170,13 @@ def plan(
     """Return the comparisons of answers; `pairs` as `C0:SS`, by default all; UsageError where there are none."""
     if replicates < 1:
         raise UsageError("at least one replicate is made")
-    chosen, asked = pairs_of(pairs, study), study.draw(sample)
+    chosen, questions = pairs_of(pairs, study), study.draw(sample)
     comparisons: list[HeadToHead] = []
     omitted: list[str] = []
     for pair in chosen:
         complete: list[Question] = []
         reasons = Counter[tuple[str, str]]()
-        for question in asked:
+        for question in questions:
             answers = ((name, study.answers.get((name, question.id))) for name in pair)
             missing = [(name, why) for name, answer in answers if (why := _missing(answer))]
             reasons.update(missing[:1])
@@ -186,7 +186,7 @@ def plan(
         for criterion in criteria:
             comparisons += _balanced(pair, criterion, complete, study.answers, replicates)
     planned = tuple(comparisons)
-    return Plan(study.conditions, chosen, tuple(criteria), len(asked), replicates, planned, tuple(omitted))
+    return Plan(study.conditions, chosen, tuple(criteria), len(questions), replicates, planned, tuple(omitted))
 
 
 def pairs_of(names: Sequence[str], study: Study) -> tuple[Pair, ...]:

@@ -120,8 +120,8 @@ async def _filled(tasks: Sequence[GlobalQuestions], writer: _Writer) -> dict[Glo
         if not missing or (round and writer.failures):
             break
         known = tuple(seen.values())
-        asked = [replace(task, count=n, known=known, sample=round) for task, n in missing.items()]
-        replies = await writer.write(asked, "questions")
+        shorter = [replace(task, count=n, known=known, sample=round) for task, n in missing.items()]
+        replies = await writer.write(shorter, "questions")
         for (task, n), reply in zip(missing.items(), replies, strict=True):
             lists[task] += _distinct(reply, n, seen)
         writer.tick = no_tick

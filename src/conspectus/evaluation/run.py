@@ -282,8 +282,10 @@ class StandIn:
         self.calls, self.tokens, self.items = (Counter[type[Any]]() for _ in range(3))
 
     async def perform(self, task: tasks.Task[R]) -> R:
-        kind, asked = type(task), cast("Any", task)
-        without_answers = replace(asked, answers=()) if isinstance(asked, tasks.ReduceAnswer) else asked
+        kind, any_task = type(task), cast("Any", task)
+        without_answers = (
+            replace(any_task, answers=()) if isinstance(any_task, tasks.ReduceAnswer) else any_task
+        )
         request = self.session.model.request(without_answers)
         if self.session.sender.peek(request) is None:
             self.calls[kind] += 1
@@ -291,7 +293,7 @@ class StandIn:
             self.items[kind] += getattr(task, "count", 1)
         reply = assumed(task)
         if reply is None:
-            reply = await self.extractive.perform(asked)
+            reply = await self.extractive.perform(any_task)
         if isinstance(reply, tasks.PartialAnswer):
             reply = replace(reply, score=max(1, reply.score))
         return cast("R", reply)
