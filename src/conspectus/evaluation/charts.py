@@ -15,18 +15,15 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
 
 from conspectus.lazy import lazy_module
 from conspectus.readers import list_generated
-from conspectus.text.language import language_of
 
 if TYPE_CHECKING:
     import matplotlib
@@ -152,16 +149,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters: dict[str, Any] = {"line": one_line, "language": _language, "segment": partial(quote, safe="")}
+    filters: dict[str, Any] = {"line": one_line, "segment": partial(quote, safe="")}
     environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]
-    environment.globals["source"] = _source  # pyright: ignore[reportUnknownMemberType]
     return environment
-
-
-def _language(text: str) -> str:
-    return language_of([text])
-
-
-def _source(name: str) -> Markup:
-    """Return a file of the templates as it is: our own style or program."""
-    return Markup(files("conspectus.evaluation").joinpath("templates", name).read_text("utf-8"))  # noqa: S704
