@@ -230,7 +230,8 @@ class _Conversion:
             self._note("Relationships", row, before.number)
         self.counts["entities made for missing ends"] = len(self._entities) - len(self._names)
         degree = Counter(end for pair in pairs for end in pair)
-        self._entities = {name: replace(e, degree=degree[name]) for name, e in self._entities.items()}
+        for name, entity in self._entities.items():
+            self._entities[name] = replace(entity, degree=degree[name])
         return [replace(r, combined_degree=degree[r.source] + degree[r.target]) for r in pairs.values()]
 
     def _name_of(self, end: str) -> str:
@@ -273,7 +274,8 @@ class _Conversion:
             children[parent].append(number)
         edges: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for r in relationships:
-            edges[self._entities[r.source].number].append((self._entities[r.target].number, r.number))
+            source, target = self._entities[r.source], self._entities[r.target]
+            edges[source.number].append((target.number, r.number))
         communities: list[Community] = []
         for number, row in enumerate(ordered):
             ids = [id_ for id_ in row["entity_ids"] or () if id_ in self._number_of_id]

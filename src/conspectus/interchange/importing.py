@@ -153,11 +153,15 @@ def read_triples(path: Path) -> GivenGraph:
         statements, invalid = _statements(text)
         rows, descriptions = _named_triples(statements)
     else:
-        cells = dict(_json_cells(text, suffix) if suffix in JSON_SUFFIXES else _table_cells(text, suffix))
+        cells_of = _json_cells if suffix in JSON_SUFFIXES else _table_cells
+        cells = dict(cells_of(text, suffix))
         invalid = [number for number, row in cells.items() if len(row) != 3 or not all(row)]
         rows = [(row[0], row[1], row[2]) for row in cells.values() if len(row) == 3 and all(row)]
-    values = ((" ".join(head.split()), " ".join(r.split()), " ".join(tail.split())) for head, r, tail in rows)
-    triples = list(dict.fromkeys(value for value in values if all(value)))
+    triples: dict[TripleText, None] = {}
+    for row in rows:
+        head, relation, tail = (" ".join(cell.split()) for cell in row)
+        if head and relation and tail:
+            triples[head, relation, tail] = None
     if not triples:
         raise DocumentError(
             f"{path} holds no triples; write one on each line as head|relation|tail, or as a table whose first "
@@ -167,7 +171,8 @@ def read_triples(path: Path) -> GivenGraph:
     errors = [f"{unit} {n} is no triple of head, relation and tail" for n in invalid[:MAX_FAILURES]]
     if len(invalid) > MAX_FAILURES:
         errors.append(f"{len(invalid) - MAX_FAILURES:,} more {unit}s are no triples")
-    return GivenGraph(triples, [Failure("import", error, str(path)) for error in errors], descriptions)
+    failures = [Failure("import", error, str(path)) for error in errors]
+    return GivenGraph(list(triples), failures, descriptions)
 
 
 def _columns_of(header: Sequence[str], names: Sequence[str]) -> list[int] | None:
@@ -185,7 +190,8 @@ def _json_cells(text: str, suffix: str) -> Iterator[tuple[int, list[str]]]:
             record = cast("dict[str, object]", value)
             fields = list(record.values())
             parts = [fields[column] for column in _columns_of(list(record), TRIPLE_HEADERS) or ()]
-        yield number, [str(part).strip() if isinstance(part, str | int | float) else "" for part in parts]
+        scalars = [part if isinstance(part, str | int | float) else "" for part in parts]
+        yield number, [str(scalar).strip() for scalar in scalars]
 
 
 def _table_cells(text: str, suffix: str) -> Iterator[tuple[int, list[str]]]:
@@ -421,15 +427,19 @@ def listed_links(documents: Sequence[Document]) -> Iterator[Link]:
     lists: dict[str, list[str]] = {}
     for file in files:
         suffix = PurePosixPath(file).suffix.lower()
-        records = json_values(decode(Path(file).read_bytes()).text, suffix) if suffix in JSON_SUFFIXES else ()
-        for number, record in records:
-            names = cast("Mapping[str, Any]", record).get("entities") if isinstance(record, Mapping) else None
+        if suffix not in JSON_SUFFIXES:
+            continue
+        for number, record in json_values(decode(Path(file).read_bytes()).text, suffix):
+            if not isinstance(record, Mapping):
+                continue
+            names = cast("Mapping[str, Any]", record).get("entities")
             if isinstance(names, list):
                 lists[f"{file}#{number}"] = [str(name) for name in cast("list[Any]", names)]
     for d in documents:
         separators = "[;|,]" if suffix_of(d.path) in (".md", ".markdown") else "[;|]"
         stated = (name.strip() for name in re.split(separators, d.metadata.get("entities", "")))
-        yield from ((name, d.path) for name in dict.fromkeys((*lists.get(d.path, ()), *stated)) if name)
+        names = dict.fromkeys((*lists.get(d.path, ()), *stated))
+        yield from ((name, d.path) for name in names if name)
 
 
 def read_links(path: Path) -> list[Link]:
@@ -446,9 +456,8 @@ def read_links(path: Path) -> list[Link]:
     columns = _columns_of(rows[0][1], LINK_HEADERS) if rows else None
     links: list[Link] = []
     for n, row in rows[1 if columns else 0 :]:
-        values = (
-            [row[i].strip() for i in columns if i < len(row)] if columns else [cell.strip() for cell in row]
-        )
+        cells = [row[i] for i in columns if i < len(row)] if columns else row
+        values = [cell.strip() for cell in cells]
         if len(values) != 2 or not all(values):
             advice = "each line has the two, in that order"
             raise UsageError(f"{path}, line {n}: not an entity and a document; {advice}")

@@ -32,7 +32,8 @@ def file_names(titles: Iterable[str]) -> list[str]:
     used: set[str] = set()
     names: list[str] = []
     for title in titles:
-        base = " ".join(_UNSAFE.sub(" ", unicodedata.normalize("NFC", title)).split())[:MAX_NAME_CHARS]
+        allowed = _UNSAFE.sub(" ", unicodedata.normalize("NFC", title))
+        base = " ".join(allowed.split())[:MAX_NAME_CHARS]
         base = base.encode()[:200].decode(errors="ignore").strip(". ") or "untitled"
         if _RESERVED.fullmatch(base):
             base = f"{base} -"
@@ -94,11 +95,13 @@ class _Notes:
             other = edge.target if edge.source == entity.name else edge.source
             link = self._link(index.entities[index.entity_of_name[other]])
             related.append(f"- {link} ({edge.weight:g}): {_line(edge.description)}")
-        reports = [r for c in index.communities_of(entity.number) if (r := index.report_of_community.get(c))]
+        report_of = index.report_of_community
+        reports = [report_of[c] for c in index.communities_of(entity.number) if c in report_of]
         quotations: list[str] = []
         for span in entity.spans[:5]:
             document = index.document_of[span.document_id]
-            quotations.append(f"- {self._link(document)}: “{_line(document.text[span.start : span.end])}”")
+            text = _line(document.text[span.start : span.end])
+            quotations.append(f"- {self._link(document)}: “{text}”")
         tags = ["entity", re.sub(r"[^\w/-]+", "-", entity.type) or "thing"]
         head = _head(aliases=[entity.name, *entity.aliases], tags=tags, degree=entity.degree)
         sections = {"Reports": self._listed(reports), "Relationships": related, "Mentioned in": quotations}

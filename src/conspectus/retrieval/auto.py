@@ -37,7 +37,9 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
     of_all: Choice | None = "global" if index.reports else "rollup" if index.communities else None
     if read.about_whole:
         why = "it asks about the corpus as a whole"
-        return (of_all, why) if of_all else (without_reports(index), f"{why}, and there are no reports")
+        if of_all:
+            return of_all, why
+        return without_reports(index), f"{why}, and there are no reports"
     subjects = entities_in(question, index)
     everywhere = COMMON * len(index.chunks)
     proper = [e for e in subjects if e.type != "concept"]
@@ -61,11 +63,9 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
         return "local", f"it is about {_listed(subjects)}"
     if read.asks_fact:
         return lookup if named or read.names else "bm25", "it asks for a fact"
-    return (
-        ("local", f"it is about {_listed(subjects)}")
-        if subjects
-        else ("bm25", "it names nothing the graph knows")
-    )
+    if subjects:
+        return "local", f"it is about {_listed(subjects)}"
+    return "bm25", "it names nothing the graph knows"
 
 
 def _mostly(named: Sequence[Entity], question: str) -> bool:

@@ -85,9 +85,10 @@ class PhraseGraph:
             first_spelling = np.zeros(n, np.int64)
             first_spelling[of_name[::-1]] = np.arange(len(of_name))[::-1]
             vectors = stored[first_spelling].astype(np.float32)
-        first, second, likeness = (
-            pairs_of_texts(list(number), SYNONYMS) if vectors is None else pairs_of_vectors(vectors, SYNONYMS)
-        )
+        if vectors is None:
+            first, second, likeness = pairs_of_texts(list(number), SYNONYMS)
+        else:
+            first, second, likeness = pairs_of_vectors(vectors, SYNONYMS)
         apart = heads != tails
         joined = _symmetric(heads[apart], tails[apart], np.ones(int(apart.sum()), np.float32), n)
         return cls(
@@ -192,7 +193,8 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 
     Raises UsageError where the index has neither triples nor relationships.
     """
-    return hits_of(scores(question, name_entities(question), index, settings), index, settings.search.k)
+    named = name_entities(question)
+    return hits_of(scores(question, named, index, settings), index, settings.search.k)
 
 
 async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
