@@ -61,27 +61,48 @@ OWN = Provider(needs_key=False)
 """A server that was named by its address."""
 _UNBIASED: tuple[Feature, ...] = ("json_schema", "json_object", "streaming")
 _VLLM = Provider("http://localhost:8000/v1", "VLLM_API_KEY", needs_key=False)
-_OPENAI = r"gpt-(?!oss)|chatgpt|o\d\b|text-embedding-"
-_OLLAMA = r"llama|qwen|mistral|gemma|phi|deepseek|nomic-|gpt-oss"
 PRESETS: Mapping[str, Provider] = {
-    "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL", models=_OPENAI),
+    "openai": Provider(
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        models=r"gpt-(?!oss)|chatgpt|o\d\b|text-embedding-",
+    ),
     "azure": Provider(
-        "",
-        "AZURE_OPENAI_API_KEY",
-        "AZURE_OPENAI_ENDPOINT",
+        key="AZURE_OPENAI_API_KEY",
+        address="AZURE_OPENAI_ENDPOINT",
         address_ends="/openai/v1",
         key_header="api-key",
     ),
     "ollama": Provider(
-        "http://localhost:11434", "OLLAMA_API_KEY", "OLLAMA_HOST", "ollama", False, _UNBIASED, models=_OLLAMA
+        "http://localhost:11434",
+        "OLLAMA_API_KEY",
+        "OLLAMA_HOST",
+        dialect="ollama",
+        needs_key=False,
+        features=_UNBIASED,
+        models=r"llama|qwen|mistral|gemma|phi|deepseek|nomic-|gpt-oss",
     ),
     "vllm": _VLLM,
     "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     "anthropic": Provider(
-        key="ANTHROPIC_API_KEY", dialect="native", features=("json_schema", "streaming"), models="claude"
+        key="ANTHROPIC_API_KEY",
+        dialect="native",
+        features=("json_schema", "streaming"),
+        models="claude",
     ),
-    "gemini": Provider(key="GEMINI_API_KEY", dialect="native", features=_UNBIASED, models="gemini"),
-    "bedrock": Provider("", "AWS_BEARER_TOKEN_BEDROCK", "", "native", False, ("streaming",)),
+    "gemini": Provider(
+        key="GEMINI_API_KEY",
+        dialect="native",
+        features=_UNBIASED,
+        models="gemini",
+    ),
+    "bedrock": Provider(
+        key="AWS_BEARER_TOKEN_BEDROCK",
+        dialect="native",
+        needs_key=False,
+        features=("streaming",),
+    ),
 }
 RERANKERS: Mapping[str, Provider] = {
     "cohere": Provider("https://api.cohere.com/v2", "COHERE_API_KEY"),
@@ -146,10 +167,8 @@ def find_endpoint(name: str, base_url: str = "", environ: Mapping[str, str] = os
         own = preset if preset and preset.dialect != "native" else OWN
         return _endpoint(prefix, own, rest if preset else name, base_url, environ)
     if preset is None:
-        kinds = (f"{of}/{name}" for of, known in PRESETS.items() if re.match(known.models, name.lower()))
-        meant = next(kinds, "extractive (which asks no server)" if name.startswith("extract") else "")
         raise UsageError(
-            f"no server is known for the model {name!r}: {f'did you mean {meant}? ' if meant else ''}Name it as one of"
+            f"no server is known for the model {name!r}: {_meant(name)}name it as one of"
             f" {'/…, '.join(PRESETS)}/…, or give the address of its server with base_url=..."
         )
     address = environ.get(preset.address, "").rstrip("/")
@@ -158,6 +177,16 @@ def find_endpoint(name: str, base_url: str = "", environ: Mapping[str, str] = os
     if not address and not preset.base_url and preset.dialect != "native":
         raise UsageError(f"{name} needs the address of its server: set {preset.address}")
     return _endpoint(prefix, preset, rest, address or preset.base_url, environ, preset.key)
+
+
+def _meant(name: str) -> str:
+    """Return which model a name without a provider may mean, as a part of a message."""
+    if name.startswith("extract"):
+        return "did you mean extractive, which asks no server? Otherwise "
+    for provider, preset in PRESETS.items():
+        if re.match(preset.models, name.lower()):
+            return f"did you mean {provider}/{name}? Otherwise "
+    return ""
 
 
 def find_reranker(name: str, environ: Mapping[str, str] = os.environ) -> Endpoint:

@@ -320,13 +320,18 @@ _CLAIM = _object(
     start_date=DATE,
     end_date=DATE,
 )
+_ENTITY = _object(tasks.FoundEntity, name=NAME, type=TEXT, description=TEXT)
+_RELATIONSHIP = _object(
+    tasks.FoundRelationship,
+    source=NAME,
+    target=NAME,
+    description=TEXT,
+    strength=STRENGTH,
+)
 _GRAPH = _object(
     tasks.Extraction,
-    entities=_rows("entity", _object(tasks.FoundEntity, name=NAME, type=TEXT, description=TEXT)),
-    relationships=_rows(
-        "relationship",
-        _object(tasks.FoundRelationship, source=NAME, target=NAME, description=TEXT, strength=STRENGTH),
-    ),
+    entities=_rows("entity", _ENTITY),
+    relationships=_rows("relationship", _RELATIONSHIP),
 )
 _REPORT = _object(
     tasks.ReportDraft,
@@ -343,6 +348,7 @@ _PROBE = _object(
     follow_ups=_rows("follow-up", _object(tasks.FollowUp, question=NAME, score=SCORE)),
 )
 _RATED = _object(_rated, passage=COUNT, rating=RATING)
+_PERSONA = _object(tasks.Persona, name=NAME, description=NAME)
 _TRIPLE = _object(tasks.FoundTriple, head=NAME, relation=NAME, tail=NAME)
 _CHOICE = _object(_choice, entity=COUNT, relations=COUNTS)
 _NUMBERED = _object(tasks.Numbered, number=COUNT, text=NAME)
@@ -359,9 +365,15 @@ FORMS: Mapping[type[Task[Any]], Kind | Callable[[str], Any]] = {
     tasks.PursueFollowUp: _PROBE,
     tasks.RatePassages: _only("ratings", _rows("rating", _RATED), _first_ratings),
     tasks.ChooseRelations: _only("choices", _rows("choice", _CHOICE), _chosen),
-    tasks.ExamineEvidence: _object(_examined, reasoning=TEXT, complete=YES, answers=TEXTS, clue=LINE),
+    tasks.ExamineEvidence: _object(
+        _examined,
+        reasoning=TEXT,
+        complete=YES,
+        answers=TEXTS,
+        clue=LINE,
+    ),
     tasks.DraftAnswer: _object(tasks.Draft, reasoning=TEXT, answer=NAME),
-    tasks.Personas: _only("personas", _rows("persona", _object(tasks.Persona, name=NAME, description=NAME))),
+    tasks.Personas: _only("personas", _rows("persona", _PERSONA)),
     tasks.UserTasks: _only("tasks", TEXTS),
     tasks.GlobalQuestions: _only("questions", TEXTS),
     tasks.Judge: _object(tasks.Verdict, reasoning=TEXT, winner=WINNER),
@@ -430,12 +442,15 @@ def parse(task: Task[R], text: str) -> Parsed[R]:
 
 def dump(task: Task[R], reply: R) -> str:
     """Return a reply of rows in JSON, as a model would have written it, so that `parse` gives it back."""
-    written = json.dumps(_written(reply, schema_of(task) or {}), ensure_ascii=False, separators=(",", ":"))
+    rows = _written(reply, schema_of(task) or {})
+    written = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
     return written.replace("<|", "<\\u007c")  # a document may have brought a model's control tokens in
 
 
 def _written(value: Any, schema: Schema) -> Any:
     """Return those fields of rows that a schema has."""
-    if "properties" in schema:
-        return {key: _written(getattr(value, key), part) for key, part in schema["properties"].items()}
-    return [_written(item, schema["items"]) for item in value] if "items" in schema else value
+    if properties := schema.get("properties"):
+        return {key: _written(getattr(value, key), part) for key, part in properties.items()}
+    if items := schema.get("items"):
+        return [_written(item, items) for item in value]
+    return value
