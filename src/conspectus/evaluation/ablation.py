@@ -151,6 +151,7 @@ class AblationStep:
                 f"{', '.join(self.varied)} changes answers alone: name questions with questions=..."
             )
         self.table = JsonlTable(folder / f"{NAME}.jsonl", Variant, lambda row: row.label)
+        self.usage, self.notices = NO_USAGE, dict[str, None]()
         self.variants = list(self._variants())
         self.remaining = [
             (variant, settings)
@@ -209,39 +210,33 @@ class AblationStep:
             tasks += (replace(row, model=f"{variant.label}: {row.model}") for row in rows)
         return Preview(len(self.variants), len(self.remaining), Estimate(tuple(tasks)))
 
-    def measure(self, variant: Variant, settings: Settings, spent: Usage) -> tuple[Usage, list[str]]:
-        """Index and answer by one variant and save what was measured; return what it took, and notices."""
-        usage, notices, errors = NO_USAGE, list[str](), Counter[str]()
-        index, figures = self.index, dict[str, Any]()
+    def measure(self, variant: Variant, settings: Settings) -> None:
+        """Index and answer by one variant, and save what was measured."""
+        errors, figures, index = Counter[str](), dict[str, Any](), self.index
         if self.rebuilds:
             progress = self.options.get("progress")
-            built = build(**self.corpus(), settings=_within_budget(settings, spent), progress=progress)
+            built = build(**self.corpus(), settings=_within_budget(settings, self.usage), progress=progress)
             index, figures = built.index, index_figures(built.index)
-            usage = sum(index.usage.values(), usage)
-            notices += built.notices
+            self.usage = sum(index.usage.values(), self.usage)
+            self.notices |= dict.fromkeys(built.notices)
             errors.update(failure.error for failure in built.failures)
         if self.questions:
-            budgeted = _within_budget(settings, spent + usage)
-            result = self.answering(variant, index, budgeted).perform()
-            usage += result.usage
-            notices += result.notices
+            result = self.answering(variant, index, _within_budget(settings, self.usage)).perform()
+            self.usage += result.usage
+            self.notices |= dict.fromkeys(result.notices)
             errors.update(result.errors)
         self.table.add(replace(variant, figures=figures, errors=dict(errors)))
-        return usage, notices
 
     def perform(self) -> Result[Ablation]:
         """Measure the variants that are left, and write the table of all; a budget holds for all together."""
-        usage, notices, errors = NO_USAGE, dict[str, None](), Counter[str]()
         for variant, settings in self.remaining:
-            spent, lines = self.measure(variant, settings, usage)
-            usage += spent
-            notices |= dict.fromkeys(lines)
+            self.measure(variant, settings)
+        notices = list(self.notices)
         if self.questions:
-            notices[f"Which answers are better: conspectus eval judge {self.folder} --judge-model NAME"] = None
-        for row in self.table.rows.values():
-            errors.update(row.errors)
+            notices.append(f"Which answers are better: conspectus eval judge {self.folder} --judge-model NAME")
+        errors = sum((Counter(row.errors) for row in self.table.rows.values()), Counter[str]())
         done = Ablation(self.name, self.title, tuple(self.rows()), self.folder, tuple(notices), dict(errors))
-        return Result(_written(done, [*self.varied, "condition"]), usage, done.notices, done.errors)
+        return Result(_written(done, [*self.varied, "condition"]), self.usage, done.notices, done.errors)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield a row for each variant, or for each of its conditions."""
