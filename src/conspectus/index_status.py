@@ -108,7 +108,8 @@ def folders_of(paths: Iterable[str]) -> list[str]:
         common = os.path.commonpath(folders)
         if common and common != PurePath(common).anchor:
             return [common]
-    return sorted({str(PurePath(*folder.parts[: 1 + folder.is_absolute()])) for folder in folders})
+    tops = {PurePath(*folder.parts[: 1 + folder.is_absolute()]) for folder in folders}
+    return sorted(map(str, tops))
 
 
 def _levels(index: Index, source_tokens: int) -> Iterator[LevelFigures]:
@@ -116,7 +117,8 @@ def _levels(index: Index, source_tokens: int) -> Iterator[LevelFigures]:
         reports = index.reports_at(level)
         tokens = sum(report.n_tokens for report in reports)
         own = sum(report.level == level for report in reports)
-        yield LevelFigures(level, len(reports), own, tokens, tokens / source_tokens if source_tokens else 0.0)
+        share = tokens / source_tokens if source_tokens else 0.0
+        yield LevelFigures(level, len(reports), own, tokens, share)
 
 
 def _cost(built: Mapping[str, Any], usage: Mapping[str, Usage]) -> float | None:
@@ -232,10 +234,9 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
         rows = replies.spent()
     finally:
         replies.close()
-    return [
-        Spending(
-            r.task, r.model, r.calls, r.prompt_tokens, r.completion_tokens,
-            budget.cost(r.model, r.prompt_tokens, r.completion_tokens) if budget.price(r.model) else None,
-        )
-        for r in rows
-    ]  # fmt: skip
+    spent: list[Spending] = []
+    for row in rows:
+        tokens = row.prompt_tokens, row.completion_tokens
+        cost = budget.cost(row.model, *tokens) if budget.price(row.model) else None
+        spent.append(Spending(row.task, row.model, row.calls, *tokens, cost))
+    return spent

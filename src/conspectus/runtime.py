@@ -176,9 +176,11 @@ def _check_arguments(
     for parameter, value in given.items():
         is_index = isinstance(value, Index)
         if is_index and parameter not in ("self", "index", "folder", "correction"):
-            raise UsageError(f"the {positional[0]} comes first: {call}; {value!r} was given as {parameter}")
-        names_index = isinstance(value, str) and os.path.isfile(os.path.join(value, manifests.NAME))
-        if parameter == "question" and (names_index or not isinstance(value, str)):
+            first = f"the {positional[0]} comes first: {call}"
+            raise UsageError(f"{first}; {value!r} was given as {parameter}")
+        is_text = isinstance(value, str)
+        names_index = is_text and os.path.isfile(os.path.join(value, manifests.NAME))
+        if parameter == "question" and (names_index or not is_text):
             raise UsageError(f"the question comes first: {call}; it is a text, and not {value!r}")
         annotation = str(parameters[parameter].annotation) if parameter in parameters else ""
         takes_path = parameter in ("folder", "path", "file") or annotation == "str | Path"
@@ -277,7 +279,8 @@ def read_sources(
 
 def _is_text(source: str | Path) -> bool:
     """Tell whether a source is a text, and not the path of a file: it has many words, and there is no such file."""
-    return isinstance(source, str) and len(source.split()) >= LEAST_WORDS and not os.path.exists(source)
+    has_words = isinstance(source, str) and len(source.split()) >= LEAST_WORDS
+    return has_words and not os.path.exists(source)
 
 
 # Settings and model

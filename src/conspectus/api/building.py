@@ -251,7 +251,8 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
         update = request.update(read)
         if update.up_to_date and (existing := update.existing):
             store.trim(folder, settings.model_dump(mode="json"))
-            return Built(existing, existing.snapshot, folder, skipped, guessed, update=update)
+            snapshot = existing.snapshot
+            return Built(existing, snapshot, folder, skipped, guessed, update=update)
         check_embedder(request.resolved, folder)
         warning = _warn_of_replacement(update, request) if not request.agree else ""
         index, notices, spent = await _indexed(read, request, update)
@@ -272,8 +273,9 @@ def _update_notices(built: Built, *, from_memory: bool, fresh: bool) -> Iterator
         yield f"All was made anew: {'; '.join(update.rebuild_reasons)}."
     deleted = update.changes.deleted if update.changes else ()
     if from_memory and deleted and not update.replaced_documents:
-        removed = f"{counted(len(deleted), 'document')} not given again, and so removed from the index"
-        yield f"{removed}: {_rollback(built.folder)} returns to the index before."
+        removed = counted(len(deleted), "document")
+        back = f"{_rollback(built.folder)} returns to the index before"
+        yield f"{removed} not given again, and so removed from the index: {back}."
 
 
 def _rollback(folder: Path) -> str:
@@ -292,11 +294,10 @@ async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[I
         if session:
             if progress:
                 progress.watch(lambda: session.total)
-            if session.sender.replies:
-                session.sender.replies.record_build(settings.model_dump(mode="json", by_alias=True))
-            index = await pipeline.build_index(
-                inputs, session.model, progress, _rest_fits(session, settings, progress)
-            )
+            if replies := session.sender.replies:
+                replies.record_build(settings.model_dump(mode="json", by_alias=True))
+            check = _rest_fits(session, settings, progress)
+            index = await pipeline.build_index(inputs, session.model, progress, check)
             index = replace(index, usage=session.usage)
             notices, spent = session.notices, session.total
         else:
@@ -337,7 +338,8 @@ def _rest_fits(session: Session, settings: Settings, progress: Progress | None) 
         return None
 
     async def check(made: GraphBuild, language: str) -> None:
-        rest = await estimates.Estimator(session.model, session.sender, settings).rest(made, language)
+        estimator = estimates.Estimator(session.model, session.sender, settings)
+        rest = await estimator.rest(made, language)
         if progress:
             spent, more = estimates.in_words(session.total), estimates.in_words(rest)
             progress.note(f"The graph took {spent}; the rest will take {more}.")
