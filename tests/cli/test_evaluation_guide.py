@@ -87,7 +87,7 @@ def test_the_commands_with_a_model_lead_from_a_corpus_to_a_report(place: Path):
         }
         shell(small(blocks()["With a language model"]), place, **environment)
         for rater in ("ada", "bo"):
-            text = (place / "raters" / "pilot.csv").read_text(encoding="utf-8")
+            text = (place / "pilot.csv").read_text(encoding="utf-8")
             (place / f"ratings-{rater}.csv").write_text(
                 re.sub(",,,$", f",{rater},tie,", text, flags=re.M), "utf-8"
             )
