@@ -85,7 +85,7 @@ def read(sources: Sources, settings: ReadSettings, progress: Progress | None = N
     """Read all documents of files and folders; objects with fields and rows of data frames are documents.
 
     Strings are paths here, `~` stands for the home folder; `read_texts` takes them as documents. A file that is named
-    is read whatever it is; what is left out of folders, `files.files_of` says.
+    is read whatever it is; what is left out of folders, the head of this module says.
 
     Returns:
         The documents, what could not be read and why, what was passed over and why, and files that were not valid
