@@ -1,0 +1,222 @@
+"""Answering for many at once: worker threads, one computation for equal questions, streams, cancellation, addresses.
+
+Answering without a language model is computation, so it runs in as many threads as there are cores; more would only
+take turns. With a model it is mostly waiting, so many run at once. A question that equals one which is being answered,
+or was answered on the same snapshot, joins it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Literal
+
+import conspectus
+from conspectus.errors import ConspectusError
+from conspectus.index import Index
+from conspectus.rows import Answer
+from conspectus.server.indexes import ServedIndex
+
+EventKind = Literal["text", "done", "error", "cancelled"]
+MAX_ANSWERS = 2_000
+"""Answers that stay in memory to be read again at their address; some 20 kB each, 40 MB in all."""
+MODEL_THREADS = 64
+"""Questions that are answered with a language model at once: each waits for a server most of the time."""
+QUEUE_LIMIT = 1_000
+"""Questions that may wait for a thread; further ones are refused, since nobody waits that long for an answer."""
+
+
+class Busy(ConspectusError):
+    """More questions are waiting than the server accepts."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question as it is asked of one snapshot: equal ones have the same answer.
+
+    options: what `conspectus.ask` takes by name, as plain values.
+    """
+
+    question: str
+    index: str
+    snapshot: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The address of its answer: 20 hexadecimal digits."""
+        return sha256(repr(self).encode()).hexdigest()[:20]
+
+
+@dataclass
+class Event:
+    """Something that happened on the way to an answer."""
+
+    kind: EventKind
+    text: str = ""
+    answer: Answer | None = None
+    error: BaseException | None = None
+
+
+@dataclass
+class Asking:
+    """A question on its way: what happened so far, and who waits for more."""
+
+    ask: Ask
+    events: list[Event] = field(default_factory=list[Event])
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    listeners: int = 0
+    started: bool = False
+    stop: Callable[[], None] | None = None
+    """Ends the work, once a thread has begun it."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether an answer or an error is there."""
+        return bool(self.events) and self.events[-1].kind != "text"
+
+    @property
+    def answer(self) -> Answer | None:
+        """The answer, once there is one."""
+        return self.events[-1].answer if self.events else None
+
+    def add(self, event: Event) -> None:
+        """Append an event and wake everyone who waits; on the event loop only."""
+        if not self.finished:
+            self.events.append(event)
+            self.changed.set()
+            self.changed = asyncio.Event()
+
+    def cancel(self) -> None:
+        """Stop: calls of a language model that are under way are given up."""
+        if not self.finished:
+            self.add(Event("cancelled"))
+            if self.stop:
+                self.stop()
+
+    async def follow(self) -> AsyncGenerator[Event]:
+        """Yield all events from the first on, and end after the answer or error.
+
+        Whoever stops listening leaves; when the last one has left, the question is cancelled.
+        """
+        self.listeners += 1
+        position = 0
+        try:
+            while True:
+                changed = self.changed
+                while position < len(self.events):
+                    event = self.events[position]
+                    position += 1
+                    yield event
+                    if event.kind != "text":
+                        return
+                await changed.wait()
+        finally:
+            self.listeners -= 1
+            if not self.listeners:
+                self.cancel()  # nobody waits for it any more
+
+
+class Answers:
+    """Answers questions of the served indexes, and remembers the answers by their address."""
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        self._settings = settings
+        self._askings: OrderedDict[str, Asking] = OrderedDict()
+        self._computing = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="ask")
+        self._waiting = ThreadPoolExecutor(MODEL_THREADS, thread_name_prefix="ask-model")
+        self._pending = 0
+
+    def close(self) -> None:
+        """Cancel what is under way, and end the threads."""
+        for asking in self._askings.values():
+            asking.cancel()
+        self._computing.shutdown(wait=False, cancel_futures=True)
+        self._waiting.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def pending(self) -> int:
+        """How many questions wait or are being answered."""
+        return self._pending
+
+    def get(self, address: str) -> Asking | None:
+        """Return the asking with an address, where it is remembered."""
+        return self._askings.get(address)
+
+    def start(self, question: str, served: ServedIndex, index: Index, options: Mapping[str, Any]) -> Asking:
+        """Begin to answer a question, or join an equal one; raise Busy where too many wait."""
+        present = {name: value for name, value in options.items() if value is not None}
+        ask = Ask(question, served.name, index.snapshot, tuple(sorted(present.items())))
+        asking = self._askings.get(ask.id)
+        if asking and (not asking.finished or asking.answer):
+            self._askings.move_to_end(ask.id)
+            return asking
+        if self._pending >= QUEUE_LIMIT:
+            raise Busy(f"{self._pending:,} questions are waiting already; ask again in a minute")
+        asking = self._askings[ask.id] = Asking(ask)
+        self._forget_oldest()
+        threads = self._waiting if self._uses_model(index, present) else self._computing
+        loop = asyncio.get_running_loop()
+        self._pending += 1
+        future = loop.run_in_executor(threads, self._answer, asking, index, present, loop)
+        future.add_done_callback(lambda _: self._finished())
+        return asking
+
+    def _finished(self) -> None:
+        self._pending -= 1
+
+    def _forget_oldest(self) -> None:
+        for address in list(self._askings):
+            if len(self._askings) <= MAX_ANSWERS:
+                return
+            if self._askings[address].finished:
+                del self._askings[address]
+
+    def _uses_model(self, index: Index, options: Mapping[str, Any]) -> bool:
+        model = options.get("model") or index.settings.get("model", "extractive")
+        return model != "extractive"
+
+    def _answer(
+        self, asking: Asking, index: Index, options: Mapping[str, Any], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        """Answer in a thread with an event loop of its own, and tell the server's loop."""
+
+        def tell(event: Event) -> None:
+            loop.call_soon_threadsafe(asking.add, event)
+
+        def on_text(piece: str) -> None:
+            tell(Event("text", text=piece))
+
+        if asking.finished:  # cancelled while it waited for a thread
+            return
+        more: dict[str, Any] = {"settings": self._settings, **options}
+        work = conspectus.aask(asking.ask.question, index, on_text=on_text, **more)
+        try:
+            answer = asyncio.run(_cancellable(work, asking))
+        except asyncio.CancelledError:
+            tell(Event("cancelled"))
+        except ConspectusError as error:
+            tell(Event("error", error=error))
+        except Exception as error:  # a defect of ours: the asker gets an error, and the log the traceback
+            tell(Event("error", error=error))
+            raise
+        else:
+            tell(Event("done", answer=answer))
+
+
+async def _cancellable(work: Coroutine[Any, Any, Answer], asking: Asking) -> Answer:
+    """Await an answer such that `asking.cancel`, called in another thread, cancels it."""
+    task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
+
+    def cancel() -> None:
+        with suppress(RuntimeError):  # the loop is closed: the work is done
+            loop.call_soon_threadsafe(task.cancel)
+
+    asking.stop = cancel
+    return await task

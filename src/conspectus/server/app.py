@@ -1,0 +1,231 @@
+"""The application: routes, errors, metrics, the MCP endpoint and the built web app behind one guard."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
+from mcp.server.transport_security import TransportSecuritySettings
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+import conspectus
+from conspectus.errors import ConspectusError
+from conspectus.server import chat, rest
+from conspectus.server.answers import Answers
+from conspectus.server.errors import as_error
+from conspectus.server.indexes import Indexes
+from conspectus.server.mcp import create_mcp
+from conspectus.server.security import Access, Guard
+
+STATIC = Path(__file__).parent / "static"
+"""The built web app; a source checkout without it serves the API alone."""
+log = logging.getLogger("conspectus.server")
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """How a server is set up.
+
+    folders: the folders of the indexes.
+    access: hosts, token and rate limit.
+    settings: settings of every answer, such as the model.
+    read_only: whether builds, corrections, rollbacks and uploads are refused.
+    """
+
+    folders: Sequence[str | Path]
+    access: Access
+    settings: Mapping[str, Any] | None = None
+    read_only: bool = False
+
+
+def create_app(options: ServerOptions) -> ASGIApp:
+    """Return the ASGI application that serves indexes.
+
+        create_app(ServerOptions([".conspectus"], Access()))
+
+    Raises UsageError where no folder is named, or one twice.
+    """
+    indexes, answers = Indexes(options.folders), Answers(options.settings)
+    tools = create_mcp(indexes, dict(options.settings) if options.settings else None)
+    tools_app = tools.streamable_http_app(
+        stateless_http=True,
+        json_response=True,
+        transport_security=TransportSecuritySettings(
+            enable_dns_rebinding_protection=False
+        ),  # the guard does it
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(
+                tools.session_manager.run()
+            )  # the lifespan of a mounted app never runs
+            yield
+        answers.close()
+
+    app = FastAPI(
+        title="Conspectus",
+        version=conspectus.__version__,
+        summary="Questions, reports, entities and documents of an index",
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # their pages load scripts of other origins
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.indexes = indexes
+    app.state.answers = answers
+    app.state.options = options
+    app.include_router(rest.router)
+    app.include_router(chat.router)
+    app.router.routes.extend(tools_app.routes)
+    _add_errors(app)
+    _add_health(app)
+    _add_pages(app)
+    return Guard(Observed(app, app.state.metrics), options.access)
+
+
+def _add_errors(app: FastAPI) -> None:
+    """Give every error the same JSON form."""
+
+    @app.exception_handler(ConspectusError)
+    async def of_ours(request: Request, error: ConspectusError) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+        status, body = as_error(error)
+        return JSONResponse(body, status)
+
+    @app.exception_handler(HTTPException)
+    async def of_http(request: Request, error: HTTPException) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+        body = {"error": {"type": "HTTPError", "message": str(error.detail)}}
+        return JSONResponse(body, error.status_code, headers=error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def of_arguments(request: Request, error: RequestValidationError) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+        problems = [f"{'.'.join(map(str, row['loc']))}: {row['msg']}" for row in error.errors()]
+        return JSONResponse({"error": {"type": "UsageError", "message": "; ".join(problems)}}, 422)
+
+
+class Metrics:
+    """Counters for Prometheus; one set for each application, so that two in a process do not mix."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "conspectus_requests_total",
+            "Requests by route and status",
+            ["route", "status"],
+            registry=self.registry,
+        )
+        self.seconds = Histogram(
+            "conspectus_request_seconds",
+            "Seconds until a response was complete",
+            ["route"],
+            registry=self.registry,
+        )
+        self.pending = Gauge(
+            "conspectus_answers_pending", "Questions that wait or are being answered", registry=self.registry
+        )
+
+
+def _add_health(app: FastAPI) -> None:
+    metrics = app.state.metrics = Metrics()
+    metrics.pending.set_function(lambda: app.state.answers.pending)
+
+    @app.get("/health", include_in_schema=False)
+    async def health() -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+        return JSONResponse({"status": "ok", "version": conspectus.__version__})
+
+    @app.get("/metrics", include_in_schema=False)
+    async def prometheus() -> PlainTextResponse:  # pyright: ignore[reportUnusedFunction]
+        return PlainTextResponse(
+            generate_latest(metrics.registry).decode(), media_type="text/plain; version=0.0.4"
+        )
+
+
+def _add_pages(app: FastAPI) -> None:
+    """Serve the built web app: its files as they are, and its page for every other address."""
+
+    @app.get("/{path:path}", include_in_schema=False)
+    async def page(path: str) -> Any:  # pyright: ignore[reportUnusedFunction]
+        if path.startswith(("api/", "v1/")):
+            raise HTTPException(404, f"there is no route /{path}")
+        file = (STATIC / path).resolve()
+        if path and file.is_relative_to(STATIC) and file.is_file():
+            immutable = (
+                {"cache-control": "public, max-age=31536000, immutable"}
+                if path.startswith("assets/")
+                else None
+            )
+            return FileResponse(file, headers=immutable)
+        if not (STATIC / "index.html").exists():
+            raise HTTPException(
+                404, "this installation has no web app; the API is described at /api/openapi.json"
+            )
+        return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
+
+
+class Observed:
+    """ASGI middleware that counts and logs requests: the route and the status, never the query or a header."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self.app = app
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and count it when its response is complete."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        status, began = 500, time.perf_counter()
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, sending)
+        finally:
+            seconds = time.perf_counter() - began
+            route = getattr(scope.get("route"), "path", "") or "other"
+            self.metrics.requests.labels(route, str(status)).inc()
+            self.metrics.seconds.labels(route).observe(seconds)
+            log.info("request", extra={"route": route, "status": status, "ms": round(1000 * seconds, 1)})
+
+
+class JsonLog(logging.Formatter):
+    """Log records as JSON, a line each."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one record as a line of JSON."""
+        row: dict[str, Any] = {
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        row |= {name: getattr(record, name) for name in ("route", "status", "ms") if hasattr(record, name)}
+        if record.exc_info:
+            row["error"] = self.formatException(record.exc_info)
+        return json.dumps(row, ensure_ascii=False)
+
+
+def log_as_json(level: int = logging.INFO) -> None:
+    """Write the log of the server to standard error, a JSON object a line."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLog())
+    logger = logging.getLogger("conspectus.server")
+    logger.addHandler(handler)
+    logger.setLevel(level)
+    logger.propagate = False

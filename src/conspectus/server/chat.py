@@ -1,0 +1,206 @@
+"""The endpoint for chat clients under `/v1`, with the interface of OpenAI's chat completions.
+
+Each index is a model, `NAME`; a method is a suffix, `NAME:walk`. The last message of the user is the question.
+Citations come as annotations with the type `url_citation`, whose address opens the source in the web app.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from typing import Annotated, Any, Literal
+from urllib.parse import quote, urlencode
+
+from fastapi import APIRouter, Body, Request
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+
+from conspectus import api
+from conspectus.errors import NotFound, UsageError
+from conspectus.rows import Answer
+from conspectus.server.answers import Answers, Asking
+from conspectus.server.errors import as_error
+from conspectus.server.indexes import Indexes
+from conspectus.server.rest import finished
+
+router = APIRouter(prefix="/v1")
+
+
+class TextPart(BaseModel):
+    """A part of a message; parts of other kinds than text are refused."""
+
+    type: Literal["text"]
+    text: str = Field(max_length=100_000)
+
+
+class Message(BaseModel):
+    """A message of a conversation; fields that are not used, such as names, are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[TextPart] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of its parts."""
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content)
+        return self.content or ""
+
+
+class StreamOptions(BaseModel):
+    """What a stream has at its end."""
+
+    model_config = ConfigDict(extra="ignore")
+    include_usage: bool = False
+
+
+class ChatRequest(BaseModel):
+    """A chat completion; parameters of sampling are accepted and have no effect."""
+
+    model_config = ConfigDict(extra="ignore")
+    model: str = Field(max_length=300)
+    messages: list[Message] = Field(min_length=1, max_length=2_000)
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    n: Literal[1] | None = None
+
+    @property
+    def question(self) -> str:
+        """The last message of the user."""
+        texts = [message.text for message in self.messages if message.role == "user" and message.text.strip()]
+        if not texts:
+            raise UsageError("there is no message with the role user")
+        return texts[-1]
+
+
+@router.get("/models", summary="The indexes as models")
+def models(request: Request) -> dict[str, Any]:
+    """Return a model for each index, and one for each of its methods."""
+    rows = [model_row(name) for name in names_of(request.app.state.indexes)]
+    return {"object": "list", "data": rows}
+
+
+@router.get("/models/{model:path}", summary="One model")
+def model(request: Request, model: str) -> dict[str, Any]:
+    """Return a model by its name."""
+    split_model(request.app.state.indexes, model)
+    return model_row(model)
+
+
+def names_of(indexes: Indexes) -> Iterator[str]:
+    """Yield the names of all models."""
+    for name in indexes:
+        yield name
+        yield from (f"{name}:{method}" for method in api.METHODS)
+
+
+def model_row(name: str) -> dict[str, Any]:
+    """Return a model in the form of the interface."""
+    return {"id": name, "object": "model", "created": 0, "owned_by": "conspectus"}
+
+
+def split_model(indexes: Indexes, model: str) -> tuple[str, str]:
+    """Return index and method of a model's name; raise NotFound for unknown ones."""
+    name, _, method = model.partition(":")
+    if name not in indexes:
+        raise NotFound(
+            f"there is no model {model!r}; models are {', '.join(indexes)}, and INDEX:METHOD of each"
+        )
+    if method and method not in api.METHODS:
+        raise NotFound(f"there is no method {method!r}; methods are {', '.join(api.METHODS)}")
+    return name, method
+
+
+@router.post("/chat/completions", summary="Answer the last message of a conversation")
+async def complete(request: Request, body: Annotated[ChatRequest, Body()]) -> Any:
+    """Answer as a chat completion, at once or as a stream of chunks."""
+    answers: Answers = request.app.state.answers
+    name, method = split_model(request.app.state.indexes, body.model)
+    served = request.app.state.indexes[name]
+    index = await run_in_threadpool(served.current)
+    asking = answers.start(body.question, served, index, {"method": method or None})
+    if body.stream:
+        usage = bool(body.stream_options and body.stream_options.include_usage)
+        chunks = chunks_of(asking, body.model, str(request.base_url), usage=usage)
+        return StreamingResponse(chunks, media_type="text/event-stream", headers={"cache-control": "no-store"})
+    answer = (await finished(request, asking)).answer
+    assert answer is not None
+    message = {
+        "role": "assistant",
+        "content": shown_text(answer),
+        "refusal": None,
+        "annotations": list(citation_annotations(answer, name, str(request.base_url))),
+    }
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+    head = completion_head(asking, body.model, "chat.completion")
+    return JSONResponse({**head, "choices": [choice], "usage": usage_of(answer)})
+
+
+def completion_head(asking: Asking, model: str, kind: str) -> dict[str, Any]:
+    """Return what every completion and chunk begins with."""
+    return {"id": f"chatcmpl-{asking.ask.id}", "object": kind, "created": int(time.time()), "model": model}
+
+
+def shown_text(answer: Answer) -> str:
+    """Return the text of an answer with its sources: clients without annotations show them, too."""
+    lines = [
+        f"[{c.marker}] {c.title or c.kind}: {c.sources[0].document}" for c in answer.citations if c.sources
+    ]
+    sources = "\n\n" + "\n".join(f"- {line}" for line in lines) if lines else ""
+    return f"{answer.text}{sources}"
+
+
+def citation_annotations(answer: Answer, index: str, base_url: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the citations of an answer: where each marker is in the text, and the address of its first source."""
+    for citation in answer.citations:
+        marker = f"[{citation.marker}]"
+        start = answer.text.find(marker)
+        if start < 0 or not citation.sources:
+            continue
+        source = citation.sources[0]
+        url = source_url(base_url, index, source.document, source.start, source.end)
+        place = {"start_index": start, "end_index": start + len(marker), "url": url}
+        yield {"type": "url_citation", "url_citation": {**place, "title": citation.title or source.document}}
+
+
+def source_url(base_url: str, index: str, document: str, start: int, end: int) -> str:
+    """Return the address that opens characters of a document in the web app."""
+    query = urlencode({"index": index, "start": start, "end": end})
+    return f"{base_url.rstrip('/')}/documents/{quote(document, safe='/')}?{query}"
+
+
+def usage_of(answer: Answer) -> dict[str, int]:
+    """Return what an answer took of language models, as tokens."""
+    usage = answer.usage
+    counts = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+    return {**counts, "total_tokens": usage.tokens}
+
+
+async def chunks_of(asking: Asking, model: str, base_url: str, *, usage: bool) -> AsyncGenerator[str]:
+    """Yield an answer as chunks of a stream, the last one with its citations."""
+    head = completion_head(asking, model, "chat.completion.chunk")
+
+    def chunk(delta: Mapping[str, Any], finish: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return f"data: {json.dumps({**head, 'choices': [choice]}, ensure_ascii=False)}\n\n"
+
+    yield chunk({"role": "assistant", "content": ""})
+    sent = ""
+    async for event in asking.follow():
+        if event.kind == "text":
+            sent += event.text
+            yield chunk({"content": event.text})
+        elif event.kind == "done" and (answer := event.answer):
+            text = shown_text(answer)
+            rest = text.removeprefix(sent) if text.startswith(sent) else ""
+            links = list(citation_annotations(answer, asking.ask.index, base_url))
+            yield chunk({"content": rest, "annotations": links}, "stop")
+            if usage:
+                last: dict[str, Any] = {**head, "choices": [], "usage": usage_of(answer)}
+                yield f"data: {json.dumps(last)}\n\n"
+        elif event.kind == "error":
+            yield f"data: {json.dumps(as_error(event.error)[1])}\n\n"
+    yield "data: [DONE]\n\n"

@@ -1,0 +1,31 @@
+"""Errors of the library as HTTP responses: one JSON form for all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conspectus import errors
+from conspectus.errors import ConspectusError
+
+STATUS: tuple[tuple[type[ConspectusError], int], ...] = (
+    (errors.NotFound, 404),
+    (errors.IndexMissing, 404),
+    (errors.UsageError, 400),
+    (errors.DocumentError, 422),
+    (errors.NothingToIndex, 422),
+    (errors.IndexBusy, 409),
+    (errors.BudgetReached, 402),
+    (errors.RateLimited, 429),
+    (errors.TimedOut, 504),
+    (errors.ModelError, 502),
+)
+"""The HTTP status of each kind of error; the first that fits counts."""
+
+
+def as_error(error: BaseException | None) -> tuple[int, dict[str, Any]]:
+    """Return the status and body of an error; one that is no error of Conspectus says nothing of its cause."""
+    if not isinstance(error, ConspectusError):
+        message = "The server failed on this request; its log has the details."
+        return 500, {"error": {"type": "InternalError", "message": message}}
+    status = next((code for kind, code in STATUS if isinstance(error, kind)), getattr(error, "status", 500))
+    return status, {"error": {"type": type(error).__name__, "message": str(error)}}

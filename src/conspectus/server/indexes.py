@@ -1,0 +1,102 @@
+"""The indexes that are served: opened once, and swapped when a build, correction or rollback commits a new snapshot."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import conspectus
+from conspectus.errors import ConspectusError, NotFound, UsageError
+from conspectus.index import Index
+
+MANIFEST = "manifest.json"
+"""The file of an index folder that a commit replaces, last of all."""
+
+
+def name_of(folder: Path) -> str:
+    """Return what an index is called in addresses: its folder, or the folder around one with the usual name."""
+    folder = folder.absolute()
+    name = folder.parent.name if folder.name == ".conspectus" else folder.name
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "index"
+
+
+@dataclass
+class ServedIndex:
+    """One index folder and the snapshot of it that questions are answered from."""
+
+    name: str
+    folder: Path
+    _index: Index | None = None
+    _stamp: tuple[int, int] = (0, 0)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def current(self) -> Index:
+        """Return the index as it was committed last.
+
+        Whoever holds an earlier snapshot goes on with it. While a new one cannot be opened, as in the middle of a
+        rollback, the one before is returned.
+
+        Raises IndexMissing and IndexDamaged as `open_index` does, where no snapshot was opened before.
+        """
+        stamp = self._now()
+        index = self._index
+        if index is not None and stamp == self._stamp:
+            return index
+        with self._lock:
+            if self._index is not None and stamp == self._stamp:
+                return self._index
+            try:
+                opened = conspectus.open_index(self.folder)
+            except ConspectusError:
+                if self._index is None:
+                    raise
+                return self._index
+            self._index, self._stamp = opened, stamp
+            return opened
+
+    def exists(self) -> bool:
+        """Whether the folder holds an index; the first one may still have to be built."""
+        return self._now() != (0, 0)
+
+    def _now(self) -> tuple[int, int]:
+        try:
+            status = os.stat(self.folder / MANIFEST)
+        except OSError:
+            return (0, 0)
+        return (status.st_mtime_ns, status.st_ino)
+
+
+class Indexes(Mapping[str, ServedIndex]):
+    """The served indexes by name, in the order in which their folders were given; the first is the default."""
+
+    def __init__(self, folders: Sequence[str | Path]) -> None:
+        """Name the indexes; raise UsageError for none, and for one folder given twice."""
+        self._served: dict[str, ServedIndex] = {}
+        paths = [Path(folder) for folder in folders]
+        if not paths:
+            raise UsageError("name the folder of an index to serve")
+        if len({path.resolve() for path in paths}) < len(paths):
+            raise UsageError("an index is named twice; each folder is served once")
+        for path in paths:
+            name, number = name_of(path), 1
+            while name in self._served:
+                number += 1
+                name = f"{name_of(path)}-{number}"
+            self._served[name] = ServedIndex(name, path)
+
+    def __getitem__(self, name: str) -> ServedIndex:
+        """Return an index by its name, the default one for ""; raise NotFound for an unknown name."""
+        served = self._served.get(name or next(iter(self._served)))
+        if served is None:
+            raise NotFound(f"there is no index {name!r} here; served are {', '.join(self._served)}")
+        return served
+
+    def __iter__(self):
+        return iter(self._served)
+
+    def __len__(self) -> int:
+        return len(self._served)

@@ -1,0 +1,208 @@
+"""MCP tools for agents, read-only: over standard input and output (`conspectus mcp`) and at `/mcp` of the server.
+
+Every tool takes the name of an index, the default one if it is empty, and returns structured content with a schema.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+import anyio
+from mcp.server.mcpserver import MCPServer
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+import conspectus
+from conspectus import Hit
+from conspectus.errors import NotFound
+from conspectus.index import Index
+from conspectus.server.indexes import Indexes
+from conspectus.server.rest import EntityPage, ReportPage, document_of, entity_page, report_page
+
+READ_ONLY = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+MAX_CHARACTERS = 20_000
+"""Characters of a document in one reply: some 5,000 tokens, which leaves an agent's window free; `start` reads on."""
+INSTRUCTIONS = (
+    "Answers questions about a collection of documents that was indexed as a knowledge graph. `overview` says what it "
+    "is about; `ask` answers with citations; `search` finds passages and `fetch` reads a document; `entity`, `path` "
+    "and `report` read the graph."
+)
+
+IndexName = Annotated[str, Field(description="Name of an index; empty for the default one", max_length=200)]
+Question = Annotated[str, Field(description="A question in plain words", min_length=1, max_length=20_000)]
+
+
+@dataclass(frozen=True)
+class CitedSource:
+    """A citation of an answer: what `[marker]` leads to."""
+
+    marker: int
+    document: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class AskReply:
+    """An answer with its citations."""
+
+    answer: str
+    method: str
+    why: str
+    citations: list[CitedSource]
+    notices: list[str]
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Characters of a document."""
+
+    document: str
+    title: str
+    start: int
+    end: int
+    length: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Theme:
+    """A report at the top of the hierarchy."""
+
+    report: int
+    title: str
+    rating: float
+    summary: str
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What an index holds."""
+
+    indexes: list[str]
+    documents: int
+    entities: int
+    relationships: int
+    languages: dict[str, int]
+    themes: list[Theme]
+    best_connected: list[str]
+
+
+def create_mcp(indexes: Indexes, settings: dict[str, Any] | None = None) -> MCPServer[Any]:
+    """Return an MCP server with the tools and resources of some indexes."""
+    handlers = list(logging.root.handlers)
+    server: MCPServer[Any] = MCPServer("conspectus", instructions=INSTRUCTIONS, version=conspectus.__version__)
+    logging.root.handlers[:] = handlers  # it logs everything to the terminal otherwise
+    _add_answering(server, indexes, settings)
+    _add_reading(server, indexes)
+    _add_resources(server, indexes)
+    return server
+
+
+def _add_answering(server: MCPServer[Any], indexes: Indexes, settings: dict[str, Any] | None) -> None:
+    @server.tool(annotations=READ_ONLY, title="Answer a question")
+    def ask(question: Question, index: IndexName = "", method: str = "auto") -> AskReply:  # pyright: ignore[reportUnusedFunction]
+        """Answer a question about the documents, with citations. Works for the whole collection and for details."""
+        answer = conspectus.ask(question, indexes[index].current(), method=method, settings=settings)
+        citations = [
+            CitedSource(citation.marker, source.document, source.start, source.end, source.text)
+            for citation in answer.citations
+            for source in citation.sources[:1]
+        ]
+        return AskReply(answer.text, answer.method, answer.why, citations, list(answer.notices))
+
+    @server.tool(annotations=READ_ONLY, title="Search passages")
+    def search(  # pyright: ignore[reportUnusedFunction]
+        query: Question,
+        index: IndexName = "",
+        limit: Annotated[int, Field(ge=1, le=50)] = 8,
+        method: str = "bm25",
+    ) -> list[Hit]:
+        """Find the passages that match a query best, with the document and character offsets of each."""
+        return conspectus.search(query, indexes[index].current(), method=method, k=limit)
+
+
+def _add_reading(server: MCPServer[Any], indexes: Indexes) -> None:
+    @server.tool(annotations=READ_ONLY, title="Read a document")
+    def fetch(document: str, index: IndexName = "", start: Annotated[int, Field(ge=0)] = 0) -> Passage:  # pyright: ignore[reportUnusedFunction]
+        """Read a document by its path or number, from a character offset on; `length` is that of the whole."""
+        return passage(indexes[index].current(), document, start)
+
+    @server.tool(annotations=READ_ONLY, title="What the documents are about")
+    def overview(index: IndexName = "") -> Overview:  # pyright: ignore[reportUnusedFunction]
+        """Return sizes, main themes and best connected entities of an index, and the names of all indexes."""
+        return overview_of(indexes, indexes[index].current())
+
+    @server.tool(annotations=READ_ONLY, title="Read a report")
+    def report(report: str, index: IndexName = "") -> ReportPage:  # pyright: ignore[reportUnusedFunction]
+        """Read a community report by its number, with the reports above and below it."""
+        return report_page(indexes[index].current(), report)
+
+    @server.tool(annotations=READ_ONLY, title="Look up an entity")
+    def entity(name: str, index: IndexName = "") -> EntityPage:  # pyright: ignore[reportUnusedFunction]
+        """Return what the graph knows of a person, organization, place or thing, by name or alias."""
+        return entity_page(indexes[index].current(), name)
+
+    @server.tool(annotations=READ_ONLY, title="Connect two entities")
+    def path(source: str, target: str, index: IndexName = "") -> dict[str, Any]:  # pyright: ignore[reportUnusedFunction]
+        """Return how two entities are connected, step by step, with the sources of each step."""
+        return asdict(conspectus.path_between(source, target, indexes[index].current()))
+
+    @server.tool(annotations=READ_ONLY, title="State of an index")
+    def status(index: IndexName = "") -> dict[str, Any]:  # pyright: ignore[reportUnusedFunction]
+        """Return sizes of all tables, levels of the hierarchy, failures and model usage of an index."""
+        return asdict(conspectus.status_of(indexes[index].current()))
+
+
+def _add_resources(server: MCPServer[Any], indexes: Indexes) -> None:
+    @server.resource("conspectus://reports/{number}", mime_type="text/markdown", title="Report")
+    def report(number: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Return a report of the default index as Markdown."""
+        return str(conspectus.report_view(number, indexes[""].current()).report)
+
+    @server.resource("conspectus://entities/{name}", mime_type="text/markdown", title="Entity")
+    def entity(name: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Return an entity of the default index as Markdown."""
+        return str(conspectus.entity_view(name, indexes[""].current()))
+
+    @server.resource("conspectus://documents/{number}", mime_type="text/plain", title="Document")
+    def document(number: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Return the text of a document of the default index."""
+        return document_of(indexes[""].current(), number).text
+
+
+def passage(index: Index, document: str, start: int) -> Passage:
+    """Return characters of a document from an offset on; raise NotFound behind its end."""
+    row = document_of(index, document)
+    if start >= len(row.text) > 0:
+        raise NotFound(f"{row.path} has {len(row.text):,} characters; {start:,} is behind its end")
+    text = row.text[start : start + MAX_CHARACTERS]
+    return Passage(row.path, row.title, start, start + len(text), len(row.text), text)
+
+
+def overview_of(indexes: Indexes, index: Index) -> Overview:
+    """Return what an index holds, in the order of importance."""
+    status = conspectus.status_of(index)
+    top = [branch.report for branch in conspectus.report_tree(index, 0)][:12]
+    themes = [Theme(r.number, r.title, r.rating, r.summary) for r in top]
+    entities = sorted(index.entities, key=lambda e: (-e.degree, e.number))[:20]
+    names = [entity.name for entity in entities]
+    return Overview(
+        list(indexes),
+        status.documents,
+        status.entities,
+        status.relationships,
+        dict(status.languages),
+        themes,
+        names,
+    )
+
+
+def run_stdio(indexes: Indexes, settings: dict[str, Any] | None = None) -> None:
+    """Serve the tools on standard input and output until the client closes them."""
+    anyio.run(create_mcp(indexes, settings).run_stdio_async)

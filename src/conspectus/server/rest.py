@@ -1,0 +1,417 @@
+"""The REST routes under `/api`: what an index holds, its documents, search and answers.
+
+All routes take `?index=NAME`; without it they use the first index that is served. Offsets count characters (code
+points) of the stored text of a document, as everywhere in Conspectus.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Path, Query, Request
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+
+import conspectus
+from conspectus import EntityView, Hit
+from conspectus.errors import ConspectusError, NotFound
+from conspectus.index import Index
+from conspectus.rows import Document, Entity, Report
+from conspectus.server.answers import Answers, Asking
+from conspectus.server.errors import as_error
+from conspectus.server.indexes import Indexes, ServedIndex
+
+router = APIRouter(prefix="/api")
+MAX_ROWS = 500
+"""Rows of a list in one response: more than a page shows, and little enough to be sent at once."""
+MAX_TEXT = 200_000
+"""Characters of a document in one response; longer documents are read in ranges."""
+MAX_MEMBERS = 50
+"""Entities that are listed with a report: the best connected ones, as many as a page shows without scrolling twice."""
+
+
+def served_index(request: Request, index: Annotated[str, Query(max_length=200)] = "") -> ServedIndex:
+    """Return the index that a request names; the first one if it names none."""
+    indexes: Indexes = request.app.state.indexes
+    return indexes[index]
+
+
+def open_snapshot(served: Annotated[ServedIndex, Depends(served_index)]) -> Index:
+    """Return the current snapshot of the index that a request names."""
+    return served.current()
+
+
+Served = Annotated[ServedIndex, Depends(served_index)]
+Snapshot = Annotated[Index, Depends(open_snapshot)]
+Limit = Annotated[int, Query(ge=1, le=MAX_ROWS, description="Maximum number of rows")]
+Offset = Annotated[int, Query(ge=0, le=10**9, description="Rows to skip")]
+Text = Annotated[str, Query(max_length=500)]
+
+
+# What an index holds
+
+
+@dataclass(frozen=True)
+class IndexSummary:
+    """An index that is served."""
+
+    name: str
+    exists: bool
+    snapshot: str
+    model: str
+    documents: int
+    entities: int
+    reports: int
+
+
+@router.get("/indexes", summary="List the indexes that are served")
+def indexes(request: Request) -> list[IndexSummary]:
+    """Return the indexes by name; one that was not built yet has `exists: false`."""
+    rows: list[IndexSummary] = []
+    for served in request.app.state.indexes.values():
+        index = served.current() if served.exists() else Index()
+        model = str(index.settings.get("model", "extractive"))
+        counts = len(index.documents), len(index.entities), len(index.reports)
+        rows.append(IndexSummary(served.name, served.exists(), index.snapshot, model, *counts))
+    return rows
+
+
+@router.get("/status", summary="Sizes, levels, failures and spending of an index")
+def status(index: Snapshot) -> dict[str, Any]:
+    """Return what `conspectus status --json` prints."""
+    return asdict(conspectus.status_of(index))
+
+
+@dataclass(frozen=True)
+class ReportNode:
+    """A report in the tree of reports, without its text."""
+
+    number: int
+    community: int
+    level: int
+    title: str
+    rating: float
+    size: int
+    below: list[ReportNode]
+
+
+@router.get("/reports", summary="The tree of reports, the most important first")
+def report_tree(
+    index: Snapshot, deepest: Annotated[int | None, Query(ge=0, le=100)] = None
+) -> list[ReportNode]:
+    """Return titles and ratings; `deepest` cuts the tree below a level."""
+
+    def node(branch: Any) -> ReportNode:
+        r: Report = branch.report
+        below = [node(b) for b in branch.below]
+        return ReportNode(r.number, r.community, r.level, r.title, r.rating, r.size, below)
+
+    return [node(branch) for branch in conspectus.report_tree(index, deepest)]
+
+
+@dataclass(frozen=True)
+class ReportLink:
+    """A report as it is named in another one."""
+
+    number: int
+    title: str
+    level: int
+    rating: float
+
+
+@dataclass(frozen=True)
+class ReportPage:
+    """A report with its neighbours in the hierarchy and its best connected entities."""
+
+    report: Report
+    above: ReportLink | None
+    below: list[ReportLink]
+    entities: list[EntityRow]
+
+
+@dataclass(frozen=True)
+class EntityRow:
+    """An entity in a list."""
+
+    number: int
+    name: str
+    type: str
+    degree: int
+    frequency: int
+    description: str
+    aliases: tuple[str, ...] = ()
+
+
+def entity_row(entity: Entity) -> EntityRow:
+    """Return an entity as a row of a list."""
+    e = entity
+    return EntityRow(e.number, e.name, e.type, e.degree, e.frequency, e.description, e.aliases)
+
+
+def report_link(report: Report) -> ReportLink:
+    """Return a report as a link to it."""
+    return ReportLink(report.number, report.title, report.level, report.rating)
+
+
+@router.get("/reports/{number}", summary="One report")
+def report(index: Snapshot, number: Annotated[int, Path(ge=0, le=10**9)]) -> ReportPage:
+    """Return a report with what is above and below it."""
+    return report_page(index, number)
+
+
+def report_page(index: Index, name: str | int) -> ReportPage:
+    """Return a report by its number, with its neighbours and its best connected entities."""
+    view = conspectus.report_view(name, index)
+    community = index.communities[view.report.community]
+    members = sorted(
+        (index.entities[n] for n in community.entity_numbers), key=lambda e: (-e.degree, e.number)
+    )
+    above = report_link(view.above) if view.above else None
+    rows = [entity_row(entity) for entity in members[:MAX_MEMBERS]]
+    return ReportPage(view.report, above, [report_link(r) for r in view.below], rows)
+
+
+@router.get("/entities", summary="List entities, the best connected first, or find them by name")
+def entities(
+    index: Snapshot, q: Text = "", type: Text = "", limit: Limit = 50, offset: Offset = 0
+) -> list[EntityRow]:
+    """Return entities whose name or alias contains `q`: those that begin with it come first."""
+    wanted = q.casefold().strip()
+
+    def rank(entity: Entity) -> int | None:
+        names = [name.casefold() for name in (entity.name, *entity.aliases)]
+        if wanted in names:
+            return 0
+        if any(name.startswith(wanted) for name in names):
+            return 1
+        return 2 if any(wanted in name for name in names) else None
+
+    rows = [
+        (place, -entity.degree, entity.number)
+        for entity in index.entities
+        if (not type or entity.type == type) and (place := rank(entity)) is not None
+    ]
+    return [entity_row(index.entities[number]) for *_, number in sorted(rows)[offset : offset + limit]]
+
+
+@router.get("/entities/{number}", summary="One entity, with relationships, aliases and mentions")
+def entity(
+    index: Snapshot,
+    number: Annotated[int, Path(ge=0, le=10**9)],
+    relationships: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 50,
+) -> EntityPage:
+    """Return what the graph knows of an entity, and why its aliases were joined."""
+    if number >= len(index.entities):
+        raise NotFound(f"there is no entity {number}; this index has {len(index.entities):,}")
+    return entity_page(index, index.entities[number].name, relationships)
+
+
+def entity_page(index: Index, name: str, relationships: int = 20) -> EntityPage:
+    """Return what the graph knows of a name, with its strongest relationships."""
+    view = conspectus.entity_view(name, index, most=relationships, places=5)
+    joins = [AliasReason(row.name, row.rule, row.evidence) for row in index.joins if row.into == view.name]
+    targets = [index.entity_of_name[edge.target] for edge in view.relationships]
+    return EntityPage(view, targets, joins)
+
+
+@dataclass(frozen=True)
+class AliasReason:
+    """Why another name was taken to be an entity's own."""
+
+    name: str
+    rule: str
+    evidence: str
+
+
+@dataclass(frozen=True)
+class EntityPage:
+    """An entity; `targets` has the numbers of the entities at the other end of its relationships, in their order."""
+
+    entity: EntityView
+    targets: list[int]
+    joins: list[AliasReason]
+
+
+@router.get("/path", summary="How two entities are connected")
+def path(index: Snapshot, source: Text, target: Text) -> dict[str, Any]:
+    """Return the shortest path between two names by weight; no steps where there is none."""
+    return asdict(conspectus.path_between(source, target, index))
+
+
+# Documents
+
+
+@dataclass(frozen=True)
+class DocumentRow:
+    """A document in a list."""
+
+    number: int
+    title: str
+    path: str
+    date: str | None
+    language: str
+    characters: int
+
+
+def document_row(document: Document) -> DocumentRow:
+    """Return a document as a row of a list."""
+    d = document
+    return DocumentRow(d.number, d.title, d.path, d.date, d.language, len(d.text))
+
+
+@router.get("/documents", summary="List documents, or find them by title or path")
+def documents(index: Snapshot, q: Text = "", limit: Limit = 50, offset: Offset = 0) -> list[DocumentRow]:
+    """Return documents in their order, those whose title or path contains `q`."""
+    wanted = q.casefold().strip()
+    rows = [d for d in index.documents if wanted in f"{d.title}\n{d.path}".casefold()]
+    return [document_row(document) for document in rows[offset : offset + limit]]
+
+
+@dataclass(frozen=True)
+class TextMention:
+    """Characters of a document that name an entity."""
+
+    start: int
+    end: int
+    entity: int
+
+
+@dataclass(frozen=True)
+class DocumentPage:
+    """A range of a document's text, with the entities that are named in it."""
+
+    document: DocumentRow
+    metadata: dict[str, str]
+    start: int
+    end: int
+    text: str
+    mentions: list[TextMention]
+
+
+def document_of(index: Index, document: str) -> Document:
+    """Return a document by its number or its path; raise NotFound for others."""
+    if document.isdecimal() and len(document) < 10 and int(document) < len(index.documents):
+        return index.documents[int(document)]
+    for row in index.documents:
+        if document in (row.path, row.id):
+            return row
+    raise NotFound(f"there is no document {document!r}; this index has {len(index.documents):,}")
+
+
+@router.get("/documents/{document:path}", summary="A document's text, with the entities named in it")
+def document_text(
+    index: Snapshot,
+    document: Annotated[str, Path(max_length=2000)],
+    start: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    end: Annotated[int | None, Query(ge=0, le=10**9)] = None,
+) -> DocumentPage:
+    """Return characters `start` to `end`, or as many of them as one response holds."""
+    row = document_of(index, document)
+    last = min(len(row.text), start + MAX_TEXT, end if end is not None else len(row.text))
+    mentions = [
+        TextMention(span.start, span.end, entity.number)
+        for entity in index.entities
+        for span in entity.spans
+        if span.document_id == row.id and span.start >= start and span.end <= last
+    ]
+    mentions.sort(key=lambda m: (m.start, -m.end))
+    return DocumentPage(document_row(row), dict(row.metadata), start, last, row.text[start:last], mentions)
+
+
+# Search and answers
+
+
+@router.get("/search", summary="Rank chunks for a question")
+async def search(
+    index: Snapshot,
+    q: Annotated[str, Query(min_length=1, max_length=20_000)],
+    method: Text = "bm25",
+    k: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 10,
+    where: Annotated[list[str] | None, Query()] = None,
+) -> list[Hit]:
+    """Return the chunks that rank highest, as `conspectus search` does."""
+    return await run_in_threadpool(conspectus.search, q, index, method=method, k=k, where=where or ())
+
+
+class AskRequest(BaseModel):
+    """A question and how it is answered; names and values are those of `conspectus.ask`."""
+
+    model_config = ConfigDict(extra="forbid")
+    question: str = Field(min_length=1, max_length=20_000)
+    method: str | None = Field(default=None, max_length=100)
+    level: int | None = Field(default=None, ge=0, le=100)
+    where: list[str] | None = Field(default=None, max_length=20)
+    stream: bool = False
+
+
+@router.post("/ask", summary="Answer a question, as JSON or as a stream of events")
+async def ask(request: Request, served: Served, body: Annotated[AskRequest, Body()]) -> Any:
+    """Answer; with `stream`, or `Accept: text/event-stream`, as events `text`, `done`, `error` and `cancelled`.
+
+    Closing the connection cancels the answer, unless somebody else waits for the same one.
+    """
+    answers: Answers = request.app.state.answers
+    index = await run_in_threadpool(served.current)
+    options = {"method": body.method, "level": body.level, "where": tuple(body.where) if body.where else None}
+    asking = answers.start(body.question, served, index, options)
+    if body.stream or "text/event-stream" in request.headers.get("accept", ""):
+        headers = {"x-accel-buffering": "no", "cache-control": "no-store"}
+        return StreamingResponse(events_of(asking), media_type="text/event-stream", headers=headers)
+    return JSONResponse(answer_json(await finished(request, asking)))
+
+
+async def finished(request: Request, asking: Asking) -> Asking:
+    """Wait for an answer; give it up when the client goes away, and raise what went wrong."""
+    async for event in asking.follow():
+        if event.error:
+            raise event.error
+        if event.kind == "cancelled" or await request.is_disconnected():
+            raise ConspectusError("the answer was cancelled")
+    return asking
+
+
+def answer_json(asking: Asking) -> dict[str, Any]:
+    """Return an answer with its address and the snapshot it is from."""
+    assert asking.answer is not None
+    head = {"id": asking.ask.id, "index": asking.ask.index, "snapshot": asking.ask.snapshot}
+    return {**head, **asdict(asking.answer)}
+
+
+async def events_of(asking: Asking) -> AsyncGenerator[str]:
+    """Yield the events of an answer as server-sent events."""
+    yield sse("start", {"id": asking.ask.id, "index": asking.ask.index, "snapshot": asking.ask.snapshot})
+    async for event in asking.follow():
+        match event.kind:
+            case "text":
+                yield sse("text", {"text": event.text})
+            case "done":
+                yield sse("done", answer_json(asking))
+            case "error":
+                yield sse("error", as_error(event.error)[1])
+            case "cancelled":
+                yield sse("cancelled", {})
+
+
+def sse(event: str, data: Any) -> str:
+    """Return one server-sent event."""
+    return f"event: {event}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+
+
+@router.get("/answers/{address}", summary="An answer that was given before")
+async def answer(request: Request, address: Annotated[str, Path(pattern="^[0-9a-f]{20}$")]) -> Any:
+    """Return an answer by its address; 404 where it is no longer remembered, and asking again gives the same one."""
+    asking = request.app.state.answers.get(address)
+    if asking is None or asking.answer is None:
+        raise NotFound("this answer is no longer remembered; ask the question again")
+    return JSONResponse(answer_json(asking))
+
+
+@router.delete("/answers/{address}", summary="Stop an answer that is being written", status_code=204)
+async def cancel(request: Request, address: Annotated[str, Path(pattern="^[0-9a-f]{20}$")]) -> None:
+    """Cancel a question; model calls that are under way are given up."""
+    if asking := request.app.state.answers.get(address):
+        asking.cancel()

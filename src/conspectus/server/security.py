@@ -1,0 +1,244 @@
+"""Who may use the server: one ASGI guard in front of every route, the MCP endpoint and the static files.
+
+A page of another site can send requests to a server on this machine, and DNS rebinding lets it read the replies. So
+each request must name a known host and come from no foreign page; where the server is reachable from other machines, it
+must carry a token as well.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+COOKIE = "conspectus_session"
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+"""Names of this machine in the header `Host`, without the port."""
+MAX_BODY_BYTES = 2_000_000
+"""Bytes of a request's body, except of uploads, which are limited where they are read. A question has at most 20,000
+characters, and a long conversation of a chat client some 100 kB."""
+LOGIN_SECONDS = 600
+"""Seconds that the one-time login link is valid: long enough to start a browser by hand."""
+SESSION_SECONDS = 7 * 24 * 3600
+"""Seconds that a browser stays logged in: a week, so that a bookmark works during a project."""
+MAX_CLIENTS = 10_000
+"""Clients whose request rates are remembered; the least recent one is forgotten first."""
+LOGIN = "/login"
+OPEN_PATHS = ("/health", LOGIN)
+"""Paths that need no token: liveness probes send none, and a login link brings a code of its own."""
+UPLOADS = "/api/uploads/"
+"""Paths whose bodies are files: they are limited where they are written."""
+SECURITY_HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+        "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+@dataclass
+class Access:
+    """What the guard checks, and the logins that it has granted.
+
+    hosts: names that requests may give in `Host` beside those of this machine, without a port.
+    token: what requests must carry; None where only this machine can reach the server.
+    requests_per_minute: of one token, browser session or address; 0 for no limit.
+    """
+
+    hosts: tuple[str, ...] = ()
+    token: str | None = None
+    requests_per_minute: int = 0
+    _codes: dict[str, float] = field(default_factory=dict[str, float])
+    _sessions: dict[str, float] = field(default_factory=dict[str, float])
+    _rates: OrderedDict[str, tuple[float, float]] = field(
+        default_factory=OrderedDict[str, tuple[float, float]]
+    )
+
+    def login_path(self) -> str:
+        """Return a path that logs a browser in once, `/login?code=…`; the token itself is in no address."""
+        code = secrets.token_urlsafe(24)
+        self._codes[code] = time.monotonic() + LOGIN_SECONDS
+        return f"{LOGIN}?code={code}"
+
+    def login(self, code: str) -> str | None:
+        """Return a new session for a code, which is used up by this; None for an unknown or expired one."""
+        if self._codes.pop(code, 0.0) < time.monotonic():
+            return None
+        now = time.monotonic()
+        self._sessions = {name: end for name, end in self._sessions.items() if end > now}
+        session = secrets.token_urlsafe(32)
+        self._sessions[session] = now + SESSION_SECONDS
+        return session
+
+    def client_of(self, headers: Headers, address: str) -> str | None:
+        """Return who sends a request, as a key for rate limits; None where it carries neither token nor session."""
+        if self.token is None:
+            return address
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and hmac.compare_digest(bearer.strip().encode(), self.token.encode()):
+            return "token"
+        try:
+            morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        except CookieError:
+            return None
+        session = morsel.value if morsel else ""
+        return session if self._sessions.get(session, 0.0) > time.monotonic() else None
+
+    def knows_host(self, host: str) -> bool:
+        """Whether a `Host` header names this server."""
+        return _without_port(host).lower() in {*LOOPBACK, *self.hosts}
+
+    def knows_origin(self, origin: str, host: str) -> bool:
+        """Whether a request with this `Origin` comes from a page of this server itself."""
+        parts = urlsplit(origin)
+        return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
+
+    def seconds_to_wait(self, client: str) -> float:
+        """Count a request of a client; return how many seconds too early it is, 0 where it is within the limit."""
+        if not self.requests_per_minute:
+            return 0.0
+        rate, now = self.requests_per_minute / 60, time.monotonic()
+        tokens, last = self._rates.pop(client, (float(self.requests_per_minute), now))
+        tokens = min(tokens + (now - last) * rate, float(self.requests_per_minute))
+        allowed = tokens >= 1
+        self._rates[client] = (tokens - 1 if allowed else tokens, now)
+        while len(self._rates) > MAX_CLIENTS:
+            self._rates.popitem(last=False)
+        return 0.0 if allowed else (1 - tokens) / rate
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):  # an IPv6 address
+        return host.partition("]")[0] + "]"
+    return host.partition(":")[0]
+
+
+class Guard:
+    """ASGI middleware that refuses what `Access` does not allow, and adds security headers to every response.
+
+    Refusals: 421 for a foreign `Host`, 403 for a foreign or null `Origin`, 401 without token, 429 above the rate limit,
+    413 for a body that is too large, whether its length is announced or not.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self.app = app
+        self.access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        elif scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+        elif refusal := self._refusal(scope):
+            await _refuse(send, *refusal)
+        elif scope["path"] == LOGIN:
+            await self._login(scope, send)
+        else:
+            if not scope["path"].startswith(UPLOADS):
+                body = await _limited_body(Headers(scope=scope), receive)
+                if body is None:
+                    await _refuse(send, 413, f"The body is larger than {MAX_BODY_BYTES:,} bytes.")
+                    return
+                receive = _replayed(body, receive)
+            await self.app(scope, receive, _with_headers(send, SECURITY_HEADERS))
+
+    def _refusal(self, scope: Scope) -> tuple[int, str, dict[str, str]] | None:
+        """Return status, message and headers of why a request is refused; None where it is not."""
+        headers, host = Headers(scope=scope), Headers(scope=scope).get("host", "")
+        if not self.access.knows_host(host):
+            return 421, "This server does not answer for that host; --allowed-host adds a name.", {}
+        if (origin := headers.get("origin")) is not None and not self.access.knows_origin(origin, host):
+            return 403, "Requests from pages of other sites are refused.", {}
+        if scope["path"] in OPEN_PATHS:
+            return None
+        client = self.access.client_of(headers, (scope.get("client") or ("", 0))[0])
+        if client is None:
+            return 401, "A token is required: Authorization: Bearer TOKEN.", {"www-authenticate": "Bearer"}
+        if wait := self.access.seconds_to_wait(client):
+            return 429, "Too many requests; see Retry-After.", {"retry-after": str(int(wait) + 1)}
+        return None
+
+    async def _login(self, scope: Scope, send: Send) -> None:
+        """Turn a one-time code into a session cookie, and lead to the first page."""
+        code = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("code", [""])[0]
+        session = self.access.login(code)
+        if session is None:
+            await _refuse(
+                send, 401, "This login link was used or has expired; start the server again for one."
+            )
+            return
+        secure = "; Secure" if scope.get("scheme") == "https" else ""
+        cookie = f"{COOKIE}={session}; HttpOnly; SameSite=Strict; Path=/; Max-Age={SESSION_SECONDS}{secure}"
+        await _respond(send, 303, b"", {"location": "/", "set-cookie": cookie, "cache-control": "no-store"})
+
+
+async def _limited_body(headers: Headers, receive: Receive) -> list[Message] | None:
+    """Read a body up to the limit and return its messages; None where it is longer."""
+    length = headers.get("content-length", "")
+    if length.isdecimal() and int(length) > MAX_BODY_BYTES:
+        return None
+    messages: list[Message] = []
+    size = 0
+    while True:
+        message = await receive()
+        messages.append(message)
+        size += len(message.get("body", b""))
+        if size > MAX_BODY_BYTES:
+            return None
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            return messages
+
+
+def _replayed(messages: list[Message], receive: Receive) -> Receive:
+    """Return what gives the messages that were read, and then waits for further ones, such as a disconnect."""
+    remaining = iter(messages)
+
+    async def replay() -> Message:
+        return next(remaining, None) or await receive()
+
+    return replay
+
+
+def _with_headers(send: Send, extra: Mapping[str, str]) -> Send:
+    """Return a `send` that adds headers to a response which does not set them itself."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            present = {name.lower() for name, _ in message.get("headers", [])}
+            added = [(k.encode(), v.encode()) for k, v in extra.items() if k.encode() not in present]
+            message = {**message, "headers": [*message.get("headers", []), *added]}
+        await send(message)
+
+    return sending
+
+
+async def _refuse(send: Send, status: int, message: str, extra: Mapping[str, str] | None = None) -> None:
+    body = json.dumps({"error": {"status": status, "message": message}}).encode()
+    headers: dict[str, Any] = {
+        "content-type": "application/json",
+        "cache-control": "no-store",
+        **(extra or {}),
+    }
+    await _respond(send, status, body, headers)
+
+
+async def _respond(send: Send, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+    every = {**SECURITY_HEADERS, **headers, "content-length": str(len(body))}
+    rows = [(name.encode(), value.encode()) for name, value in every.items()]
+    await send({"type": "http.response.start", "status": status, "headers": rows})
+    await send({"type": "http.response.body", "body": body})
