@@ -124,16 +124,6 @@ class ReportLink:
 
 
 @dataclass(frozen=True)
-class ReportPage:
-    """A report with its neighbours in the hierarchy and its best connected entities."""
-
-    report: Report
-    above: ReportLink | None
-    below: list[ReportLink]
-    entities: list[EntityRow]
-
-
-@dataclass(frozen=True)
 class EntityRow:
     """An entity in a list."""
 
@@ -144,6 +134,16 @@ class EntityRow:
     frequency: int
     description: str
     aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReportPage:
+    """A report with its neighbours in the hierarchy and its best connected entities."""
+
+    report: Report
+    above: ReportLink | None
+    below: list[ReportLink]
+    entities: list[EntityRow]
 
 
 def entity_row(entity: Entity) -> EntityRow:
@@ -198,6 +198,24 @@ def entities(
     return [entity_row(index.entities[number]) for *_, number in sorted(rows)[offset : offset + limit]]
 
 
+@dataclass(frozen=True)
+class AliasReason:
+    """Why another name was taken to be an entity's own."""
+
+    name: str
+    rule: str
+    evidence: str
+
+
+@dataclass(frozen=True)
+class EntityPage:
+    """An entity; `targets` has the numbers of the entities at the other end of its relationships, in their order."""
+
+    entity: EntityView
+    targets: list[int]
+    joins: list[AliasReason]
+
+
 @router.get("/entities/{number}", summary="One entity, with relationships, aliases and mentions")
 def entity(
     index: Snapshot,
@@ -216,24 +234,6 @@ def entity_page(index: Index, name: str, relationships: int = 20) -> EntityPage:
     joins = [AliasReason(row.name, row.rule, row.evidence) for row in index.joins if row.into == view.name]
     targets = [index.entity_of_name[edge.target] for edge in view.relationships]
     return EntityPage(view, targets, joins)
-
-
-@dataclass(frozen=True)
-class AliasReason:
-    """Why another name was taken to be an entity's own."""
-
-    name: str
-    rule: str
-    evidence: str
-
-
-@dataclass(frozen=True)
-class EntityPage:
-    """An entity; `targets` has the numbers of the entities at the other end of its relationships, in their order."""
-
-    entity: EntityView
-    targets: list[int]
-    joins: list[AliasReason]
 
 
 @router.get("/path", summary="How two entities are connected")

@@ -1,0 +1,29 @@
+/** What every page knows: the indexes that are served, and the one that is looked at. */
+import { createContext } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
+import type { IndexSummary } from "./api";
+
+export interface State {
+  indexes: IndexSummary[];
+  index: IndexSummary;
+}
+
+export const AppState = createContext<State | null>(null);
+export const useAppState = () => useContext(AppState)!;
+
+export type Loaded<T> = { value?: T; error?: Error };
+
+/** Load something when the page or one of its inputs changes; what is no longer wanted is given up. */
+export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, inputs: unknown[]): Loaded<T> {
+  const [loaded, setLoaded] = useState<Loaded<T>>({});
+  useEffect(() => {
+    const controller = new AbortController();
+    setLoaded({});
+    load(controller.signal).then(
+      (value) => !controller.signal.aborted && setLoaded({ value }),
+      (error: Error) => !controller.signal.aborted && setLoaded({ error }),
+    );
+    return () => controller.abort();
+  }, inputs);
+  return loaded;
+}

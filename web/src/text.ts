@@ -1,0 +1,12 @@
+/** Offsets of the API count code points; JavaScript strings count UTF-16 units. */
+
+/** The part of a text from one code point to another. */
+export function slice(text: string, start: number, end: number): string {
+  if (!/[\ud800-\udbff]/.test(text)) return text.slice(start, end);
+  return Array.from(text).slice(start, end).join("");
+}
+
+/** A number as people read it: 1,669. */
+export function count(n: number): string {
+  return n.toLocaleString(document.documentElement.lang || "en");
+}
