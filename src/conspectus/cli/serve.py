@@ -28,7 +28,6 @@ _HOST = (
     f"{TOKEN_VARIABLE} or --token-file."
 )
 _ALLOWED = "Name or address that browsers and clients call this server by. Repeatable."
-_TOKEN_HELP = "File with the token that every request must carry; made if there is none."
 _RATE = "Maximum requests per minute of one client; 0 for no limit (default: 0, with a token 1200)."
 
 
@@ -40,7 +39,15 @@ def serve(
     allowed_host: Annotated[
         list[str] | None, option(_ALLOWED, "--allowed-host", metavar="NAME", panel=OTHER)
     ] = None,
-    token_file: Annotated[Path | None, option(_TOKEN_HELP, "--token-file", metavar="FILE", panel=OTHER)] = None,
+    token_file: Annotated[
+        Path | None,
+        option(
+            "File with the token that every request must carry; made if there is none.",
+            "--token-file",
+            metavar="FILE",
+            panel=OTHER,
+        ),
+    ] = None,
     requests_per_minute: Annotated[
         int | None, option(_RATE, "--requests-per-minute", min=0, panel=COST)
     ] = None,

@@ -14,6 +14,7 @@ import tempfile
 import time
 import unicodedata
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -28,7 +29,7 @@ from starlette.exceptions import HTTPException
 
 import conspectus
 from conspectus import api
-from conspectus.errors import ConspectusError, IndexBusy, NotFound, UsageError
+from conspectus.errors import IndexBusy, NotFound, UsageError
 from conspectus.rows import Usage
 from conspectus.server.errors import as_error
 from conspectus.server.indexes import ServedIndex
@@ -44,10 +45,14 @@ MAX_UPLOADED_FILES = 10_000
 KEPT_JOBS = 100
 """Jobs of which the end is remembered."""
 ALLOWED_SUFFIXES = frozenset(
-    ".txt .md .rst .json .jsonl .csv .tsv .pdf .docx .pptx .xlsx .xls .html .htm .eml .mbox .msg .epub .rtf .odt .xml .srt "
-    ".vtt".split()
+    ".txt .md .rst .json .jsonl .csv .tsv .pdf .docx .pptx .xlsx .xls .html .htm .eml .mbox .msg .epub .rtf .odt .xml "
+    ".srt .vtt".split()
 )
 """Formats that can be uploaded. Archives are left out: what they unpack to has no bound here."""
+
+_NOT_IN_NAMES = re.compile(r'[/\\:\x00-\x1f\x7f"<>|?*]')
+MAX_NAME_BYTES = 200
+"""Bytes of a file name at most: file systems take 255, and a temporary name needs some."""
 
 router = APIRouter(prefix="/api")
 
@@ -76,11 +81,6 @@ class Job:
     error: str = ""
     started: float = field(default_factory=time.time)
     seconds: float = 0.0
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds until the running stage is done at its speed so far; None where that is unknown."""
-        return None
 
 
 class Cancelled(Exception):
@@ -157,7 +157,7 @@ class Jobs:
             job.result = await run_in_threadpool(work, JobProgress(job))
         except Cancelled:
             pass
-        except Exception as error:  # noqa: BLE001 - shown to the user as the end of the job
+        except Exception as error:
             job.error = as_error(error)[1]["error"]["message"]
             job.state = "failed"
         else:
@@ -169,3 +169,309 @@ def writable(request: Request) -> None:
     """Raise 403 where the server is read-only."""
     if request.app.state.options.read_only:
         raise HTTPException(403, "this server is read-only")
+
+
+# Uploads
+
+
+@dataclass(frozen=True)
+class UploadedFile:
+    """A file that was uploaded to an index."""
+
+    name: str
+    bytes: int
+
+
+def uploads_of(served: ServedIndex) -> Path:
+    """Return the folder of an index's uploaded files."""
+    return served.folder / UPLOADS
+
+
+def upload_name(name: str) -> str:
+    """Return the name that a file is stored under; raise UsageError for one that is no plain file name."""
+    plain = unicodedata.normalize("NFC", name).strip()
+    if (
+        not plain
+        or len(plain.encode()) > MAX_NAME_BYTES
+        or plain.startswith(".")
+        or _NOT_IN_NAMES.search(plain)
+    ):
+        raise UsageError(f"{name!r} cannot be the name of an uploaded file")
+    if Path(plain).suffix.lower() not in ALLOWED_SUFFIXES:
+        raise UsageError(
+            f"{plain}: files of this type are not read; these are: {' '.join(sorted(ALLOWED_SUFFIXES))}"
+        )
+    return plain
+
+
+@router.get("/uploads", summary="List uploaded files")
+def uploads(served: Served) -> list[UploadedFile]:
+    """Return the files that were uploaded to an index."""
+    folder = uploads_of(served)
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [UploadedFile(file.name, file.stat().st_size) for file in files if not file.name.startswith(".")]
+
+
+@router.put("/uploads/{name}", summary="Upload a file", status_code=201)
+async def upload(
+    request: Request, served: Served, name: Annotated[str, InPath(max_length=200)]
+) -> UploadedFile:
+    """Store the body as a file that the next build reads; a file of that name is replaced.
+
+    413 for a file above the limit, whether its length is announced or not.
+    """
+    writable(request)
+    plain, folder = upload_name(name), uploads_of(served)
+    folder.mkdir(parents=True, exist_ok=True)
+    if len(list(folder.iterdir())) >= MAX_UPLOADED_FILES:
+        raise UsageError(
+            f"there are {MAX_UPLOADED_FILES:,} uploaded files already; conspectus index reads folders"
+        )
+    descriptor, temporary = tempfile.mkstemp(prefix=".", dir=folder)
+    size = 0
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            async for piece in request.stream():
+                size += len(piece)
+                if size > MAX_UPLOAD_BYTES:
+                    raise HTTPException(413, f"{plain} is larger than {MAX_UPLOAD_BYTES:,} bytes")
+                file.write(piece)
+        os.replace(temporary, folder / plain)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+    return UploadedFile(plain, size)
+
+
+@router.delete("/uploads/{name}", summary="Remove an uploaded file", status_code=204)
+def remove_upload(request: Request, served: Served, name: Annotated[str, InPath(max_length=200)]) -> None:
+    """Remove a file; the next build takes its document out of the index."""
+    writable(request)
+    file = uploads_of(served) / upload_name(name)
+    if not file.exists():
+        raise NotFound(f"there is no uploaded file {name!r}")
+    file.unlink()
+
+
+# Builds
+
+
+class BuildRequest(BaseModel):
+    """How an index is built: names and values are those of `conspectus index`."""
+
+    model_config = ConfigDict(extra="forbid")
+    model: str | None = Field(default=None, max_length=300)
+    budget: float | None = Field(default=None, ge=0)
+    fresh: bool = False
+
+
+def sources_of(served: ServedIndex) -> list[Path]:
+    """Return what an index is built from: the folders that it was built from before, and the uploaded files.
+
+    Raises UsageError where a folder is no longer there, since its documents would leave the index.
+    """
+    sources: list[Path] = []
+    if served.exists():
+        uploaded = uploads_of(served).resolve()
+        for folder in map(Path, conspectus.status_of(served.current()).folders):
+            if folder.resolve().is_relative_to(uploaded):
+                continue
+            if not folder.exists():
+                raise UsageError(
+                    f"{folder}, which the index was built from, is not there; index on the command line"
+                )
+            sources.append(folder)
+    if uploads_of(served).is_dir() and any(uploads_of(served).iterdir()):
+        sources.append(uploads_of(served))
+    if not sources:
+        raise UsageError("there is nothing to index yet; upload files first")
+    return sources
+
+
+def build_options(request: Request, body: BuildRequest) -> dict[str, Any]:
+    """Return what `conspectus.build` takes by name."""
+    settings = dict(request.app.state.options.settings or {})
+    if body.budget is not None:
+        settings["llm.budget"] = body.budget
+    options: dict[str, Any] = {"settings": settings, "fresh": body.fresh}
+    return options | ({"model": body.model} if body.model else {})
+
+
+@router.post("/builds/estimate", summary="What a build would read and cost")
+async def estimate(request: Request, served: Served, body: Annotated[BuildRequest, Body()]) -> dict[str, Any]:
+    """Return what would change, and with a language model the calls, tokens and cost; nothing is asked or written."""
+    writable(request)
+    options, sources = build_options(request, body), await run_in_threadpool(sources_of, served)
+    seen = await run_in_threadpool(conspectus.preview, sources, served.folder, **options)
+    result: dict[str, Any] = {"preview": asdict(seen), "estimate": None}
+    try:
+        estimated = await run_in_threadpool(conspectus.estimate, sources, served.folder, **options)
+    except UsageError:  # the extractive model costs nothing
+        return result
+    tokens, cost = estimated.tokens, estimated.cost
+    result["estimate"] = {
+        "tokens": [tokens.low, tokens.high],
+        "likely_tokens": estimated.likely_tokens,
+        "cost": [cost.low, cost.high] if cost else None,
+        "likely_cost": estimated.likely_cost,
+    }
+    return result
+
+
+@router.post("/builds", summary="Build an index, or bring it up to date", status_code=202)
+async def build(request: Request, served: Served, body: Annotated[BuildRequest, Body()]) -> Job:
+    """Start a build as a job; readers see the new snapshot when it is committed."""
+    writable(request)
+    options, sources = build_options(request, body), await run_in_threadpool(sources_of, served)
+
+    def work(progress: JobProgress) -> dict[str, Any]:
+        built = conspectus.build(sources, served.folder, progress=progress, **options)
+        skipped = [{"document": row.document, "reason": row.reason} for row in built.skipped]
+        failures = [asdict(row) for row in built.failures]
+        return {"snapshot": built.snapshot, "skipped": skipped, "failures": failures, "notices": built.notices}
+
+    return request.app.state.jobs.start("build", served, work)
+
+
+@router.get("/jobs", summary="The jobs of an index, the newest first")
+def jobs(request: Request, served: Served) -> list[Job]:
+    """Return running and ended jobs."""
+    return request.app.state.jobs.of(served.name)
+
+
+@router.get("/jobs/{identity}", summary="One job")
+def job(request: Request, identity: Annotated[str, InPath(pattern="^[0-9a-f]{16}$")]) -> Job:
+    """Return a job with its stages."""
+    return request.app.state.jobs[identity]
+
+
+@router.get("/jobs/{identity}/events", summary="Follow a job as a stream of events")
+async def follow(
+    request: Request, identity: Annotated[str, InPath(pattern="^[0-9a-f]{16}$")]
+) -> StreamingResponse:
+    """Send the job whenever it changed, at most four times a second, until its end."""
+    followed: Job = request.app.state.jobs[identity]
+
+    async def events() -> AsyncGenerator[str]:
+        last = ""
+        while True:
+            running = followed.state == "running"
+            now = sse("job", asdict(followed))
+            if now != last:
+                yield now
+                last = now
+            if not running:
+                return
+            await asyncio.sleep(0.25)
+
+    return StreamingResponse(events(), media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+
+@router.delete("/jobs/{identity}", summary="Cancel a job", status_code=204)
+def cancel(request: Request, identity: Annotated[str, InPath(pattern="^[0-9a-f]{16}$")]) -> None:
+    """Cancel a running job at its next step; the index stays as it was."""
+    running: Job = request.app.state.jobs[identity]
+    if running.state == "running":
+        running.state = "cancelled"
+
+
+# Snapshots and corrections
+
+
+@router.get("/snapshots", summary="The snapshots that an index keeps, the newest first")
+def snapshots(served: Served) -> list[dict[str, Any]]:
+    """Return what `conspectus status --history --json` prints."""
+    return [asdict(row) for row in conspectus.history(served.folder)]
+
+
+@router.post("/snapshots/{snapshot}/rollback", summary="Return to an earlier snapshot")
+def rollback(
+    request: Request, served: Served, snapshot: Annotated[str, InPath(pattern="^[0-9a-f]{4,64}$")]
+) -> dict[str, str]:
+    """Make a stored snapshot the current one; the one before stays stored."""
+    writable(request)
+    return {"snapshot": conspectus.rollback(served.folder, snapshot).snapshot}
+
+
+@dataclass(frozen=True)
+class CorrectionRow:
+    """A correction and its state."""
+
+    number: int
+    kind: str
+    text: str
+    state: str
+    reason: str
+
+
+@router.get("/corrections", summary="The corrections of an index")
+def corrections(served: Served) -> list[CorrectionRow]:
+    """Return corrections in the order in which they are applied: `applied`, `waiting` for a build, or `failing`."""
+    rows = api.corrections(served.folder).rows
+    kinds = {kind: name for name, kind in api.KINDS.items()}
+    return [
+        CorrectionRow(
+            row.correction.number, kinds[type(row.correction)], str(row.correction), row.state, row.reason
+        )
+        for row in rows
+    ]
+
+
+class CorrectionRequest(BaseModel):
+    """A correction: its kind as on the command line, and the fields of that kind."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["merge", "rename", "retype", "delete"]
+    name: str = Field(default="", max_length=500)
+    names: list[str] = Field(default_factory=list[str], max_length=100)
+    into: str = Field(default="", max_length=500)
+    to: str = Field(default="", max_length=500)
+
+
+@router.post("/corrections", summary="Add a correction", status_code=201)
+def correct(request: Request, served: Served, body: Annotated[CorrectionRequest, Body()]) -> CorrectionRow:
+    """Add a correction to the file of the index; the next build applies it."""
+    writable(request)
+    fields = {"name": body.name, "names": tuple(body.names), "into": body.into, "to": body.to}
+    values: dict[str, Any] = {name: value for name, value in fields.items() if value}
+    try:
+        made = api.KINDS[body.kind](**values)
+    except TypeError:
+        raise UsageError(f"these are not the fields of {body.kind}: {', '.join(values) or 'none'}") from None
+    added = conspectus.correct(served.folder, made)
+    return CorrectionRow(added.number, body.kind, str(added), "waiting", "")
+
+
+@router.delete("/corrections/{number}", summary="Undo a correction", status_code=204)
+def undo(request: Request, served: Served, number: Annotated[int, InPath(ge=1, le=10**6)]) -> None:
+    """Undo a correction; the next build takes its effect back."""
+    writable(request)
+    api.undo(served.folder, number)
+
+
+@router.post("/corrections/apply", summary="Apply corrections now", status_code=202)
+async def apply(request: Request, served: Served) -> Job:
+    """Rebuild the index with its corrections as a job; documents are not read again."""
+    writable(request)
+
+    def work(progress: JobProgress) -> dict[str, Any]:
+        return {"snapshot": api.apply_corrections(served.folder, progress=progress).snapshot}
+
+    return request.app.state.jobs.start("corrections", served, work)
+
+
+# Exports
+
+
+@router.get("/export", summary="Download an index in another format")
+async def export(
+    served: Served, format: Literal["parquet", "csv", "graphml", "json", "graphrag"]
+) -> FileResponse:
+    """Return a file, or a folder as a zip archive."""
+    folder = Path(tempfile.mkdtemp(prefix="conspectus-export-"))
+    cleanup = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+    target = folder / f"{served.name}.{format}"
+    path = await run_in_threadpool(conspectus.export, served.current(), format, target)
+    if path.is_dir():
+        path = Path(await run_in_threadpool(shutil.make_archive, str(folder / served.name), "zip", path))
+    return FileResponse(path, filename=path.name, background=cleanup)
