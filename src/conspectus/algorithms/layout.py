@@ -1,8 +1,8 @@
 """Layout of a hierarchy as nested discs: communities within communities, entities within the smallest ones.
 
 The area of a disc grows with what it holds, siblings that are connected lie side by side, and the same input gives the
-same layout. The discs are packed greedily: each is moved from the direction of its connected siblings towards the centre
-until it touches one that is there already.
+same layout. Discs are packed greedily: each moves from the direction of its connected siblings towards the centre until
+it touches another one.
 """
 
 from __future__ import annotations

@@ -156,25 +156,27 @@ def _add_health(app: FastAPI) -> None:
 
 
 def _add_pages(app: FastAPI) -> None:
-    """Serve the built web app: its files as they are, and its page for every other address."""
+    """Serve the built web app: its files as they are, and its page for every other address.
+
+    The files are listed once, so that no address can name another one.
+    """
+    files = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*") if path.is_file()}
 
     @app.get("/{path:path}", include_in_schema=False)
-    async def page(path: str) -> Any:  # pyright: ignore[reportUnusedFunction]
+    async def page(path: str) -> FileResponse:  # pyright: ignore[reportUnusedFunction]
         if path.startswith(("api/", "v1/")):
             raise HTTPException(404, f"there is no route /{path}")
-        file = (STATIC / path).resolve()
-        if path and file.is_relative_to(STATIC) and file.is_file():
-            immutable = (
-                {"cache-control": "public, max-age=31536000, immutable"}
-                if path.startswith("assets/")
-                else None
-            )
-            return FileResponse(file, headers=immutable)
-        if not (STATIC / "index.html").exists():
+        if not files:
             raise HTTPException(
                 404, "this installation has no web app; the API is described at /api/openapi.json"
             )
-        return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
+        # names of built files hold a hash of their content
+        caching = (
+            "public, max-age=31536000, immutable"
+            if path.startswith("assets/") and path in files
+            else "no-cache"
+        )
+        return FileResponse(files.get(path) or files["index.html"], headers={"cache-control": caching})
 
 
 class Observed:

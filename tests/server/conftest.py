@@ -1,0 +1,79 @@
+"""A real server on a free port of this machine, in a thread, over an index of the sample corpus."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import conspectus
+
+uvicorn = pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+pytest.importorskip("mcp", reason="the extra serve is not installed")
+
+from conspectus.server.app import ServerOptions, create_app  # noqa: E402
+from conspectus.server.security import Access  # noqa: E402
+
+SAMPLE = Path(conspectus.__file__).parent / "sample"
+
+
+@dataclass
+class Running:
+    """A server that listens: its address, what it lets in, and its application."""
+
+    url: str
+    access: Access
+    app: Any
+
+
+@contextmanager
+def serving(*folders: Path, access: Access | None = None, **options: Any) -> Iterator[Running]:
+    """Run a server over some index folders until the block ends."""
+    access = access or Access()
+    app = create_app(ServerOptions(folders, access, **options))
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    started = threading.Event()
+    startup = server.startup
+
+    async def begin(*args: Any, **kwargs: Any) -> None:
+        await startup(*args, **kwargs)
+        started.set()
+
+    server.startup = begin  # type: ignore[method-assign]
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    assert started.wait(60), "the server did not start"
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield Running(f"http://127.0.0.1:{port}", access, app)
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+@pytest.fixture(scope="session")
+def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of the sample corpus; tests do not write to it."""
+    folder = tmp_path_factory.mktemp("served") / "sample"
+    conspectus.build(SAMPLE, folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def server(sample_index: Path) -> Iterator[Running]:
+    """A server over the index of the sample corpus, without a token."""
+    with serving(sample_index, read_only=True) as running:
+        yield running
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Running]]:
+    """Run servers that end with the test."""
+    with ExitStack() as stack:
+        yield lambda *folders, **options: stack.enter_context(serving(*folders, **options))
