@@ -7,12 +7,14 @@ import { AskPage } from "./pages/ask";
 import { DocumentPage, DocumentsPage } from "./pages/documents";
 import { EntitiesPage, EntityPage } from "./pages/entities";
 import { ReportPage, ReportsPage } from "./pages/reports";
+import { MapPage } from "./pages/map";
 import { Link, navigate, useLocation, type Location } from "./router";
 import { AppState, useLoaded } from "./state";
 import "./style.css";
 
 const PAGES: { path: string; key: Key }[] = [
   { path: "/", key: "ask" },
+  { path: "/map", key: "map" },
   { path: "/reports", key: "reports" },
   { path: "/entities", key: "entities" },
   { path: "/documents", key: "documents" },
@@ -101,6 +103,8 @@ function Page({ location }: { location: Location }) {
     case "":
     case "ask":
       return <AskPage key={location.query.get("index") ?? ""} query={location.query} />;
+    case "map":
+      return <MapPage key={location.query.get("index") ?? ""} query={location.query} />;
     case "reports":
       return id ? <ReportPage number={Number(id)} /> : <ReportsPage />;
     case "entities":

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import conspectus
 from conspectus.errors import ConspectusError
-from conspectus.server import chat, jobs, rest
+from conspectus.server import chat, graph_map, jobs, rest
 from conspectus.server.answers import Answers
 from conspectus.server.errors import as_error
 from conspectus.server.indexes import Indexes
@@ -90,6 +90,7 @@ def create_app(options: ServerOptions) -> ASGIApp:
     app.state.jobs = jobs.Jobs()
     app.state.options = options
     app.include_router(rest.router)
+    app.include_router(graph_map.router)
     app.include_router(jobs.router)
     app.include_router(chat.router)
     app.router.routes.extend(tools_app.routes)
