@@ -49,7 +49,7 @@ ALLOWED: dict[str, set[str]] = {
     "evaluation": PUBLIC,
     "interchange": PUBLIC,
     "cli": PUBLIC,
-    "server": PUBLIC,
+    "server": PUBLIC | {"api", "algorithms"},
 }
 """What a package or module may import beside itself."""
 

@@ -38,7 +38,6 @@ HINTS: Mapping[str, str] = {
     "query": 'conspectus ask "..."',
     "insert": "conspectus index FOLDER",
     "update": "conspectus index FOLDER, run again: it pays only for what changed",
-    "serve": "conspectus ask --json: there is no server yet",
     "prompt-tune": "conspectus tune FOLDER",
     "--top-k": "-k N of conspectus search; for ask: --set search.k=N",
     "--mode": "--method NAME",

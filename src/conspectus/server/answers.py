@@ -18,8 +18,8 @@ from hashlib import sha256
 from typing import Any, Literal
 
 import conspectus
+from conspectus import Index
 from conspectus.errors import ConspectusError
-from conspectus.index import Index
 from conspectus.rows import Answer
 from conspectus.server.indexes import ServedIndex
 

@@ -15,8 +15,8 @@ import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
+from conspectus import Index
 from conspectus.algorithms.layout import nested_discs
-from conspectus.index import Index
 from conspectus.server.rest import Snapshot
 
 router = APIRouter(prefix="/api/map")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import conspectus
+from conspectus import Index
 from conspectus.errors import ConspectusError, NotFound, UsageError
-from conspectus.index import Index
 
 MANIFEST = "manifest.json"
 """The file of an index folder that a commit replaces, last of all."""

@@ -15,9 +15,8 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 import conspectus
-from conspectus import Hit
+from conspectus import Hit, Index
 from conspectus.errors import NotFound
-from conspectus.index import Index
 from conspectus.server.indexes import Indexes
 from conspectus.server.rest import EntityPage, ReportPage, document_of, entity_page, report_page
 

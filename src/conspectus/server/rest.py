@@ -17,9 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 import conspectus
-from conspectus import EntityView, Hit
+from conspectus import EntityView, Hit, Index
 from conspectus.errors import ConspectusError, NotFound
-from conspectus.index import Index
 from conspectus.rows import Document, Entity, Report
 from conspectus.server.answers import Answers, Asking
 from conspectus.server.errors import as_error
