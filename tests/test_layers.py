@@ -48,7 +48,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"readers", "filters", "indexing", "retrieval", "runtime", "explore", "index_status", "conversation"},
     "evaluation": PUBLIC,
     "interchange": PUBLIC,
-    "cli": PUBLIC,
+    "cli": PUBLIC | {"server"},
     "server": PUBLIC | {"api", "algorithms"},
 }
 """What a package or module may import beside itself."""
