@@ -31,8 +31,8 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "entity": ("browse:entity", "Show an entity: description, relationships, documents"),
         "path": ("browse:path", "Show how two entities are connected"),
         "map": ("exchange:map_", "Draw the graph as an interactive HTML page"),
-        "serve": ("serve:serve", "Serve indexes: a web app, a REST API, chat clients, MCP"),
-        "mcp": ("serve:mcp", "Serve indexes to an agent: MCP tools over standard input and output"),
+        "serve": ("serve:serve", "Serve a web app, a REST API, chat clients and MCP"),
+        "mcp": ("serve:mcp", "Serve MCP tools over standard input and output"),
     },
     "Edit and exchange": {
         "export": ("exchange:export", "Export an index for Gephi, Neo4j, Obsidian and others"),

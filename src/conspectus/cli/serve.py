@@ -58,7 +58,7 @@ def serve(
     *,
     given: options.Given,
 ) -> None:
-    """Serve indexes: a web app, a REST API, an endpoint for chat clients, and MCP.
+    """Serve a web app, a REST API, chat clients and MCP.
 
     Example: conspectus serve
     Example: conspectus serve --index A --index B --port 9000
@@ -90,7 +90,7 @@ def serve(
 
 
 def mcp(folders: IndexFolders = FOLDERS) -> None:
-    """Serve indexes to an agent: MCP tools over standard input and output.
+    """Serve MCP tools over standard input and output.
 
     Example: conspectus mcp --index .conspectus
     """
