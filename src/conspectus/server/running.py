@@ -1,0 +1,117 @@
+"""Starting the server: its token, its port, and the address that a browser opens."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from conspectus.errors import IndexMissing, UsageError
+from conspectus.server.app import ServerOptions, create_app, log_as_json
+from conspectus.server.indexes import Indexes
+from conspectus.server.mcp import run_stdio
+
+PORT = 8080
+"""Default port; where it is in use, the next free one of the following nine is taken."""
+TOKEN_VARIABLE = "CONSPECTUS_TOKEN"  # noqa: S105 - the name of a variable
+MIN_TOKEN = 16
+"""Characters of a token at least: fewer can be guessed."""
+TOKEN_RATE = 1200
+"""Requests per minute of one client of a server with a token: 20 a second, more than a page of the app ever sends."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server listens, and what it is called there.
+
+    host: the address to listen on.
+    port: the port; PORT stands for it or one of the next.
+    allowed_hosts: further names in requests.
+    token_file: the file of the token; it is made where there is none.
+    """
+
+    host: str
+    port: int
+    allowed_hosts: tuple[str, ...] = ()
+    token_file: Path | None = None
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine reaches it."""
+        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
+    def token(self) -> str | None:
+        """Return the token of the file or of the environment; None where there is none.
+
+        Raises UsageError where other machines reach the server and it has no token, or no name.
+        """
+        token = os.environ.get(TOKEN_VARIABLE, "")
+        if self.token_file:
+            if not self.token_file.exists():
+                descriptor = os.open(self.token_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                    file.write(secrets.token_urlsafe(32) + "\n")
+            token = self.token_file.read_text(encoding="utf-8").strip()
+        if token and len(token) < MIN_TOKEN:
+            raise UsageError(f"a token has at least {MIN_TOKEN} characters")
+        if not self.is_loopback and not token:
+            raise UsageError(
+                f"--host {self.host} lets other machines in: set {TOKEN_VARIABLE}, or pass --token-file FILE"
+            )
+        if not self.is_loopback and not self.allowed_hosts:
+            raise UsageError(f"--host {self.host} needs --allowed-host NAME, the name that clients use")
+        return token or None
+
+    def listener(self) -> socket.socket:
+        """Return a socket that listens; raise UsageError where the port cannot be used."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        problem = ""
+        for port in range(self.port, self.port + 10) if self.port == PORT else (self.port,):
+            listener = socket.socket(family, socket.SOCK_STREAM)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                listener.bind((self.host, port))
+            except OSError as error:
+                problem = error.strerror or str(error)
+                listener.close()
+            else:
+                return listener
+        raise UsageError(f"port {self.port} of {self.host} cannot be used: {problem}; --port N takes another")
+
+
+def run_server(
+    options: ServerOptions,
+    address: Address,
+    say: Callable[[str], None],
+    open_browser: Callable[[str], object] | None,
+) -> None:
+    """Serve until the process is interrupted; `say` is given what the user should know first."""
+    access = options.access
+    app, listener = create_app(options), address.listener()
+    name = "localhost" if address.is_loopback else address.host
+    url = f"http://{name}:{listener.getsockname()[1]}"
+    say(f"Serving {', '.join(map(str, options.folders))} at {url} (Ctrl-C ends it).")
+    link = url + (access.login_path() if access.token else "/")
+    if access.token:
+        say(f"Open this link once, within 10 minutes, to log a browser in: {link}")
+    if open_browser and address.is_loopback:
+        open_browser(link)
+    log_as_json()
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, timeout_graceful_shutdown=3, server_header=False
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def run_tools(folders: Sequence[Path]) -> None:
+    """Serve MCP tools over standard input and output; raise IndexMissing for a folder without an index."""
+    indexes = Indexes(folders)
+    for served in indexes.values():
+        if not served.exists():
+            raise IndexMissing(f"there is no index in {served.folder}; conspectus index FOLDER makes one")
+    run_stdio(indexes)
