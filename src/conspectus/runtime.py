@@ -210,18 +210,18 @@ def named(methods: Mapping[str, T], name: str) -> T:
 # Indexes and sources
 
 
-def path_of(given: object) -> Path:
+def path_of(target: object) -> Path:
     """Return a path, `~` at its start as the home folder: shells leave it alone in quotes and after `=`.
 
     An index is taken for its folder; raises UsageError where it is not stored.
     """
-    if isinstance(given, Index):
-        if given.folder is None:
+    if isinstance(target, Index):
+        if target.folder is None:
             raise UsageError("this index is not stored in a folder: build it into one")
-        return given.folder
-    if not isinstance(given, str | os.PathLike):
-        raise UsageError(f"one index or its folder is expected, and not {type(given).__name__}")
-    return Path(os.path.expanduser(given))
+        return target.folder
+    if not isinstance(target, str | os.PathLike):
+        raise UsageError(f"one index or its folder is expected, and not {type(target).__name__}")
+    return Path(os.path.expanduser(target))
 
 
 def opened(index: object) -> Index:

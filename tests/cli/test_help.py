@@ -133,12 +133,12 @@ def test_without_arguments_help_goes_where_it_can_be_piped_from(capsys: pytest.C
 
 
 def test_an_unquoted_question_is_joined_and_a_half_quoted_one_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from conspectus.cli.ask import joined
+    from conspectus.cli.ask import question_from
     from conspectus.errors import UsageError
 
-    assert joined(["who", "is", "X?"]) == joined(["who is X?"]) == "who is X?"
+    assert question_from(["who", "is", "X?"]) == question_from(["who is X?"]) == "who is X?"
     with pytest.raises(UsageError, match="quotes"):
-        joined(["who is X?", "stray"])
+        question_from(["who is X?", "stray"])
 
 
 def test_a_reranker_that_is_none_is_refused_whatever_the_method_is(indexed: Path) -> None:

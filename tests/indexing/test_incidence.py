@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from making import a_document, some_documents
 
 from conspectus.index import Index
-from conspectus.indexing.arrays import SUBJECT, SUBJECT_UNTITLED, TITLE, passage_ranges
+from conspectus.indexing.arrays import SUBJECT, SUBJECT_UNTITLED, TITLE, sentence_ranges
 from conspectus.indexing.chunks import chunk
 from conspectus.indexing.pipeline import index_passages
 from conspectus.retrieval.walk import SentenceEntityGraph
@@ -92,7 +92,7 @@ def test_every_sentence_starts_in_a_passage(lengths: list[int], tokens: int):
     ]
     chunks = chunk(documents, ChunkSettings(tokens=tokens, overlap=5))
     table, _ = find_sentences(documents)
-    first, last = passage_ranges(documents, chunks, table)
+    first, last = sentence_ranges(documents, chunks, table)
 
     assert (np.diff(first) >= 0).all()
     assert (np.diff(last) >= 0).all()

@@ -40,8 +40,8 @@ def test_an_acronym_is_a_word_of_its_own():
 
     assert vocabulary.count[of(vocabulary, "STEP")] == 1
     assert vocabulary.count[of(vocabulary, "step")] == 3
-    assert vocabulary.proper[of(vocabulary, "STEP")]
-    assert not vocabulary.proper[of(vocabulary, "step")]
+    assert vocabulary.mostly_capitalised[of(vocabulary, "STEP")]
+    assert not vocabulary.mostly_capitalised[of(vocabulary, "step")]
 
 
 def test_a_capital_counts_only_where_its_place_does_not_ask_for_it():

@@ -112,8 +112,8 @@ async def write_prompts(
     sample = _sample(chunks, sample_tokens)
     own = "zh" if language.startswith("zh") else "en"
     drafted = await model.perform(ProfileCorpus(tuple(sample), language=language))
-    types = tuple(map(_plain, drafted.entity_types))
-    profile = Profile(_plain(drafted.domain), _plain(drafted.persona), types)
+    types = tuple(map(_one_line, drafted.entity_types))
+    profile = Profile(_one_line(drafted.domain), _one_line(drafted.persona), types)
     shown = await _examples(sample, profile, model, language, examples)
     who = PERSONA[own].format(persona=profile.persona, domain=profile.domain)
     files: dict[Path, str] = {}
@@ -122,7 +122,7 @@ async def write_prompts(
         files[folder / own / f"{name}.md"] = f"{heading}\n\n{who}\n\n{rest}"
     extraction = folder / own / "ExtractGraph.md"
     system, marker, rest = files[extraction].partition("<!-- user -->")
-    parts = [system.rstrip(), *(_shown(task, graph, own) for task, graph in shown)]
+    parts = [system.rstrip(), *(_render_example(task, graph, own) for task, graph in shown)]
     files[extraction] = "\n\n".join(parts) + f"\n{marker}{rest}"
     values = {"extract.entity_types": list(profile.entity_types), "language": language, "llm.prompts": "."}
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items()]
@@ -147,10 +147,10 @@ def _sample(chunks: Sequence[Chunk], room: int) -> list[Chunk]:
 
 
 async def _examples(
-    sample: Sequence[Chunk], profile: Profile, model: Model, language: str, most: int
+    sample: Sequence[Chunk], profile: Profile, model: Model, language: str, count: int
 ) -> list[tuple[ExtractGraph, Extraction]]:
     """Return short texts of the corpus with what is in them: those with most relationships."""
-    drawn = random.Random(SEED).sample(sample, min(len(sample), 6 * most))
+    drawn = random.Random(SEED).sample(sample, min(len(sample), 6 * count))
     tasks = [ExtractGraph(_excerpt(chunk), profile.entity_types, language=language) for chunk in drawn]
     pairs: list[tuple[ExtractGraph, Extraction]] = []
     for task, graph in zip(tasks, await model.perform_all(tasks), strict=True):
@@ -158,7 +158,7 @@ async def _examples(
             continue
         if tokens.at_most(dump(task, graph), EXAMPLE_REPLY_TOKENS):
             pairs.append((task, graph))
-    return sorted(pairs, key=lambda pair: (-len(pair[1].relationships), pair[0].chunk.id))[:most]
+    return sorted(pairs, key=lambda pair: (-len(pair[1].relationships), pair[0].chunk.id))[:count]
 
 
 def _excerpt(chunk: Chunk) -> Chunk:
@@ -170,12 +170,12 @@ def _excerpt(chunk: Chunk) -> Chunk:
     return replace(chunk, text=text, n_tokens=tokens.count(text))
 
 
-def _plain(text: str) -> str:
+def _one_line(text: str) -> str:
     """Return what a model said on one bearable line, without what means something in a prompt's file."""
     return _MARKS.sub(" ", " ".join(text.split()))[:LONGEST].rstrip(". ")
 
 
-def _shown(task: ExtractGraph, graph: Extraction, language: str) -> str:
+def _render_example(task: ExtractGraph, graph: Extraction, language: str) -> str:
     """Return an example as a prompt shows it: what is asked for, the text, and the reply."""
     head = EXAMPLE[language].format(types=("、" if language == "zh" else ", ").join(task.entity_types))
     return "\n".join([head, *(_MARKS.sub(" ", text) for text in (fence(task.chunk.text), dump(task, graph)))])

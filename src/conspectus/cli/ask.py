@@ -170,7 +170,7 @@ def ask(
     Example: conspectus ask "Who is Dorothea Quill?" --model openai/gpt-4.1-mini
     Example: conspectus ask "What was decided?" --where "date>=2023"
     """
-    question = joined(words) if words else None
+    question = question_from(words) if words else None
     if conversation and (questions or context_only):
         raise UsageError("a conversation goes with neither --questions nor --context-only")
     if (question is None) == (questions is None):
@@ -203,7 +203,7 @@ def _ask_all(questions: Sequence[str], asking: Asking, context_only: bool) -> No
         raise typer.Exit(options.WITH_FAILURES)
 
 
-def joined(words: Sequence[str]) -> str:
+def question_from(words: Sequence[str]) -> str:
     """Return the question that the words of a command line are, quoted or not.
 
     Raises UsageError if some of it is in quotes and some is not: that is rather a mistyped option.
@@ -395,7 +395,7 @@ def search(
 
     Example: conspectus search "storm damage to the quay" -k 3
     """
-    question = joined(words)
+    question = question_from(words)
     view = api.viewed(folder, where or ())
     settings = given.with_index(view.built, does="reranks", language_model=False)
     hits = api.search(question, view, method=method, k=k, settings=settings)

@@ -237,7 +237,7 @@ def _print_preview(seen: Preview, cost: Estimate | None, settings: Settings, *, 
         show.spent(cost.sampling)
     if cost and cost.tasks:
         prices = f" Prices: the setting `prices`, then {api.price_source()}." if cost.likely_cost else ""
-        show.note(f"It will take {show.likely(cost)}.{prices}")
+        show.note(f"It will take {show.estimate_text(cost)}.{prices}")
         if cost.seen:
             chunks = show.counted(cost.seen, "chunk")
             show.note(f"Extraction is estimated from the cached responses on {chunks}.")

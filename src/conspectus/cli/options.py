@@ -319,7 +319,7 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
         if estimate.replaced_documents:
             confirmed(yes=yes)
         return
-    likely = f"This will take {show.likely(estimate)}"
+    likely = f"This will take {show.estimate_text(estimate)}"
     if yes or min(usd, most) < inf:
         show.note(f"{likely}.")
         return

@@ -236,7 +236,7 @@ def costs(estimate: Estimate) -> Iterator[Sequence[str]]:
         yield [name, *(figure.replace(" to ", "–") for figure in figures)]
 
 
-def likely(estimate: Estimate) -> str:
+def estimate_text(estimate: Estimate) -> str:
     """Return what to count on, as `about 120,000 tokens (80,000 to 300,000) and about $0.12 ($0.08 to $0.30)`."""
     tokens = f"about {round(estimate.likely_tokens, -3):,.0f} tokens ({estimate.tokens.text()})"
     cost, bounds = estimate.likely_cost, estimate.cost

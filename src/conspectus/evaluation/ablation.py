@@ -177,7 +177,7 @@ class AblationStep:
         documents = [{"id": row.path, "title": row.title, "text": row.text} for row in rows]
         return {"documents": documents, "folder": self.folder / "index"}
 
-    def answering(self, variant: Variant, index: Index, settings: Settings) -> AnswerStep:
+    def answer_step(self, variant: Variant, index: Index, settings: Settings) -> AnswerStep:
         """Return the answers of a variant, its conditions named after it; by default of those that read the most."""
         names = list(self.options.get("conditions", ()))
         if not names:
@@ -197,7 +197,7 @@ class AblationStep:
         if self.rebuilds:
             yield from estimate_build(**self.corpus(), settings=settings).tasks
         if self.questions:
-            answers = self.answering(variant, self.index, settings).preview().estimate
+            answers = self.answer_step(variant, self.index, settings).preview().estimate
             yield from answers.tasks if answers else ()
 
     def preview(self) -> Preview:
@@ -221,7 +221,7 @@ class AblationStep:
             self.notices |= dict.fromkeys(built.notices)
             errors.update(failure.error for failure in built.failures)
         if self.questions:
-            result = self.answering(variant, index, _within_budget(settings, self.usage)).perform()
+            result = self.answer_step(variant, index, _within_budget(settings, self.usage)).perform()
             self.usage += result.usage
             self.notices |= dict.fromkeys(result.notices)
             errors.update(result.errors)

@@ -191,7 +191,7 @@ def sentence_entity_graph(
     `texts` are the sentences of the table, and `vocabulary` is theirs where it has been read before. Names whose keys
     are in `without` are left out.
     """
-    first, last = passage_ranges(documents, chunks, table)
+    first, last = sentence_ranges(documents, chunks, table)
     vocabulary = vocabulary or read_vocabulary(texts, [documents[i].language for i in table.document.tolist()])
     names = NameNumbers(vocabulary)
     topics, main = _find_topics(documents, chunks, (first, last), texts, vocabulary, names)
@@ -242,7 +242,7 @@ def _walk_terms(
     return postings(every, owners, size=len(words), texts=len(table)).arrays("walk_terms")
 
 
-def passage_ranges(
+def sentence_ranges(
     documents: Sequence[Document], chunks: Sequence[Chunk], table: SentenceTable
 ) -> tuple[Ints, Ints]:
     """Return for each chunk the first of the sentences that start in it, and the one after the last of
@@ -258,7 +258,7 @@ def passage_ranges(
 
 def _mentions(texts: Sequence[str], vocabulary: Vocabulary, names: NameNumbers) -> Matrix:
     """Return sentences by names, 1 where one mentions the other."""
-    opening = vocabulary.proper[vocabulary.token_word]
+    opening = vocabulary.mostly_capitalised[vocabulary.token_word]
     pairs = [(text, names.number(key)) for text, key in find_mentions(texts, vocabulary, opening)]
     rows, known = find_known(vocabulary, names.sought)
     number = np.array([names.keys[key] for key in names.sought], np.int64)
@@ -307,7 +307,7 @@ class NameNumbers:
         """Note how the corpus writes each word, by its key: how often in lower case, and whether as a name."""
         keys = [name_key(word) for word in vocabulary.words]
         self._lower: dict[str, int] = dict(zip(keys, vocabulary.lower.tolist(), strict=True))
-        self._proper: dict[str, bool] = dict(zip(keys, vocabulary.proper.tolist(), strict=True))
+        self._proper: dict[str, bool] = dict(zip(keys, vocabulary.mostly_capitalised.tolist(), strict=True))
         self.keys: dict[str, int] = {}
         self.sought: list[str] = []
         """Names that are looked for however they are written: what passages are about."""
@@ -356,7 +356,7 @@ def _find_topics(
     topics: list[Weighted] = []
     main: list[MainTopic] = []
     runs: dict[int, list[str]] = {}
-    for text, keys in find_runs(vocabulary, vocabulary.proper[vocabulary.token_word]):
+    for text, keys in find_runs(vocabulary, vocabulary.mostly_capitalised[vocabulary.token_word]):
         runs.setdefault(text, [keys[0]])
     opened: set[str] = set()
     for chunk, first, last in zip(chunks, passages[0].tolist(), passages[1].tolist(), strict=True):

@@ -160,7 +160,7 @@ class Described(Generic[R]):
         self._texts = [element.descriptions for element in elements]
         for i, texts in enumerate(self._texts):
             if len(texts) <= 1:
-                self._put(i, next(iter(texts), ""), ())
+                self._set_description(i, next(iter(texts), ""), ())
 
     async def describe(self, model: Model, language: str, priority: Sequence[float], tick: Tick) -> None:
         """Describe all rows, or, where the model has to be waited for, begin to."""
@@ -187,13 +187,13 @@ class Described(Generic[R]):
             raise
         except ModelError as error:
             self.failures[i] = Failure("describe", f"{self._kind} {task.name}: {error}")
-            self._put(i, max(task.descriptions, key=len), ())
+            self._set_description(i, max(task.descriptions, key=len), ())
         else:
-            self._put(i, made.text, made.used)
+            self._set_description(i, made.text, made.used)
         tick()
         self.under_way.pop(i, None)
 
-    def _put(self, i: int, description: str, used: Sequence[int]) -> None:
+    def _set_description(self, i: int, description: str, used: Sequence[int]) -> None:
         """Describe a row, by the instances `used` of it; without any, by the first ones."""
         spans = list(self._texts[i].values())
         first = [spans[n] for n in used if n < len(spans)]

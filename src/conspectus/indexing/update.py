@@ -58,11 +58,11 @@ def changes_of(before: Sequence[Document], now: Sequence[Document]) -> Changes:
     facts are stated with it (its date, its pages).
     """
     old, new = list(before), list(now)
-    unchanged = len(_paired(old, new, _stated))
-    unchanged += len(_paired(old, new, lambda d: _stated(replace(d, path=_RECORD.sub("", d.path)))))
-    restated = _paired(old, new, lambda d: (d.path, d.text))
-    renamed = _paired(old, new, lambda d: d.text)
-    rewritten = _paired(old, new, lambda d: d.path)
+    unchanged = len(_take_pairs(old, new, _content))
+    unchanged += len(_take_pairs(old, new, lambda d: _content(replace(d, path=_RECORD.sub("", d.path)))))
+    restated = _take_pairs(old, new, lambda d: (d.path, d.text))
+    renamed = _take_pairs(old, new, lambda d: d.text)
+    rewritten = _take_pairs(old, new, lambda d: d.path)
     edited = sorted((d.number, d.path) for _, d in (*restated, *rewritten))
     return Changes(
         added=tuple(d.path for d in new),
@@ -73,11 +73,11 @@ def changes_of(before: Sequence[Document], now: Sequence[Document]) -> Changes:
     )
 
 
-def _stated(d: Document) -> Hashable:
+def _content(d: Document) -> Hashable:
     return d.path, d.text, d.title, d.date, tuple(sorted(d.metadata.items())), d.places
 
 
-def _paired(
+def _take_pairs(
     old: list[Document], new: list[Document], key: Callable[[Document], Hashable]
 ) -> list[tuple[Document, Document]]:
     """Take pairs with equal keys out of both lists, in their order, each document once."""

@@ -226,7 +226,7 @@ class _Conversion:
             before = pairs.get((source, target))
             self.counts["reversed pairs"] += before is not None
             before = before or Relationship(row["id"], len(pairs), source, target, "", 0.0, 0.0, ())
-            pairs[source, target] = _extended(before, row, chunk_ids)
+            pairs[source, target] = _merge_row(before, row, chunk_ids)
             self._note("Relationships", row, before.number)
         self.counts["entities made for missing ends"] = len(self._entities) - len(self._names)
         degree = Counter(end for pair in pairs for end in pair)
@@ -343,7 +343,7 @@ def _join_descriptions(first: str, second: str) -> str:
     return f"{first}{'' if first[-1] in '.!?。！？' else '.'} {second}"
 
 
-def _extended(before: Relationship, row: Row, chunk_ids: tuple[str, ...]) -> Relationship:
+def _merge_row(before: Relationship, row: Row, chunk_ids: tuple[str, ...]) -> Relationship:
     """Return a relationship with what a row says of it, which may be that of the opposite direction.
 
     The weight is the sum of the strengths of the instances, which a model rates from 1 to 10 each.

@@ -122,16 +122,16 @@ def pack_rows(
     return Context(fitting_reports, fitting_entities, fitting_relationships, fitting_claims, chunks)
 
 
-def _fit(rows: Iterable[RowT], part: float, room: float) -> tuple[tuple[RowT, ...], float]:
+def _fit(rows: Iterable[RowT], share: float, room: float) -> tuple[tuple[RowT, ...], float]:
     """Return the first rows that fit a part of the window together, and what they leave of it.
 
     They are one at least, unless the part is nothing.
     """
     fitting: list[RowT] = []
     used = 0
-    for row in rows if part > 0 else ():
+    for row in rows if share > 0 else ():
         size = tokens.count(render(row, 100))
-        if fitting and used + size > part:
+        if fitting and used + size > share:
             break
         fitting.append(row)
         used += size
@@ -290,7 +290,7 @@ def row_of(reference: Reference, index: Index) -> Row | None:
 def sources_of(reference: Reference, statement: str, index: Index) -> list[Source]:
     """Return where a reference ends: the quoted characters of a quotation, else the places behind the row."""
     spans = list(dict.fromkeys(_spans(reference, statement, index, frozenset())))
-    quoted = [location for span in spans for location in _quoted(statement, span, index)]
+    quoted = [location for span in spans for location in _locate_quotations(statement, span, index)]
     if reference.table == "Sources" and not quoted:
         quoted = [location for span in spans if (location := _sentence_with(statement, span, index))]
     return [_source(span, index) for span in (list(dict.fromkeys(quoted)) or spans[:MOST_SOURCES])]
@@ -345,7 +345,7 @@ def _bare(text: str) -> str:
     return re.sub(r"\W+", " ", text).strip().casefold()
 
 
-def _quoted(statement: str, span: Span, index: Index) -> list[Span]:
+def _locate_quotations(statement: str, span: Span, index: Index) -> list[Span]:
     """Return where inside a span the words stand that a statement quotes, or that it is as a whole."""
     quotation = _OPENED.sub("", statement)
     if is_unspaced(quotation) and (location := _locate(quotation, span, index)):

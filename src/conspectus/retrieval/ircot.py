@@ -24,7 +24,7 @@ from conspectus.tasks.base import Context
 _DONE = re.compile(r"\bso,? the answer is\b|因此,?，?答案是", re.IGNORECASE)
 
 
-def ranker_of(settings: Settings) -> Ranking:
+def ranking_of(settings: Settings) -> Ranking:
     """Return the ranking that the settings have IRCoT retrieve by; UsageError where there is none of that name."""
     name = settings.ircot.retriever
     if name == "ircot" or name not in RANKINGS:
@@ -68,13 +68,13 @@ def _best(best_hits: dict[str, Hit], k: int) -> list[Hit]:
 
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks of the best score over the steps, without a language model."""
-    return run_ready(steps(question, index, extractive(index), settings, ranker_of(settings)))[0]
+    return run_ready(steps(question, index, extractive(index), settings, ranking_of(settings)))[0]
 
 
 @method("ircot", help="alternates between retrieving and reasoning (IRCoT)", rank=rank)
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the best chunks; the thoughts are given as the reason."""
-    hits, thoughts = await steps(question, index, model, settings, ranker_of(settings))
+    hits, thoughts = await steps(question, index, model, settings, ranking_of(settings))
     result = await answer_from(hits, question, index, model, method="ircot")
     return replace(
         result, why=f"{settings.ircot.retriever}, by way of: {' '.join(thoughts)}" if thoughts else ""

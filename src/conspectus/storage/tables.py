@@ -86,11 +86,11 @@ def _numbers(values: np.ndarray[Any, Any], type_: pa.DataType, validity: pa.Buff
     return pa.Array.from_buffers(type_, len(values), [validity, pa.py_buffer(values)])
 
 
-def _plain(type_: pa.DataType) -> Kind:
+def _scalar_kind(type_: pa.DataType) -> Kind:
     return Kind(type_, lambda values, _: _array(values, type_), lambda array, _: array.to_pylist())
 
 
-def _many(kind: Kind) -> Kind:
+def _tuple_kind(kind: Kind) -> Kind:
     """Return the kind of tuples of values of a kind."""
     type_ = pa.list_(pa.field("element", kind.type))
 
@@ -145,16 +145,16 @@ def _pack_metadata(values: list[Mapping[str, str]], _: Mapping[str, int]) -> pa.
     return _array([json.dumps(dict(v), ensure_ascii=False, sort_keys=True) for v in values], pa.string())
 
 
-TEXT, INTEGER, NUMBER = _plain(pa.string()), _plain(pa.int64()), _plain(pa.float64())
+TEXT, INTEGER, NUMBER = _scalar_kind(pa.string()), _scalar_kind(pa.int64()), _scalar_kind(pa.float64())
 SHORT = Kind(pa.int32(), _pack_short, lambda array, _: array.to_pylist())
 DOCUMENT = Kind(pa.int32(), _pack_documents, _unpack_documents)
 """The id of a document, stored as the number of its row."""
-TEXTS, INTEGERS = _many(TEXT), _many(INTEGER)
-SPANS = _many(
+TEXTS, INTEGERS = _tuple_kind(TEXT), _tuple_kind(INTEGER)
+SPANS = _tuple_kind(
     _struct(Span, ("document", "document_id", DOCUMENT), ("start", "start", SHORT), ("end", "end", SHORT))
 )
-PLACES = _many(_struct(Place, ("name", "name", TEXT), ("start", "start", SHORT)))
-FINDINGS = _many(_struct(Finding, ("explanation", "explanation", TEXT), ("summary", "summary", TEXT)))
+PLACES = _tuple_kind(_struct(Place, ("name", "name", TEXT), ("start", "start", SHORT)))
+FINDINGS = _tuple_kind(_struct(Finding, ("explanation", "explanation", TEXT), ("summary", "summary", TEXT)))
 METADATA = Kind(pa.string(), _pack_metadata, lambda array, _: [json.loads(v) for v in array.to_pylist()])
 
 

@@ -106,7 +106,7 @@ def _is_word(word: str) -> bool:
 
 _RUN = re.compile("[\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff々]+")
 """Katakana and Chinese characters, which Japanese writes nouns with."""
-_TOLD: Mapping[str, tuple[Callable[[str], bool], Callable[[str], bool]]] = {
+_TELLING: Mapping[str, tuple[Callable[[str], bool], Callable[[str], bool]]] = {
     **dict.fromkeys(UNCASED, (_is_word, _is_word)),
     "zh": (_is_noun, _is_attribute),
     "ja": (_is_run, _is_run),
@@ -125,7 +125,7 @@ def rules_of(language: str) -> LanguageRules:
             ("ly",), ("ing", "ed"),
         )  # fmt: skip
     own = function_words_of(language)
-    noun, attribute = _TOLD.get(language, (None, None))
+    noun, attribute = _TELLING.get(language, (None, None))
     articles = frozenset(own.articles.split())
     joints = dict(pair.split(":") for pair in own.joints.split())
     return LanguageRules(

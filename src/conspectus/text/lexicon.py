@@ -70,7 +70,7 @@ def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = AL
         inside = np.flatnonzero(np.array([code == language for code in languages]))
         where = (document[inside], units[inside])
         own_texts = [unique[i] for i in inside.tolist()]
-        own = extract_mentions(own_texts, vocabulary.part(inside, language), where, table.speakers)
+        own = extract_mentions(own_texts, vocabulary.subset(inside, language), where, table.speakers)
         candidates = _united(candidates, own, inside) if candidates or len(inside) < len(unique) else own
     types = frozenset(entity_types)
     candidates = {key: candidate for key, candidate in candidates.items() if candidate.type in types}

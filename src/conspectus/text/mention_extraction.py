@@ -149,7 +149,7 @@ def _sifted_names(found: Mapping[str, Candidate], vocabulary: Vocabulary, large:
             continue
         if len(parts) == 1:
             place = number.get(words[0], number.get(words[0].casefold()))
-            proper = place is None or vocabulary.alone[place]
+            proper = place is None or vocabulary.proper_noun[place]
             if not proper or key in NATIONALITIES or key in CALENDAR or len(key) < 2:
                 continue
             if large and len(candidate.places) < 2 and (place is None or not vocabulary.capitalised[place]):

@@ -222,7 +222,7 @@ def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
     if vocabulary.rules.nouns_capitalised:
         return _usable_among_nouns(vocabulary, named) & ~vocabulary.heading
     word, first = vocabulary.token_word, vocabulary.first
-    proper = vocabulary.proper[word]
+    proper = vocabulary.mostly_capitalised[word]
     before_name = np.zeros(len(word), bool)
     before_name[:-1] = named[1:] & (vocabulary.sentence[1:] == vocabulary.sentence[:-1]) & ~first[1:]
     seldom_lower = vocabulary.lower[word] <= vocabulary.capitalised[word]
@@ -251,11 +251,11 @@ def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
         np.array([w.endswith(ends) for w in vocabulary.words], bool)[word]
         for ends in (organizations_of(rules.language), rules.noun_endings, _ADJECTIVE)
     )
-    bare = (vocabulary.articled[word] == 0) & ~noun
+    bare = (vocabulary.with_article[word] == 0) & ~noun
     recurs = _recurring(vocabulary)
     opens = beside & ~vocabulary.first & (vocabulary.lower[word] > 0)
     opens[1:] |= beside[1:] & adjective[1:] & article[:-1] & inside[:-1]
-    usable = vocabulary.alone[word] | (given & named & bare) | opens
+    usable = vocabulary.proper_noun[word] | (given & named & bare) | opens
     usable[1:] |= (title & inside)[:-1] & named[1:]
     usable[1:] |= opens[:-1]
     for _ in range(2):  # a name of three words is reached in two steps

@@ -85,7 +85,7 @@ def sentences(
         before = max(begin - 1, at - 12, 0)  # with the character before a sentence, where one is
         if text[at] == "." and _ABBREVIATION.search(text, before, at):
             continue
-        if language != ENGLISH and _goes_on(text, before, at, stop, language):
+        if language != ENGLISH and _continues(text, before, at, stop, language):
             continue
         yield from _trimmed(text, begin, stop)
         begin = stop
@@ -113,7 +113,7 @@ def _ends(text: str, start: int, end: int, marks: str) -> Iterator[tuple[int, in
         wide = _WIDE.search(text, wide.end(), end)
 
 
-def _goes_on(text: str, before: int, start: int, end: int, language: str) -> bool:
+def _continues(text: str, before: int, start: int, end: int, language: str) -> bool:
     """Tell whether a sentence goes on after the end mark from `start` to `end`.
 
     It does in lower case, after an abbreviation, or after a number that the mark makes an ordinal ("am 3. Oktober"),

@@ -104,25 +104,25 @@ class Vocabulary:
         return self._count_of_words(self.token_word[~self.capital[self.form]])
 
     @cached_property
-    def proper(self) -> Bools:
+    def mostly_capitalised(self) -> Bools:
         """Whether a word is more than twice as often capitalised, inside sentences, as not."""
         return self.capitalised > 2 * self.lower
 
     @cached_property
-    def alone(self) -> Bools:
+    def proper_noun(self) -> Bools:
         """Whether a word is a name where nothing but its capital says so.
 
         Where nouns have capitals it is one that the corpus writes several times, and hardly ever behind an article
         or an article and an adjective.
         """
         if not self.rules.nouns_capitalised:
-            return self.proper
+            return self.mostly_capitalised
         noun = np.array([bool(word.endswith(self.rules.noun_endings)) for word in self.words], bool)
         written = self._count_of_words(self.token_word[self.capital[self.form]])
-        return self.proper & ~noun & (written > 1) & (self.articled <= ARTICLED * written)
+        return self.mostly_capitalised & ~noun & (written > 1) & (self.with_article <= ARTICLED * written)
 
     @cached_property
-    def articled(self) -> Ints:
+    def with_article(self) -> Ints:
         """How often each word stands with a capital behind an article, or behind an article and one small word."""
         article = self._words_in(self.rules.articles)[self.token_word]
         small = ~self.capital[self.form] & self.alphabetic[self.form]
@@ -151,7 +151,7 @@ class Vocabulary:
         if self.rules.tells_noun is not None:
             return self._by_rule(self.rules.tells_noun)
         if self.rules.nouns_capitalised:
-            return np.where(self.alone, -1.0, np.sign(self.capitalised - self.lower)).astype(np.float64)
+            return np.where(self.proper_noun, -1.0, np.sign(self.capitalised - self.lower)).astype(np.float64)
         return self._used_as_noun
 
     @cached_property
@@ -181,7 +181,7 @@ class Vocabulary:
         ends[:-1] = self.stop[self.token_word[1:]] | (self.sentence[1:] != self.sentence[:-1])
         return self._count_of_words(self.token_word[ends]) / np.maximum(self.count, 1)
 
-    def part(self, sentences: Ints, language: str) -> Vocabulary:
+    def subset(self, sentences: Ints, language: str) -> Vocabulary:
         """Return the tokens of some sentences, ascending and numbered anew, to be read by the rules of a language."""
         rules = rules_of(language)
         if len(sentences) == len(self.starts) - 1:
@@ -249,7 +249,7 @@ def sentence_terms(
     flat: list[Ints] = []
     for language in dict.fromkeys(languages):
         inside = np.flatnonzero(np.array([code == language for code in languages]))
-        part = vocabulary.part(inside, language)
+        part = vocabulary.subset(inside, language)
         count, ids = (
             _by_text(texts, inside, language, number) if part.rules.unspaced else _by_word(part, number)
         )

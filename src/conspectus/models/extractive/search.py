@@ -183,7 +183,7 @@ class Searcher:
         own, around = self._own_and_around(phrases, total)
         often = float(np.partition(around, -MANY)[-MANY]) if len(around) > MANY else 0.0
         passing = np.flatnonzero((own >= min_share - 1e-6) & (around >= often))
-        query_terms = {term for phrase in phrases for term in (*phrase.terms, *phrase.others)}
+        query_terms = {term for phrase in phrases for term in (*phrase.terms, *phrase.alias_terms)}
         related = self._related_terms(passing[np.argsort(-own[passing], kind="stable")], query_terms)
         rank = around + np.minimum(self._sum(related) / total, RELATED_MOST)
         best = passing[np.argsort(-rank[passing], kind="stable")][: 2 * CANDIDATES]
@@ -292,12 +292,12 @@ class QueryPhrase:
     """One thing that a question asks for: its terms, those of another name for it, and how much it counts."""
 
     terms: tuple[str, ...]
-    others: tuple[str, ...]
+    alias_terms: tuple[str, ...]
     weight: float
 
     def share(self, terms: Collection[str]) -> float:
         """Return how far a sentence with some terms holds it, as `coverage` does for all sentences."""
-        if self.others and all(term in terms for term in self.others):
+        if self.alias_terms and all(term in terms for term in self.alias_terms):
             return 1.0
         return (sum(term in terms for term in self.terms) / len(self.terms)) ** 2
 
@@ -309,7 +309,7 @@ def segment_query(question: Question, searcher: Searcher) -> list[QueryPhrase]:
     for words in (part for run in question.runs for part in _cohesive(run, searcher)):
         terms = tuple(dict.fromkeys(term for word in words for term in search_terms(word, index)))
         phrase = QueryPhrase(terms, _other_name(" ".join(words), index), 0.0)
-        if len(terms) == 1 and not phrase.others:
+        if len(terms) == 1 and not phrase.alias_terms:
             weight = searcher.weight(terms[0])
         else:
             shares = coverage(phrase, searcher)
@@ -326,14 +326,14 @@ def coverage(phrase: QueryPhrase, searcher: Searcher) -> Floats:
     "Remotely surprised" says little of remote work.
     """
     share = searcher.shares(dict.fromkeys(phrase.terms, 1.0)) ** 2
-    if phrase.others:
-        share[searcher.shares(dict.fromkeys(phrase.others, 1.0)) > COMPLETE] = 1
+    if phrase.alias_terms:
+        share[searcher.shares(dict.fromkeys(phrase.alias_terms, 1.0)) > COMPLETE] = 1
     return share
 
 
 def is_known(phrase: QueryPhrase, searcher: Searcher) -> bool:
     """Tell whether the corpus ever uses a word of it."""
-    return any(map(searcher.frequency, (*phrase.terms, *phrase.others)))
+    return any(map(searcher.frequency, (*phrase.terms, *phrase.alias_terms)))
 
 
 def is_acronym(short: str, long: str) -> bool:

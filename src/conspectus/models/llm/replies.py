@@ -201,7 +201,7 @@ def _rows(name: str, row: Kind) -> Kind:
     return Kind({"type": "array", "items": row.schema}, read)
 
 
-def _only(key: str, kind: Kind, make: Callable[[Any], Any] = lambda value: value) -> Kind:
+def _single_field(key: str, kind: Kind, make: Callable[[Any], Any] = lambda value: value) -> Kind:
     """Return the kind of an object of one field that stands for its value."""
 
     def of_fields(**fields: Any) -> Any:
@@ -355,16 +355,16 @@ _NUMBERED = _object(tasks.Numbered, number=COUNT, text=NAME)
 FORMS: Mapping[type[Task[Any]], Kind | Callable[[str], Any]] = {
     tasks.ExtractGraph: _GRAPH,
     tasks.GleanMore: _GRAPH,
-    tasks.ExtractClaims: _only("claims", _rows("claim", _CLAIM)),
+    tasks.ExtractClaims: _single_field("claims", _rows("claim", _CLAIM)),
     tasks.WriteReport: _REPORT,
     tasks.ProfileCorpus: _object(tasks.Profile, domain=NAME, persona=NAME, entity_types=TYPES),
-    tasks.ExtractTriples: _only("triples", _rows("triple", _TRIPLE)),
-    tasks.NameEntities: _only("entities", TEXTS),
-    tasks.WritePropositions: _only("propositions", TEXTS),
+    tasks.ExtractTriples: _single_field("triples", _rows("triple", _TRIPLE)),
+    tasks.NameEntities: _single_field("entities", TEXTS),
+    tasks.WritePropositions: _single_field("propositions", TEXTS),
     tasks.PrimeAnswer: _PROBE,
     tasks.PursueFollowUp: _PROBE,
-    tasks.RatePassages: _only("ratings", _rows("rating", _RATED), _first_ratings),
-    tasks.ChooseRelations: _only("choices", _rows("choice", _CHOICE), _chosen),
+    tasks.RatePassages: _single_field("ratings", _rows("rating", _RATED), _first_ratings),
+    tasks.ChooseRelations: _single_field("choices", _rows("choice", _CHOICE), _chosen),
     tasks.ExamineEvidence: _object(
         _examined,
         reasoning=TEXT,
@@ -373,13 +373,13 @@ FORMS: Mapping[type[Task[Any]], Kind | Callable[[str], Any]] = {
         clue=LINE,
     ),
     tasks.DraftAnswer: _object(tasks.Draft, reasoning=TEXT, answer=NAME),
-    tasks.Personas: _only("personas", _rows("persona", _PERSONA)),
-    tasks.UserTasks: _only("tasks", TEXTS),
-    tasks.GlobalQuestions: _only("questions", TEXTS),
+    tasks.Personas: _single_field("personas", _rows("persona", _PERSONA)),
+    tasks.UserTasks: _single_field("tasks", TEXTS),
+    tasks.GlobalQuestions: _single_field("questions", TEXTS),
     tasks.Judge: _object(tasks.Verdict, reasoning=TEXT, winner=WINNER),
-    tasks.SelectFactual: _only("sentences", COUNTS),
-    tasks.ClearSentences: _only("sentences", _rows("sentences", _NUMBERED)),
-    tasks.FactualClaims: _only("claims", _rows("claims", _NUMBERED)),
+    tasks.SelectFactual: _single_field("sentences", COUNTS),
+    tasks.ClearSentences: _single_field("sentences", _rows("sentences", _NUMBERED)),
+    tasks.FactualClaims: _single_field("claims", _rows("claims", _NUMBERED)),
     tasks.DescribeElement: tasks.Description,
     tasks.MapAnswer: _partial_answer,
     tasks.RateReport: _rating,
