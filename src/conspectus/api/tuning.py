@@ -110,20 +110,12 @@ async def write_prompts(
 ) -> Tuned:
     """Profile a sample of the chunks and write the prompts."""
     sample = _sample(chunks, sample_tokens)
-    own = "zh" if language.startswith("zh") else "en"
+    prompt_language = "zh" if language.startswith("zh") else "en"
     drafted = await model.perform(ProfileCorpus(tuple(sample), language=language))
     types = tuple(map(_one_line, drafted.entity_types))
     profile = Profile(_one_line(drafted.domain), _one_line(drafted.persona), types)
-    shown = await _examples(sample, profile, model, language, examples)
-    who = PERSONA[own].format(persona=profile.persona, domain=profile.domain)
-    files: dict[Path, str] = {}
-    for name in WITH_PERSONA:
-        heading, _, rest = (OURS / own / f"{name}.md").read_text("utf-8").partition("\n\n")
-        files[folder / own / f"{name}.md"] = f"{heading}\n\n{who}\n\n{rest}"
-    extraction = folder / own / "ExtractGraph.md"
-    system, marker, rest = files[extraction].partition("<!-- user -->")
-    parts = [system.rstrip(), *(_render_example(task, graph, own) for task, graph in shown)]
-    files[extraction] = "\n\n".join(parts) + f"\n{marker}{rest}"
+    pairs = await _examples(sample, profile, model, language, examples)
+    files = _prompt_files(folder / prompt_language, prompt_language, profile, pairs)
     values = {"extract.entity_types": list(profile.entity_types), "language": language, "llm.prompts": "."}
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items()]
     files[folder / "conspectus.toml"] = "".join(lines)
@@ -131,7 +123,23 @@ async def write_prompts(
         path.parent.mkdir(parents=True, exist_ok=True)
         list_generated(path.parent, [path.name])
         path.write_text(text, encoding="utf-8")
-    return Tuned(folder, profile, language, len(shown), tuple(files))
+    return Tuned(folder, profile, language, len(pairs), tuple(files))
+
+
+def _prompt_files(
+    folder: Path, language: str, profile: Profile, examples: Sequence[tuple[ExtractGraph, Extraction]]
+) -> dict[Path, str]:
+    """Return our prompts with the persona after their headings, that of the extraction with the examples, too."""
+    persona = PERSONA[language].format(persona=profile.persona, domain=profile.domain)
+    files: dict[Path, str] = {}
+    for name in WITH_PERSONA:
+        heading, _, rest = (OURS / language / f"{name}.md").read_text("utf-8").partition("\n\n")
+        files[folder / f"{name}.md"] = f"{heading}\n\n{persona}\n\n{rest}"
+    extraction = folder / "ExtractGraph.md"
+    system, marker, rest = files[extraction].partition("<!-- user -->")
+    parts = [system.rstrip(), *(_render_example(task, graph, language) for task, graph in examples)]
+    files[extraction] = "\n\n".join(parts) + f"\n{marker}{rest}"
+    return files
 
 
 def _sample(chunks: Sequence[Chunk], room: int) -> list[Chunk]:
@@ -149,7 +157,7 @@ def _sample(chunks: Sequence[Chunk], room: int) -> list[Chunk]:
 async def _examples(
     sample: Sequence[Chunk], profile: Profile, model: Model, language: str, count: int
 ) -> list[tuple[ExtractGraph, Extraction]]:
-    """Return short texts of the corpus with what is in them: those with most relationships."""
+    """Return `count` excerpts of the corpus, each with its graph: those with most relationships."""
     drawn = random.Random(SEED).sample(sample, min(len(sample), 6 * count))
     tasks = [ExtractGraph(_excerpt(chunk), profile.entity_types, language=language) for chunk in drawn]
     pairs: list[tuple[ExtractGraph, Extraction]] = []
@@ -171,7 +179,7 @@ def _excerpt(chunk: Chunk) -> Chunk:
 
 
 def _one_line(text: str) -> str:
-    """Return what a model said on one bearable line, without what means something in a prompt's file."""
+    """Return a model's text on one line of at most LONGEST characters, without the markup of prompt files."""
     return _MARKS.sub(" ", " ".join(text.split()))[:LONGEST].rstrip(". ")
 
 

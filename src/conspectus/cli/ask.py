@@ -204,9 +204,9 @@ def _ask_all(questions: Sequence[str], asking: Asking, context_only: bool) -> No
 
 
 def question_from(words: Sequence[str]) -> str:
-    """Return the question that the words of a command line are, quoted or not.
+    """Join the words of a command line to one question.
 
-    Raises UsageError if some of it is in quotes and some is not: that is rather a mistyped option.
+    Raises UsageError if only some of them are in quotes: then one is probably a mistyped option.
     """
     if len(words) > 1 and any(" " in word for word in words):
         raise UsageError(f"ask one question, all of it in quotes, and not {len(words)}: {', '.join(words)}")

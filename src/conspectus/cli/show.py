@@ -237,7 +237,7 @@ def costs(estimate: Estimate) -> Iterator[Sequence[str]]:
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Return what to count on, as `about 120,000 tokens (80,000 to 300,000) and about $0.12 ($0.08 to $0.30)`."""
+    """Return an estimate as text: `about 120,000 tokens (80,000 to 300,000) and about $0.12 ($0.08 to $0.30)`."""
     tokens = f"about {round(estimate.likely_tokens, -3):,.0f} tokens ({estimate.tokens.text()})"
     cost, bounds = estimate.likely_cost, estimate.cost
     if cost is None or bounds is None:
@@ -374,7 +374,7 @@ class Bars:
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Leave the terminal to somebody else, as a question."""
+        """Hide the bars while something else, such as a question, uses the terminal."""
         if self._bars:
             self._bars.stop()
         yield

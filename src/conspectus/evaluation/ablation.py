@@ -178,14 +178,17 @@ class AblationStep:
         return {"documents": documents, "folder": self.folder / "index"}
 
     def answer_step(self, variant: Variant, index: Index, settings: Settings) -> AnswerStep:
-        """Return the answers of a variant, its conditions named after it; by default of those that read the most."""
+        """Return the step that answers the questions with a variant.
+
+        Its conditions are `conditions`, or the lowest level of communities, TS and local.
+        """
         names = list(self.options.get("conditions", ()))
         if not names:
             available = [
                 condition.name for condition in possible(index, settings, settings.model != "extractive")[0]
             ]
-            deepest = [name for name in available if name.startswith("C")][-1:]
-            names = [*deepest, *(["TS"] if "TS" in available else []), "local"]
+            lowest_level = [name for name in available if name.startswith("C")][-1:]
+            names = [*lowest_level, *(["TS"] if "TS" in available else []), "local"]
         options = AnswerOptions(
             conditions=names, sample=self.options.get("sample"), progress=self.options.get("progress")
         )

@@ -245,15 +245,17 @@ def _walk_terms(
 def sentence_ranges(
     documents: Sequence[Document], chunks: Sequence[Chunk], table: SentenceTable
 ) -> tuple[Ints, Ints]:
-    """Return for each chunk the first of the sentences that start in it, and the one after the last of
-    them."""
+    """Return the sentences that start in each chunk, as a first and an end (not included).
+
+    Offsets are counted through the corpus, as if each document had the length of the longest.
+    """
     number = {d.id: i for i, d in enumerate(documents)}
-    longest = max((len(d.text) for d in documents), default=0) + 1
-    places = table.document.astype(np.int64) * longest + table.start
-    of_chunk = np.array([number[c.document_id] for c in chunks], np.int64) * longest
-    starts = of_chunk + np.array([c.start for c in chunks], np.int64)
-    ends = of_chunk + np.array([c.end for c in chunks], np.int64)
-    return np.searchsorted(places, starts).astype(np.int32), np.searchsorted(places, ends).astype(np.int32)
+    length = max((len(d.text) for d in documents), default=0) + 1
+    offsets = table.document.astype(np.int64) * length + table.start
+    bases = np.array([number[c.document_id] for c in chunks], np.int64) * length
+    starts = bases + np.array([c.start for c in chunks], np.int64)
+    ends = bases + np.array([c.end for c in chunks], np.int64)
+    return np.searchsorted(offsets, starts).astype(np.int32), np.searchsorted(offsets, ends).astype(np.int32)
 
 
 def _mentions(texts: Sequence[str], vocabulary: Vocabulary, names: NameNumbers) -> Matrix:

@@ -180,16 +180,16 @@ class Described(Generic[R]):
                 await asyncio.sleep(0)  # so that the first calls go out before all are thought of
 
     async def _describe_row(self, i: int, task: DescribeElement, model: Model, tick: Tick) -> None:
-        """Describe one row; where the model fails, it keeps the longest of its instances' descriptions."""
+        """Describe one row; where the model fails, by the longest description of its instances."""
         try:
-            made = await model.perform(task)
+            reply = await model.perform(task)
         except Unusable:
             raise
         except ModelError as error:
             self.failures[i] = Failure("describe", f"{self._kind} {task.name}: {error}")
             self._set_description(i, max(task.descriptions, key=len), ())
         else:
-            self._set_description(i, made.text, made.used)
+            self._set_description(i, reply.text, reply.used)
         tick()
         self.under_way.pop(i, None)
 

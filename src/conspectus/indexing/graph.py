@@ -109,6 +109,7 @@ def resolve(
 def _known_names(
     chunks: Sequence[Chunk], graphs: Sequence[Extraction], source_of: dict[str, int]
 ) -> dict[str, _Name]:
+    """Count the spellings, types, sources and documents of each name, by its key."""
     names: dict[str, _Name] = defaultdict(_Name)
     for chunk, graph in zip(chunks, graphs, strict=True):
         for entity in graph.entities:

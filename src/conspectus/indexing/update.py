@@ -53,17 +53,17 @@ class Changes:
 def changes_of(before: Sequence[Document], now: Sequence[Document]) -> Changes:
     """Compare the documents of an index with those that were read now.
 
-    A document is unchanged that has the same path and says and states the same (of the records of one file, whichever
-    number they have now); renamed where its text has another path; edited where its path has another text, or other
-    facts are stated with it (its date, its pages).
+    Documents are paired from the strictest criterion to the loosest, each once: unchanged ones have the same path and
+    content (in a file of many records, the number of a record may differ), renamed ones the same text, edited ones the
+    same path. An edited document may differ in metadata alone.
     """
     old, new = list(before), list(now)
     unchanged = len(_take_pairs(old, new, _content))
     unchanged += len(_take_pairs(old, new, lambda d: _content(replace(d, path=_RECORD.sub("", d.path)))))
-    restated = _take_pairs(old, new, lambda d: (d.path, d.text))
+    new_metadata = _take_pairs(old, new, lambda d: (d.path, d.text))
     renamed = _take_pairs(old, new, lambda d: d.text)
-    rewritten = _take_pairs(old, new, lambda d: d.path)
-    edited = sorted((d.number, d.path) for _, d in (*restated, *rewritten))
+    new_text = _take_pairs(old, new, lambda d: d.path)
+    edited = sorted((d.number, d.path) for _, d in (*new_metadata, *new_text))
     return Changes(
         added=tuple(d.path for d in new),
         edited=tuple(path for _, path in edited),
@@ -80,7 +80,7 @@ def _content(d: Document) -> Hashable:
 def _take_pairs(
     old: list[Document], new: list[Document], key: Callable[[Document], Hashable]
 ) -> list[tuple[Document, Document]]:
-    """Take pairs with equal keys out of both lists, in their order, each document once."""
+    """Remove the documents with equal keys from both lists, and return them as pairs."""
     waiting: defaultdict[Hashable, deque[Document]] = defaultdict(deque)
     for document in old:
         waiting[key(document)].append(document)

@@ -344,7 +344,7 @@ def _join_descriptions(first: str, second: str) -> str:
 
 
 def _merge_row(before: Relationship, row: Row, chunk_ids: tuple[str, ...]) -> Relationship:
-    """Return a relationship with what a row says of it, which may be that of the opposite direction.
+    """Return a relationship merged with a row of the same two entities, in either direction.
 
     The weight is the sum of the strengths of the instances, which a model rates from 1 to 10 each.
     """

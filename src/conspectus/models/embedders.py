@@ -73,10 +73,10 @@ def open_embedder(
 ) -> Embedder | None:
     """Return the embedder of a name, None for `none`.
 
-    A served one is asked as the settings say; its vectors are kept in `folder`, and `spent` is what the run took
-    before, of the same budget.
+    For one on a server: its address and limits come from the settings, its vectors are cached in `folder`, and what the
+    run has `spent` before counts towards the budget.
 
-    Raises UsageError for another name, or where what it needs is missing; BadKey where a server's key is.
+    Raises UsageError for an unknown name or a missing package; BadKey if a server's key is missing.
     """
     kind, _, model = name.partition(":")
     if name == NONE:

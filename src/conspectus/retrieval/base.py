@@ -123,9 +123,9 @@ def pack_rows(
 
 
 def _fit(rows: Iterable[RowT], share: float, room: float) -> tuple[tuple[RowT, ...], float]:
-    """Return the first rows that fit a part of the window together, and what they leave of it.
+    """Return the first rows of at most `share` tokens, and how many tokens of `room` are left then.
 
-    They are one at least, unless the part is nothing.
+    The first row is always returned, however long, unless the share is 0.
     """
     fitting: list[RowT] = []
     used = 0
@@ -346,10 +346,10 @@ def _bare(text: str) -> str:
 
 
 def _locate_quotations(statement: str, span: Span, index: Index) -> list[Span]:
-    """Return where inside a span the words stand that a statement quotes, or that it is as a whole."""
+    """Return the spans, inside a span, of what a statement quotes; of the whole statement if it is a quotation."""
     quotation = _OPENED.sub("", statement)
     if is_unspaced(quotation) and (location := _locate(quotation, span, index)):
-        return [location]  # what it quotes is part of it
+        return [location]  # inner quotation marks belong to it
     if (whole := _WHOLE.search(statement)) and (location := _locate(whole.group(1), span, index)):
         return [location]
     parts = [m.group(1) for m in _QUOTED.finditer(statement)] or [quotation]

@@ -326,12 +326,12 @@ async def _statement_hits(question: str, index: Index, model: Model, settings: S
     """Return the `k` chunks of the best statements: by words, or of sentences by vectors where the index has them."""
     if has_vectors(index) and not model.generative:
         query = question_vectors([question], index, settings)[0]
-        like = products(index.arrays["vectors.sentences"], query)
+        similarity = products(index.arrays["vectors.sentences"], query)
         scores = np.zeros(len(index.chunks))
-        edges = index.arrays["walk.first"], index.arrays["walk.last"]
-        for number, (first, last) in enumerate(zip(*edges, strict=True)):
-            if last > first:
-                scores[number] = like[first:last].max()
+        sentence_ranges = zip(index.arrays["walk.first"], index.arrays["walk.last"], strict=True)
+        for number, (first, end) in enumerate(sentence_ranges):
+            if end > first:
+                scores[number] = similarity[first:end].max()
         return hits_of(scores, index, settings.search.k)
     cached = index.derive(_statements)
     if model.generative not in cached:

@@ -25,7 +25,7 @@ _DONE = re.compile(r"\bso,? the answer is\b|因此,?，?答案是", re.IGNORECAS
 
 
 def ranking_of(settings: Settings) -> Ranking:
-    """Return the ranking that the settings have IRCoT retrieve by; UsageError where there is none of that name."""
+    """Return the ranking named by `ircot.retriever`; UsageError if there is none of that name."""
     name = settings.ircot.retriever
     if name == "ircot" or name not in RANKINGS:
         others = ", ".join(other for other in RANKINGS if other != "ircot")

@@ -169,13 +169,13 @@ def match_annotations(question: str, index: Index, settings: Settings) -> list[A
 
 
 def _scores_by_words(question: str, rows: Sequence[Annotation], index: Index) -> dict[int, float]:
-    """Return by its place the share of the question's weight, in squared IDF, that each annotation holds."""
+    """Return the scores of annotations, by row: the share of the question's weight (squared IDF) in their words."""
     focus = read_question(question, *index.languages).focus
     terms = focus or tuple(dict.fromkeys(search_terms(question, index)))
-    # stems may end otherwise
-    parts = [term[:-1] if len(term) > 3 and not CJK.search(term) else term for term in terms]
-    near = [i for i, row in enumerate(rows) if any(part in row.text for part in parts)]
-    shared = {i: set(terms).intersection(search_terms(rows[i].text, index)) for i in near}
+    # A quick look first: stems without their last letter, which may differ from the text's.
+    prefixes = [term[:-1] if len(term) > 3 and not CJK.search(term) else term for term in terms]
+    candidates = [i for i, row in enumerate(rows) if any(prefix in row.text for prefix in prefixes)]
+    shared = {i: set(terms).intersection(search_terms(rows[i].text, index)) for i in candidates}
     frequency = {term: sum(term in words for words in shared.values()) for term in terms}
     weight = {term: idf(len(rows), n) ** 2 for term, n in frequency.items() if n}
     total = sum(weight.values()) or 1.0

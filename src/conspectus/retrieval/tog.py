@@ -270,7 +270,10 @@ def topic_entities(question: str, graph: TripleGraph, most: int, named: Sequence
 
 
 def _names_in(question: str, graph: TripleGraph) -> dict[int, tuple[int, int]]:
-    """Return the names that stand in a question, each with whether it is written small, and minus its words."""
+    """Return the names in a question; each with its order: 1 if in lower case, else 0; then minus its word count.
+
+    Words of a name with capitals are not part of a shorter name. Names in lower case count only if there are no others.
+    """
     words = name_key(question).split()
     taken: set[int] = set()
     candidates: dict[int, tuple[int, int]] = {}
@@ -281,12 +284,12 @@ def _names_in(question: str, graph: TripleGraph) -> dict[int, tuple[int, int]]:
         if key not in graph.numbers_of_key or taken & {*range(start, end)} or is_stopword:
             continue
         for number in _spelt_as_in(question, key, graph):
-            small = graph.names[number].islower() or graph.names[number] not in question
-            candidates[number] = int(small), start - end
+            lower_case = graph.names[number].islower() or graph.names[number] not in question
+            candidates[number] = int(lower_case), start - end
         names = [graph.names[number] for number in graph.numbers_of_key[key]]
         if any(name in question and not name.islower() for name in names):
             taken |= {*range(start, end)}
-    least = min((small for small, _ in candidates.values()), default=0)
+    least = min((lower_case for lower_case, _ in candidates.values()), default=0)
     return {number: order for number, order in candidates.items() if order[0] == least}
 
 

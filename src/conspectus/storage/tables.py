@@ -91,7 +91,7 @@ def _scalar_kind(type_: pa.DataType) -> Kind:
 
 
 def _tuple_kind(kind: Kind) -> Kind:
-    """Return the kind of tuples of values of a kind."""
+    """Return the kind of tuples of such values: an Arrow list."""
     type_ = pa.list_(pa.field("element", kind.type))
 
     def pack(values: list[Any], rows: Mapping[str, int]) -> pa.Array:

@@ -119,33 +119,43 @@ _ADVERBS = {"fr": ("ment",), "es": ("mente",), "pt": ("mente",), "it": ("mente",
 def rules_of(language: str) -> LanguageRules:
     """Return the rules of a language, given by its code."""
     if language == ENGLISH:
-        joints = {word: word for word in JOINTS}
         return LanguageRules(
-            language, STOPWORDS, VAGUE, _LISTS["determiners"], _LISTS["before_verbs"], frozenset(("the",)), PARTICLES, joints, TITLES,
-            ("ly",), ("ing", "ed"),
-        )  # fmt: skip
-    own = function_words_of(language)
-    noun, attribute = _TELLING.get(language, (None, None))
-    articles = frozenset(own.articles.split())
-    joints = dict(pair.split(":") for pair in own.joints.split())
+            language=language,
+            stop=STOPWORDS,
+            vague=VAGUE,
+            before_nouns=_LISTS["determiners"],
+            before_verbs=_LISTS["before_verbs"],
+            articles=frozenset(("the",)),
+            particles=PARTICLES,
+            joints={word: word for word in JOINTS},
+            titles=TITLES,
+            adverbs=("ly",),
+            verbs=("ing", "ed"),
+        )
+    function_words = function_words_of(language)
+    tells_noun, tells_attribute = _TELLING.get(language, (None, None))
+    articles = frozenset(function_words.articles.split())
+    joints = dict(pair.split(":") for pair in function_words.joints.split())
     return LanguageRules(
         language=language,
         stop=stopwords(language),
         vague=frozenset(read_data("chinese_words")["vague"].split() if language == "zh" else ()),
-        before_nouns=frozenset(own.nouns.split()),
-        before_verbs=frozenset(own.verbs.split()),
+        before_nouns=frozenset(function_words.nouns.split()),
+        before_verbs=frozenset(function_words.verbs.split()),
         articles=articles,
         particles=PARTICLES - articles - joints.keys(),
         joints=joints,
-        titles=frozenset(own.titles.split()),
+        titles=frozenset(function_words.titles.split()),
         adverbs=_ADVERBS.get(language, ()),
-        noun_endings=tuple(own.endings.split()),
+        noun_endings=tuple(function_words.endings.split()),
         heads=frozenset(
-            stem(w, language) for w in f"{own.organizations} {own.places}".split() if language in SLAVIC
+            stem(w, language)
+            for w in f"{function_words.organizations} {function_words.places}".split()
+            if language in SLAVIC
         ),
         adjectives_follow=language in ("fr", "es", "pt", "it", "ro", "ca", "ar", "he", "fa", "id", "vi"),
-        tells_noun=noun,
-        tells_attribute=attribute,
+        tells_noun=tells_noun,
+        tells_attribute=tells_attribute,
     )
 
 

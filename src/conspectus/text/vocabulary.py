@@ -110,10 +110,10 @@ class Vocabulary:
 
     @cached_property
     def proper_noun(self) -> Bools:
-        """Whether a word is a name where nothing but its capital says so.
+        """Whether a word is a proper noun, to judge by its capitals alone.
 
-        Where nouns have capitals it is one that the corpus writes several times, and hardly ever behind an article
-        or an article and an adjective.
+        In languages that capitalise all nouns it must also occur twice or more, and hardly ever after an article, or
+        an article and an adjective.
         """
         if not self.rules.nouns_capitalised:
             return self.mostly_capitalised
@@ -182,7 +182,7 @@ class Vocabulary:
         return self._count_of_words(self.token_word[ends]) / np.maximum(self.count, 1)
 
     def subset(self, sentences: Ints, language: str) -> Vocabulary:
-        """Return the tokens of some sentences, ascending and numbered anew, to be read by the rules of a language."""
+        """Return the tokens of some sentences (ascending, renumbered from 0), with the rules of a language."""
         rules = rules_of(language)
         if len(sentences) == len(self.starts) - 1:
             return self if rules is self.rules else replace(self, rules=rules)

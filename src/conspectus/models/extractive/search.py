@@ -282,28 +282,28 @@ class Searcher:
 
 
 MIN_COHESION = 0.2  # unexplained
-"""Share of the rarer one's sentences, two at least, from which on two neighbours of a question are one thing."""
+"""Two neighbouring words are one phrase if so large a share of the rarer one's sentences, two at least, holds both."""
 COMPLETE = 0.999
-"""The share from which on all of it is there, in floats."""
+"""The coverage from which on a sentence holds the whole phrase: 1 but for rounding."""
 
 
 @dataclass(frozen=True)
 class QueryPhrase:
-    """One thing that a question asks for: its terms, those of another name for it, and how much it counts."""
+    """Words of a question that belong together: their terms, the terms of an alias, and their weight."""
 
     terms: tuple[str, ...]
     alias_terms: tuple[str, ...]
     weight: float
 
     def share(self, terms: Collection[str]) -> float:
-        """Return how far a sentence with some terms holds it, as `coverage` does for all sentences."""
+        """Return how far a sentence with these terms holds the phrase, as `coverage` does for all sentences."""
         if self.alias_terms and all(term in terms for term in self.alias_terms):
             return 1.0
         return (sum(term in terms for term in self.terms) / len(self.terms)) ** 2
 
 
 def segment_query(question: Question, searcher: Searcher) -> list[QueryPhrase]:
-    """Return what a question asks for; the focus of its words, each in one phrase."""
+    """Split a question into phrases: words that the corpus uses together, then what is left of its focus."""
     index = searcher.index
     phrases: list[QueryPhrase] = []
     for words in (part for run in question.runs for part in _cohesive(run, searcher)):
@@ -316,8 +316,8 @@ def segment_query(question: Question, searcher: Searcher) -> list[QueryPhrase]:
             weight = idf(len(shares), int(np.count_nonzero(shares > COMPLETE))) ** 2
         phrases.append(replace(phrase, weight=weight))
     inside = {term for phrase in phrases for term in phrase.terms}
-    others = (term for term in searcher.words(question.focus) if term not in inside)
-    return phrases + [QueryPhrase((term,), (), searcher.weight(term)) for term in others]
+    single = (term for term in searcher.words(question.focus) if term not in inside)
+    return phrases + [QueryPhrase((term,), (), searcher.weight(term)) for term in single]
 
 
 def coverage(phrase: QueryPhrase, searcher: Searcher) -> Floats:
@@ -346,14 +346,14 @@ def is_acronym(short: str, long: str) -> bool:
 def _cohesive(run: Sequence[str], searcher: Searcher) -> Iterator[list[str]]:
     """Yield the parts of a run of words in which each often stands with the next, as of "public health care"."""
     part = [run[0]]
-    for one, other in pairwise(run):
-        terms = {*search_terms(one, searcher.index), *search_terms(other, searcher.index)}
+    for word, following in pairwise(run):
+        terms = {*search_terms(word, searcher.index), *search_terms(following, searcher.index)}
         both = int(np.count_nonzero(searcher.shares(dict.fromkeys(terms, 1.0)) > COMPLETE))
         if both >= max(2, MIN_COHESION * min(map(searcher.frequency, terms))):
-            part.append(other)
+            part.append(following)
             continue
         yield part
-        part = [other]
+        part = [following]
     yield part
 
 

@@ -162,7 +162,7 @@ class ResponseCache:
         return set(self._reader.execute("SELECT server, model, feature FROM refused"))
 
     def record_build(self, settings: Mapping[str, Any]) -> None:
-        """Store the settings of a build that begins: until it has made an index, only they say how to go on."""
+        """Store the settings of a build that begins, so that it can be resumed if it is interrupted."""
         try:
             with self._writer:
                 self._writer.execute("INSERT OR REPLACE INTO build VALUES (1, ?)", (json.dumps(settings),))
@@ -237,7 +237,7 @@ class ResponseCache:
         return CacheStats(sum(by_status.values()), size, by_status)
 
     def spent(self) -> list[Spent]:
-        """Return what servers replied in all runs, per task and model; what was refused or lost is not counted."""
+        """Return the calls and tokens of all runs, per task and model; calls without a reply are not counted."""
         rows = self._reader.execute(
             "SELECT task, model, sum(finish_reason != 'kept'), sum(prompt_tokens), sum(completion_tokens)"
             " FROM replies WHERE status != 'failed' GROUP BY task, model ORDER BY task, model"

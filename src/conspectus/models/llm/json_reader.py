@@ -68,7 +68,7 @@ def read(text: str, wanted: Callable[[Any], bool]) -> Any:
 
 
 def _valid_objects(text: str) -> list[Any]:
-    """Return the objects of a text that are sound JSON, leaving out those inside other sound ones."""
+    """Return the outermost objects of a text that are valid JSON."""
     values: list[Any] = []
     position = 0
     while (position := text.find("{", position)) >= 0:

@@ -125,7 +125,7 @@ class ChatModel:
         return replies
 
     async def stream(self, task: Task[str]) -> AsyncIterator[str]:
-        """Yield the text piece by piece; a reference when it is whole and checked, in the index's numbers."""
+        """Yield the reply piece by piece, each reference at once: checked, and in the numbers of the index."""
         citations = _Citations(task)
         try:
             async for piece in references.translate_stream(self._pieces(task), citations.translate):

@@ -202,7 +202,7 @@ def _rows(name: str, row: Kind) -> Kind:
 
 
 def _single_field(key: str, kind: Kind, make: Callable[[Any], Any] = lambda value: value) -> Kind:
-    """Return the kind of an object of one field that stands for its value."""
+    """Return the kind of an object with one field, which is read as the value of that field."""
 
     def of_fields(**fields: Any) -> Any:
         return make(fields[key])

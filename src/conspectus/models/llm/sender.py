@@ -214,7 +214,7 @@ class CachingSender:
         return cached
 
     async def _store(self, call: Call, reply: Completion, request: Request) -> Completion:
-        """Store what came of a call and return it, marked as CAPPED where the cap cut it off."""
+        """Store the reply to a call and return it, marked as CAPPED where the token cap cut it off."""
         call.used = reply.prompt_tokens, reply.completion_tokens
         call.capped = call.cap is not None and reply.cut_off and reply.completion_tokens >= call.cap
         reason = CAPPED if call.capped else reply.finish_reason

@@ -217,12 +217,12 @@ def ollama_body(
 
 
 def dropped_parameter(message: str, body: Mapping[str, Any]) -> str | None:
-    """Return the parameter that a request was refused for, if it can go without changing what is asked."""
+    """Return the parameter that a request was refused for, None if the request needs it."""
     refused = r"unsupported|not support|unrecogni[sz]ed|unknown|not permitted|extra|use '?max_comp"
     if not re.search(refused, message, re.IGNORECASE):
         return None
-    spare = ("max_tokens", "temperature", "seed", "stream_options", "truncate")
-    return next((name for name in spare if name in body and re.search(rf"\b{name}\b", message)), None)
+    optional = ("max_tokens", "temperature", "seed", "stream_options", "truncate")
+    return next((name for name in optional if name in body and re.search(rf"\b{name}\b", message)), None)
 
 
 # Thinking before a reply
