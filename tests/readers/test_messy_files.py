@@ -29,6 +29,13 @@ TEXTS = [  # the file, its title, words in it, and where they stand
     ("markitdown/test_mskanji.csv#1", "佐藤太郎", "東京", ""),
     ("markitdown/test_mskanji.csv#3", "髙橋淳", "名古屋", ""),
     (
+        "markitdown/test_outlook_msg.msg",
+        "Test Email Message",
+        "This is the body of the test email message",
+        "",
+    ),
+    ("markitdown/test_outlook_msg.msg", "Test Email Message", "To: test.recipient@example.com", ""),
+    (
         "markitdown/test_rss.xml#7",
         "Microsoft names Jay Parikh as a member of the senior leadership team",
         "Jay",
@@ -63,7 +70,6 @@ REASONS = {
     "markitdown/LICENSE": "no suffix",
     "markitdown/MEDRPT-2024-PAT-3847_medical_report_scan.pdf": "is scanned: 3 pages",
     "markitdown/random.bin": ".bin files are not read",
-    "markitdown/test_outlook_msg.msg": ".msg files are not read",
     "pypdf/LICENSE": "no suffix",
     "pypdf/libreoffice-writer-password.pdf": "is encrypted; open it with its password",
     "pypdf/r6-user-password.pdf": "is encrypted",

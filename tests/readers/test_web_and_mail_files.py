@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from making_files import document, outcomes, reason, where
 
-from conspectus.readers import ParsedDocument
+from conspectus.errors import DocumentError
+from conspectus.readers import Options, ParsedDocument, mail
+from conspectus.readers.archive import OLE
 from conspectus.rows import Failure
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bees | The Hive</title>
@@ -193,3 +197,56 @@ def test_a_mail_of_an_unknown_encoding_or_with_broken_headers_is_read_all_the_sa
 
 def test_a_text_that_is_no_mail_says_so():
     assert "is no mail message" in reason("a.eml", "Just text.\n\nMore.")
+
+
+def of_outlook(monkeypatch: pytest.MonkeyPatch, streams: dict[str, bytes]) -> ParsedDocument:
+    """Return the document of a message of Outlook with these streams."""
+
+    class File(SimpleNamespace):
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def exists(self, name: str) -> bool:
+            return name in streams
+
+        def listdir(self) -> list[list[str]]:
+            return [name.split("/") for name in streams]
+
+        def openstream(self, name: str) -> Any:
+            return SimpleNamespace(read=lambda: streams[name])
+
+    monkeypatch.setattr(pytest.importorskip("olefile"), "OleFileIO", lambda data: File())
+    (made,) = mail.parse("a.msg", OLE, Options())
+    assert isinstance(made, ParsedDocument)
+    return made
+
+
+def test_a_message_of_outlook_is_read_with_its_headers(monkeypatch: pytest.MonkeyPatch):
+    made = of_outlook(
+        monkeypatch,
+        {
+            "__substg1.0_0037001F": "Über Bienen".encode("utf-16-le"),
+            "__substg1.0_0E04001E": b"Ben Cole; Cy Dunn\0",
+            "__substg1.0_007D001F": "From: Ada <ada@b.de>\r\nDate: Fri, 3 May 2024 12:30:00 +0200\r\n".encode(
+                "utf-16-le"
+            ),
+            "__substg1.0_10130102": b"<p>The hive is <b>full</b>.</p>",
+            "__attach_version1.0_#00000000/__substg1.0_3707001F": "hive.pdf".encode("utf-16-le"),
+        },
+    )
+    assert made.title == "Über Bienen"
+    assert made.date == "2024-05-03T12:30:00+02:00"
+    assert made.text.startswith("From: Ada <ada@b.de>\nTo: Ben Cole; Cy Dunn\n")
+    assert made.text.endswith("The hive is full.")
+    assert made.metadata["attachments"] == "hive.pdf"
+
+
+def test_a_message_in_rich_text_only_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(DocumentError, match="rich text only"):
+        of_outlook(monkeypatch, {"__substg1.0_0037001E": b"Bees\0", "__substg1.0_10090102": b"LZFu"})
+
+
+def test_what_is_no_message_of_outlook_says_so():
+    assert "no message of Outlook" in reason("a.msg", b"From: me")

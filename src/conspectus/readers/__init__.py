@@ -243,6 +243,7 @@ _READERS = {
     ".html .htm .xhtml": Format("html", "selectolax"),
     ".xml .rss .atom": Format("xml", "selectolax"),
     ".eml": Format("mail", "selectolax"),
+    ".msg": Format("mail", "olefile"),
     ".epub": Format("epub", "selectolax"),
 }
 FORMATS = {suffix: reader for suffixes, reader in _READERS.items() for suffix in suffixes.split()}
