@@ -31,6 +31,16 @@ def test_parquet_and_csv_have_a_file_for_each_table(tmp_path: Path):
         assert list(entities["title"]) == [entity.name for entity in INDEX.entities]
 
 
+def test_duckdb_has_a_table_for_each_table(tmp_path: Path):
+    for _ in range(2):  # a second time it is replaced
+        path = conspectus.export(INDEX, "duckdb", tmp_path / "index.duckdb")
+    with duckdb.connect(str(path)) as database:
+        assert {row[0] for row in database.execute("SHOW TABLES").fetchall()} >= TABLES
+        names = database.execute("SELECT title FROM entities").fetchall()
+    assert names == [(entity.name,) for entity in INDEX.entities]
+    assert [p.name for p in tmp_path.iterdir()] == ["index.duckdb"]
+
+
 def test_duckdb_reads_the_tables_of_an_index_by_the_names_that_stay(tmp_path: Path):
     conspectus.build(documents=["Ada Brook founded Orran Mill. Orran Mill stands in Hollin."], folder=tmp_path)
     found = duckdb.connect().execute(f"SELECT title FROM '{tmp_path}/tables/entities.parquet'").fetchall()  # noqa: S608

@@ -2,7 +2,7 @@
 
 Tables have the names and columns of the files in `tables/` of an index: those of Microsoft GraphRAG first, then ours.
 """
-# pyarrow and networkx have no type stubs:
+# pyarrow, duckdb and networkx have no type stubs:
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownVariableType=false, reportUnknownParameterType=false
 
@@ -33,14 +33,15 @@ from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, public
 from conspectus.storage import TABLES, encode
 
 if TYPE_CHECKING:
+    import duckdb
     import networkx
     from typing_extensions import Unpack
 
     from conspectus import Index
 else:
-    networkx = lazy_module("networkx")
+    duckdb, networkx = lazy_module("duckdb"), lazy_module("networkx")
 
-Format = Literal["parquet", "csv", "graphml", "neo4j", "json", "obsidian", "graphrag"] | str
+Format = Literal["parquet", "csv", "duckdb", "graphml", "neo4j", "json", "obsidian", "graphrag"] | str
 _XML_INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not allow."""
 
@@ -58,9 +59,9 @@ def export(
         export(index, "graphml", "graph.graphml")
 
     index: an index or its folder.
-    format: `parquet` or `csv` (a folder with one file per table), `graphml` (for Gephi; extra `graph`), `neo4j` (a
-        folder of CSV), `json`, `obsidian` (a folder of notes), `graphrag` (the tables of Microsoft GraphRAG, with its
-        columns only).
+    format: `parquet` or `csv` (a folder with one file per table), `duckdb` (a database; extra `duckdb`), `graphml` (for
+        Gephi; extra `graph`), `neo4j` (a folder of CSV), `json`, `obsidian` (a folder of notes), `graphrag` (the tables
+        of Microsoft GraphRAG, with its columns only).
     path: the output; by default the name in `FORMATS`. An existing file or folder is overwritten, except for a vault of
         notes that was not exported from an index.
     level: the level of the communities that colour GraphML.
@@ -191,6 +192,17 @@ def write_csv(index: Index, folder: Path) -> None:
                 texts = [v if v is None else json.dumps(v, ensure_ascii=False) for v in values]
                 table = table.set_column(position, column.name, pa.array(texts, pa.string()))
         pyarrow.csv.write_csv(table, str(_listed_file(folder, f"{name}.csv")))
+
+
+def write_duckdb(index: Index, file: Path) -> None:
+    """Write a DuckDB database with a table for each table; raise UsageError if duckdb is not installed."""
+    try:
+        database = duckdb.connect(str(file))
+    except ImportError:
+        raise UsageError("a DuckDB database needs duckdb: pip install 'conspectus[duckdb]'") from None
+    with database:
+        for name, table in _arrow_tables(index):
+            database.from_arrow(table).create(name)
 
 
 def _arrow_tables(index: Index) -> Iterator[tuple[str, pa.Table]]:
@@ -385,6 +397,7 @@ def _edges(index: Index) -> dict[str, Rows]:
 FORMATS: Mapping[str, tuple[str, Callable[..., None]]] = {
     "parquet": ("parquet", write_parquet),
     "csv": ("csv", write_csv),
+    "duckdb": ("index.duckdb", write_duckdb),
     "graphml": ("graph.graphml", write_graphml),
     "neo4j": ("neo4j", write_neo4j),
     "json": ("index.json", write_json),
