@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from conspectus import Index, __version__, status_of
-from conspectus.errors import UsageError
+from conspectus.errors import UsageError, did_you_mean
 from conspectus.evaluation.comparison import PAPER, JsonlTable, Key, Question
 from conspectus.retrieval import METHODS, Answering
 from conspectus.retrieval.auto import choose
@@ -68,9 +68,10 @@ def conditions_of(names: Sequence[str]) -> list[Condition]:
     for name in dict.fromkeys(name.strip() for name in names):
         level, method = _LEVEL.fullmatch(name), _NAMES.get(name, name)
         if not level and method != AUTO and method not in METHODS:
+            known = (*_NAMES, AUTO, *METHODS)
             raise UsageError(
-                f"there is no condition {name!r}; there are C0, C1, … for the levels of reports, "
-                f"{', '.join((*_NAMES, AUTO, *METHODS))}"
+                f"there is no condition {name!r}{did_you_mean(name, known)}; there are C0, C1, … for the levels of "
+                f"reports, {', '.join(known)}"
             )
         conditions.append(Condition(name, "global", int(level[1])) if level else Condition(name, method))
     return conditions
