@@ -242,7 +242,7 @@ def test_the_index_is_opened_once_for_all_questions(
     [
         ("q.txt", "\n \n", "there is no question in q.txt"),
         ("q.csv", "id,words\n1,Why?\n", "question_text or question"),
-        ("q.json", '{"question": "Why?"}', "JSON list"),
+        ("q.json", '{"words": "Why?"}', "JSON list"),
         ("q.json", "[1]", "JSON list"),
         ("q.json", "[", "JSON"),
         ("q.txt", None, "No such file"),
