@@ -6,7 +6,7 @@ import asyncio
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import simulated_replies
@@ -15,8 +15,10 @@ from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
 from conspectus import api
+from conspectus.api.asking import MethodName, RankingName
 from conspectus.errors import ModelError, SettingsError, UsageError
 from conspectus.models.llm.adapters import register
+from conspectus.retrieval import METHODS, RANKINGS
 
 QUICK = {"chunk.tokens": 120, "chunk.overlap": 20}
 TEXTS = documents(4)
@@ -312,12 +314,15 @@ def test_settings_as_such_and_options_go_together(tmp_path: Path):
 def test_the_help_of_a_function_names_its_options_and_every_method():
     from inspect import signature
 
-    from conspectus.retrieval import METHODS, RANKINGS
-
     for function in (conspectus.build, conspectus.ask, conspectus.context, conspectus.Conversation):
         assert {"model", "base_url", "embedder", "settings"} <= set(signature(function).parameters)
     assert all(f"`{method}`" in (conspectus.ask.__doc__ or "") for method in METHODS)
     assert all(f"`{method}`" in (conspectus.search.__doc__ or "") for method in RANKINGS)
+
+
+def test_the_methods_that_an_editor_completes_are_those_that_there_are():
+    assert set(get_args(get_args(MethodName)[0])) == {"auto", *METHODS}
+    assert set(get_args(get_args(RankingName)[0])) == set(RANKINGS)
 
 
 def test_progress_is_shown_where_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -54,6 +54,20 @@ IndexLike = AnyIndex | View | Sequence[AnyIndex]
 """What a question is asked of: an index, what `build` returned, or a folder; or several, which are asked as one."""
 
 
+MethodName = (
+    Literal[
+        "auto", "global", "local", "rollup", "drilldown", "drift", "source-summary", "bm25", "vector", "hybrid", "walk",
+        "hippo", "ircot", "tog", "tog1", "raptor", "propositions", "direct", "cot", "cot-sc",
+    ]
+    | str
+)  # fmt: skip
+"""The methods of answering, spelt out for the completion of editors; others may be registered."""
+RankingName = (
+    Literal["bm25", "vector", "hybrid", "walk", "hippo", "ircot", "tog", "raptor", "propositions"] | str
+)
+"""The methods of searching."""
+
+
 class AskOptions(Options, total=False):
     """Options of every function that answers.
 
@@ -65,7 +79,7 @@ class AskOptions(Options, total=False):
     where: conditions on the documents that it is answered from, as `folder=reports/2024` or `date>=2024-01`.
     """
 
-    method: str
+    method: MethodName
     level: int | Literal["auto"] | None
     where: str | Sequence[str]
 
@@ -180,7 +194,7 @@ async def asearch(
     question: str,
     index: IndexLike = DEFAULT_FOLDER,
     *,
-    method: str = "bm25",
+    method: RankingName = "bm25",
     k: int | None = None,
     where: str | Sequence[str] = (),
     **options: Unpack[Options],
