@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -243,26 +246,137 @@ WORD = "one"
 def hop(messages):
     return WORD
 """
+CALLED = """
+def helper():
+    return {"a": WORD}["a"]
+WORD = "one"
+def hop(messages):
+    return [helper() for _ in "x"][0]
+"""
+NUMBER = """
+LIMIT = 500
+def hop(messages):
+    return messages[0]["content"][:LIMIT]
+"""
+CONSTANT = """
+def hop(messages):
+    return messages[0]["content"][:500]
+"""
+OPTIONS = """
+OPTIONS = {"temperature": 0.5, "stop": ["one"]}
+def hop(messages):
+    return repr(OPTIONS)
+"""
+CLOSURE = """
+def make():
+    helper = lambda: "one"
+    def hop(messages):
+        return helper()
+    return hop
+hop = make()
+"""
+ATTRIBUTE = """
+def hop(messages):
+    return messages[0]["content"].upper()
+"""
 DEFAULT = """
 def hop(messages, word="one"):
     return word
 """
+CLASS = """
+class Hop:
+    def __call__(self, messages):
+        return self.word()
+    def word(self):
+        return "one"
+hop = Hop()
+"""
+METHOD = """
+class Hop:
+    def __init__(self):
+        self.limit = 500
+    @property
+    def word(self):
+        return "one"
+    def reply(self, messages):
+        return self.word[:self.limit]
+hop = Hop().reply
+"""
 
 
-def of_a_script(source: str) -> Callable[..., Any]:
-    values: dict[str, Any] = {"__name__": "__main__"}
+def of_a_script(source: str, module: str = "__main__") -> Callable[..., Any]:
+    values: dict[str, Any] = {"__name__": module}
     exec(source, values)  # noqa: S102
     return values["hop"]
 
 
-@pytest.mark.parametrize("source", [NESTED, INNER, READ, DEFAULT])
-def test_a_function_that_was_edited_or_reads_another_value_is_another_model(source: str):
-    assert register(of_a_script(source)) == register(of_a_script(source))
-    assert register(of_a_script(source)) != register(of_a_script(source.replace("one", "two")))
+@pytest.mark.parametrize("module", ["__main__", "gateways"])
+@pytest.mark.parametrize(
+    ("source", "edit"),
+    [
+        *((source, ("one", "two")) for source in (NESTED, INNER, READ, CALLED, DEFAULT, CLASS, METHOD)),
+        *((source, ("500", "501")) for source in (NUMBER, CONSTANT, METHOD)),
+        (OPTIONS, ("0.5", "0.9")),
+        (OPTIONS, ("one", "two")),
+        (CLOSURE, ("one", "two")),
+        (ATTRIBUTE, ("upper", "lower")),
+    ],
+)
+def test_a_function_that_was_edited_or_reads_another_value_is_another_model(
+    source: str, edit: tuple[str, str], module: str
+):
+    name = register(of_a_script(source, module))
+    assert register(of_a_script(source, module)) == name
+    assert register(of_a_script(source.replace(*edit), module)) != name
 
 
-def test_a_function_that_counts_its_calls_stays_the_same_model():
-    hop = of_a_script("calls = 0\ndef hop(messages):\n    global calls\n    calls += 1\n    return 'one'")
+PRINTED = """
+from conspectus.models.llm.adapters import register
+WORDS = {"one", "two", "three", "four"}
+def hop(messages):
+    return messages in WORDS or messages in {"a", "b", "c", "d"}
+print(register(hop))
+"""
+
+
+def test_a_function_has_one_name_in_every_process():
+    names: set[str] = set()
+    for seed in "123":
+        variables = os.environ | {"PYTHONHASHSEED": seed}
+        ran = subprocess.run([sys.executable, "-c", PRINTED], env=variables, check=True, capture_output=True)
+        names.add(ran.stdout.decode())
+    assert len(names) == 1
+
+
+COUNTING = """
+calls = 0
+def hop(messages):
+    global calls
+    calls += 1
+    return "one"
+"""
+NOTING = """
+calls, usage = [], {"tokens": 0}
+def hop(messages):
+    calls.append(messages)
+    usage["tokens"] += 1
+    return "one"
+"""
+ITSELF = """
+class Hop:
+    def __init__(self):
+        self.calls, self.seen = 0, [0]
+    def __call__(self, messages):
+        self.calls += 1
+        self.seen[0] += 1
+        return "one"
+hop = Hop()
+"""
+
+
+@pytest.mark.parametrize("source", [COUNTING, NOTING, ITSELF])
+def test_a_function_that_counts_its_calls_stays_the_same_model(source: str):
+    hop = of_a_script(source)
     name = register(hop)
     hop([])
     assert register(hop) == name

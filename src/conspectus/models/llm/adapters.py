@@ -18,8 +18,10 @@ import asyncio
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dis import Instruction, get_instructions
 from functools import partial
 from importlib import import_module
 from types import CodeType, FunctionType
@@ -103,40 +105,96 @@ def is_registered(name: str) -> bool:
 
 def _name_of(function: Callable[..., Any]) -> str:
     """Return module and name of a function, and a digest of what else tells it from others of that name."""
-    values: dict[Any, Any] = {}
+    values: list[tuple[Any, Any]] = []
     inner: Any = function
     while isinstance(inner, partial):
         bound = cast("partial[Any]", inner)
-        values |= {**dict(enumerate(bound.args)), **cast("dict[Any, Any]", bound.keywords)}
+        values += [*enumerate(bound.args), *bound.keywords.items()]
         inner = bound.func
-    values |= getattr(getattr(inner, "__self__", inner), "__dict__", {})  # of the object whose method it is
+    owner = getattr(inner, "__self__", inner)  # the object whose method it is
+    values += getattr(owner, "__dict__", {}).items()
     inner = getattr(inner, "__func__", inner)
-    code: list[str] = []
-    if isinstance(inner, FunctionType):
-        variables = inspect.getclosurevars(inner)
-        values |= {**variables.globals, **variables.nonlocals, **dict(enumerate(inner.__defaults__ or ()))}
-        values |= inner.__kwdefaults__ or {}
-        # Functions of a notebook or script are edited and run again under the same name.
-        if "<lambda>" in inner.__qualname__ or inner.__module__ == "__main__":
-            code += _code_facts(inner.__code__)
-    else:
-        inner = cast("Any", type(inner))
-    # A whole number may be a counter, which is another one in the next run.
-    details = code + sorted(repr(item) for item in values.items() if isinstance(item[1], str | float))
+    functions = _python_functions([inner])
+    inner = inner if functions else cast("Any", type(inner))
+    kind = cast("type[Any]", owner if isinstance(owner, type) else type(owner))
+    members = [m for base in kind.__mro__ if base.__module__ == kind.__module__ for m in vars(base).values()]
+    functions += _python_functions(getattr(m, "__func__", getattr(m, "fget", m)) for m in members)
     name = f"{inner.__module__}.{inner.__qualname__}".replace("<locals>.", "")
-    return f"{name}@{digest(details)[:8]}" if details else name
+    return f"{name}@{digest(list(_facts(functions, values)))[:8]}"
 
 
-def _code_facts(code: CodeType) -> Iterator[str]:
-    """Yield what a code and those of the functions and comprehensions inside do, the same in every process."""
-    yield f"{code.co_code.hex()} {code.co_names}"
+def _facts(functions: list[FunctionType], values: list[tuple[Any, Any]]) -> Iterator[str]:
+    """Yield the code of functions and of those that they call, and the values that they use.
+
+    What the code assigns or changes, such as a counter or a list of calls, is left out: each run has another one.
+    """
+    assigned: set[str] = set()
+    changed: set[str] = set()
+    module = functions[0].__module__ if functions else ""
+    functions += _python_functions(value for _, value in values)
+    for function in functions:  # which grows by what they call
+        codes = list(_codes(function.__code__))
+        yield from (f"{code.co_code.hex()} {code.co_names} {_text(code.co_consts)}" for code in codes)
+        if function.__module__ != module:  # what another module calls in turn is not followed
+            continue
+        steps = [step for code in codes for step in get_instructions(code)]
+        if function.__name__ not in ("__init__", "__post_init__"):
+            assigned |= {step.argval for step in steps if step.opname in _ASSIGNING}
+        lines = {_line(step) for step in steps if step.opname == "STORE_SUBSCR" or step.argval in _CHANGING}
+        changed |= {str(step.argval) for step in steps if _line(step) in lines}
+        used = list(_used(function, steps))
+        functions += [called for called in _python_functions(v for _, v in used) if called not in functions]
+        values += used
+    for name, value in values:
+        mutable = isinstance(value, list | dict | set)
+        if name not in assigned and not (mutable and name in changed):
+            yield f"{name} {_text(cast('object', value))}"
+
+
+_ASSIGNING = {"STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR"}
+_CHANGING = {"append", "add", "extend", "insert", "update", "setdefault", "pop", "popitem", "remove", "clear"}
+"""Methods that change a list, a dictionary or a set."""
+
+
+def _python_functions(values: Iterable[object]) -> list[FunctionType]:
+    return [value for value in values if isinstance(value, FunctionType)]
+
+
+def _line(step: Instruction) -> int | None:
+    return step.positions.lineno if step.positions else None
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code and those of the functions and comprehensions inside."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _code_facts(constant)
-        elif isinstance(constant, frozenset):  # in another order in another process
-            yield from sorted(map(repr, cast("frozenset[Any]", constant)))
-        else:
-            yield repr(constant)
+            yield from _codes(constant)
+
+
+def _used(function: FunctionType, steps: Sequence[Instruction]) -> Iterator[tuple[Any, Any]]:
+    """Yield names and values of what a function uses: defaults, its closure, and global variables."""
+    yield from enumerate(function.__defaults__ or ())
+    yield from (function.__kwdefaults__ or {}).items()
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # it is empty as yet
+            yield name, cell.cell_contents
+    names = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    for name in sorted(names & function.__globals__.keys()):
+        yield name, function.__globals__[name]
+
+
+def _text(value: object) -> str:
+    """Return a value as text, the same in every process: of an object its type, of code its name."""
+    if isinstance(value, CodeType):
+        return value.co_name  # what is in it comes by itself
+    if isinstance(value, dict):
+        return _text([*cast("dict[object, object]", value).items()])
+    if isinstance(value, list | tuple | set | frozenset):
+        parts = [_text(part) for part in cast("list[object]", value)]
+        return f"({', '.join(parts if isinstance(value, list | tuple) else sorted(parts))})"
+    plain = isinstance(value, str | bytes | int | float | complex | slice | None)
+    return repr(cast("object", value)) if plain else type(value).__qualname__
 
 
 class FunctionClient(Client):
