@@ -23,8 +23,8 @@ else:
     importing = lazy_module("conspectus.interchange.importing")
 
 _FORMAT = (
-    "Format: parquet, csv, duckdb (the tables; extra duckdb), graphml (Gephi, yEd; extra graph), neo4j (folder of CSV), "
-    "json, obsidian (vault of notes), graphrag (folder of Parquet)."
+    "Format: parquet, csv, duckdb (the tables; extra duckdb), graphml (Gephi, yEd; extra graph), neo4j (folder of "
+    "CSV), json, obsidian (vault of notes), graphrag (folder of Parquet)."
 )
 _TITLE = "Title of the page."
 _SOURCES = "Include the source texts in the page, or leave them out to make it smaller."
