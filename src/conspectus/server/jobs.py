@@ -42,7 +42,7 @@ MAX_UPLOAD_BYTES = 100_000_000
 """Bytes of one uploaded file: a scanned book of 500 pages has some 50 MB."""
 MAX_UPLOADED_FILES = 10_000
 """Files that were uploaded to one index: above this, `conspectus index FOLDER` is the better way."""
-KEPT_JOBS = 100
+MAX_FINISHED_JOBS = 100
 """Jobs of which the end is remembered."""
 ALLOWED_SUFFIXES = frozenset(
     ".txt .md .rst .json .jsonl .csv .tsv .pdf .docx .pptx .xlsx .xls .html .htm .eml .mbox .msg .epub .rtf .odt .xml "
@@ -145,7 +145,7 @@ class Jobs:
             raise IndexBusy(f"another job of {served.name} is running; wait for its end, or cancel it")
         job = Job(os.urandom(8).hex(), kind, served.name)
         self._jobs[job.id] = job
-        for old in list(self._jobs)[:-KEPT_JOBS]:
+        for old in list(self._jobs)[:-MAX_FINISHED_JOBS]:
             del self._jobs[old]
         task = asyncio.get_running_loop().create_task(self._run(job, work))
         self._tasks.add(task)
