@@ -166,7 +166,7 @@ def test_a_budget_that_cannot_reach_is_told_when_extraction_is_done_and_not_spen
             conspectus.build(documents=documents(), folder=tmp_path / "b", settings=chosen)
         rest = api.estimate(documents=documents(), folder=tmp_path / "b", settings=chosen).tokens
         used = [u for task, u in whole.index.usage.items() if task in ("DescribeElement", "WriteReport")]
-        assert f"take {rest.low:,.0f} tokens" in str(stopped.value)
+        assert f"at least {rest.low:,.0f} tokens" in str(stopped.value)
         assert rest.low <= sum(usage.prompt_tokens + usage.completion_tokens for usage in used) <= rest.high
         assert not server.counts["DescribeElement"] + server.counts["WriteReport"]
         told: set[bool] = set()
