@@ -34,16 +34,16 @@ def example(first_line: str) -> dict[str, Any]:
 
 
 def test_the_example_of_a_method_ranks_and_answers():
-    example("# retrieval/by_length.py")
+    example("# retrieval/longest.py")
     try:
         index = a_built_index(
             "Bees swarm in May.", "Bees swarm in June, and the keeper of Birrin is there to see it."
         )
 
-        assert "June" in conspectus.search("When do bees swarm?", index, method="by-length")[0].text
-        assert conspectus.ask("When do bees swarm?", index, method="by-length").method == "by-length"
+        assert "June" in conspectus.search("When do bees swarm?", index, method="toy-longest")[0].text
+        assert conspectus.ask("When do bees swarm?", index, method="toy-longest").method == "toy-longest"
     finally:
-        unregister("by-length")
+        unregister("toy-longest")
 
 
 async def test_the_example_of_a_task_is_performed():
@@ -54,19 +54,19 @@ async def test_the_example_of_a_task_is_performed():
 
 
 def test_the_example_of_a_format_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    names = example("# readers/ics.py")
-    monkeypatch.setitem(sys.modules, "conspectus.readers.ics", sys.modules["example"])
-    monkeypatch.setitem(FORMATS, ".ics", Format("ics", isolated=False))
+    names = example("# readers/vcf.py")
+    monkeypatch.setitem(sys.modules, "conspectus.readers.vcf", sys.modules["example"])
+    monkeypatch.setitem(FORMATS, ".vcf", Format("vcf", isolated=False))
     (tmp_path / "docs").mkdir()
-    text = "BEGIN:VCALENDAR\r\nSUMMARY:Fair of Birrin\r\nDTSTART:20240501\r\nDESCRIPTION:Bees and honey.\r\n"
-    (tmp_path / "docs" / "fair.ics").write_text(text)
+    text = "BEGIN:VCARD\r\nFN:Ada Brook of Birrin\r\nORG:Orran Mill\r\nNOTE:Bees and honey.\r\n"
+    (tmp_path / "docs" / "friends.vcf").write_text(text)
 
     [document] = conspectus.build(tmp_path / "docs", tmp_path / "index").index.documents
 
-    assert document.title == "Fair of Birrin"
-    assert "Description: Bees and honey." in document.text
-    with pytest.raises(DocumentError, match="not a calendar"):
-        list(names["parse"]("a.ics", b"none", None))
+    assert document.title == "Ada Brook of Birrin"
+    assert "Note: Bees and honey." in document.text
+    with pytest.raises(DocumentError, match="no address book"):
+        list(names["parse"]("a.vcf", b"none", None))
 
 
 def test_the_layout_names_every_package_and_only_what_exists():

@@ -36,15 +36,15 @@ QUESTION = "Who rebuilt the weir of Quenda?"
 def toy() -> Iterator[str]:
     """A method that ranks chunks by their length: this function is all there is of it."""
 
-    @ranking("by-length", help="longest chunks first", settings=SearchSettings)
+    @ranking("toy-by-length", help="longest chunks first", settings=SearchSettings)
     def by_length(question: str, index: Index, settings: SearchSettings) -> list[Hit]:
         import numpy as np
 
         return hits_of(np.array([len(chunk.text) for chunk in index.chunks], float), index, settings.k)
 
     assert by_length.__name__ == "by_length"
-    yield "by-length"
-    unregister("by-length")
+    yield "toy-by-length"
+    unregister("toy-by-length")
 
 
 @pytest.fixture(scope="module")

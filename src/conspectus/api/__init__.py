@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from conspectus.models.llm.cache import ResponseCache
     from conspectus.models.llm.model import NEEDED
     from conspectus.models.llm.providers import redact
+    from conspectus.readers import FORMATS
     from conspectus.retrieval import METHODS, RANKINGS
     from conspectus.retrieval.base import cite
     from conspectus.retrieval.global_ import level_of

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 else:
     question_lists = lazy_module("conspectus.evaluation.comparison")
 
-_METHOD = f"Search method. auto: chosen by the question; {METHODS_LISTED}."
+_METHOD = f"Answering method. auto: chosen by the question; {METHODS_LISTED}."
 _RANKING = f"Retrieval method. {RANKINGS_LISTED}."
 _LEVEL = (
     "Community level whose reports are read by --method global: 0 is the root, larger is more detailed; auto selects "

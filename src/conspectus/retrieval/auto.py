@@ -17,7 +17,7 @@ COMMON = 0.25
 
 
 FEW_CHUNKS = 20
-"""Chunks that fit a window of an answer (12,000 tokens, by default chunks of 600), so that one call reads them all."""
+"""Chunks of 600 tokens that two windows of an answer hold, so that a call or two read them all."""
 
 
 def without_reports(index: Index) -> Choice:

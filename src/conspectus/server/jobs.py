@@ -44,11 +44,8 @@ MAX_UPLOADED_FILES = 10_000
 """Files that were uploaded to one index: above this, `conspectus index FOLDER` is the better way."""
 MAX_FINISHED_JOBS = 100
 """Jobs of which the end is remembered."""
-ALLOWED_SUFFIXES = frozenset(
-    ".txt .md .rst .json .jsonl .csv .tsv .pdf .docx .pptx .xlsx .xls .html .htm .eml .mbox .msg .epub .rtf .odt .xml "
-    ".srt .vtt".split()
-)
-"""Formats that can be uploaded. Archives are left out: what they unpack to has no bound here."""
+ALLOWED_SUFFIXES = frozenset(api.FORMATS)
+"""The formats that are read; archives are none of them, so that nothing is unpacked here."""
 
 _NOT_IN_NAMES = re.compile(r'[/\\:\x00-\x1f\x7f"<>|?*]')
 MAX_NAME_BYTES = 200
