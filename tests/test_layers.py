@@ -49,7 +49,7 @@ ALLOWED: dict[str, set[str]] = {
     "evaluation": PUBLIC,
     "interchange": PUBLIC,
     "cli": PUBLIC | {"server"},
-    "server": PUBLIC | {"api", "algorithms"},
+    "server": PUBLIC | {"api", "algorithms", "evaluation"},
 }
 """What a package or module may import beside itself."""
 

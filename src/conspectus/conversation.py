@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,7 +52,8 @@ class Turn:
 class Conversation:
     """Asks an index question after question.
 
-    `file` stores the conversation; one that it holds already is continued. Raises UsageError where it holds something
+    `earlier` are questions and answers before it, as another program stored them. `file` stores the conversation; one
+    that it holds already is continued. Raises UsageError where it holds something
     else or cannot be saved, and what `open_index` raises.
     """
 
@@ -62,6 +63,7 @@ class Conversation:
         index: IndexLike = DEFAULT_FOLDER,
         *,
         file: str | Path | None = None,
+        earlier: Iterable[tuple[str, str]] = (),
         **options: Unpack[AskOptions],
     ) -> None:
         self._view, self._run = opened_for(index, options)
@@ -74,7 +76,8 @@ class Conversation:
                 raise UsageError(
                     f"the conversation {file} cannot be saved: {error.strerror or error}"
                 ) from None
-        self.turns: list[Turn] = _read(self._file) if self._file and self._file.exists() else []
+        self.turns = [Turn(question, question, answer, "") for question, answer in earlier]
+        self.turns += _read(self._file) if self._file and self._file.exists() else []
 
     def __repr__(self) -> str:
         """Return on one line what it is asked of, and how far it has come."""
@@ -86,8 +89,14 @@ class Conversation:
         return run_sync(self.aask(question, on_text=on_text))
 
     @public
-    async def aask(self, question: str, *, on_text: Callable[[str], None] | None = None) -> Answer:
-        """Do what `ask` does, inside a running event loop."""
+    async def aask(
+        self,
+        question: str,
+        *,
+        on_text: Callable[[str], None] | None = None,
+        on_method: Callable[[str, str], None] | None = None,
+    ) -> Answer:
+        """Do what `ask` does, inside a running event loop; `on_method` is as in `conspectus.aask`."""
         began = time.perf_counter()
         check_question(question)
         index = self._view.index
@@ -96,11 +105,15 @@ class Conversation:
             standalone, why = await self._standalone(question, model)
             check_question(standalone)
             run = replace(self._run, model=model)
-            answer = await answer_question(
-                Request.on(standalone, self._view, run, self._options, began), on_text
-            )
+            request = Request.on(standalone, self._view, run, self._options, began)
+
+            def tell(method: str, reason: str) -> None:
+                if on_method:
+                    on_method(method, _joined(why, reason))
+
+            answer = await answer_question(request, on_text, tell)
             usage = session.total if session else answer.usage
-        answer = replace(answer, why="; ".join(part for part in (why, answer.why) if part), usage=usage)
+        answer = replace(answer, why=_joined(why, answer.why), usage=usage)
         self._store(Turn(question, answer.question, answer.text, answer.method))
         return answer
 
@@ -130,6 +143,10 @@ class Conversation:
         if self._file is not None:
             with self._file.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(turn), ensure_ascii=False) + "\n")
+
+
+def _joined(*reasons: str) -> str:
+    return "; ".join(filter(None, reasons))
 
 
 def _read(file: Path) -> list[Turn]:

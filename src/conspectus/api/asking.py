@@ -113,6 +113,7 @@ async def aask(
     index: IndexLike = DEFAULT_FOLDER,
     *,
     on_text: Callable[[str], None] | None = None,
+    on_method: Callable[[str, str], None] | None = None,
     **options: Unpack[AskOptions],
 ) -> Answer:
     """Answer a question from an index, with citations that lead to characters of the documents.
@@ -125,13 +126,14 @@ async def aask(
     question: what is asked.
     index: an index or its folder, or several of them, which answer as one; paths then begin with the name of the index.
     on_text: is given the text of the answer piece by piece, as it is written.
+    on_method: is given the method and why it was chosen, before anything is read; again where another takes its place.
 
     Raises UsageError for what makes no sense, IndexMissing where there is no index, ModelError where a model fails.
 
     Where no model is named, in settings, `conspectus.toml` or the environment either, it is the one that the index was
     built with (see `index_models`); `model="extractive"` answers without one.
     """
-    return await answer_question(Request.of(question, index, options), on_text)
+    return await answer_question(Request.of(question, index, options), on_text, on_method)
 
 
 ask = synchronous(aask)
@@ -292,9 +294,15 @@ def opened_for(index: IndexLike, options: AskOptions) -> tuple[View, Run]:
     return view, run_of(options, view.built, overrides={"global.level": options.get("level")})
 
 
-async def answer_question(request: Request, on_text: Callable[[str], None] | None = None) -> Answer:
+async def answer_question(
+    request: Request,
+    on_text: Callable[[str], None] | None = None,
+    on_method: Callable[[str, str], None] | None = None,
+) -> Answer:
     """Answer a request, and add to the answer what its reader should know of the index."""
     question, index, settings = request.question, request.view.index, request.run.settings
+    if on_method:
+        on_method(request.method.name, request.why)
     async with request.session() as (session, model):
         model = StreamingModel(model, index, on_text) if on_text else model
         result = await request.answer(model, session)
@@ -302,6 +310,8 @@ async def answer_question(request: Request, on_text: Callable[[str], None] | Non
         if request.why and over_all and is_empty_answer(result.text):
             method = named(METHODS, auto.without_reports(index))
             request = replace(request, method=method, why=f"{request.why}, and no report says anything on it")
+            if on_method:
+                on_method(method.name, request.why)
             result = await request.answer(model, session)
         spending = session.budget_notices if session else ()
         # a short answer has no room for what opens the others

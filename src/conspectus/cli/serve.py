@@ -26,6 +26,7 @@ _HOST = (
 )
 _ALLOWED = "Name or address that browsers and clients call this server by. Repeatable."
 _TOKEN_FILE = "File with the token that every request must carry; made if there is none."  # noqa: S105 - a help text
+_STUDY = "Folder of an evaluation whose tables are shown. Repeatable."
 _RATE = "Maximum requests per minute of one client; 0 for no limit (default: 0, with a token 1200)."
 
 
@@ -46,6 +47,7 @@ def serve(
     read_only: Annotated[
         bool, option("Refuse builds, corrections and uploads.", "--read-only", panel=OWN)
     ] = False,
+    study: Annotated[list[Path] | None, option(_STUDY, "--study", metavar="DIR", panel=OTHER)] = None,
     no_browser: Annotated[bool, option("Do not open a browser.", "--no-browser", panel=OWN)] = False,
     *,
     given: options.Given,
@@ -60,7 +62,7 @@ def serve(
     token = address.token()
     rate = requests_per_minute if requests_per_minute is not None else running.TOKEN_RATE if token else 0
     access = security.Access(address.allowed_hosts, token, rate)
-    served = app.ServerOptions(folders, access, dict(given.flags) or None, read_only)
+    served = app.ServerOptions(folders, access, dict(given.flags) or None, read_only, study or ())
     opens = None if no_browser or not options.somebody_is_there() else webbrowser.open
     running.run_server(served, address, show.note, opens)
 

@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 from conspectus import tasks
+from conspectus.api.asking import AskOptions, IndexLike, Request
 from conspectus.errors import CallFailed, ModelError, NotSupported, UsageError
 from conspectus.indexing.estimate import Estimate, Estimator, Range, TaskEstimate, check_budget, exactly
 from conspectus.indexing.pipeline import Progress
@@ -24,10 +25,15 @@ from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.cache import FILE_NAME
 from conspectus.models.llm.model import Session, open_session
 from conspectus.models.llm.wire import prompt_tokens
+from conspectus.retrieval.base import extractive
+from conspectus.retrieval.model_wrappers import WithAnswerOptions
 from conspectus.rows import Usage, content_id
-from conspectus.runtime import Run, public, run_sync, shown
+from conspectus.runtime import DEFAULT_FOLDER, Run, public, run_sync, shown
 from conspectus.settings import Settings
 from conspectus.storage import manifests
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -331,3 +337,25 @@ async def estimate(
         replies = REPLIES.get(kind, USUAL).times(exactly(stand_in.items[kind] * scale))
         rows.append(estimator.row(kind.__name__, exactly(calls), prompts, replies))
     return Estimate(tuple(rows))
+
+
+async def estimate_answer(
+    question: str, index: IndexLike = DEFAULT_FOLDER, **options: Unpack[AskOptions]
+) -> tuple[str, str, Estimate | None]:
+    """Return the method that would answer, why it, and what a language model would be asked for; nothing is asked.
+
+    The estimate is None where no language model would be asked. Arguments and errors are those of `conspectus.ask`.
+    """
+    request = Request.of(question, index, options)
+    settings, asked = request.run.settings, request.view.index
+    if request.run.model is not None or settings.model == "extractive":
+        return request.method.name, request.why, None
+
+    async def work(piece: str, model: Model) -> None:
+        styled = WithAnswerOptions(model, piece, settings.answer, asked.languages)
+        await request.method(piece, asked, styled, settings)
+
+    cached = asked.folder if asked.folder and (asked.folder / FILE_NAME).exists() else None
+    async with open_session(settings, cached, to_ask=False) as session:
+        row = await estimate([question], work, session, settings, extractive(asked), 1)
+    return request.method.name, request.why, row

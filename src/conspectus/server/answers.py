@@ -10,20 +10,22 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any, Literal
 
 import conspectus
-from conspectus import Index
+from conspectus import Citation, Conversation, Index
 from conspectus.errors import ConspectusError
 from conspectus.rows import Answer
 from conspectus.server.indexes import ServedIndex
 
-EventKind = Literal["text", "done", "error", "cancelled"]
+EventKind = Literal["method", "text", "done", "error", "cancelled"]
+UNDER_WAY = ("method", "text")
+"""Events after which others follow."""
 MAX_ANSWERS = 2_000
 """Answers that stay in memory to be read again at their address; some 20 kB each, 40 MB in all."""
 MODEL_THREADS = 64
@@ -41,12 +43,14 @@ class Ask:
     """A question as it is asked of one snapshot: equal ones have the same answer.
 
     options: what `conspectus.ask` takes by name, as plain values.
+    earlier: questions and answers of the conversation before it.
     """
 
     question: str
     index: str
     snapshot: str
     options: tuple[tuple[str, Any], ...] = ()
+    earlier: tuple[tuple[str, str], ...] = ()
 
     @property
     def id(self) -> str:
@@ -60,6 +64,8 @@ class Event:
 
     kind: EventKind
     text: str = ""
+    """A piece of the text, or the name of the method."""
+    why: str = ""
     answer: Answer | None = None
     error: BaseException | None = None
 
@@ -72,14 +78,15 @@ class Asking:
     events: list[Event] = field(default_factory=list[Event])
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     listeners: int = 0
-    started: bool = False
+    citations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Those of the answer, with the numbers of what they lead to."""
     stop: Callable[[], None] | None = None
     """Ends the work, once a thread has begun it."""
 
     @property
     def finished(self) -> bool:
         """Whether an answer or an error is there."""
-        return bool(self.events) and self.events[-1].kind != "text"
+        return bool(self.events) and self.events[-1].kind not in UNDER_WAY
 
     @property
     def answer(self) -> Answer | None:
@@ -114,7 +121,7 @@ class Asking:
                     event = self.events[position]
                     position += 1
                     yield event
-                    if event.kind != "text":
+                    if event.kind not in UNDER_WAY:
                         return
                 await changed.wait()
         finally:
@@ -149,10 +156,16 @@ class Answers:
         """Return the asking with an address, where it is remembered."""
         return self._askings.get(address)
 
-    def start(self, question: str, served: ServedIndex, index: Index, options: Mapping[str, Any]) -> Asking:
+    def start(
+        self,
+        question: str,
+        served: ServedIndex,
+        index: Index,
+        options: Mapping[str, Any],
+        earlier: tuple[tuple[str, str], ...] = (),
+    ) -> Asking:
         """Begin to answer a question, or join an equal one; raise Busy where too many wait."""
-        present = {name: value for name, value in options.items() if value is not None}
-        ask = Ask(question, served.name, index.snapshot, tuple(sorted(present.items())))
+        ask = Ask(question, served.name, index.snapshot, tuple(sorted(options.items())), earlier)
         asking = self._askings.get(ask.id)
         if asking and (not asking.finished or asking.answer):
             self._askings.move_to_end(ask.id)
@@ -161,10 +174,10 @@ class Answers:
             raise Busy(f"{self._pending:,} questions are waiting already; ask again in a minute")
         asking = self._askings[ask.id] = Asking(ask)
         self._forget_oldest()
-        threads = self._waiting if self._uses_model(index, present) else self._computing
+        threads = self._waiting if self._uses_model(index) else self._computing
         loop = asyncio.get_running_loop()
         self._pending += 1
-        future = loop.run_in_executor(threads, self._answer, asking, index, present, loop)
+        future = loop.run_in_executor(threads, self._answer, asking, index, loop)
         future.add_done_callback(lambda _: self._finished())
         return asking
 
@@ -178,13 +191,11 @@ class Answers:
             if self._askings[address].finished:
                 del self._askings[address]
 
-    def _uses_model(self, index: Index, options: Mapping[str, Any]) -> bool:
-        model = options.get("model") or index.settings.get("model", "extractive")
+    def _uses_model(self, index: Index) -> bool:
+        model = (self._settings or {}).get("model") or index.settings.get("model", "extractive")
         return model != "extractive"
 
-    def _answer(
-        self, asking: Asking, index: Index, options: Mapping[str, Any], loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def _answer(self, asking: Asking, index: Index, loop: asyncio.AbstractEventLoop) -> None:
         """Answer in a thread with an event loop of its own, and tell the server's loop."""
 
         def tell(event: Event) -> None:
@@ -193,12 +204,23 @@ class Answers:
         def on_text(piece: str) -> None:
             tell(Event("text", text=piece))
 
+        def on_method(method: str, why: str) -> None:
+            tell(Event("method", method, why))
+
         if asking.finished:  # cancelled while it waited for a thread
             return
-        more: dict[str, Any] = {"settings": self._settings, **options}
-        work = conspectus.aask(asking.ask.question, index, on_text=on_text, **more)
+        ask = asking.ask
+        options: dict[str, Any] = {"settings": self._settings, **dict(ask.options)}
+
+        async def work() -> Answer:
+            heard: dict[str, Any] = {"on_text": on_text, "on_method": on_method}
+            if ask.earlier:
+                return await Conversation(index, earlier=ask.earlier, **options).aask(ask.question, **heard)
+            return await conspectus.aask(ask.question, index, **heard, **options)
+
         try:
-            answer = asyncio.run(_cancellable(work, asking))
+            answer = asyncio.run(_cancellable(work(), asking))
+            asking.citations = citation_rows(answer.citations, index)
         except asyncio.CancelledError:
             tell(Event("cancelled"))
         except ConspectusError as error:
@@ -220,3 +242,26 @@ async def _cancellable(work: Coroutine[Any, Any, Answer], asking: Asking) -> Ans
 
     asking.stop = cancel
     return await task
+
+
+def citation_rows(citations: Sequence[Citation], index: Index) -> list[dict[str, Any]]:
+    """Return citations with the number of the row that each leads to, where it has a page, and of each document."""
+    documents, reports = index.derive(number_of_document), index.derive(number_of_report)
+    rows = [asdict(citation) for citation in citations]
+    for row in rows:
+        row["number"] = (
+            index.entity_of_name.get(row["title"]) if row["kind"] == "entity" else reports.get(row["id"])
+        )
+        for source in row["sources"]:
+            source["number"] = documents.get(source["document"])
+    return rows
+
+
+def number_of_document(index: Index) -> dict[str, int]:
+    """Return the numbers of documents by path."""
+    return {document.path: document.number for document in index.documents}
+
+
+def number_of_report(index: Index) -> dict[str, int]:
+    """Return the numbers of reports by id."""
+    return {report.id: report.number for report in index.reports}

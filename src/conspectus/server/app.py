@@ -42,12 +42,19 @@ class ServerOptions:
     access: hosts, token and rate limit.
     settings: settings of every answer, such as the model.
     read_only: whether builds, corrections, rollbacks and uploads are refused.
+    studies: folders of evaluations, which are read only.
     """
 
     folders: Sequence[str | Path]
     access: Access
     settings: Mapping[str, Any] | None = None
     read_only: bool = False
+    studies: Sequence[Path] = ()
+
+    @property
+    def named_studies(self) -> Mapping[str, Path]:
+        """The folders of evaluations by their names."""
+        return {folder.absolute().name: folder for folder in self.studies}
 
 
 def create_app(options: ServerOptions) -> ASGIApp:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
@@ -75,6 +76,14 @@ class ChatRequest(BaseModel):
             raise UsageError("there is no message with the role user")
         return texts[-1]
 
+    @property
+    def earlier(self) -> tuple[tuple[str, str], ...]:
+        """The questions before it with their answers."""
+        spoken = [
+            (m.role, m.text) for m in self.messages if m.role in ("user", "assistant") and m.text.strip()
+        ]
+        return tuple((a[1], b[1]) for a, b in pairwise(spoken) if (a[0], b[0]) == ("user", "assistant"))
+
 
 @router.get("/models", summary="The indexes as models")
 def models(request: Request) -> dict[str, Any]:
@@ -121,7 +130,7 @@ async def complete(request: Request, body: Annotated[ChatRequest, Body()]) -> An
     name, method = split_model(request.app.state.indexes, body.model)
     served = request.app.state.indexes[name]
     index = await run_in_threadpool(served.current)
-    asking = answers.start(body.question, served, index, {"method": method or None})
+    asking = answers.start(body.question, served, index, {"method": method} if method else {}, body.earlier)
     if body.stream:
         usage = bool(body.stream_options and body.stream_options.include_usage)
         chunks = chunks_of(asking, body.model, str(request.base_url), usage=usage)

@@ -6,9 +6,12 @@ points) of the stored text of a document, as everywhere in Conspectus.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import tempfile
 from collections.abc import AsyncGenerator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request
@@ -17,10 +20,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 import conspectus
-from conspectus import EntityView, Hit, Index
+from conspectus import EntityView, Hit, Index, api
 from conspectus.errors import ConspectusError, NotFound
+from conspectus.evaluation import estimate_answer, write_report
 from conspectus.rows import Document, Entity, Report
-from conspectus.server.answers import Answers, Asking
+from conspectus.server.answers import Answers, Asking, Event, citation_rows
 from conspectus.server.errors import as_error
 from conspectus.server.indexes import Indexes, ServedIndex
 
@@ -136,13 +140,25 @@ class EntityRow:
 
 
 @dataclass(frozen=True)
+class LinkedText:
+    """A text with `[1]` in the place of its references, and what each of them leads to, as in an answer."""
+
+    text: str
+    citations: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
 class ReportPage:
-    """A report with its neighbours in the hierarchy and its best connected entities."""
+    """A report with its neighbours in the hierarchy and its best connected entities.
+
+    linked: the summary and the findings with their references as citations, on the page of a report alone.
+    """
 
     report: Report
     above: ReportLink | None
     below: list[ReportLink]
     entities: list[EntityRow]
+    linked: list[LinkedText] = field(default_factory=list[LinkedText])
 
 
 def entity_row(entity: Entity) -> EntityRow:
@@ -159,7 +175,15 @@ def report_link(report: Report) -> ReportLink:
 @router.get("/reports/{number}", summary="One report")
 def report(index: Snapshot, number: Annotated[int, Path(ge=0, le=10**9)]) -> ReportPage:
     """Return a report with what is above and below it."""
-    return report_page(index, number)
+    page = report_page(index, number)
+    texts = [page.report.summary, *(finding.explanation for finding in page.report.findings)]
+    return replace(page, linked=[linked_text(text, index) for text in texts])
+
+
+def linked_text(text: str, index: Index) -> LinkedText:
+    """Return a text of the index with its references as citations."""
+    marked, citations, _ = api.cite(text, index)
+    return LinkedText(marked, citation_rows(citations, index))
 
 
 def report_page(index: Index, name: str | int) -> ReportPage:
@@ -336,27 +360,72 @@ async def search(
     return await run_in_threadpool(conspectus.search, q, index, method=method, k=k, where=where or ())
 
 
+class EarlierExchange(BaseModel):
+    """An exchange of a conversation: the question as it was answered, and the text of its answer."""
+
+    model_config = ConfigDict(extra="forbid")
+    question: str = Field(min_length=1, max_length=20_000)
+    answer: str = Field(max_length=100_000)
+
+
 class AskRequest(BaseModel):
-    """A question and how it is answered; names and values are those of `conspectus.ask`."""
+    """A question and how it is answered; names and values are those of `conspectus.ask`.
+
+    earlier: the exchanges before it, the latest last; the question is read in their light.
+    """
 
     model_config = ConfigDict(extra="forbid")
     question: str = Field(min_length=1, max_length=20_000)
     method: str | None = Field(default=None, max_length=100)
     level: int | None = Field(default=None, ge=0, le=100)
     where: list[str] | None = Field(default=None, max_length=20)
+    earlier: list[EarlierExchange] = Field(default_factory=list[EarlierExchange], max_length=100)
     stream: bool = False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `conspectus.ask` takes by name, without what was left out."""
+        options = {"method": self.method, "level": self.level, "where": tuple(self.where or ()) or None}
+        return {name: value for name, value in options.items() if value is not None}
+
+
+@router.post("/ask/estimate", summary="What an answer would take of a language model")
+async def estimate(request: Request, index: Snapshot, body: Annotated[AskRequest, Body()]) -> dict[str, Any]:
+    """Return method and reason, and with a language model the calls, tokens and cost; nothing is asked."""
+    options = {**body.options, "settings": request.app.state.options.settings}
+    method, why, row = await run_in_threadpool(
+        lambda: asyncio.run(estimate_answer(body.question, index, **options))
+    )
+    return {"method": method, "why": why, "estimate": estimate_json(row) if row else None}
+
+
+def estimate_json(row: api.Estimate) -> dict[str, Any]:
+    """Return an estimate: ranges as low and high, and the number to count on."""
+    cost = list(row.cost) if row.cost else None
+    figures = {"calls": list(row.calls), "tokens": list(row.tokens), "cost": cost}
+    return {**figures, "likely_tokens": round(row.likely_tokens), "likely_cost": row.likely_cost}
+
+
+@router.post("/ask/context", summary="What an answer would be made from")
+async def context(request: Request, index: Snapshot, body: Annotated[AskRequest, Body()]) -> dict[str, Any]:
+    """Return the evidence as a language model would read it, a text for each window; 400 for methods without one."""
+    options = {**body.options, "settings": request.app.state.options.settings}
+    seen = await run_in_threadpool(conspectus.context, body.question, index, **options)
+    head = {"question": seen.question, "method": seen.method, "why": seen.why, "tokens": seen.context_tokens}
+    return {**head, "windows": [window.text.strip() for window in seen.windows]}
 
 
 @router.post("/ask", summary="Answer a question, as JSON or as a stream of events")
 async def ask(request: Request, served: Served, body: Annotated[AskRequest, Body()]) -> Any:
-    """Answer; with `stream`, or `Accept: text/event-stream`, as events `text`, `done`, `error` and `cancelled`.
+    """Answer; with `stream`, or `Accept: text/event-stream`, as a stream of events.
 
-    Closing the connection cancels the answer, unless somebody else waits for the same one.
+    The events are `start`, `method`, `text`, and at the end `done`, `error` or `cancelled`. Closing the connection
+    cancels the answer, unless somebody else waits for the same one.
     """
     answers: Answers = request.app.state.answers
     index = await run_in_threadpool(served.current)
-    options = {"method": body.method, "level": body.level, "where": tuple(body.where) if body.where else None}
-    asking = answers.start(body.question, served, index, options)
+    earlier = tuple((exchange.question, exchange.answer) for exchange in body.earlier)
+    asking = answers.start(body.question, served, index, body.options, earlier)
     if body.stream or "text/event-stream" in request.headers.get("accept", ""):
         headers = {"x-accel-buffering": "no", "cache-control": "no-store"}
         return StreamingResponse(events_of(asking), media_type="text/event-stream", headers=headers)
@@ -365,19 +434,32 @@ async def ask(request: Request, served: Served, body: Annotated[AskRequest, Body
 
 async def finished(request: Request, asking: Asking) -> Asking:
     """Wait for an answer; give it up when the client goes away, and raise what went wrong."""
-    async for event in asking.follow():
-        if event.error:
-            raise event.error
-        if event.kind == "cancelled" or await request.is_disconnected():
+
+    async def last() -> Event:
+        return [event async for event in asking.follow()][-1]
+
+    async def disconnected() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    waiting, leaving = asyncio.ensure_future(last()), asyncio.ensure_future(disconnected())
+    try:
+        await asyncio.wait((waiting, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not waiting.done() or waiting.result().kind == "cancelled":
             raise ConspectusError("the answer was cancelled")
-    return asking
+        if error := waiting.result().error:
+            raise error
+        return asking
+    finally:
+        waiting.cancel()
+        leaving.cancel()
 
 
 def answer_json(asking: Asking) -> dict[str, Any]:
     """Return an answer with its address and the snapshot it is from."""
     assert asking.answer is not None
     head = {"id": asking.ask.id, "index": asking.ask.index, "snapshot": asking.ask.snapshot}
-    return {**head, **asdict(asking.answer)}
+    return {**head, **asdict(asking.answer), "citations": asking.citations}
 
 
 async def events_of(asking: Asking) -> AsyncGenerator[str]:
@@ -385,6 +467,8 @@ async def events_of(asking: Asking) -> AsyncGenerator[str]:
     yield sse("start", {"id": asking.ask.id, "index": asking.ask.index, "snapshot": asking.ask.snapshot})
     async for event in asking.follow():
         match event.kind:
+            case "method":
+                yield sse("method", {"method": event.text, "why": event.why})
             case "text":
                 yield sse("text", {"text": event.text})
             case "done":
@@ -414,3 +498,23 @@ async def cancel(request: Request, address: Annotated[str, Path(pattern="^[0-9a-
     """Cancel a question; model calls that are under way are given up."""
     if asking := request.app.state.answers.get(address):
         asking.cancel()
+
+
+# Studies: the folders of evaluations
+
+
+@router.get("/studies", summary="The evaluations that are served")
+def studies(request: Request) -> list[str]:
+    """Return the names of the folders that the server was given."""
+    return list(request.app.state.options.named_studies)
+
+
+@router.get("/studies/{name}", summary="Questions, win rates and tables of an evaluation")
+def study(request: Request, name: Annotated[str, Path(max_length=200)]) -> dict[str, Any]:
+    """Return the report on an evaluation as Markdown, as `conspectus eval report` writes it; nothing is changed."""
+    folder = request.app.state.options.named_studies.get(name)
+    if folder is None:
+        raise NotFound(f"there is no study {name!r} here; --study DIR serves one")
+    with tempfile.TemporaryDirectory(prefix="conspectus-study-") as scratch:
+        report = write_report(folder, FilePath(scratch) / "report", title=name)
+        return {"name": name, "markdown": report.markdown.read_text("utf-8"), "missing": report.missing}
