@@ -64,6 +64,8 @@ export interface ReportPage {
 
 export interface Source {
   document: string;
+  /** The number of the document, where the index has it. */
+  number?: number | null;
   start: number;
   end: number;
   text: string;
@@ -75,6 +77,8 @@ export interface Citation {
   kind: string;
   id: string;
   title: string;
+  /** The number of the report or entity that it leads to. */
+  number?: number | null;
   sources: Source[];
 }
 
@@ -119,6 +123,18 @@ export interface DocumentPage {
   end: number;
   text: string;
   mentions: { start: number; end: number; entity: number }[];
+}
+
+/** A method of answering, and in a few words what it does. */
+export interface MethodRow {
+  name: string;
+  help: string;
+}
+
+/** What an answer was written from, window by window. */
+export interface AnswerContext {
+  tokens: number;
+  windows: string[];
 }
 
 /** What the server answered instead of a result; `message` can be shown as it is. */

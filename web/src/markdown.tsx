@@ -1,60 +1,166 @@
-/** Answers and reports are Markdown with citations `[1]`. Only what they use is set; everything else stays text. */
+/**
+ * Answers and reports are Markdown with citations `[1]`. Only what they use is set: headings, paragraphs, nested lists,
+ * quotations, tables, code, bold and emphasis. Everything else, HTML, links and images among it, stays text.
+ */
 import type { ComponentChildren } from "preact";
+
+/** What stands in the place of a citation marker; `occurrence` counts the markers of the text, so that each has an id. */
+export type Mark = (marker: number, occurrence: number) => ComponentChildren;
 
 type Inline = (text: string) => ComponentChildren[];
 
-/** Set inline text: **bold**, *emphasis*, `code` and whatever `mark` makes of citation markers. */
-function inline(mark: (marker: number) => ComponentChildren): Inline {
-  return (text) => {
+const INLINE =
+  /\\([\\`*_[\]|#~$>-])|\*\*(?=\S)(.+?\S?)\*\*(?!\*)|(?<![\w*])\*(?=[^\s*])([^*\n]*[^\s*])\*(?![\w*])|`([^`\n]+)`|\[(\d{1,4}(?:, ?\d{1,4})*)\]/gs;
+const BULLET = /^(\s*)[-*+•]\s+/;
+const NUMBER = /^(\s*)(\d{1,9})[.)]\s+/;
+const MAX_DEPTH = 12; // quotations and lists of hostile texts may be nested without end
+
+/** Set inline text: **bold**, *emphasis*, `code`, escapes, and whatever `mark` makes of citation markers. */
+function inline(mark: Mark): Inline {
+  let occurrence = 0;
+  const set = (text: string, depth = 0): ComponentChildren[] => {
     const parts: ComponentChildren[] = [];
-    const pattern = /\*\*([^*]+)\*\*|(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])|`([^`]+)`|\[(\d{1,4})\]/g;
     let last = 0;
-    for (const match of text.matchAll(pattern)) {
-      parts.push(text.slice(last, match.index));
-      if (match[1] !== undefined) parts.push(<strong>{match[1]}</strong>);
-      else if (match[2] !== undefined) parts.push(<em>{match[2]}</em>);
-      else if (match[3] !== undefined) parts.push(<code>{match[3]}</code>);
-      else parts.push(mark(Number(match[4])));
-      last = match.index + match[0].length;
+    for (const match of text.matchAll(INLINE)) {
+      const [whole, escaped, bold, emphasis, code, markers] = match;
+      const before = text.slice(last, match.index);
+      parts.push(markers === undefined ? before : before.trimEnd()); // a marker does not begin a line
+      last = match.index + whole.length;
+      if (escaped !== undefined) parts.push(escaped);
+      else if (code !== undefined) parts.push(<code>{code}</code>);
+      else if (markers !== undefined) for (const marker of markers.split(",")) parts.push(mark(Number(marker), occurrence++));
+      else if (depth > 3) parts.push(whole);
+      else if (bold !== undefined) parts.push(<strong>{set(bold, depth + 1)}</strong>);
+      else parts.push(<em>{set(emphasis ?? "", depth + 1)}</em>);
     }
     parts.push(text.slice(last));
     return parts;
   };
+  return (text) => set(text);
 }
 
-/** Set Markdown: headings, paragraphs, lists and quotations. */
-export function Markdown(props: { text: string; mark?: (marker: number) => ComponentChildren }) {
+/** Set Markdown; without `mark`, citation markers stay as they are written. */
+export function Markdown(props: { text: string; mark?: Mark }) {
   const set = inline(props.mark ?? ((marker) => `[${marker}]`));
-  const blocks = props.text.trim().split(/\n{2,}/);
-  return <>{blocks.map((block) => renderBlock(block, set))}</>;
+  return <>{blocks(props.text.replace(/\r\n?/g, "\n").replace(/\t/g, "    ").split("\n"), set, 0)}</>;
 }
 
-function renderBlock(block: string, set: Inline): ComponentChildren {
-  const lines = block.split("\n");
-  const heading = /^(#{1,6}) (.*)$/.exec(lines[0] ?? "");
-  if (heading) {
-    const rest = lines.slice(1).join("\n").trim();
-    const Level = heading[1]!.length <= 2 ? "h2" : "h3";
-    return (
-      <>
-        <Level>{set(heading[2]!)}</Level>
-        {rest && renderBlock(rest, set)}
-      </>
-    );
-  }
-  const bullet = /^\s*[-*] /;
-  const number = /^\s*\d+[.)] /;
-  for (const [pattern, List] of [[bullet, "ul"], [number, "ol"]] as const) {
-    if (!pattern.test(lines[0] ?? "")) continue;
-    const items: string[] = [];
-    for (const line of lines) {
-      if (pattern.test(line)) items.push(line.replace(pattern, ""));
-      else items.push(`${items.pop() ?? ""}\n${line}`);
+/** Set lines as blocks; each kind of block takes the lines that belong to it. */
+function blocks(lines: string[], set: Inline, depth: number): ComponentChildren[] {
+  const parts: ComponentChildren[] = [];
+  let at = 0;
+  const take = (belongs: (line: string) => boolean) => {
+    const from = at;
+    while (at < lines.length && belongs(lines[at]!)) at++;
+    return lines.slice(from, at);
+  };
+  while (at < lines.length) {
+    const line = lines[at]!;
+    const heading = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/.exec(line);
+    if (!line.trim()) at++;
+    else if (heading) {
+      const Level = heading[1]!.length <= 2 ? "h3" : "h4"; // the question or report above them is the h1 or h2
+      parts.push(<Level dir="auto">{set(heading[2]!)}</Level>);
+      at++;
+    } else if (/^\s*(```|~~~)/.test(line)) {
+      const fence = line.trim().slice(0, 3);
+      at++;
+      const code = take((row) => !row.trim().startsWith(fence));
+      at++;
+      parts.push(<pre tabIndex={0}><code>{code.join("\n")}</code></pre>);
+    } else if (/^ {0,3}([-*_])( *\1){2,} *$/.test(line)) {
+      parts.push(<hr />);
+      at++;
+    } else if (/^ {0,3}>/.test(line) && depth < MAX_DEPTH) {
+      const quoted = take((row) => /^ {0,3}>/.test(row)).map((row) => row.replace(/^ {0,3}> ?/, ""));
+      parts.push(<blockquote dir="auto">{blocks(quoted, set, depth + 1)}</blockquote>);
+    } else if (isTable(lines, at)) {
+      parts.push(table(take((row) => row.includes("|") && Boolean(row.trim())), set));
+    } else if ((BULLET.test(line) || NUMBER.test(line)) && depth < MAX_DEPTH) {
+      const [rows, next] = listLines(lines, at);
+      at = next;
+      parts.push(list(rows, set, depth));
+    } else {
+      const from = at++;
+      take((row) => Boolean(row.trim()) && !startsBlock(row));
+      parts.push(<p dir="auto">{broken(lines.slice(from, at), set)}</p>);
     }
-    return <List>{items.map((item) => <li>{set(item)}</li>)}</List>;
   }
-  if (lines.every((line) => line.startsWith(">"))) {
-    return <blockquote>{set(lines.map((line) => line.replace(/^> ?/, "")).join("\n"))}</blockquote>;
+  return parts;
+}
+
+function startsBlock(line: string): boolean {
+  return /^ {0,3}(#{1,6}\s|>|```|~~~)/.test(line) || BULLET.test(line) || NUMBER.test(line);
+}
+
+/** Lines of a paragraph, each on a line of its own: reports put a statement on each. */
+function broken(lines: string[], set: Inline): ComponentChildren[] {
+  return lines.flatMap((line, i) => (i ? [<br />, ...set(line.trim())] : set(line.trim())));
+}
+
+/** The lines of a list: its items, what is indented below them, and empty lines between them. */
+function listLines(lines: string[], from: number): [string[], number] {
+  const indent = /^\s*/.exec(lines[from]!)![0].length;
+  const ordered = NUMBER.test(lines[from]!);
+  let at = from;
+  for (; at < lines.length; at++) {
+    const line = lines[at]!;
+    const next = lines[at + 1];
+    if (!line.trim()) {
+      if (next === undefined || !next.trim()) break;
+      const deeper = /^\s*/.exec(next)![0].length > indent;
+      if (!deeper && !(ordered ? NUMBER : BULLET).test(next)) break;
+      continue;
+    }
+    const itsIndent = /^\s*/.exec(line)![0].length;
+    const item = BULLET.test(line) || NUMBER.test(line);
+    if (item && itsIndent <= indent && NUMBER.test(line) !== ordered) break;
+    if (!item && itsIndent <= indent && (startsBlock(line) || !lines[at - 1]!.trim())) break;
   }
-  return <p>{set(block)}</p>;
+  return [lines.slice(from, at), at];
+}
+
+function list(lines: string[], set: Inline, depth: number): ComponentChildren {
+  const indent = /^\s*/.exec(lines[0]!)![0].length;
+  const number = NUMBER.exec(lines[0]!);
+  const items: string[][] = [];
+  let width = 0;
+  for (const line of lines) {
+    const head = BULLET.exec(line) ?? NUMBER.exec(line);
+    if (head && head[1]!.length <= indent + 1) {
+      width = head[0].length;
+      items.push([line.slice(width)]);
+    } else {
+      const spaces = /^\s*/.exec(line)![0].length;
+      items.at(-1)!.push(line.slice(Math.min(spaces, Math.max(indent + 2, Math.min(width, spaces)))));
+    }
+  }
+  const content = items.map((item) => <li dir="auto">{itemBlocks(item, set, depth)}</li>);
+  return number ? <ol start={Number(number[2])}>{content}</ol> : <ul>{content}</ul>;
+}
+
+/** The first paragraph of an item stands in the item itself; what follows it is set as blocks. */
+function itemBlocks(lines: string[], set: Inline, depth: number): ComponentChildren[] {
+  let end = 1;
+  while (end < lines.length && lines[end]!.trim() && !startsBlock(lines[end]!)) end++;
+  if (startsBlock(lines[0]!)) return blocks(lines, set, depth + 1);
+  return [...broken(lines.slice(0, end), set), ...blocks(lines.slice(end), set, depth + 1)];
+}
+
+function isTable(lines: string[], at: number): boolean {
+  const rule = lines[at + 1];
+  return lines[at]!.includes("|") && rule !== undefined && rule.includes("-") && /^\s*\|?[\s:|-]+\|?\s*$/.test(rule) && rule.includes("|");
+}
+
+function table(lines: string[], set: Inline): ComponentChildren {
+  const cells = (line: string) => line.trim().replace(/^\||(?<!\\)\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim());
+  const [head, , ...rows] = lines;
+  return (
+    <div class="table" tabIndex={0} role="group">
+      <table>
+        <thead><tr>{cells(head!).map((cell) => <th scope="col" dir="auto">{set(cell)}</th>)}</tr></thead>
+        <tbody>{rows.map((row) => <tr>{cells(row).map((cell) => <td dir="auto">{set(cell)}</td>)}</tr>)}</tbody>
+      </table>
+    </div>
+  );
 }

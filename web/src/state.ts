@@ -13,12 +13,16 @@ export const useAppState = () => useContext(AppState)!;
 
 export type Loaded<T> = { value?: T; error?: Error };
 
-/** Load something when the page or one of its inputs changes; what is no longer wanted is given up. */
-export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, inputs: unknown[]): Loaded<T> {
+/**
+ * Load something when the page or one of its inputs changes; what is no longer wanted is given up.
+ *
+ * `keep` shows the value before until the next one is there: a list that is searched does not jump at every key.
+ */
+export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, inputs: unknown[], { keep = false } = {}): Loaded<T> {
   const [loaded, setLoaded] = useState<Loaded<T>>({});
   useEffect(() => {
     const controller = new AbortController();
-    setLoaded({});
+    if (!keep) setLoaded({});
     load(controller.signal).then(
       (value) => !controller.signal.aborted && setLoaded({ value }),
       (error: Error) => !controller.signal.aborted && setLoaded({ error }),

@@ -1,197 +1,552 @@
-/** The question box, the answer while it is written, and its sources beside it. */
-import { useEffect, useRef, useState } from "preact/hooks";
-import { address, events, get, type Answer, type Citation, type ReportNode } from "../api";
+/**
+ * Questions and their answers, with the sources beside them.
+ *
+ * The address holds the questions of a conversation in their order (`/ask?q=…&q=…`, with the method of each), so that it
+ * can be shared, survives a reload, and the back button leads to the exchange before. The server remembers answers; those
+ * of this visit are kept here too, so that coming back from a document shows them at once.
+ */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { RefObject } from "preact";
+import {
+  address,
+  ApiError,
+  events,
+  get,
+  send,
+  type Answer,
+  type AnswerContext,
+  type Citation,
+  type EntityRow,
+  type IndexSummary,
+  type MethodRow,
+  type ReportNode,
+  type ReportPage,
+  type Source,
+} from "../api";
 import { Markdown } from "../markdown";
 import { useWords } from "../messages";
+import { Problem } from "../notices";
 import { Link, navigate } from "../router";
 import { useAppState, useLoaded } from "../state";
 import { count } from "../text";
+import "./ask.css";
 
-type Progress = { question: string; text: string; answer?: Answer; error?: string; stopped?: boolean };
+/** A question of a conversation and the method that is to answer it, "" for one that is chosen by the question. */
+interface Turn {
+  question: string;
+  method: string;
+}
+
+/** A question on its way: the text so far, and then the answer, or why there is none. */
+interface Exchange {
+  text: string;
+  method?: string;
+  why?: string;
+  answer?: Answer;
+  error?: Error;
+  stopped?: boolean;
+}
+
+/** Characters of a source that are shown beside an answer: some five lines. */
+const QUOTED = 280;
+/** Passages of a citation that are shown before "more". */
+const PASSAGES = 1;
+/** Earlier exchanges that are sent with a question; the server reads four. */
+const EARLIER = 4;
+
+const answers = new Map<string, Answer>();
+
+/** The address of the answer that was looked at last, so that a document can lead back to it. */
+export function lastAnswer(): string {
+  return sessionStorage.getItem("answer") ?? "";
+}
+
+function turnsOf(query: URLSearchParams): Turn[] {
+  const methods = query.getAll("method");
+  return query
+    .getAll("q")
+    .map((question, i) => ({ question: question.trim(), method: methods[i] ?? "" }))
+    .filter(({ question }) => question);
+}
+
+function addressOf(index: string, turns: Turn[]): string {
+  const query = new URLSearchParams({ index });
+  const named = turns.some(({ method }) => method);
+  for (const { question, method } of turns) {
+    query.append("q", question);
+    if (named) query.append("method", method);
+  }
+  return `/ask?${query}`;
+}
 
 export function AskPage({ query }: { query: URLSearchParams }) {
   const words = useWords();
   const { index } = useAppState();
-  const asked = query.get("q") ?? "";
-  const method = query.get("method") ?? "";
-  const [text, setText] = useState(asked);
-  const [progress, setProgress] = useState<Progress | null>(null);
-  const controller = useRef<AbortController | null>(null);
+  const turns = turnsOf(query);
+  const { exchanges, stop, again } = useExchanges(index, turns);
+  const methods = useLoaded<MethodRow[]>((signal) => get(address("/api/methods", index.name), signal), [index.name]).value ?? [];
+  const answered = turns.length > 0;
+  const last = exchanges.at(-1);
+  const busy = answered && exchanges.length <= turns.length && !(last?.answer || last?.error || last?.stopped);
+  const ask = (turn: Turn) => navigate(addressOf(index.name, [...turns, turn]));
 
   useEffect(() => {
-    setText(asked);
-    controller.current?.abort();
-    if (!asked) {
-      setProgress(null);
-      return;
-    }
-    const abort = (controller.current = new AbortController());
-    void follow(asked, method, index.name, abort, setProgress);
-    return () => abort.abort();
-  }, [asked, method, index.name]);
+    if (answered) sessionStorage.setItem("answer", window.location.pathname + window.location.search);
+  }, [query.toString()]);
+  useEffect(() => {
+    if (!busy) return;
+    const onKey = (event: KeyboardEvent) => event.key === "Escape" && stop();
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, [busy]);
 
-  const submit = (question: string) => {
-    const trimmed = question.trim();
-    if (trimmed) navigate(address("/ask", index.name, { q: trimmed, method }));
-  };
-  const running = progress && !progress.answer && !progress.error && !progress.stopped;
+  if (!answered) {
+    return (
+      <div class="ask">
+        <h1>{words("askTitle", index.name)}</h1>
+        <p class="note">{words("holdings", count(index.documents), count(index.entities), count(index.reports))}</p>
+        <Composer label={words("placeholder")} methods={methods} submit={ask} focused />
+        <Examples submit={(question) => ask({ question, method: "" })} />
+      </div>
+    );
+  }
   return (
-    <div class={progress ? "ask answered" : "ask"}>
-      <form
-        class="question"
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit(text);
-        }}
-      >
-        <textarea
-          data-search
-          aria-label={words("placeholder")}
-          placeholder={words("placeholder")}
-          rows={2}
-          maxLength={20000}
-          autofocus={!asked}
-          value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
-          onKeyDown={(event) => {
-            if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-              event.preventDefault();
-              submit(text);
-            }
-          }}
+    <div class="ask answered">
+      {exchanges.map((exchange, i) => (
+        <ExchangeView
+          key={JSON.stringify(turns.slice(0, i + 1))}
+          turn={turns[i]!}
+          number={i}
+          exchange={exchange}
+          methods={methods}
+          stop={stop}
+          again={again}
+          askBy={(method) => navigate(addressOf(index.name, [...turns.slice(0, i), { ...turns[i]!, method }]))}
         />
-        {running ? (
-          <button type="button" onClick={() => controller.current?.abort()}>{words("stop")}</button>
-        ) : (
-          <button type="submit" class="primary" disabled={!text.trim()}>{words("askButton")}</button>
-        )}
-      </form>
-      {!progress && <Examples submit={submit} />}
-      {progress && <AnswerView progress={progress} />}
+      ))}
+      {!busy && (
+        <div class="next">
+          <Composer key={turns.length} label={words("followUp")} methods={methods} submit={ask} />
+          <p><Link href={address("/", index.name)}>{words("newQuestion")}</Link></p>
+        </div>
+      )}
     </div>
   );
 }
 
-/** Ask, and show what comes as it comes. */
-async function follow(
-  question: string,
-  method: string,
-  index: string,
-  abort: AbortController,
-  show: (progress: Progress) => void,
-) {
-  let text = "";
-  show({ question, text });
-  try {
-    const body = { question, stream: true, ...(method ? { method } : {}) };
-    for await (const { event, data } of events(address("/api/ask", index), body, abort.signal)) {
-      if (event === "text") show({ question, text: (text += (data as { text: string }).text) });
-      else if (event === "done") show({ question, text, answer: data as Answer });
-      else if (event === "error") show({ question, text, error: (data as { error: Error }).error.message });
-    }
-  } catch (error) {
-    if (abort.signal.aborted) show({ question, text, stopped: true });
-    else show({ question, text, error: (error as Error).message });
+/** Ask the questions one after another, each with those before it; show what comes as it comes. */
+function useExchanges(index: IndexSummary, turns: Turn[]) {
+  const keys = turns.map((_, i) => JSON.stringify([index.name, index.snapshot, turns.slice(0, i + 1)]));
+  const [live, setLive] = useState<Record<string, Exchange>>({});
+  const [attempt, setAttempt] = useState(0);
+  const controller = useRef<AbortController | null>(null);
+  const all = keys.at(-1) ?? "";
+
+  useEffect(() => {
+    const abort = (controller.current = new AbortController());
+    const run = async () => {
+      const earlier: { question: string; answer: string }[] = [];
+      for (const [i, turn] of turns.entries()) {
+        const key = keys[i]!;
+        const show = (exchange: Exchange) => setLive((before) => ({ ...before, [key]: exchange }));
+        const answer = answers.get(key) ?? (await follow(turn, earlier.slice(-EARLIER), index.name, abort.signal, show));
+        if (!answer) return;
+        answers.set(key, answer);
+        earlier.push({ question: answer.question, answer: answer.text });
+      }
+    };
+    void run();
+    return () => abort.abort();
+  }, [all, attempt]);
+
+  const exchanges: Exchange[] = [];
+  for (const key of keys) {
+    const answer = answers.get(key);
+    exchanges.push(answer ? { text: answer.text, answer } : (live[key] ?? { text: "" }));
+    if (!answer) break;
   }
+  return {
+    exchanges,
+    stop: () => controller.current?.abort(),
+    again: () => setAttempt(attempt + 1),
+  };
 }
 
+/** Ask a question and show what comes; return the answer, or nothing where it was stopped or failed. */
+async function follow(
+  turn: Turn,
+  earlier: { question: string; answer: string }[],
+  index: string,
+  signal: AbortSignal,
+  show: (exchange: Exchange) => void,
+): Promise<Answer | undefined> {
+  let exchange: Exchange = { text: "" };
+  const update = (change: Partial<Exchange>) => show((exchange = { ...exchange, ...change }));
+  update({});
+  try {
+    const body = {
+      question: turn.question,
+      stream: true,
+      ...(turn.method ? { method: turn.method } : {}),
+      ...(earlier.length ? { earlier } : {}),
+    };
+    for await (const { event, data } of events(address("/api/ask", index), body, signal)) {
+      if (event === "method") update(data as { method: string; why: string });
+      else if (event === "text") update({ text: exchange.text + (data as { text: string }).text });
+      else if (event === "done") {
+        update({ answer: data as Answer });
+        return data as Answer;
+      } else if (event === "error") {
+        update({ error: new ApiError(500, (data as { error: Error }).error.message) });
+        return;
+      } else if (event === "cancelled") {
+        update({ stopped: true });
+        return;
+      }
+    }
+    update({ error: new TypeError("the stream ended before the answer") });
+  } catch (error) {
+    update(signal.aborted ? { stopped: true } : { error: error as Error });
+  }
+  return;
+}
+
+/** The field for a question, with the choice of a method. */
+function Composer(props: { label: string; methods: MethodRow[]; submit: (turn: Turn) => void; focused?: boolean }) {
+  const words = useWords();
+  const [text, setText] = useState("");
+  const [method, setMethod] = useState("");
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    if (props.focused) field.current?.focus({ preventScroll: true });
+  }, []);
+  const submit = () => {
+    if (text.trim()) props.submit({ question: text.trim(), method });
+  };
+  const help = props.methods.find((row) => row.name === method)?.help ?? words("autoHelp");
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+    >
+      <textarea
+        id="question"
+        ref={field}
+        data-search
+        aria-label={props.label}
+        placeholder={props.label}
+        dir="auto"
+        rows={2}
+        maxLength={20000}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+            event.preventDefault();
+            submit();
+          }
+        }}
+      />
+      <div class="controls">
+        {props.methods.length > 0 && (
+          <label>
+            <span>{words("method")}</span>
+            <select value={method} onChange={(event) => setMethod(event.currentTarget.value)}>
+              <MethodOptions methods={props.methods} />
+            </select>
+            <span class="help">{help}</span>
+          </label>
+        )}
+        <button type="submit" class="primary" disabled={!text.trim()}>{words("askButton")}</button>
+      </div>
+    </form>
+  );
+}
+
+function MethodOptions({ methods }: { methods: MethodRow[] }) {
+  const words = useWords();
+  return (
+    <>
+      <option value="">{words("auto")}</option>
+      {methods.filter(({ name }) => name !== "auto").map(({ name, help }) => <option value={name} title={help}>{name}</option>)}
+    </>
+  );
+}
+
+/** Questions as somebody would ask them, from the people and subjects of the most important reports. */
 function Examples({ submit }: { submit: (question: string) => void }) {
   const words = useWords();
   const { index } = useAppState();
-  const { value } = useLoaded<ReportNode[]>((signal) => get(address("/api/reports", index.name, { deepest: 0 }), signal), [index.name]);
-  if (!value?.length) return null;
-  const questions = ["What are the main themes?", ...value.slice(0, 3).map((report) => `What is said about ${report.title.split(",")[0]}?`)];
+  const { value } = useLoaded<EntityRow[]>(async (signal) => {
+    const reports = await get<ReportNode[]>(address("/api/reports", index.name, { deepest: 0 }), signal);
+    const pages = await Promise.all(
+      reports.slice(0, 3).map((report) => get<ReportPage>(address(`/api/reports/${report.number}`, index.name), signal)),
+    );
+    return pages.flatMap((page) => subjects(page));
+  }, [index.name]);
+  const questions = [words("exampleThemes")];
+  if (value) {
+    const people = unique(value.filter((row) => row.type === "person"));
+    const others = unique(value.filter((row) => row.type !== "person"));
+    if (others[0]) questions.push(words("exampleAbout", others[0]));
+    if (people[0]) questions.push(words("examplePerson", people[0]));
+    if (people[1] && people[2]) questions.push(words("exampleBoth", people[1], people[2]));
+    else if (others[1]) questions.push(words("exampleAbout", others[1]));
+  }
   return (
     <section class="examples" aria-label={words("examples")}>
       <h2>{words("examples")}</h2>
       <ul>
         {questions.map((question) => (
-          <li><button type="button" onClick={() => submit(question)}>{question}</button></li>
+          <li><button type="button" class="plain" onClick={() => submit(question)}>{question}</button></li>
         ))}
       </ul>
     </section>
   );
 }
 
-function AnswerView({ progress }: { progress: Progress }) {
+/** The entities of a report that its title names, then its best connected ones; names that read well in a question. */
+function subjects({ report, entities }: ReportPage): EntityRow[] {
+  const title = report.title.toLowerCase();
+  const readable = entities.filter(({ name }) => name.length > 2 && name.length <= 40 && !/[<>{}[\]\\|=]/.test(name));
+  const named = readable.filter(({ name }) => title.includes(name.toLowerCase()));
+  return [...named, ...readable.filter((row) => !named.includes(row)).slice(0, 3)];
+}
+
+function unique(rows: EntityRow[]): string[] {
+  return [...new Set(rows.map(({ name }) => name))];
+}
+
+function ExchangeView(props: {
+  turn: Turn;
+  number: number;
+  exchange: Exchange;
+  methods: MethodRow[];
+  stop: () => void;
+  again: () => void;
+  askBy: (method: string) => void;
+}) {
   const words = useWords();
+  const { index } = useAppState();
+  const { turn, number, exchange } = props;
+  const { answer } = exchange;
   const [marked, setMarked] = useState<number | null>(null);
-  const { answer } = progress;
-  const mark = (marker: number) => (
-    <a
-      class={marker === marked ? "marker marked" : "marker"}
-      href={`#source-${marker}`}
-      onMouseEnter={() => setMarked(marker)}
-      onMouseLeave={() => setMarked(null)}
-      onFocus={() => setMarked(marker)}
-      onBlur={() => setMarked(null)}
-    >
-      {marker}
-    </a>
-  );
+  const aside = useRef<HTMLElement>(null);
+  const busy = !answer && !exchange.error && !exchange.stopped;
+  const Heading = number === 0 ? "h1" : "h2";
+  const cited = useMemo(() => new Map(answer?.citations.map((citation) => [citation.marker, citation])), [answer]);
+
+  const markFromText = (marker: number | null) => {
+    setMarked(marker);
+    if (marker !== null) bringIntoView(aside, `source-${number}-${marker}`);
+  };
+  const mark = (marker: number, occurrence: number) => {
+    const citation = cited.get(marker);
+    const source = citation?.sources[0];
+    const style = marker === marked ? "marker marked" : "marker";
+    if (!citation || !source) return <span class={style}>{marker}</span>;
+    return (
+      <Link
+        id={`marker-${number}-${occurrence}`}
+        class={style}
+        href={sourceAddress(source, index.name)}
+        label={`${words("sources")} ${marker}: ${citation.title}`}
+        onMarked={(on) => markFromText(on ? marker : null)}
+      >
+        {marker}
+      </Link>
+    );
+  };
   return (
-    <div class="result">
-      <article class="answer" aria-live="polite" aria-busy={!answer && !progress.error}>
-        <Markdown text={answer?.text ?? progress.text} mark={mark} />
-        {!answer && !progress.error && !progress.stopped && <p class="waiting">{words("loading")}</p>}
-        {progress.error && <p class="error" role="alert">{progress.error}</p>}
-        {progress.stopped && <p class="note">{words("stopped")}</p>}
-        {answer && <AnswerFoot answer={answer} />}
+    <section class="exchange" aria-busy={busy}>
+      <header>
+        <Heading dir="auto">{turn.question}</Heading>
+        <MethodLine turn={turn} exchange={exchange} methods={props.methods} />
+      </header>
+      <article class="answer" lang={answer?.language || undefined}>
+        <Markdown text={answer?.text ?? exchange.text} mark={mark} />
+        {busy && (
+          <div class="progress">
+            <p class="waiting" role="status">{words("answering")}</p>
+            <button type="button" onClick={props.stop}>{words("stop")}</button>
+          </div>
+        )}
+        {exchange.error && <Problem error={exchange.error} again={props.again} />}
+        {exchange.stopped && (
+          <div class="problem">
+            <p role="status">{words("stopped")}</p>
+            <button type="button" onClick={props.again}>{words("again")}</button>
+          </div>
+        )}
+        {answer && <AnswerFoot answer={answer} turn={turn} methods={props.methods} askBy={props.askBy} />}
       </article>
-      {answer && answer.citations.length > 0 && (
-        <aside class="sources" aria-label={words("sources")}>
-          <h2>{words("sources")}</h2>
-          <ol>{answer.citations.map((citation) => <SourceView citation={citation} marked={marked === citation.marker} hover={setMarked} />)}</ol>
-        </aside>
-      )}
-    </div>
+      <aside class="sources" aria-label={words("sources")} ref={aside}>
+        {answer && (
+          <>
+            <h3>{words("sources")} <span class="note">{count(answer.citations.length)}</span></h3>
+            <p class="hidden" role="status">{words("answered", count(answer.citations.length))}</p>
+            {answer.citations.length === 0 && <p class="note">{words("noSources")}</p>}
+            <ol>
+              {answer.citations.map((citation) => (
+                <SourceView
+                  key={citation.marker}
+                  id={`source-${number}-${citation.marker}`}
+                  citation={citation}
+                  marked={marked === citation.marker}
+                  hover={setMarked}
+                />
+              ))}
+            </ol>
+          </>
+        )}
+      </aside>
+    </section>
   );
 }
 
-function AnswerFoot({ answer }: { answer: Answer }) {
+/** Scroll the column of sources, and nothing else, until one of them is seen. */
+function bringIntoView(column: RefObject<HTMLElement | null>, id: string) {
+  const box = column.current;
+  const row = document.getElementById(id);
+  if (!box || !row || box.scrollHeight <= box.clientHeight) return;
+  const top = row.offsetTop - box.offsetTop;
+  if (top < box.scrollTop || top + row.offsetHeight > box.scrollTop + box.clientHeight) box.scrollTop = top - 24;
+}
+
+function sourceAddress(source: Source, index: string): string {
+  return address(`/documents/${encodeURIComponent(source.number ?? source.document)}`, index, { start: source.start, end: source.end });
+}
+
+/** How the question is answered, and why so. */
+function MethodLine({ turn, exchange, methods }: { turn: Turn; exchange: Exchange; methods: MethodRow[] }) {
   const words = useWords();
-  const spent = answer.usage.calls ? `, ${words("tokens", count(answer.usage.prompt_tokens + answer.usage.completion_tokens))}` : "";
+  const method = exchange.answer?.method ?? exchange.method ?? turn.method;
+  const why = exchange.answer?.why ?? exchange.why;
+  if (!method) return <p class="note">{" "}</p>;
+  const help = methods.find((row) => row.name === method)?.help;
+  return (
+    <p class="note">
+      {words("by", method)}
+      {help && ` (${help})`}
+      {why && `, ${words("because", why)}`}
+    </p>
+  );
+}
+
+function AnswerFoot(props: { answer: Answer; turn: Turn; methods: MethodRow[]; askBy: (method: string) => void }) {
+  const words = useWords();
+  const { answer } = props;
+  const { usage } = answer;
+  const facts = [
+    words("answeredIn", answer.seconds.toFixed(1)),
+    usage.calls > 0 && words("calls", count(usage.calls)),
+    usage.calls > 0 && words("tokens", count(usage.prompt_tokens + usage.completion_tokens)),
+    usage.cost > 0 && words("cost", usage.cost < 0.01 ? usage.cost.toFixed(4) : usage.cost.toFixed(2)),
+    answer.removed_references === 1 && words("removedOne"),
+    answer.removed_references > 1 && words("removed", count(answer.removed_references)),
+  ];
   return (
     <footer class="foot">
-      {answer.notices.map((notice) => <p class="note">{notice}</p>)}
-      <p class="note">
-        {answer.method}{answer.why ? `: ${answer.why}` : ""} · {words("answeredIn", answer.seconds.toFixed(1))}{spent}
-      </p>
-      {answer.removed_references > 0 && <p class="note">{words("removed", answer.removed_references)}</p>}
+      {answer.notices.map((notice) => <p class="note" dir="auto">{notice}</p>)}
+      <p class="note">{facts.filter(Boolean).join(" · ")}</p>
+      <div class="more">
+        <ContextView answer={answer} turn={props.turn} />
+        {props.methods.length > 0 && (
+          <label class="note">
+            {words("askAgainBy")}{" "}
+            <select value={props.turn.method} onChange={(event) => props.askBy(event.currentTarget.value)}>
+              <MethodOptions methods={props.methods} />
+            </select>
+          </label>
+        )}
+      </div>
     </footer>
   );
 }
 
-function SourceView(props: { citation: Citation; marked: boolean; hover: (marker: number | null) => void }) {
+/** What the answer was written from, gathered again when it is wanted. */
+function ContextView({ answer, turn }: { answer: Answer; turn: Turn }) {
+  const words = useWords();
+  const [open, setOpen] = useState(false);
+  return (
+    <div class="context">
+      <button type="button" class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>
+        {words(open ? "hideContext" : "showContext")}
+      </button>
+      {open && <ContextText answer={answer} turn={turn} />}
+    </div>
+  );
+}
+
+function ContextText({ answer, turn }: { answer: Answer; turn: Turn }) {
+  const words = useWords();
+  const { value, error } = useLoaded<AnswerContext>(
+    () => send("POST", address("/api/ask/context", answer.index), { question: answer.question, method: turn.method || answer.method }),
+    [answer.id],
+  );
+  if (error) return <p class="error" role="alert">{error instanceof ApiError ? error.message : words("unreachable")}</p>;
+  if (!value) return <p class="waiting" role="status">{words("loading")}</p>;
+  return (
+    <>
+      <p class="note">{words("contextSize", count(value.tokens))}</p>
+      {value.windows.map((window) => <pre tabIndex={0} dir="auto">{window}</pre>)}
+    </>
+  );
+}
+
+function SourceView(props: { id: string; citation: Citation; marked: boolean; hover: (marker: number | null) => void }) {
   const words = useWords();
   const { index } = useAppState();
+  const [open, setOpen] = useState(false);
   const { citation } = props;
+  const shown = open ? citation.sources : citation.sources.slice(0, PASSAGES);
+  const hidden = citation.sources.length - shown.length;
   return (
     <li
-      id={`source-${citation.marker}`}
+      id={props.id}
       value={citation.marker}
       class={props.marked ? "marked" : undefined}
       onMouseEnter={() => props.hover(citation.marker)}
       onMouseLeave={() => props.hover(null)}
+      onFocusCapture={() => props.hover(citation.marker)}
+      onBlurCapture={() => props.hover(null)}
     >
-      {citation.title && <strong>{citation.title}</strong>}
-      {citation.sources.slice(0, 2).map((source) => (
-        <figure>
-          <blockquote>{source.text.length > 280 ? `${source.text.slice(0, 280)}…` : source.text}</blockquote>
-          <figcaption>
-            <Link
-              href={address(`/documents/${encodeURIComponent(source.document)}`, index.name, { start: source.start, end: source.end })}
-              title={words("openSource")}
-            >
-              {shortPath(source.document)}{source.place && `, ${source.place}`}
-            </Link>
-          </figcaption>
-        </figure>
-      ))}
+      <span class="number" aria-hidden="true">{citation.marker}</span>
+      <div>
+        {citation.kind === "report" && citation.title && (
+          <p class="title" dir="auto">
+            {citation.number == null ? citation.title : <Link href={address(`/reports/${citation.number}`, index.name)}>{citation.title}</Link>}
+          </p>
+        )}
+        {shown.map((source, i) => <Passage id={`${props.id}-${i}`} source={source} />)}
+        {hidden > 0 && (
+          <button type="button" class="plain" onClick={() => setOpen(true)}>{words("moreSources", count(hidden))}</button>
+        )}
+      </div>
     </li>
   );
 }
 
+function Passage({ id, source }: { id: string; source: Source }) {
+  const words = useWords();
+  const { index } = useAppState();
+  const points = Array.from(source.text.slice(0, 4 * QUOTED));
+  const quoted = points.length > QUOTED ? `${points.slice(0, QUOTED).join("")}…` : source.text;
+  return (
+    <figure>
+      <blockquote dir="auto">{quoted}</blockquote>
+      <figcaption>
+        <Link id={id} href={sourceAddress(source, index.name)} title={words("openSource")}>
+          <bdi>{shortPath(source.document)}</bdi>{source.place && `, ${source.place}`}
+        </Link>
+      </figcaption>
+    </figure>
+  );
+}
+
 function shortPath(path: string): string {
-  return path.split("/").slice(-1)[0] ?? path;
+  return path.split("/").at(-1) || path;
 }
