@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Annotated, Any
@@ -23,7 +24,7 @@ import conspectus
 from conspectus import EntityView, Hit, Index, api
 from conspectus.errors import ConspectusError, NotFound
 from conspectus.evaluation import estimate_answer, write_report
-from conspectus.rows import Document, Entity, Report
+from conspectus.rows import Document, Entity, Report, Span
 from conspectus.server.answers import Answers, Asking, Event, citation_rows
 from conspectus.server.errors import as_error
 from conspectus.server.indexes import Indexes, ServedIndex
@@ -87,6 +88,25 @@ def indexes(request: Request) -> list[IndexSummary]:
 def status(index: Snapshot) -> dict[str, Any]:
     """Return what `conspectus status --json` prints."""
     return asdict(conspectus.status_of(index))
+
+
+@dataclass(frozen=True)
+class MethodRow:
+    """A method that answers questions, and in a few words what it does."""
+
+    name: str
+    help: str
+
+
+@router.get("/methods", summary="The methods that answer questions of an index")
+def methods(request: Request, index: Snapshot) -> list[MethodRow]:
+    """Return the methods that have what they need; where none is named, the question chooses one."""
+    settings: Mapping[str, Any] = request.app.state.options.settings or {}
+    model = settings.get("model") or index.settings.get("model", "extractive")
+    present = {"model"} if model != "extractive" else set[str]()
+    if index.settings.get("vectors"):
+        present.add("vectors")
+    return [MethodRow(method.name, method.help) for method in api.METHODS.values() if method.needs <= present]
 
 
 @dataclass(frozen=True)
@@ -325,6 +345,14 @@ def document_of(index: Index, document: str) -> Document:
     raise NotFound(f"there is no document {document!r}; this index has {len(index.documents):,}")
 
 
+def names_in(text: str, spans: Sequence[Span], names: Sequence[str]) -> set[tuple[int, int]]:
+    """Return where one of some names is written in the sentences of a text that are evidence of an entity."""
+    any_name = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    letter = r"[^\W\u3040-\u30ff\u3400-\u9fff]"  # names in Chinese and Japanese stand between other characters
+    pattern = re.compile(f"(?<!{letter})(?:{any_name})(?!{letter})", re.IGNORECASE)
+    return {match.span() for span in spans for match in pattern.finditer(text, span.start, span.end)}
+
+
 @router.get("/documents/{document:path}", summary="A document's text, with the entities named in it")
 def document_text(
     index: Snapshot,
@@ -336,10 +364,11 @@ def document_text(
     row = document_of(index, document)
     last = min(len(row.text), start + MAX_TEXT, end if end is not None else len(row.text))
     mentions = [
-        TextMention(span.start, span.end, entity.number)
+        TextMention(first, final, entity.number)
         for entity in index.entities
-        for span in entity.spans
-        if span.document_id == row.id and span.start >= start and span.end <= last
+        if (spans := [span for span in entity.spans if span.document_id == row.id])
+        for first, final in names_in(row.text, spans, (entity.name, *entity.aliases))
+        if first >= start and final <= last
     ]
     mentions.sort(key=lambda m: (m.start, -m.end))
     return DocumentPage(document_row(row), dict(row.metadata), start, last, row.text[start:last], mentions)
