@@ -56,7 +56,7 @@ BUDGETS: dict[str, float] = {
 (50,415 lines in 392 files)."""
 
 LIMITS: dict[str, float] = {
-    "lines of Python": 40_800,
+    "lines of Python": 41_000,
     "files": 170,
     "imports inside functions": 26,
     "files entered by a global question": 35,

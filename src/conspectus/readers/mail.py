@@ -10,12 +10,14 @@ from io import BytesIO
 from typing import Any, cast
 
 from conspectus.errors import DocumentError
+from conspectus.lazy import lazy_module
 from conspectus.readers import Options, ParsedDocument, Prose, line, mail_date
 from conspectus.readers.archive import OLE
 from conspectus.readers.encodings import decode
 from conspectus.readers.html import html_to_text
 from conspectus.rows import EncodingWarning
 
+olefile: Any = lazy_module("olefile")
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
 
 
@@ -70,7 +72,6 @@ _BODY, _HTML, _RICH_TEXT = "1000", "10130102", "10090102"
 
 def _outlook(data: bytes, options: Options) -> tuple[dict[str, str], str, list[str]]:
     """Return the headers and the text of a message of Outlook, and the names of its attachments."""
-    import olefile
 
     def stream(name: str) -> bytes:
         return file.openstream(name).read() if file.exists(name) else b""
@@ -83,7 +84,7 @@ def _outlook(data: bytes, options: Options) -> tuple[dict[str, str], str, list[s
     try:
         if not data.startswith(OLE):  # olefile takes short data for the name of a file, and opens that
             raise DocumentError("is no message of Outlook, whatever its name says")
-        with cast("Any", olefile).OleFileIO(BytesIO(data)) as file:
+        with olefile.OleFileIO(BytesIO(data)) as file:
             sent = HeaderParser(policy=policy.default).parsestr(text(_HEADERS))
             own = {"To": text(_TO), "Cc": text(_CC), "Subject": text(_SUBJECT)}
             headers = {name: line(own.get(name, "")) or _header(sent, name) for name in HEADERS}
