@@ -32,10 +32,10 @@ class ReadSettings(Section):
 
     text_field: str = setting("text", "Field of JSON and CSV with the text")
     title_field: str = setting("title", "Field of JSON and CSV with the title")
-    max_megabytes: float = setting(200.0, "Maximum megabytes of a file, also unpacked", gt=0)
+    max_megabytes: float = setting(200.0, "Maximum size of a file in megabytes, packed and unpacked", gt=0)
     follow_symlinks: bool = setting(False, "Follow symbolic links out of a folder")
-    include: tuple[str, ...] = setting((), 'Files to read, e.g. "docs/**"')
-    exclude: tuple[str, ...] = setting((), 'Files to leave out, e.g. "drafts/"')
+    include: tuple[str, ...] = setting((), 'Patterns of the files to read, e.g. "docs/**"')
+    exclude: tuple[str, ...] = setting((), 'Patterns of files to leave out, e.g. "drafts/"')
     gitignore: bool = setting(True, "Leave out what .gitignore excludes")
 
 
@@ -58,9 +58,11 @@ class ExtractSettings(Section):
     entity_types: tuple[str, ...] = setting(
         ("person", "organization", "location", "event", "date", "work", "concept"), "Entity types to extract"
     )
-    max_gleanings: int = setting(1, "Maximum number of passes for missed entities (gleanings)", ge=0)
+    max_gleanings: int = setting(
+        1, "Maximum number of passes for missed entities (gleanings); needs a model", ge=0
+    )
     style: Literal["graph", "triples"] = setting(
-        "graph", "Extract a graph, or open triples (HippoRAG; needs a model)"
+        "graph", "What to extract: graph, or triples (open triples of HippoRAG; needs a model)"
     )
     claims: bool = setting(False, "Also extract claims; needs a model")
 
@@ -69,7 +71,7 @@ class ResolveSettings(Section):
     """Which names are taken to be one entity."""
 
     resolve: Literal["exact", "aliases"] = setting(
-        "aliases", "Join equal names only, or also aliases as acronyms and last names"
+        "aliases", "Names to join: exact (equal ones), or aliases (also acronyms, last names)"
     )
 
 
@@ -91,14 +93,14 @@ class ReportSettings(Section):
 class StoreSettings(Section):
     """What an index's folder keeps."""
 
-    snapshots: int = setting(5, "Snapshots kept, with the current one", ge=1)
+    snapshots: int = setting(5, "Number of snapshots to keep, the current one included", ge=1)
 
 
 class GlobalSettings(Section):
     """Answers from the reports of a whole level (GraphRAG §3.1.6)."""
 
     level: Annotated[int, Field(ge=0)] | Literal["auto"] | None = setting(
-        None, "Community level to answer from; auto descends where it is relevant"
+        None, "Community level to answer from (0 is the root); auto goes down along relevant reports"
     )
 
 
@@ -106,8 +108,10 @@ class AnswerSettings(Section):
     """What answers are written from, and how."""
 
     context_tokens: int = setting(8000, "Tokens of context for an answer", ge=500)
-    response: str = setting("multiple paragraphs", "Length and format of an answer")
-    general_knowledge: bool = setting(False, "Let the model add general knowledge, marked")
+    response: str = setting(
+        "multiple paragraphs", "Length and format of an answer; without a model only 'short answer' differs"
+    )
+    general_knowledge: bool = setting(False, "Let the model add general knowledge, marked as such")
 
 
 class SearchSettings(Section):
@@ -119,7 +123,7 @@ class SearchSettings(Section):
 class RerankSettings(Section):
     """A second look at the best chunks of any ranking (`--rerank`)."""
 
-    by: str = setting("none", "Reranker: none, local, model, PROVIDER/NAME or a URL")
+    by: str = setting("none", "Reranker: none, local, local:FOLDER, model, PROVIDER/NAME or a URL")
 
     @property
     def enabled(self) -> bool:
@@ -139,14 +143,14 @@ class RerankSettings(Section):
 class VectorSettings(Section):
     """Vectors of chunks and sentences, for the methods that compare meanings."""
 
-    embedder: str = setting("none", "Embedding model: none, local or PROVIDER/NAME")
+    embedder: str = setting("none", "Embedding model: none, local, local:FOLDER or PROVIDER/NAME")
 
 
 class HippoSettings(Section):
     """Ranking of chunks by PageRank over noun phrases from what a question names (HippoRAG)."""
 
     variant: Literal["hipporag", "combined"] = setting(
-        "combined", "Version; in combined, chunks are nodes and seeds, too"
+        "combined", "Version: hipporag as published, or combined, with chunks as nodes and seeds, too"
     )
     damping: float = setting(0.5, "Probability of following an edge", ge=0, lt=1)
 
@@ -182,20 +186,20 @@ class ModelSettings(Section):
     embedder_base_url: str = setting("", "Base URL for the embedding model")
     prompts: str = setting("", "Folder of prompts to use instead of ours")
     concurrency: int = setting(25, "Maximum number of concurrent calls", ge=1)
-    requests_per_minute: int | None = setting(None, "Calls per minute", ge=1)
-    tokens_per_minute: int | None = setting(None, "Tokens per minute", ge=1)
+    requests_per_minute: int | None = setting(None, "Maximum number of calls per minute", ge=1)
+    tokens_per_minute: int | None = setting(None, "Maximum number of tokens per minute", ge=1)
     timeout: float = setting(300.0, "Seconds to wait for a response", gt=0)
     attempts: int = setting(6, "Maximum number of attempts per call", ge=1)
     temperature: float | None = setting(0.0, "Sampling temperature", ge=0)
-    max_tokens: int | None = setting(None, "Maximum tokens of a response", ge=1)
+    max_tokens: int | None = setting(None, "Maximum number of tokens of a response", ge=1)
     reasoning_effort: Effort | None = setting(None, "Reasoning effort of a reasoning model")
-    context_window: int = setting(16384, "Context window of Ollama in tokens", ge=1024)
+    context_window: int = setting(16384, "Context window in tokens that Ollama is asked for", ge=1024)
     budget: float | None = setting(None, "Maximum US dollars of one run", ge=0)
-    budget_tokens: int | None = setting(None, "Maximum tokens of one run", ge=0)
+    budget_tokens: int | None = setting(None, "Maximum number of tokens of one run", ge=0)
     index_budget: float | None = setting(None, "Maximum US dollars of all runs on the index", ge=0)
-    index_budget_tokens: int | None = setting(None, "Maximum tokens of all runs on the index", ge=0)
-    trace: str = setting("", "File that each call is appended to as JSON")
-    trace_texts: bool = setting(False, "Trace prompts and responses too")
+    index_budget_tokens: int | None = setting(None, "Maximum number of tokens of all runs on the index", ge=0)
+    trace: str = setting("", "File to which each model call is appended as a line of JSON")
+    trace_texts: bool = setting(False, "Write prompts and responses to the trace, too")
 
     @model_validator(mode="after")
     def _addresses_hold_no_password(self) -> ModelSettings:
@@ -233,8 +237,8 @@ class Settings(Section):
     tog: TogSettings = TogSettings()
     drift: DriftSettings = DriftSettings()
     llm: ModelSettings = ModelSettings()
-    model: str = setting("extractive", "Language model, e.g. ollama/qwen3")
-    language: str = setting("auto", "Language of the corpus, a two-letter code", min_length=2)
+    model: str = setting("extractive", "Language model, e.g. ollama/qwen3; extractive needs none")
+    language: str = setting("auto", "Language of the corpus: a two-letter code, or auto", min_length=2)
     prices: dict[str, Price] = setting(
         {}, 'US dollars per million tokens, e.g. { "a/b" = { input = 0.4, output = 1.6 } }'
     )

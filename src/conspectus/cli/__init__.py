@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "entity": ("browse:entity", "Show an entity: description, relationships, documents"),
         "path": ("browse:path", "Show how two entities are connected"),
         "map": ("exchange:map_", "Draw the graph as an interactive HTML page"),
-        "serve": ("serve:serve", "Serve a web app, a REST API, chat clients and MCP"),
+        "serve": ("serve:serve", "Serve a web app, a REST API, a chat API and MCP"),
         "mcp": ("serve:mcp", "Serve MCP tools over standard input and output"),
     },
     "Edit and exchange": {

@@ -164,7 +164,7 @@ def ask(
     """Answer a question, with citations.
 
     Every citation leads to the exact characters of a document. Questions about the whole corpus ("What are the main
-    themes?") are answered from community reports, others from the graph and the text; --method chooses.
+    themes?") are answered from community reports, others from the graph and the text, unless --method says otherwise.
 
     Example: conspectus ask "What are the main themes?"
     Example: conspectus ask "Who is Dorothea Quill?" --model openai/gpt-4.1-mini

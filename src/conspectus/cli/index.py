@@ -64,7 +64,7 @@ def index(
     complete; conspectus rollback returns to it.
 
     Settings come from the nearest conspectus.toml from the working directory up (see conspectus config), environment
-    variables such as CONSPECTUS_CHUNK_TOKENS, --set and the options here; later ones win. An index keeps its models.
+    variables such as CONSPECTUS_CHUNK_TOKENS, --set and the options here; later ones win. An index remembers its model.
 
     Example: conspectus index docs
     Example: conspectus index docs --model openai/gpt-4.1-mini --budget 2

@@ -128,7 +128,7 @@ class Flag:
 _NO_REPORTS = "Skip community reports. --method rollup then writes the ones that a question needs."
 _MODEL = (
     "Language model, e.g. openai/gpt-4.1-mini or ollama/qwen3. 'extractive' works without a language model. "
-    "An index is asked and updated with the model that it was built with by default."
+    "The default is the model that the index was built with."
 )
 _BUDGET = "Maximum spend of this run in US dollars. Stops before the call that would exceed it."
 _RESPONSE = "Length and format of the answer: 'short answer', or with a language model anything."

@@ -52,7 +52,7 @@ def serve(
     *,
     given: options.Given,
 ) -> None:
-    """Serve a web app, a REST API, chat clients and MCP.
+    """Serve a web app, a REST API, a chat API and MCP.
 
     Example: conspectus serve
     Example: conspectus serve --index A --index B --port 9000
