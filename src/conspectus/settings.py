@@ -34,8 +34,8 @@ class ReadSettings(Section):
     title_field: str = setting("title", "Field of JSON and CSV with the title")
     max_megabytes: float = setting(200.0, "Maximum size of a file in megabytes, packed and unpacked", gt=0)
     follow_symlinks: bool = setting(False, "Follow symbolic links out of a folder")
-    include: tuple[str, ...] = setting((), 'Patterns of the files to read, e.g. "docs/**"')
-    exclude: tuple[str, ...] = setting((), 'Patterns of files to leave out, e.g. "drafts/"')
+    include: tuple[str, ...] = setting((), 'Files to read, e.g. "docs/**"')
+    exclude: tuple[str, ...] = setting((), 'Files to leave out, e.g. "drafts/"')
     gitignore: bool = setting(True, "Leave out what .gitignore excludes")
 
 
@@ -93,7 +93,7 @@ class ReportSettings(Section):
 class StoreSettings(Section):
     """What an index's folder keeps."""
 
-    snapshots: int = setting(5, "Number of snapshots to keep, the current one included", ge=1)
+    snapshots: int = setting(5, "Snapshots to keep, the current one included", ge=1)
 
 
 class GlobalSettings(Section):
@@ -186,20 +186,20 @@ class ModelSettings(Section):
     embedder_base_url: str = setting("", "Base URL for the embedding model")
     prompts: str = setting("", "Folder of prompts to use instead of ours")
     concurrency: int = setting(25, "Maximum number of concurrent calls", ge=1)
-    requests_per_minute: int | None = setting(None, "Maximum number of calls per minute", ge=1)
-    tokens_per_minute: int | None = setting(None, "Maximum number of tokens per minute", ge=1)
+    requests_per_minute: int | None = setting(None, "Maximum calls per minute", ge=1)
+    tokens_per_minute: int | None = setting(None, "Maximum tokens per minute", ge=1)
     timeout: float = setting(300.0, "Seconds to wait for a response", gt=0)
     attempts: int = setting(6, "Maximum number of attempts per call", ge=1)
     temperature: float | None = setting(0.0, "Sampling temperature", ge=0)
-    max_tokens: int | None = setting(None, "Maximum number of tokens of a response", ge=1)
+    max_tokens: int | None = setting(None, "Maximum tokens of a response", ge=1)
     reasoning_effort: Effort | None = setting(None, "Reasoning effort of a reasoning model")
     context_window: int = setting(16384, "Context window in tokens that Ollama is asked for", ge=1024)
     budget: float | None = setting(None, "Maximum US dollars of one run", ge=0)
-    budget_tokens: int | None = setting(None, "Maximum number of tokens of one run", ge=0)
+    budget_tokens: int | None = setting(None, "Maximum tokens of one run", ge=0)
     index_budget: float | None = setting(None, "Maximum US dollars of all runs on the index", ge=0)
-    index_budget_tokens: int | None = setting(None, "Maximum number of tokens of all runs on the index", ge=0)
+    index_budget_tokens: int | None = setting(None, "Maximum tokens of all runs on the index", ge=0)
     trace: str = setting("", "File to which each model call is appended as a line of JSON")
-    trace_texts: bool = setting(False, "Write prompts and responses to the trace, too")
+    trace_texts: bool = setting(False, "Trace prompts and responses, too")
 
     @model_validator(mode="after")
     def _addresses_hold_no_password(self) -> ModelSettings:

@@ -343,7 +343,8 @@ def _rest_fits(session: Session, settings: Settings, progress: Progress | None) 
         if progress:
             spent, more = estimates.in_words(session.total), estimates.in_words(rest)
             progress.note(f"The graph took {spent}; the rest will take {more}.")
-        if session.total.calls:  # with all replies cached the user has seen this before, and wants to go on
+        # With all replies cached the user has seen this before, and wants to go on.
+        if session.total.calls:
             budget.check_room(rest.tokens.low, (rest.cost or estimates.NONE).low)
 
     return check

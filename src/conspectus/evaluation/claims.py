@@ -255,7 +255,7 @@ class ClaimCheck(Check[AnswerClaims, ClaimCounts]):
 
     def value(self) -> ClaimCounts:
         judged = judged_in(comparison.study_in(self.folder))
-        return count(self.rows(), judged.sound if judged else ())
+        return count(self.rows(), judged.successful if judged else ())
 
 
 @StepFunction

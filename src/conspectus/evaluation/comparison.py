@@ -152,7 +152,7 @@ class Study:
         answered = {question for _, question in self.answers}
         return drawn([question for question in self.questions if question.id in answered])[:sample]
 
-    def sound(self, conditions: Sequence[str] = (), sample: int | None = None) -> list[QuestionAnswer]:
+    def successful(self, conditions: Sequence[str] = (), sample: int | None = None) -> list[QuestionAnswer]:
         """Return the answers that did not fail, of all conditions where none is named, in the order of questions.
 
         Raises UsageError where a condition has no answers.

@@ -148,7 +148,7 @@ class Check(Step[QuestionAnswer, Value], Generic[Row, Value]):
         self.table = self.rows_in(target)
         self.by = self.model.name if self.model else model_names(self.settings, *self.tasks)
         study = comparison.study_in(target)
-        self.pieces = study.sound(options.get("conditions", ()), options.get("sample"))
+        self.pieces = study.successful(options.get("conditions", ()), options.get("sample"))
         self.remaining = [a for a in self.pieces if not self.table.done(a.key, self.made_with(a, self.by))]
 
     @classmethod
@@ -163,7 +163,7 @@ class Check(Step[QuestionAnswer, Value], Generic[Row, Value]):
         checkers = comparison.names_in(row.made_with for row in table.rows.values())
         return {
             answer.key: table.rows[answer.key]
-            for answer in comparison.study_in(folder).sound()
+            for answer in comparison.study_in(folder).successful()
             if any(table.done(answer.key, cls.made_with(answer, by)) for by in checkers)
         }
 

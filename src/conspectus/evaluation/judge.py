@@ -94,7 +94,7 @@ class Judged:
     """Other judges that the folder has judgements of."""
 
     @property
-    def sound(self) -> list[Judgement]:
+    def successful(self) -> list[Judgement]:
         """Those that did not fail."""
         return [row for row in self.judgements if not row.error]
 
@@ -171,7 +171,7 @@ class Comparison(Figures):
 
 def compare(judged: Judged) -> Comparison:
     """Return what judgements say of each pair that was judged by each criterion (GraphRAG appendix G)."""
-    plan, sound = judged.plan, judged.sound
+    plan, sound = judged.plan, judged.successful
     unequal = [row for row in sound if row.reasoning != EQUAL]
     decided = [row.winner for row in unequal if row.winner]
     preferred = winners(sound)

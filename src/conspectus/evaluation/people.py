@@ -227,7 +227,7 @@ def agreements(ratings: Mapping[str, Sequence[Judgement]], judged: Judged | None
         compared = dict(raters)
         if len(raters) > 1:
             compared[MAJORITY] = labels(row for rows in ratings.values() for row in rows)
-        judge = labels(judged.sound)
+        judge = labels(judged.successful)
         groups = [*({rater: own, judged.judge: judge} for rater, own in compared.items()), *groups]
     return [row for group in groups for row in _agreement(group)]
 

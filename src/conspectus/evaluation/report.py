@@ -157,7 +157,7 @@ def _counts(values: Mapping[str, Any], judged: Judged | None, ratings: Ratings) 
     if values["unanswered"]:
         texts.append(f"{values['unanswered']:,} more questions have no answer")
     if judged:
-        texts.append(f"{len(judged.sound):,} judgements by {judged.judge}")
+        texts.append(f"{len(judged.successful):,} judgements by {judged.judge}")
         texts += [f"those of {', '.join(judged.others)} are left out here"] if judged.others else []
     if ratings:
         texts.append(f"{sum(map(len, ratings.values())):,} ratings by {len(ratings)} people")
@@ -189,7 +189,7 @@ def _page_data(
         "conditions": values["conditions"],
         "questions": [[one.id, one.text, one.persona, one.task] for one in values["questions"]],
         "criteria": [(one.name, one.description) for one in judged.plan.criteria] if judged else [],
-        "judgements": [asdict(row) for row in (judged.sound if judged else ())],
+        "judgements": [asdict(row) for row in (judged.successful if judged else ())],
         "ratings": [asdict(row) | {"rater": row.by} for rows in ratings.values() for row in rows],
         **{name: [asdict(row) for row in rows] for name, rows in parts.items()},
     }

@@ -86,7 +86,8 @@ def read_beir(folder: Path, titles: bool = True) -> RetrievalData:
     if not queries:
         raise UsageError(f"no question of {folder / 'queries.jsonl'} has a relevant passage in qrels/test.tsv")
     for query in queries:
-        if query.text.strip():  # two of the questions of CMRC 2018 are empty: they find nothing, and count
+        # Two of the questions of CMRC 2018 are empty: they find nothing, and count.
+        if query.text.strip():
             check_question(query.text)
     return RetrievalData(folder.resolve().name, passages, queries)
 

@@ -50,9 +50,8 @@ class CorrectedNames(Names):
         entity_of = self.uses.get(key, {})
         if document_id in entity_of:
             return entity_of[document_id]
-        entities = set(
-            entity_of.values()
-        )  # a document that was not read for the name means what all others mean
+        # A document that was not read for the name means what all others mean.
+        entities = set(entity_of.values())
         return entities.pop() if len(entities) == 1 else super().resolved(key, document_id)
 
     def name(self, key: str) -> str:

@@ -411,7 +411,8 @@ def _rows(entities: dict[str, Element], pairs: dict[tuple[str, str], Element], n
     degree = Counter(key for pair in pairs for key in pair)
     display: dict[str, str] = {}
     taken: set[str] = set()
-    for key in sorted(entities):  # should two keys be written alike, the second keeps its key as its name
+    # Should two keys be written alike, the second keeps its key as its name.
+    for key in sorted(entities):
         name = names.name(key)
         display[key] = name if name not in taken else key
         taken.add(display[key])

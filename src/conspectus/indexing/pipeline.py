@@ -239,7 +239,8 @@ async def _describe_and_report(
         reports = asyncio.ensure_future(writing)
         await together([reports, graph.done()])
     except BaseException:
-        graph.cancel()  # or else they would go on to ask a server whose connection is closed, and say so at the end
+        # Or else they would go on to ask a server whose connection is closed, and say so at the end.
+        graph.cancel()
         raise
     return reports.result()
 

@@ -115,9 +115,8 @@ def read_texts(documents: str | Fields | Frame | Iterable[str | Fields], setting
 def _listed(sources: Any) -> list[Any]:
     if isinstance(sources, str | Path | Mapping):
         return [cast("Any", sources)]
-    if (
-        hasattr(sources, "to_dict") and getattr(sources, "ndim", 2) > 1
-    ):  # and no column of a table, a list of texts
+    # A table; one column of it is a list of texts.
+    if hasattr(sources, "to_dict") and getattr(sources, "ndim", 2) > 1:
         return list(sources.to_dict("records"))
     return list(sources)
 
@@ -200,7 +199,8 @@ def _from_files(
         if not os.path.exists(source):
             shown = source if len(source) <= 200 else source[:200] + "…"
             raise UsageError(f"there is no file or folder {well_formed(shown)!r}; nothing was read")
-    files: dict[str, str] = {}  # the names that were given, by real path, so that nothing is read twice
+    # The names that were given, by real path, so that nothing is read twice.
+    files: dict[str, str] = {}
     for source in sources:
         root = os.path.realpath(source)
         walk = (
@@ -307,7 +307,8 @@ class _Walk:
         """Yield real path and name of every file that is to be read, and what is left out."""
         seen: set[str] = set()
         while self._folders or self._links:
-            if not self._folders:  # links last, so that a file that is also there under its own name keeps it
+            # Links last, so that a file that is also there under its own name keeps it.
+            if not self._folders:
                 yield from self._follow(*self._links.pop(0))
                 continue
             path, name, ignores = self._folders.pop()

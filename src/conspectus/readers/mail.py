@@ -56,12 +56,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
 def _header(mail: EmailMessage, name: str) -> str:
     try:
         return line(str(mail.get(name, "")))
-    except (
-        ValueError,
-        IndexError,
-        AttributeError,
-        TypeError,
-    ):  # malformed headers make Python's parser stumble
+    except (ValueError, IndexError, AttributeError, TypeError):  # malformed headers
         return line(dict(mail.raw_items()).get(name, ""))
 
 

@@ -381,9 +381,8 @@ def _search(words: Sequence[str], span: Span, index: Index) -> Span | None:
 
 def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
     """Return the first sentence inside a span that holds a statement of a few words: an answer of a name, a date."""
-    texts = dict.fromkeys(
-        (statement, _OPENED.sub("", statement))
-    )  # first as it is: "2. Februar" opens no list
+    # First as it is: "2. Februar" opens no list.
+    texts = dict.fromkeys((statement, _OPENED.sub("", statement)))
     short = [words for said in texts if 0 < len(words := said.strip(" *_.,;:").split()) <= FEW]
     matches = (_search(words, span, index) for words in short if sum(map(len, words)) <= LONGEST)
     match = next(filter(None, matches), None)

@@ -52,8 +52,7 @@ class SentenceEntityGraph:
 
     @classmethod
     def of(cls, index: Index) -> SentenceEntityGraph:
-        """Return the graph of an index, made once for each that is open; raise UsageError where it has
-        none."""
+        """Return the graph of an index, made once for each open index; UsageError if it has none."""
         if "walk.names" not in index.arrays:
             raise UsageError("the index has no sentences to walk over; index its documents anew")
         return index.derive(cls._made)

@@ -134,9 +134,8 @@ def _class(form: str) -> str:
     ):
         return "L"
     if tag == "ns":
-        if not CHINESE_STOPWORDS.isdisjoint(
-            known_words(form)
-        ):  # guessed to be a place with what stands before it
+        # Guessed to be a place with what stands before it.
+        if not CHINESE_STOPWORDS.isdisjoint(known_words(form)):
             return "x"
         return "L" if len(form) > 1 and form not in NO_PLACES else "l" if form in PLACES else "x"
     return _class_of_person(form, tag)

@@ -158,9 +158,8 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
     if ordered:
         best = ordered[0]
         rivals = (code for code in ordered[1:] if not asked or code == ENGLISH or code in likely)
-        next_best = max(
-            (scores[code] for code in rivals), default=0.0
-        )  # `quando` asks in Italian and Portuguese
+        # `quando` asks in Italian and Portuguese.
+        next_best = max((scores[code] for code in rivals), default=0.0)
         looked_for = best in likely or best == ENGLISH or bool(script) or framed or asked
         if scores[best] >= max(LEAST if looked_for else UNLOOKED_FOR, AHEAD * next_best):
             return best

@@ -60,32 +60,31 @@ def extract_mentions(
     `where` is the document and the unit of each sentence.
     """
     large = len(texts) >= LARGE
-    found: dict[str, Candidate] = defaultdict(Candidate)
+    candidates: dict[str, Candidate] = defaultdict(Candidate)
     for speaker in speakers:
-        candidate = found[name_key(speaker)]
+        candidate = candidates[name_key(speaker)]
         candidate.context.speaks = True
         candidate.forms[tuple(speaker.split())] += 0
     named = np.zeros(len(vocabulary.form), bool)
     for mention in _names(vocabulary):
         named[mention.start : mention.end] = True
-        _note_name(found[_key(mention.words, vocabulary.rules)], mention, vocabulary)
-    found = _sifted_names(found, vocabulary, large)
-    _note_concepts(found, vocabulary, where, named, 3 if large else 2)
-    _note_dates_and_titles(found, texts, large, vocabulary.rules)
+        _note_name(candidates[_key(mention.words, vocabulary.rules)], mention, vocabulary)
+    candidates = _sifted_names(candidates, vocabulary, large)
+    _note_concepts(candidates, vocabulary, where, named, 3 if large else 2)
+    _note_dates_and_titles(candidates, texts, large, vocabulary.rules)
     lower = dict(zip(vocabulary.words, vocabulary.lower.tolist(), strict=True))
     first_names = GIVEN_NAMES | {name_key(s).split()[0] for s in speakers if " " in s}
-    for candidate in found.values():
+    for candidate in candidates.values():
         if not candidate.type:
             words = candidate.forms.most_common(1)[0][0]
             never_lower = not any(lower.get(w.casefold()) for w in words)
             candidate.type = type_of(
                 words, candidate.context, first_names, never_lower, vocabulary.rules.language
             )
-    if (
-        vocabulary.rules.language in INFLECTING
-    ):  # a name is known to other languages by how it is mostly written
-        return {name_key(written(candidate.forms)): candidate for candidate in found.values()}
-    return found
+    # A name is known to other languages by how it is mostly written.
+    if vocabulary.rules.language in INFLECTING:
+        return {name_key(written(candidate.forms)): candidate for candidate in candidates.values()}
+    return candidates
 
 
 def _names(vocabulary: Vocabulary) -> Iterator[Mention]:
@@ -94,9 +93,9 @@ def _names(vocabulary: Vocabulary) -> Iterator[Mention]:
     if patterns is None:
         yield from find_names(vocabulary)
         return
-    found = list(patterns(vocabulary))
-    yield from found
-    glosses = Glosses(vocabulary, {mention.end for mention in found})
+    mentions = list(patterns(vocabulary))
+    yield from mentions
+    glosses = Glosses(vocabulary, {mention.end for mention in mentions})
     yield from (mention for mention in find_names(vocabulary) if glosses.accepts(mention))
 
 
@@ -127,11 +126,13 @@ def _note_name(candidate: Candidate, mention: Mention, vocabulary: Vocabulary) -
         candidate.context.after[words[vocabulary.word[vocabulary.form[mention.end]]]] += 1
 
 
-def _sifted_names(found: Mapping[str, Candidate], vocabulary: Vocabulary, large: bool) -> dict[str, Candidate]:
+def _sifted_names(
+    by_key: Mapping[str, Candidate], vocabulary: Vocabulary, large: bool
+) -> dict[str, Candidate]:
     """Leave out what is no name after all: vague words, offices, nationalities, words written small."""
     number = {word: i for i, word in enumerate(vocabulary.words)}
     kept: dict[str, Candidate] = {}
-    for key, candidate in found.items():
+    for key, candidate in by_key.items():
         if candidate.context.speaks:
             kept[key] = candidate
             continue
@@ -169,19 +170,19 @@ def is_sure(candidate: Candidate, large: bool) -> bool:
 
 
 def _note_concepts(
-    found: dict[str, Candidate], vocabulary: Vocabulary, where: tuple[Ints, Ints], named: Bools, least: int
+    by_key: dict[str, Candidate], vocabulary: Vocabulary, where: tuple[Ints, Ints], named: Bools, least: int
 ) -> None:
     """Add the concepts; one that is also written as a name is that name ("Computer Science")."""
     rules = vocabulary.rules
     by_stems = {
-        _stems(key, rules): key for key in sorted(found, reverse=True) if not found[key].context.speaks
+        _stems(key, rules): key for key in sorted(by_key, reverse=True) if not by_key[key].context.speaks
     }
     phrases = find_phrases(vocabulary, *where, least, named)
     starts = vocabulary.starts
     for start, size in zip(phrases.start.tolist(), phrases.words.tolist(), strict=True):
         form = _form(start, size, vocabulary)
         stems = _stems(name_key(" ".join(form)) if rules.language != ENGLISH else " ".join(form), rules)
-        candidate = found.setdefault(by_stems.setdefault(stems, stems), Candidate())
+        candidate = by_key.setdefault(by_stems.setdefault(stems, stems), Candidate())
         candidate.forms[form] += 1
         if not candidate.kinds:
             candidate.type = CONCEPT
@@ -205,7 +206,7 @@ def _stems(key: str, rules: LanguageRules) -> str:
 
 
 def _note_dates_and_titles(
-    found: dict[str, Candidate], texts: list[str], large: bool, rules: LanguageRules
+    by_key: dict[str, Candidate], texts: list[str], large: bool, rules: LanguageRules
 ) -> None:
     dates: dict[str, Candidate] = defaultdict(Candidate)
     for sentence, text in enumerate(texts):
@@ -214,7 +215,7 @@ def _note_dates_and_titles(
                 dates[date].places.append((sentence, text.find(date.split()[0]) // 6))
                 dates[date].forms[tuple(date.split())] += 1
         for title in find_titles(text, rules.language):
-            candidate = found.setdefault(_key_of_title(title, found, rules), Candidate())
+            candidate = by_key.setdefault(_key_of_title(title, by_key, rules), Candidate())
             candidate.forms[tuple(title.split())] += 1
             candidate.context.quoted += 1
             if not candidate.context.speaks and candidate.type in ("", WORK):
@@ -223,21 +224,21 @@ def _note_dates_and_titles(
     if rules.unspaced:  # there quotation marks only tell what is said again and again
         for key in [
             key
-            for key, candidate in found.items()
+            for key, candidate in by_key.items()
             if 0 < candidate.context.quoted == len(candidate.places) < 2
         ]:
-            del found[key]
+            del by_key[key]
     for date, candidate in dates.items():
         if len(candidate.places) >= (3 if large else 2) or " " in date or "月" in date:
             candidate.type = DATE
-            found.setdefault(date.lower(), candidate)
+            by_key.setdefault(date.lower(), candidate)
 
 
-def _key_of_title(title: str, found: Mapping[str, Candidate], rules: LanguageRules) -> str:
+def _key_of_title(title: str, by_key: Mapping[str, Candidate], rules: LanguageRules) -> str:
     """Return the key of a quoted title, that of a name that it is but for its article where there is one."""
     key = _key(title.split(), rules)
     first, _, rest = key.partition(" ")
-    return rest if rules.language != ENGLISH and first in rules.articles and rest in found else key
+    return rest if rules.language != ENGLISH and first in rules.articles and rest in by_key else key
 
 
 def written(forms: Counter[tuple[str, ...]]) -> str:

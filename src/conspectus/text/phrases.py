@@ -51,14 +51,14 @@ def find_phrases(
     sizes: list[Ints] = []
     where = (document[vocabulary.sentence], unit[vocabulary.sentence])
     for size in (3, 2, 1):
-        place = _candidates(vocabulary, size)
+        token = _candidates(vocabulary, size)
         for k in range(size):
-            place = place[~taken[place + k]]
-        place = place[_kept(vocabulary, where, place, size, least)]
+            token = token[~taken[token + k]]
+        token = token[_accepted(vocabulary, where, token, size, least)]
         for k in range(size):
-            taken[place + k] = True
-        starts.append(place.astype(np.int32))
-        sizes.append(np.full(len(place), size, np.int32))
+            taken[token + k] = True
+        starts.append(token.astype(np.int32))
+        sizes.append(np.full(len(token), size, np.int32))
     start, words = np.concatenate(starts), np.concatenate(sizes)
     order = np.argsort(start, kind="stable")
     return Phrases(start[order], words[order])
@@ -90,11 +90,11 @@ def _content(vocabulary: Vocabulary) -> Bools:
     return long & ~vocabulary.vague
 
 
-def _kept(vocabulary: Vocabulary, where: tuple[Ints, Ints], place: Ints, size: int, least: int) -> Bools:
+def _accepted(vocabulary: Vocabulary, where: tuple[Ints, Ints], token: Ints, size: int, least: int) -> Bools:
     """Tell which mentions are of phrases frequent, spread, coherent and bursty enough."""
-    if not len(place):
+    if not len(token):
         return np.zeros(0, bool)
-    words = np.stack([vocabulary.token_word[place + k] for k in range(size)], axis=1).astype(np.int64)
+    words = np.stack([vocabulary.token_word[token + k] for k in range(size)], axis=1).astype(np.int64)
     code = words[:, 0]
     for k in range(1, size):
         code = code * len(vocabulary.words) + words[:, k]
@@ -102,10 +102,10 @@ def _kept(vocabulary: Vocabulary, where: tuple[Ints, Ints], place: Ints, size: i
     count = np.bincount(kind, minlength=len(phrase))
     documents, units = where
     total = int(units.max()) + 1
-    seen_in, everything = _spread(kind, documents[place]), int(documents.max()) + 1
+    seen_in, everything = _spread(kind, documents[token]), int(documents.max()) + 1
     enough = np.where(seen_in >= min(2, everything), 2 if size > 1 else least, 3 if size > 1 else least + 2)
     good = count >= enough
-    spread = _spread(kind, units[place])
+    spread = _spread(kind, units[token])
     if size > 1:
         chance = np.prod(vocabulary.count[words[first]] / len(vocabulary.form), axis=1)
         cohesion = np.log2(count / len(vocabulary.form) / chance) / (size - 1)
@@ -157,15 +157,15 @@ def boilerplate_weights(vocabulary: Vocabulary, source: Ints) -> Floats:
         return np.zeros(sentences)
     inside = vocabulary.sentence[:n] == vocabulary.sentence[RUN_WORDS - 1 :]
     content = sum((~vocabulary.vague[word[k : n + k]]).astype(int) for k in range(RUN_WORDS))
-    place = np.flatnonzero(inside & (content >= MIN_CONTENT_WORDS))
-    run = np.zeros(len(place), np.int64)
+    token = np.flatnonzero(inside & (content >= MIN_CONTENT_WORDS))
+    run = np.zeros(len(token), np.int64)
     for k in range(RUN_WORDS):
-        run = run * np.int64(1_000_003) + word[place + k]  # wraps around: a hash
+        run = run * np.int64(1_000_003) + word[token + k]  # wraps around: a hash
     _, kind = np.unique(run, return_inverse=True)
-    where = np.unique(kind.astype(np.int64) * total + source[vocabulary.sentence[place]])
+    where = np.unique(kind.astype(np.int64) * total + source[vocabulary.sentence[token]])
     spread = np.bincount(where // total)
     covered = np.zeros(len(word), bool)
     for k in range(RUN_WORDS):
-        covered[place[spread[kind] >= max(MIN_SHARING_SOURCES, total // SHARING_ONE_IN)] + k] = True
+        covered[token[spread[kind] >= max(MIN_SHARING_SOURCES, total // SHARING_ONE_IN)] + k] = True
     size = np.maximum(np.diff(vocabulary.starts), 1)
     return np.bincount(vocabulary.sentence[covered], minlength=sentences) / size

@@ -73,9 +73,8 @@ class Question:
         """Whether it asks for the whole of the corpus, by its own words."""
         own = self.language if self.language != "zh" else ENGLISH
         text = self.text
-        if self._names_subject and not self._matches(
-            "corpus", own
-        ):  # "an overview of the P7" is of that alone
+        # "an overview of the P7" is of that alone.
+        if self._names_subject and not self._matches("corpus", own):
             text = question_pattern(own, "summary").sub(
                 " ", question_pattern(ENGLISH, "summary").sub(" ", text)
             )

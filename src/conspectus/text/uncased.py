@@ -35,13 +35,13 @@ def find_uncased(vocabulary: Vocabulary) -> Iterator[Mention]:
     """Yield every mention of a name in the corpus, typed; of several names at a place the longest."""
     language = vocabulary.rules.language
     after = language in ("ja", "ko")
-    told = list((_told_behind if after else _told_before)(vocabulary))
-    told += () if vocabulary.rules.unspaced else _bound(vocabulary)
+    mentions = list((_marked_after if after else _marked_before)(vocabulary))
+    mentions += () if vocabulary.rules.unspaced else _bound(vocabulary)
     kinds: dict[tuple[int, ...], Counter[str]] = {}
     words: list[int] = vocabulary.token_word.tolist()
-    for start, end, kind in told:
+    for start, end, kind in mentions:
         kinds.setdefault(tuple(words[start:end]), Counter())[kind] += 1 if kind == CONCEPT else ABOVE
-    titled = {(start, end) for start, end, kind in told if kind == PERSON}
+    titled = {(start, end) for start, end, kind in mentions if kind == PERSON}
     for start, end in _anywhere(words, vocabulary.sentence.tolist(), kinds.keys()):
         kind = kinds[tuple(words[start:end])].most_common(1)[0][0]
         forms = vocabulary.written(start, end)
@@ -66,7 +66,7 @@ def _anywhere(
         at += size or 1
 
 
-def _told_before(vocabulary: Vocabulary) -> Iterator[_Span]:
+def _marked_before(vocabulary: Vocabulary) -> Iterator[_Span]:
     """Yield what stands behind a title, two words, and behind a word for an organization or place: with it where both
     are written together again, else for places alone.
     """
@@ -129,7 +129,7 @@ def _kind_of(words: Sequence[str], grammar: FunctionWords) -> str:
     return CONCEPT
 
 
-def _told_behind(vocabulary: Vocabulary) -> Iterator[_Span]:
+def _marked_after(vocabulary: Vocabulary) -> Iterator[_Span]:
     """Yield what stands before a title, and what ends like an organization or place."""
     language = vocabulary.rules.language
     grammar = function_words_of(language)

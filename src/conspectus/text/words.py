@@ -127,9 +127,8 @@ def name_key(name: str) -> str:
     """Return what spellings of one name have in common: case, width, accents, articles, marks removed."""
     text = fold(name)
     if not text.isascii():
-        text = unicodedata.normalize("NFC", _NAME_MARKS.sub("", unicodedata.normalize("NFD", text))).replace(
-            "ı", "i"
-        )
+        unmarked = _NAME_MARKS.sub("", unicodedata.normalize("NFD", text))
+        text = unicodedata.normalize("NFC", unmarked).replace("ı", "i")
     text = _POSSESSIVE.sub("", text).replace(".", "")
     text = " ".join(_NAME_PUNCTUATION.sub(" ", text).split())
     return _ARTICLE.sub("", text)

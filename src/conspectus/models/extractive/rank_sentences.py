@@ -80,9 +80,8 @@ def rank_sentences(
         return []
     subject, rest = split_question(question, named, searcher)
     chunk_rank = _chunk_ranks(chunks, searcher)
-    if (
-        named and subject and not rest
-    ):  # the best chunks may be those where somebody speaks most, not is spoken of
+    # The best chunks may be those where somebody speaks most, not is spoken of.
+    if named and subject and not rest:
         for sentence in np.flatnonzero(searcher.shares(subject) > COMPLETE).tolist():
             chunk_rank.setdefault(sentence, len(chunks))
     sentences = sorted(chunk_rank)

@@ -184,9 +184,8 @@ class ResponseCache:
         return done
 
     async def _flush(self) -> None:
-        while (
-            self._pending
-        ):  # what comes while a batch is written is the next one: they share one sync of the disk
+        # What comes while a batch is written is the next one: they share one sync of the disk.
+        while self._pending:
             batch, self._pending = self._pending, []
             failure: CacheFailed | None = None
             try:

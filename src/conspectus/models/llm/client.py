@@ -292,9 +292,8 @@ class Clients:
         if endpoint.lacks_key:
             raise BadKey(f"{model} needs a key: set {endpoint.key_variable}")
         if self._session is None:  # one for the run; the rate limiter bounds its connections
-            connector = aiohttp.TCPConnector(
-                limit=0, keepalive_timeout=4.0
-            )  # servers close idle ones after five
+            # Servers close idle ones after five.
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0)
             self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
         if dialect == "ollama":
             return OllamaClient(endpoint, self._session, settings.timeout, settings.context_window)
