@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -216,10 +217,18 @@ def test_functions_of_one_name_that_hold_different_things_have_different_names()
     def named(messages: list[dict[str, str]], model: str) -> str:
         return model
 
+    @dataclass(slots=True)
+    class Slotted:
+        model: str
+
+        def __call__(self, messages: list[dict[str, str]]) -> str:
+            return self.model
+
     kinds = [
         (asking("a"), asking("b")),
         (functools.partial(named, model="a"), functools.partial(named, model="b")),
         (Gateway("a"), Gateway("b")),
+        (Slotted("a"), Slotted("b")),
         (Gateway("a").__call__, Gateway("b").__call__),
         (lambda messages: "a", lambda messages: "b"),
     ]

@@ -24,7 +24,7 @@ from contextlib import suppress
 from dis import Instruction, get_instructions
 from functools import partial
 from importlib import import_module
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MemberDescriptorType
 from typing import Any, cast
 
 from conspectus.errors import (
@@ -118,6 +118,8 @@ def _name_of(function: Callable[..., Any]) -> str:
     inner = inner if functions else cast("Any", type(inner))
     kind = cast("type[Any]", owner if isinstance(owner, type) else type(owner))
     members = [m for base in kind.__mro__ if base.__module__ == kind.__module__ for m in vars(base).values()]
+    slots = {m.__name__ for m in members if isinstance(m, MemberDescriptorType)} - vars(FunctionType).keys()
+    values += [(name, getattr(owner, name, None)) for name in sorted(slots)]
     functions += _python_functions(getattr(m, "__func__", getattr(m, "fget", m)) for m in members)
     name = f"{inner.__module__}.{inner.__qualname__}".replace("<locals>.", "")
     return f"{name}@{digest(list(_facts(functions, values)))[:8]}"
