@@ -56,7 +56,7 @@ async def test_the_example_of_a_task_is_performed():
 def test_the_example_of_a_format_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     names = example("# readers/vcf.py")
     monkeypatch.setitem(sys.modules, "conspectus.readers.vcf", sys.modules["example"])
-    monkeypatch.setitem(FORMATS, ".vcf", Format("vcf", isolated=False))
+    monkeypatch.setitem(FORMATS, ".vcf", Format("vcf", in_worker=False))
     (tmp_path / "docs").mkdir()
     text = "BEGIN:VCARD\r\nFN:Ada Brook of Birrin\r\nORG:Orran Mill\r\nNOTE:Bees and honey.\r\n"
     (tmp_path / "docs" / "friends.vcf").write_text(text)

@@ -226,14 +226,14 @@ def natural_order(path: str) -> tuple[Any, ...]:
 def _parsed(files: list[tuple[str, str]], options: Options, tick: Tick | None) -> Iterator[Outcome]:
     """Yield what comes of each file, in their order; what other processes do is begun before the rest."""
     refused = {name: why for real, name in files if (why := _refusal(real, name, options))}
-    isolated = [item for item in files if item[1] not in refused and FORMATS[suffix_of(item[1])].isolated]
+    in_workers = [item for item in files if item[1] not in refused and FORMATS[suffix_of(item[1])].in_worker]
     with ExitStack() as stack:
         promised: dict[str, Future[list[Outcome]]] = {}
-        if isolated:
+        if in_workers:
             from conspectus.readers.pool import Pool
 
             pool = stack.enter_context(Pool(options))
-            promised = {real: pool.parse(real, name) for real, name in isolated}
+            promised = {real: pool.parse(real, name) for real, name in in_workers}
         for real, name in files:
             if name in refused:
                 yield refused[name]

@@ -1,10 +1,11 @@
 """Readers: from the bytes of a file to the texts of its documents, one module per kind of format.
 
 Each module has a function `parse`, which yields the documents of a file, and a `Failure` for a part that cannot be
-read; it raises `DocumentError` if the whole file cannot be read. Plain text is parsed in the main process; other
-formats are parsed in worker processes (`pool`), which can be killed and have limited memory.
+read; it raises `DocumentError` if the whole file cannot be read. Plain text, JSON and CSV are parsed in the main
+process, other formats in worker processes (`pool`), which can be killed and have limited memory.
 
-To add a format, write `readers/<format>.py` with a function `parse`, and add its suffix to `_READERS`.
+To add a format, write `readers/<format>.py` with a function `parse`, and add its suffix to `_READERS`
+(see docs/architecture.md).
 """
 
 from __future__ import annotations
@@ -230,13 +231,13 @@ class Format(NamedTuple):
     """The module in this package with the function `parse`."""
     package: str = ""
     """The package that it needs."""
-    isolated: bool = True
+    in_worker: bool = True
     """Whether files are parsed in a worker process."""
 
 
 _READERS = {
-    ".txt .md .markdown .srt .vtt": Format("text", isolated=False),
-    ".json .jsonl .ndjson .csv .tsv": Format("records", isolated=False),
+    ".txt .md .markdown .srt .vtt": Format("text", in_worker=False),
+    ".json .jsonl .ndjson .csv .tsv": Format("records", in_worker=False),
     ".pdf": Format("pdf", "pypdfium2"),
     ".docx .docm .pptx .odt .odp .xlsx .xlsm .xls .ods": Format("office", "python_calamine"),
     ".rtf": Format("office", "striprtf"),
