@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -77,3 +78,56 @@ def serve() -> Iterator[Callable[..., Running]]:
     """Run servers that end with the test."""
     with ExitStack() as stack:
         yield lambda *folders, **options: stack.enter_context(serving(*folders, **options))
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """The system's Chromium, driven by Playwright."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on this machine")
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Visit:
+    """A page of the app, and what went wrong on it: errors of scripts, and requests to other origins."""
+
+    page: Any
+    errors: list[str]
+    foreign: list[str]
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
+    """Open pages of the app that end with the test."""
+    with ExitStack() as stack:
+
+        def open_page(url: str, *, width: int = 1280, theme: str = "light") -> Visit:
+            context = browser.new_context(viewport={"width": width, "height": 860}, color_scheme=theme)
+            stack.callback(context.close)
+            page = context.new_page()
+            visited = Visit(page, [], [])
+            page.on("pageerror", lambda error: visited.errors.append(str(error)))
+            page.on("dialog", lambda dialog: (visited.errors.append(dialog.message), dialog.dismiss()))
+            origin = "/".join(url.split("/")[:3])
+            page.on(
+                "request", lambda row: None if row.url.startswith(origin) else visited.foreign.append(row.url)
+            )
+            page.goto(url)
+            return visited
+
+        yield open_page

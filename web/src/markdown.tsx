@@ -7,7 +7,11 @@ import type { ComponentChildren } from "preact";
 /** What stands in the place of a citation marker; `occurrence` counts the markers of the text, so that each has an id. */
 export type Mark = (marker: number, occurrence: number) => ComponentChildren;
 
-type Inline = (text: string) => ComponentChildren[];
+/** How texts are set: their inline parts, and the element of a heading by its number of `#`. */
+interface Style {
+  inline: (text: string) => ComponentChildren[];
+  heading: (level: number) => "h2" | "h3" | "h4";
+}
 
 const INLINE =
   /\\([\\`*_[\]|#~$>-])|\*\*(?=\S)(.+?\S?)\*\*(?!\*)|(?<![\w*])\*(?=[^\s*])([^*\n]*[^\s*])\*(?![\w*])|`([^`\n]+)`|\[(\d{1,4}(?:, ?\d{1,4})*)\]/gs;
@@ -16,7 +20,7 @@ const NUMBER = /^(\s*)(\d{1,9})[.)]\s+/;
 const MAX_DEPTH = 12; // quotations and lists of hostile texts may be nested without end
 
 /** Set inline text: **bold**, *emphasis*, `code`, escapes, and whatever `mark` makes of citation markers. */
-function inline(mark: Mark): Inline {
+function inline(mark: Mark): Style["inline"] {
   let occurrence = 0;
   const set = (text: string, depth = 0): ComponentChildren[] => {
     const parts: ComponentChildren[] = [];
@@ -39,14 +43,23 @@ function inline(mark: Mark): Inline {
   return (text) => set(text);
 }
 
-/** Set Markdown; without `mark`, citation markers stay as they are written. */
-export function Markdown(props: { text: string; mark?: Mark }) {
-  const set = inline(props.mark ?? ((marker) => `[${marker}]`));
+/**
+ * Set Markdown; without `mark`, citation markers stay as they are written.
+ *
+ * `top` is the level of its highest headings: one below the heading that they stand under.
+ */
+export function Markdown(props: { text: string; mark?: Mark; top?: 2 | 3 }) {
+  const highest = Math.min(...Array.from(props.text.matchAll(/^ {0,3}(#{1,6})\s/gm), (match) => match[1]!.length));
+  const top = props.top ?? 2;
+  const set: Style = {
+    inline: inline(props.mark ?? ((marker) => `[${marker}]`)),
+    heading: (level) => `h${level > highest ? top + 1 : top}` as "h2" | "h3" | "h4",
+  };
   return <>{blocks(props.text.replace(/\r\n?/g, "\n").replace(/\t/g, "    ").split("\n"), set, 0)}</>;
 }
 
 /** Set lines as blocks; each kind of block takes the lines that belong to it. */
-function blocks(lines: string[], set: Inline, depth: number): ComponentChildren[] {
+function blocks(lines: string[], set: Style, depth: number): ComponentChildren[] {
   const parts: ComponentChildren[] = [];
   let at = 0;
   const take = (belongs: (line: string) => boolean) => {
@@ -59,8 +72,8 @@ function blocks(lines: string[], set: Inline, depth: number): ComponentChildren[
     const heading = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/.exec(line);
     if (!line.trim()) at++;
     else if (heading) {
-      const Level = heading[1]!.length <= 2 ? "h3" : "h4"; // the question or report above them is the h1 or h2
-      parts.push(<Level dir="auto">{set(heading[2]!)}</Level>);
+      const Level = set.heading(heading[1]!.length);
+      parts.push(<Level dir="auto">{set.inline(heading[2]!)}</Level>);
       at++;
     } else if (/^\s*(```|~~~)/.test(line)) {
       const fence = line.trim().slice(0, 3);
@@ -94,8 +107,8 @@ function startsBlock(line: string): boolean {
 }
 
 /** Lines of a paragraph, each on a line of its own: reports put a statement on each. */
-function broken(lines: string[], set: Inline): ComponentChildren[] {
-  return lines.flatMap((line, i) => (i ? [<br />, ...set(line.trim())] : set(line.trim())));
+function broken(lines: string[], set: Style): ComponentChildren[] {
+  return lines.flatMap((line, i) => (i ? [<br />, ...set.inline(line.trim())] : set.inline(line.trim())));
 }
 
 /** The lines of a list: its items, what is indented below them, and empty lines between them. */
@@ -120,7 +133,7 @@ function listLines(lines: string[], from: number): [string[], number] {
   return [lines.slice(from, at), at];
 }
 
-function list(lines: string[], set: Inline, depth: number): ComponentChildren {
+function list(lines: string[], set: Style, depth: number): ComponentChildren {
   const indent = /^\s*/.exec(lines[0]!)![0].length;
   const number = NUMBER.exec(lines[0]!);
   const items: string[][] = [];
@@ -140,7 +153,7 @@ function list(lines: string[], set: Inline, depth: number): ComponentChildren {
 }
 
 /** The first paragraph of an item stands in the item itself; what follows it is set as blocks. */
-function itemBlocks(lines: string[], set: Inline, depth: number): ComponentChildren[] {
+function itemBlocks(lines: string[], set: Style, depth: number): ComponentChildren[] {
   let end = 1;
   while (end < lines.length && lines[end]!.trim() && !startsBlock(lines[end]!)) end++;
   if (startsBlock(lines[0]!)) return blocks(lines, set, depth + 1);
@@ -152,14 +165,14 @@ function isTable(lines: string[], at: number): boolean {
   return lines[at]!.includes("|") && rule !== undefined && rule.includes("-") && /^\s*\|?[\s:|-]+\|?\s*$/.test(rule) && rule.includes("|");
 }
 
-function table(lines: string[], set: Inline): ComponentChildren {
+function table(lines: string[], set: Style): ComponentChildren {
   const cells = (line: string) => line.trim().replace(/^\||(?<!\\)\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim());
   const [head, , ...rows] = lines;
   return (
     <div class="table" tabIndex={0} role="group">
       <table>
-        <thead><tr>{cells(head!).map((cell) => <th scope="col" dir="auto">{set(cell)}</th>)}</tr></thead>
-        <tbody>{rows.map((row) => <tr>{cells(row).map((cell) => <td dir="auto">{set(cell)}</td>)}</tr>)}</tbody>
+        <thead><tr>{cells(head!).map((cell) => <th scope="col" dir="auto">{set.inline(cell)}</th>)}</tr></thead>
+        <tbody>{rows.map((row) => <tr>{cells(row).map((cell) => <td dir="auto">{set.inline(cell)}</td>)}</tr>)}</tbody>
       </table>
     </div>
   );

@@ -37,12 +37,22 @@ export function decoded(part: string): string {
   }
 }
 
+/** The address from which the present page was opened in this visit, "" where it was opened otherwise. */
+let openedFrom = "";
+
+/** Go back to an address: by the history where the page was opened from there, so that position and focus are too. */
+function back(to: string) {
+  if (openedFrom === to) window.history.back();
+  else navigate(to);
+}
+
 /** Go to an address of the app; `replace` leaves no entry in the history. */
 export function navigate(to: string, { replace = false } = {}) {
   if (replace) {
     window.history.replaceState(window.history.state, "", to);
   } else {
     remember();
+    openedFrom = window.location.pathname + window.location.search;
     window.history.pushState(null, "", to);
     visit++;
   }
@@ -59,19 +69,20 @@ export function useLocation(): Location {
   const [location, setLocation] = useState(currentLocation);
   useEffect(() => {
     const update = () => setLocation(currentLocation());
-    const back = (event: PopStateEvent) => {
+    const moved = (event: PopStateEvent) => {
       visit++;
+      openedFrom = "";
       update();
       restore((event.state ?? {}) as Left);
     };
     listeners.add(update);
-    window.addEventListener("popstate", back);
+    window.addEventListener("popstate", moved);
     window.addEventListener("pagehide", remember);
     if (window.history.state) restore(window.history.state as Left); // the page was loaded again
     return () => {
       window.removeEventListener("pagehide", remember);
       listeners.delete(update);
-      window.removeEventListener("popstate", back);
+      window.removeEventListener("popstate", moved);
     };
   }, []);
   return location;
@@ -105,13 +116,15 @@ export function Link(props: {
   id?: string;
   label?: string;
   onMarked?: (marked: boolean) => void;
+  /** Whether it leads back to where one may have come from. */
+  back?: boolean;
 }) {
   const { onMarked } = props;
   const follow = (event: MouseEvent) => {
     if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     (event.currentTarget as HTMLElement).focus(); // to be found again on the way back; some browsers do not focus links
-    navigate(props.href);
+    (props.back ? back : navigate)(props.href);
   };
   const marking = onMarked && {
     onMouseEnter: () => onMarked(true),

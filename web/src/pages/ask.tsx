@@ -337,6 +337,7 @@ function ExchangeView(props: {
   const aside = useRef<HTMLElement>(null);
   const busy = !answer && !exchange.error && !exchange.stopped;
   const Heading = number === 0 ? "h1" : "h2";
+  const SourcesHeading = number === 0 ? "h2" : "h3";
   const cited = useMemo(() => new Map(answer?.citations.map((citation) => [citation.marker, citation])), [answer]);
 
   const markFromText = (marker: number | null) => {
@@ -367,7 +368,7 @@ function ExchangeView(props: {
         <MethodLine turn={turn} exchange={exchange} methods={props.methods} />
       </header>
       <article class="answer" lang={answer?.language || undefined}>
-        <Markdown text={answer?.text ?? exchange.text} mark={mark} />
+        <Markdown text={answer?.text ?? exchange.text} mark={mark} top={number === 0 ? 2 : 3} />
         {busy && (
           <div class="progress">
             <p class="waiting" role="status">{words("answering")}</p>
@@ -383,10 +384,10 @@ function ExchangeView(props: {
         )}
         {answer && <AnswerFoot answer={answer} turn={turn} methods={props.methods} askBy={props.askBy} />}
       </article>
-      <aside class="sources" aria-label={words("sources")} ref={aside}>
+      <aside class="sources" aria-label={`${words("sources")}: ${turn.question}`} ref={aside}>
         {answer && (
           <>
-            <h3>{words("sources")} <span class="note">{count(answer.citations.length)}</span></h3>
+            <SourcesHeading>{words("sources")} <span class="note">{count(answer.citations.length)}</span></SourcesHeading>
             <p class="hidden" role="status">{words("answered", count(answer.citations.length))}</p>
             {answer.citations.length === 0 && <p class="note">{words("noSources")}</p>}
             <ol>

@@ -103,7 +103,7 @@ export function DocumentPage({ document, query }: { document: string; query: URL
     <article class="document">
       <header>
         <p class="crumbs">
-          {back && <Link href={back}>{words("backToAnswer")}</Link>}
+          {back && <Link href={back} back>{words("backToAnswer")}</Link>}
           {!back && <Link href={address("/documents", index.name)}>{words("documents")}</Link>}
         </p>
         <h1 dir="auto">{row.title || row.path}</h1>
