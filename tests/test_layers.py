@@ -47,9 +47,9 @@ ALLOWED: dict[str, set[str]] = {
     "api": ENGINE
     | {"readers", "filters", "indexing", "retrieval", "runtime", "explore", "index_status", "conversation"},
     "evaluation": PUBLIC,
-    "interchange": PUBLIC,
+    "interchange": PUBLIC | {"algorithms"},
     "cli": PUBLIC | {"server"},
-    "server": PUBLIC | {"api", "algorithms", "evaluation"},
+    "server": PUBLIC | {"api", "evaluation", "interchange"},
 }
 """What a package or module may import beside itself."""
 

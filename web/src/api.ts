@@ -60,6 +60,8 @@ export interface ReportPage {
   above: ReportLink | null;
   below: ReportLink[];
   entities: EntityRow[];
+  /** The summary and the findings, with `[1]` in the place of references. */
+  linked: { text: string; citations: Citation[] }[];
 }
 
 export interface Source {

@@ -7,9 +7,8 @@ import { preferredLanguage, translator, useWords, Words, type Key, type Language
 import { Loading, NotFound, Problem } from "./notices";
 import { AskPage } from "./pages/ask";
 import { DocumentPage, DocumentsPage } from "./pages/documents";
-import { EntitiesPage, EntityPage } from "./pages/entities";
+import { EntitiesPage, EntityPage, PathPage } from "./pages/entities";
 import { ReportPage, ReportsPage } from "./pages/reports";
-import { MapPage } from "./pages/map";
 import { decoded, Link, navigate, useLocation, type Location } from "./router";
 import { AppState, useLoaded } from "./state";
 
@@ -129,13 +128,15 @@ function Page({ location, index }: { location: Location; index: IndexSummary }) 
       if (id) return <NotFound />;
       return <AskPage key={location.query.get("index") ?? ""} query={location.query} />;
     case "map":
-      return <MapPage key={location.query.get("index") ?? ""} query={location.query} />;
+      return <LazyMap key={location.query.get("index") ?? ""} query={location.query} />;
     case "reports":
       if (!id) return <ReportsPage />;
       return number < 0 ? <NotFound /> : <ReportPage number={number} />;
     case "entities":
       if (!id) return <EntitiesPage />;
       return number < 0 ? <NotFound /> : <EntityPage number={number} />;
+    case "path":
+      return <PathPage query={location.query} />;
     case "documents":
       return id ? <DocumentPage key={id} document={id} query={location.query} /> : <DocumentsPage query={location.query} />;
     default:
@@ -152,6 +153,13 @@ function NoIndex() {
       <pre><code>conspectus index FOLDER</code></pre>
     </section>
   );
+}
+
+/** The map is loaded when it is opened: the other pages do without its code. */
+function LazyMap({ query }: { query: URLSearchParams }) {
+  const { value, error } = useLoaded(() => import("./pages/map"), []);
+  if (error) return <Problem error={error} />;
+  return value ? <value.default query={query} /> : <Loading />;
 }
 
 /** The title of a page is its heading, whatever page it is and whenever that is loaded. */

@@ -96,6 +96,38 @@ const english = {
   menu: "Menu",
   skip: "Skip to content",
   newQuestion: "New question",
+  levelOf: "Level {} of {}",
+  zoomIn: "Zoom in",
+  zoomOut: "Zoom out",
+  zoomFit: "Show everything",
+  details: "Details",
+  searchMap: "Find an entity or community",
+  mapHelp: "Map of the graph. Arrow keys move it, plus and minus zoom, 0 shows everything; the list beside it has the same.",
+  mapAll: "Everything",
+  breadcrumb: "Where this is",
+  degree: "{} relationships",
+  members: "{} entities",
+  communities: "Communities",
+  openEntity: "Open entity",
+  openReport: "Open report",
+  pathTo: "Path to…",
+  pathPick: "Choose where the path from {} goes: on the map, in the list or by search.",
+  pathNone: "No path connects them.",
+  cancel: "Cancel",
+  nothingFound: "Nothing has this name. Try a part of it.",
+  strongest: "Strongest relationships",
+  bestConnected: "Best connected",
+  noGraph: "This index has no graph yet. Index documents, then come back.",
+  onMap: "Show on the map",
+  pathBetween: "Path between two entities",
+  from: "From",
+  to: "To",
+  findPath: "Find path",
+  aliasWhy: "Why they were joined",
+  noReports: "This index has no reports yet. Build it, and they are listed here.",
+  noEntities: "No entity has this name. Try a part of it.",
+  passages: "{} passages",
+  showMore: "Show more",
 };
 
 export type Key = keyof typeof english;
@@ -194,6 +226,38 @@ const chinese: Record<Key, string> = {
   menu: "菜单",
   skip: "跳到正文",
   newQuestion: "新问题",
+  levelOf: "第 {} 层，共 {} 层",
+  zoomIn: "放大",
+  zoomOut: "缩小",
+  zoomFit: "显示全部",
+  details: "详情",
+  searchMap: "查找实体或社区",
+  mapHelp: "图谱。方向键移动，加减号缩放，0 显示全部；旁边的列表内容相同。",
+  mapAll: "全部",
+  breadcrumb: "所在位置",
+  degree: "{} 条关系",
+  members: "{} 个实体",
+  communities: "社区",
+  openEntity: "打开实体",
+  openReport: "打开报告",
+  pathTo: "到……的路径",
+  pathPick: "选择从 {} 出发的路径终点：可在图上、列表中或通过搜索选择。",
+  pathNone: "两者之间没有路径。",
+  cancel: "取消",
+  nothingFound: "没有匹配的名称，请试试其中一部分。",
+  strongest: "最强的关系",
+  bestConnected: "关联最多",
+  noGraph: "此索引还没有图谱。请先为文档建立索引。",
+  onMap: "在图谱中显示",
+  pathBetween: "两个实体之间的路径",
+  from: "从",
+  to: "到",
+  findPath: "查找路径",
+  aliasWhy: "合并原因",
+  noReports: "此索引还没有报告。建立索引后会列在这里。",
+  noEntities: "没有此名称的实体，请试试其中一部分。",
+  passages: "{} 处",
+  showMore: "显示更多",
 };
 
 export const LANGUAGES = { en: english, zh: chinese } as const;
@@ -207,9 +271,18 @@ export function translator(language: Language): Translate {
   };
 }
 
+/** A setting of before; none where the browser keeps no settings of a page, as it may be of a file. */
+function stored(name: string): string | null {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
 /** The language of the browser, unless another one was chosen before. */
 export function preferredLanguage(): Language {
-  const chosen = localStorage.getItem("language");
+  const chosen = stored("language");
   if (chosen === "en" || chosen === "zh") return chosen;
   return navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
 }

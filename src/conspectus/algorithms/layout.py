@@ -1,8 +1,8 @@
 """Layout of a hierarchy as nested discs: communities within communities, entities within the smallest ones.
 
 The area of a disc grows with what it holds, siblings that are connected lie side by side, and the same input gives the
-same layout. Discs are packed greedily: each moves from the direction of its connected siblings towards the centre until
-it touches another one.
+same layout. Discs are packed greedily, the largest first: each goes into the pocket between two placed ones that is
+nearest to the middle and to its connected siblings. Small ones without connections form rings around the others.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ import numpy as np
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
-DIRECTIONS = 64
-"""Directions from which a disc is moved towards the centre: more pack at most 2 % closer on the podcast corpus."""
 GAP = 0.06
 """Space around a disc, as a share of its radius: the outlines of neighbours stay apart at all zoom levels."""
 GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 """Radians between two points of a sunflower, which fills a disc evenly whatever their number."""
-PULL = 0.75
-"""Weight of the distance to connected siblings against that to the centre when a direction is chosen."""
+PULL = 0.25
+"""Weight of the distance to connected siblings against that to the middle when a disc chooses among free pockets."""
+SMALL = 0.12
+"""Unconnected discs below this share of the radius of all the others are gathered in rings around them."""
+RETRY = 0.85
+"""A pocket too small for a disc is tried again for discs below this share of its radius."""
+BATCH = 24
+"""Pockets that are tested at once: on the podcast corpus the first free one is among them 19 times of 20."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ def nested_discs(
     roots: the communities that are in no other.
     members: the entities of each community without children, the most important first.
     edges: rows of source, target and weight between entities.
-    n_points: number of entities; those in no community lie at the origin.
+    n_points: number of entities; those in no community lie around all communities.
     """
     n = len(children)
     leaf_of = np.full(n_points, -1, np.int64)
@@ -68,6 +72,11 @@ def nested_discs(
     points = np.zeros((n_points, 2))
     for community, entities in members.items():
         points[list(entities)] = centre[community] + _sunflower(len(entities)) * radius[community] / (1 + GAP)
+    loose = np.flatnonzero(leaf_of < 0)
+    around = np.sqrt(whole**2 * (1 + GAP) ** 2 * bool(len(loose)) + 1.5 * np.arange(1, len(loose) + 1))
+    angle = np.arange(len(loose)) * GOLDEN_ANGLE
+    points[loose] = np.column_stack([around * np.cos(angle), around * np.sin(angle)])
+    whole = float(around[-1]) if len(loose) else whole
     return Layout(np.column_stack([centre, radius]) / whole, points / whole)
 
 
@@ -92,9 +101,6 @@ def _sibling_ties(
     source, target, weight = leaf_of[edges[0]], leaf_of[edges[1]], np.asarray(edges[2], np.float64)
     known = (source >= 0) & (target >= 0)
     source, target, weight = source[known], target[known], weight[known]
-    depth = np.zeros(len(parent), np.int64)
-    for community in range(len(parent)):
-        depth[community] = 0 if parent[community] < 0 else -1
     chains = {c: _chain(c, parent) for c in np.unique(np.concatenate([source, target]))} if len(source) else {}
     ties: dict[int, dict[int, float]] = {}
     pairs, where = np.unique(np.stack([source, target], axis=1), axis=0, return_inverse=True)
@@ -125,40 +131,88 @@ def _sunflower(n: int) -> Floats:
 
 def _pack(discs: list[int], radius: Floats, offset: Floats, ties: Mapping[int, Mapping[int, float]]) -> float:
     """Pack discs around the origin without overlap, write their offsets, and return the radius around all of them."""
+    if not discs:
+        return 0.0
     waiting = sorted(discs, key=lambda d: (-radius[d], d))
-    angles = np.linspace(0, 2 * np.pi, DIRECTIONS, endpoint=False)
-    unit = np.column_stack([np.cos(angles), np.sin(angles)])
-    xy, r = np.empty((len(discs), 2)), np.empty(len(discs))
-    position: dict[int, int] = {}
-    for number, disc in enumerate(waiting):
-        r[number] = radius[disc]
-        if number == 0:
-            xy[0] = 0.0
-        else:
-            distance = _free_distance(unit, xy[:number], r[:number] + radius[disc])
-            candidates = unit * distance[:, None]
-            near = {position[d]: w for d, w in ties.get(disc, {}).items() if d in position}
-            cost = distance
-            if near:
-                weights = np.array(list(near.values()))
-                pull = (xy[list(near)] * weights[:, None]).sum(0) / weights.sum()
-                cost = (1 - PULL) * distance + PULL * np.hypot(*(candidates - pull).T)
-            xy[number] = candidates[int(np.argmin(np.round(cost, 9)))]
-        position[disc] = number
-    centre, around = _enclosing(xy, r)
-    offset[waiting] = xy - centre
+    limit = SMALL * float(np.sqrt((radius[waiting] ** 2).sum()))
+    outer = [d for d in waiting if d not in ties and radius[d] < limit]
+    inner = [d for d in waiting if d in ties or radius[d] >= limit]
+    if not inner:
+        inner, outer = outer, []
+    xy = _packed(inner, radius[inner], ties)
+    centre, around = _enclosing(xy, radius[inner])
+    offset[inner] = xy - centre
+    if outer:
+        offset[outer], around = _rings(radius[outer], around)
     return around
 
 
-def _free_distance(unit: Floats, xy: Floats, apart: Floats) -> Floats:
-    """Return for each direction the distance from the origin at which a disc touches the outermost one in its way.
+def _packed(discs: list[int], r: Floats, ties: Mapping[int, Mapping[int, float]]) -> Floats:
+    """Return positions of discs, the largest first, each in the best free pocket beside two placed ones."""
+    n = len(discs)
+    xy, position = np.zeros((n, 2)), {disc: number for number, disc in enumerate(discs)}
+    if n > 1:
+        xy[1, 0] = r[0] + r[1]
+    pockets = np.zeros((0, 2), np.int64) if n < 2 else np.array([(0, 1), (1, 0)])
+    below = np.full(len(pockets), np.inf)  # a pocket is tried for discs with less than this radius
+    for number in range(2, n):
+        near = {position[d]: w for d, w in ties.get(discs[number], {}).items() if position.get(d, n) < number}
+        middle = np.average(xy[:number], axis=0, weights=r[:number] ** 2)
+        live = np.flatnonzero(below > r[number])
+        places = _tangent(xy, r, pockets[live], r[number])
+        cost: Floats = np.hypot(*(places - middle).T)
+        if near:
+            weights = np.array(list(near.values()))
+            pull = (xy[list(near)] * weights[:, None]).sum(0) / weights.sum()
+            cost = (1 - PULL) * cost + PULL * np.hypot(*(places - pull).T)
+        order = np.argsort(np.round(np.nan_to_num(cost, nan=np.inf), 9), kind="stable")
+        free = -1
+        for start in range(0, len(order), BATCH):
+            some = order[start : start + BATCH]
+            away = np.hypot(*(places[some, None] - xy[:number]).transpose(2, 0, 1))
+            fits = (away >= (r[:number] + r[number]) * (1 - 1e-9)).all(1)
+            at = int(np.argmax(fits)) if fits.any() else len(some)
+            below[live[some[:at]]] = RETRY * r[number]
+            if at < len(some):
+                free = int(some[at])
+                break
+        xy[number] = places[free] if free >= 0 else middle + 4 * r.sum()
+        gap = np.hypot(*(xy[:number] - xy[number]).T) - r[:number] - r[number]
+        beside = np.flatnonzero(gap < r[number])
+        both = np.column_stack([beside, np.full(len(beside), number)])
+        pockets = np.concatenate([pockets, both, both[:, ::-1]])
+        below = np.concatenate([below, np.full(2 * len(both), np.inf)])
+    return xy
 
-    apart: the distance that its centre needs from the centre of each disc.
-    """
-    along = unit @ xy.T
-    square = apart**2 - (xy**2).sum(1) + along**2
-    reach = np.where(square >= 0, along + np.sqrt(np.maximum(square, 0.0)), 0.0)
-    return reach.max(1)
+
+def _tangent(xy: Floats, r: Floats, pairs: np.ndarray[Any, Any], radius: float) -> Floats:
+    """Return where a disc touches both of two others, on the left from the first to the second; NaN for nowhere."""
+    a, b = xy[pairs[:, 0]], xy[pairs[:, 1]]
+    to_a, to_b = r[pairs[:, 0]] + radius, r[pairs[:, 1]] + radius
+    apart = np.hypot(*(b - a).T)
+    along = (apart**2 + to_a**2 - to_b**2) / (2 * apart)
+    square = to_a**2 - along**2
+    aside = np.sqrt(np.where(square >= 0, square, np.nan))
+    unit = (b - a) / apart[:, None]
+    left = np.column_stack([-unit[:, 1], unit[:, 0]])
+    return a + along[:, None] * unit + aside[:, None] * left
+
+
+def _rings(r: Floats, inside: float) -> tuple[Floats, float]:
+    """Return positions of small discs, the largest first, in rings around a disc, and the radius around all."""
+    xy, start = np.zeros((len(r), 2)), 0
+    while start < len(r):
+        distance = inside + r[start] * (1 + GAP)
+        steps = 2 * np.arcsin(np.minimum(1, r[start:] * (1 + GAP) / distance))
+        fit = max(int(np.searchsorted(np.cumsum(steps), 2 * np.pi)), 1)
+        ring = steps[:fit]
+        # a ring that is full is spread evenly; a short one lies together at the lower right, out of the way
+        full = start + fit < len(r)
+        ring = ring * (2 * np.pi / ring.sum()) if full else ring
+        angle = -np.pi / 4 + np.cumsum(ring) - ring / 2 - ring.sum() / 2
+        xy[start : start + fit] = distance * np.column_stack([np.cos(angle), np.sin(angle)])
+        inside, start = distance + float(r[start]), start + fit
+    return xy, inside
 
 
 def _enclosing(xy: Floats, r: Floats) -> tuple[Floats, float]:

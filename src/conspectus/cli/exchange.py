@@ -64,7 +64,6 @@ def export(format: Format, out: Out = None, level: Level = None, folder: IndexFo
 def map_(
     out: Out = None,
     level: Level = None,
-    seed: Annotated[int, option("Random seed of the layout.", metavar="N")] = 0,
     title: Annotated[str | None, option(_TITLE, metavar="TEXT", show_default=False)] = None,
     sources: Annotated[bool, option(_SOURCES, "--sources/--no-sources", panel=OUTPUT)] = True,
     folder: IndexFolder = FOLDER,
@@ -78,7 +77,7 @@ def map_(
     """
     index = api.open_index(folder)
     out = out or Path("map.html")
-    path = conspectus.draw_map(index, out, level=level or 0, seed=seed, title=title or "", sources=sources)
+    path = conspectus.draw_map(index, out, level=level or 0, title=title or "", sources=sources)
     show.out(f"{path}: {_sizes(index, 'entity')}, {show.size(path.stat().st_size)}")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -24,7 +25,7 @@ import pyarrow.parquet as pq
 
 from conspectus.errors import UsageError, did_you_mean
 from conspectus.interchange.graphrag import SCHEMA
-from conspectus.interchange.map import page, scene_of
+from conspectus.interchange.map import colours, layout_of, page, title_of
 from conspectus.interchange.obsidian import write_vault
 from conspectus.lazy import lazy_module
 from conspectus.readers import GENERATED, list_generated
@@ -89,13 +90,11 @@ class MapOptions(TypedDict, total=False):
     """Options of a map.
 
     level: the level of the communities that colour it, 0 by default.
-    seed: random seed of the layout.
     title: of the page; by default that of the only document, or the number of documents.
     sources: whether the page contains the source texts, as by default.
     """
 
     level: int
-    seed: int
     title: str
     sources: bool
 
@@ -122,8 +121,7 @@ def draw_map(
     if not len(source.entities):
         raise UsageError("this index has no graph to draw")
     title = options.get("title") or _title(source)
-    scene = scene_of(source, options.get("seed", 0))
-    content = page(scene, title=title, level=level, sources=options.get("sources", True))
+    content = page(source, title=title, level=level, sources=options.get("sources", True))
     with _writing(target) as temporary:
         temporary.write_text(content, "utf-8")
     return target
@@ -272,6 +270,12 @@ def networkx_graph(index: Index) -> Any:
     return graph
 
 
+GRAPHML_RADIUS = 3000
+"""Radius of the map in the unit of Gephi's sizes: entities, 3 to 22 wide, lie about 50 apart in a graph of 3,700."""
+GREY = "9a9a9a"
+"""Colour of an entity in no community."""
+
+
 def write_graphml(index: Index, file: Path, level: int = 0) -> None:
     """Write GraphML for Gephi: the graph with the positions, sizes and colours of the map.
 
@@ -280,19 +284,22 @@ def write_graphml(index: Index, file: Path, level: int = 0) -> None:
 
     Raises UsageError if networkx is not installed.
     """
-    graph, scene = networkx_graph(index), scene_of(index)
+    graph, layout = networkx_graph(index), layout_of(index)
+    tint = colours(index.communities)
+    home = [{n: c.number for c in index.communities_at(row) for n in c.entity_numbers} for row in index.levels]
+    most = max((entity.degree for entity in index.entities), default=1) or 1
     for entity in index.entities:
-        x, y = scene.positions[entity.number].tolist()
-        colour = bytes.fromhex(scene.entity_colour(entity.number, level)[1:])
+        x, y = (GRAPHML_RADIUS * layout.points[entity.number]).tolist()
+        community = home[level].get(entity.number, -1) if home else -1
+        colour = bytes.fromhex(tint[community][1:] if community >= 0 else GREY)
         node = graph.nodes[entity.name]
-        node |= {"label": entity.name, "degree": entity.degree}
-        node |= {"x": round(x, 2), "y": round(-y, 2)}  # Gephi's y is up
+        node |= {"label": entity.name, "degree": entity.degree, "x": round(x, 2), "y": round(y, 2)}
         node |= dict(zip("rgb", colour, strict=True))
-        node["size"] = round(2 * float(scene.radius[entity.number]), 2)
-        for n, home in enumerate(scene.home):
-            community = int(home[entity.number])
+        node["size"] = round(3 + 19 * math.sqrt(entity.degree / most), 2)
+        for n, communities in enumerate(home):
+            community = communities.get(entity.number, -1)
             node[f"community_{n}"] = community
-            node[f"theme_{n}"] = scene.title(community) if community >= 0 else ""
+            node[f"theme_{n}"] = title_of(index, community) if community >= 0 else ""
     for attributes in (*graph.nodes.values(), *graph.edges.values()):
         for name, value in attributes.items():
             if isinstance(value, str):

@@ -1,11 +1,15 @@
-/** The list of entities, and one entity with relationships, aliases and mentions. */
+/** The list of entities, one entity with relationships, aliases and mentions, and the path between two. */
 import { useState } from "preact/hooks";
 import { address, get, type EntityRow, type Source } from "../api";
 import { useWords } from "../messages";
-import { Link } from "../router";
+import { Loading, Problem } from "../notices";
+import { Link, navigate } from "../router";
 import { useAppState, useLoaded } from "../state";
+import { count } from "../text";
+import "./graph.css";
 
 interface Edge {
+  source: string;
   target: string;
   description: string;
   weight: number;
@@ -13,32 +17,46 @@ interface Edge {
 }
 
 interface View {
-  entity: EntityRow & { relationships: Edge[]; documents: { document: string; title: string; chunks: number }[] };
+  entity: EntityRow & {
+    relationships: Edge[];
+    sources: Source[];
+    communities: { community: number; level: number; report: number | null; title: string }[];
+    documents: { document: string; title: string; chunks: number }[];
+  };
   targets: number[];
   joins: { name: string; rule: string; evidence: string }[];
 }
+
+const ROWS = 100;
 
 export function EntitiesPage() {
   const words = useWords();
   const { index } = useAppState();
   const [wanted, setWanted] = useState("");
+  const [shown, setShown] = useState(ROWS);
   const { value, error } = useLoaded<EntityRow[]>(
-    (signal) => get(address("/api/entities", index.name, { q: wanted, limit: 100 }), signal),
-    [index.name, wanted],
+    (signal) => get(address("/api/entities", index.name, { q: wanted, limit: shown }), signal),
+    [index.name, wanted, shown],
   );
   return (
     <section>
-      <h1>{words("entities")}</h1>
-      <input data-search type="search" aria-label={words("search")} placeholder={words("search")} value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
-      {error && <p class="error" role="alert">{error.message}</p>}
-      <ul class="rows">
+      <h1>{words("entities")} <span class="note">{count(index.entities)}</span></h1>
+      <div class="filter">
+        <input data-search type="search" aria-label={words("search")} placeholder={words("search")} value={wanted} onInput={(event) => { setWanted(event.currentTarget.value); setShown(ROWS); }} />
+        <Link href={address("/path", index.name)}>{words("pathBetween")}</Link>
+      </div>
+      {error && <Problem error={error} />}
+      {value?.length === 0 && <p>{words("noEntities")}</p>}
+      <ul class="lines entries">
         {value?.map((row) => (
           <li>
             <Link href={address(`/entities/${row.number}`, index.name)}>{row.name}</Link>
-            <span class="note">{row.type} · {row.degree}</span>
+            <span class="note">{row.type}</span>
+            <span class="note">{words("degree", count(row.degree))}</span>
           </li>
         ))}
       </ul>
+      {value?.length === shown && shown < 500 && <button type="button" onClick={() => setShown(500)}>{words("showMore")}</button>}
     </section>
   );
 }
@@ -47,35 +65,148 @@ export function EntityPage({ number }: { number: number }) {
   const words = useWords();
   const { index } = useAppState();
   const { value, error } = useLoaded<View>((signal) => get(address(`/api/entities/${number}`, index.name), signal), [index.name, number]);
-  if (error) return <p class="error" role="alert">{error.message}</p>;
-  if (!value) return <p class="waiting">{words("loading")}</p>;
+  if (error) return <Problem error={error} />;
+  if (!value) return <Loading />;
   const { entity } = value;
+  const why = new Map(value.joins.map((join) => [join.name, join]));
   return (
-    <article class="entity">
+    <article class="page">
       <h1>{entity.name}</h1>
-      <p class="note">{entity.type} · {entity.degree}</p>
-      <p>{entity.description}</p>
-      {value.joins.length > 0 && (
+      <p class="facts">
+        {entity.type && <span>{entity.type}</span>}
+        <span>{words("degree", count(entity.degree))}</span>
+        <Link href={address("/map", index.name, { level: 2, focus: `e${number}` })}>{words("onMap")}</Link>
+        <Link href={address("/path", index.name, { source: entity.name })}>{words("pathTo")}</Link>
+      </p>
+      <p class="reading">{entity.description}</p>
+      {entity.aliases.length > 0 && (
         <section>
           <h2>{words("aliases")}</h2>
-          <ul>{value.joins.map((join) => <li>{join.name} <span class="note">{join.evidence}</span></li>)}</ul>
+          <ul class="lines">
+            {entity.aliases.map((alias) => (
+              <li><span>{alias}</span> {why.has(alias) && <span class="note">{words("aliasWhy")}: {why.get(alias)!.evidence || why.get(alias)!.rule}</span>}</li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {entity.communities.length > 0 && (
+        <section>
+          <h2>{words("communities")}</h2>
+          <ul class="lines">
+            {entity.communities.map((row) => (
+              <li>
+                {row.report === null ? <span>{row.title}</span> : <Link href={address(`/reports/${row.report}`, index.name)}>{row.title}</Link>} <span class="note">{words("level")} {row.level}</span>
+              </li>
+            ))}
+          </ul>
         </section>
       )}
       <section>
         <h2>{words("relationships")}</h2>
-        <ul class="rows">
+        <ul class="lines">
           {entity.relationships.map((edge, i) => (
             <li>
               <Link href={address(`/entities/${value.targets[i]}`, index.name)}>{edge.target}</Link>
-              <span>{edge.description}</span>
+              <Sources sources={edge.sources.slice(0, 1)} description={edge.description} />
+            </li>
+          ))}
+        </ul>
+        {entity.degree > entity.relationships.length && <p class="note">{words("more", count(entity.degree - entity.relationships.length))}</p>}
+      </section>
+      <section>
+        <h2>{words("mentions")}</h2>
+        <Sources sources={entity.sources} description="" />
+        <ul class="lines">
+          {entity.documents.map((row) => (
+            <li>
+              <Link href={address(`/documents/${encodeURIComponent(row.document)}`, index.name)}>{row.title || row.document}</Link> <span class="note">{words("passages", count(row.chunks))}</span>
             </li>
           ))}
         </ul>
       </section>
-      <section>
-        <h2>{words("mentions")}</h2>
-        <ul>{entity.documents.map((row) => <li><Link href={address(`/documents/${encodeURIComponent(row.document)}`, index.name)}>{row.title || row.document}</Link></li>)}</ul>
-      </section>
     </article>
+  );
+}
+
+/** Passages that open their document at their characters; a description where there are none. */
+export function Sources({ sources, description }: { sources: Source[]; description: string }) {
+  const { index } = useAppState();
+  if (!sources.length) return description ? <p class="note">{description}</p> : null;
+  return (
+    <>
+      {sources.map((source) => (
+        <figure class="passage">
+          <blockquote>{source.text.length > 400 ? `${source.text.slice(0, 400)}…` : source.text}</blockquote>
+          <figcaption class="note">
+            <Link href={address(`/documents/${source.number ?? encodeURIComponent(source.document)}`, index.name, { start: source.start, end: source.end })}>
+              {source.document.split("/").pop()}{source.place && `, ${source.place}`}
+            </Link>
+          </figcaption>
+        </figure>
+      ))}
+    </>
+  );
+}
+
+interface Found {
+  source: string;
+  target: string;
+  steps: Edge[];
+}
+
+/** How two entities are connected: the address has their names. */
+export function PathPage({ query }: { query: URLSearchParams }) {
+  const words = useWords();
+  const { index } = useAppState();
+  const [source, setSource] = useState(query.get("source") ?? "");
+  const [target, setTarget] = useState(query.get("target") ?? "");
+  const asked = [query.get("source") ?? "", query.get("target") ?? ""] as const;
+  const { value, error } = useLoaded<Found | null>(
+    (signal) => (asked[0] && asked[1] ? get(address("/api/path", index.name, { source: asked[0], target: asked[1] }), signal) : Promise.resolve(null)),
+    [index.name, ...asked],
+  );
+  return (
+    <article class="page">
+      <h1>{words("pathBetween")}</h1>
+      <form
+        class="ends"
+        onSubmit={(event) => {
+          event.preventDefault();
+          navigate(address("/path", index.name, { source: source.trim(), target: target.trim() }));
+        }}
+      >
+        <EntityField label={words("from")} value={source} change={setSource} />
+        <EntityField label={words("to")} value={target} change={setTarget} />
+        <button type="submit" class="primary" disabled={!source.trim() || !target.trim()}>{words("findPath")}</button>
+      </form>
+      {error && <Problem error={error} />}
+      {value === undefined && !error && asked[1] && <Loading />}
+      {value?.steps.length === 0 && <p>{words("pathNone")}</p>}
+      <ol class="lines path">
+        {value?.steps.map((step) => (
+          <li>
+            <strong>{step.source}</strong> → <strong>{step.target}</strong>
+            <Sources sources={step.sources} description={step.description} />
+          </li>
+        ))}
+      </ol>
+    </article>
+  );
+}
+
+/** A field for the name of an entity, which completes it. */
+function EntityField({ label, value, change }: { label: string; value: string; change: (name: string) => void }) {
+  const { index } = useAppState();
+  const rows = useLoaded<EntityRow[]>(
+    (signal) => (value.trim() ? get(address("/api/entities", index.name, { q: value, limit: 12 }), signal) : Promise.resolve([])),
+    [index.name, value],
+  );
+  const list = `names-${label}`;
+  return (
+    <label>
+      {label}
+      <input type="search" autocomplete="off" list={list} value={value} onInput={(event) => change(event.currentTarget.value)} />
+      <datalist id={list}>{rows.value?.map((row) => <option value={row.name} />)}</datalist>
+    </label>
   );
 }

@@ -1,154 +1,85 @@
-/** The map of the graph, with the same communities and entities as a list for the keyboard. */
-import { useEffect, useRef, useState } from "preact/hooks";
-import { address, get, type EntityRow } from "../api";
+/** The map of the graph of an index, with texts from the server. */
+import { useMemo } from "preact/hooks";
+import { address, get, type Report, type Source } from "../api";
 import { readMap, type MapData, type MapNames } from "../map/data";
-import { MapRenderer, type Hit } from "../map/renderer";
+import { MapExplorer, type MapSource, type Quote } from "../map/explorer";
 import { useWords } from "../messages";
-import { Link, navigate } from "../router";
+import { navigate } from "../router";
 import { useAppState, useLoaded } from "../state";
 
-async function loadMap(index: string, signal: AbortSignal): Promise<MapData> {
-  const response = await fetch(address("/api/map", index), { signal });
-  if (!response.ok) throw new Error((await response.json()).error.message);
-  return readMap(await response.arrayBuffer());
+interface Edge {
+  source: string;
+  target: string;
+  description: string;
+  sources: Source[];
 }
 
-export function MapPage({ query }: { query: URLSearchParams }) {
+interface EntityAnswer {
+  entity: { type: string; description: string; sources: Source[]; relationships: Edge[] };
+  targets: number[];
+}
+
+const RELATIONS = 12; // strongest relationships of the panel; the entity's page has all
+
+async function loadMap(index: string, signal: AbortSignal): Promise<{ data: MapData; names: MapNames }> {
+  const [response, names] = await Promise.all([
+    fetch(address("/api/map", index), { signal }),
+    get<MapNames>(address("/api/map/names", index), signal),
+  ]);
+  if (!response.ok) throw new Error((await response.json()).error.message);
+  return { data: readMap(await response.arrayBuffer()), names };
+}
+
+function serverSource(index: string, names: MapNames, data: MapData): MapSource {
+  const numbers = new Map(names.entities.map((name, point) => [name, data.rows[3 * point]!]));
+  const quote = (source: Source): Quote => ({
+    title: source.document.split("/").pop() + (source.place && `, ${source.place}`),
+    text: source.text,
+    href: address(`/documents/${encodeURIComponent(source.document)}`, index, { start: source.start, end: source.end }),
+  });
+  return {
+    async entity(number, signal) {
+      const { entity, targets } = await get<EntityAnswer>(address(`/api/entities/${number}`, index, { relationships: RELATIONS }), signal);
+      const relations = entity.relationships.map((edge, i) => ({ entity: targets[i]!, description: edge.description }));
+      return { ...entity, relations, quotes: entity.sources.slice(0, 3).map(quote) };
+    },
+    async report(number, signal) {
+      return (await get<{ report: Report }>(address(`/api/reports/${number}`, index), signal)).report;
+    },
+    async path(source, target, signal) {
+      const name = (number: number) => names.entities[points.get(number)!]!;
+      const points = new Map(Array.from({ length: data.entities }, (_, point) => [data.rows[3 * point]!, point]));
+      const found = await get<{ steps: Edge[] }>(address("/api/path", index, { source: name(source), target: name(target) }), signal);
+      return found.steps.map((step) => ({
+        source: numbers.get(step.source)!,
+        target: numbers.get(step.target)!,
+        description: step.description,
+        quotes: step.sources.map(quote),
+      }));
+    },
+    entityPage: (number) => address(`/entities/${number}`, index),
+    reportPage: (number) => address(`/reports/${number}`, index),
+  };
+}
+
+export default function MapPage({ query }: { query: URLSearchParams }) {
   const words = useWords();
   const { index } = useAppState();
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const overlay = useRef<HTMLCanvasElement>(null);
-  const renderer = useRef<MapRenderer | null>(null);
-  const [problem, setProblem] = useState("");
-  const [focus, setFocus] = useState<Hit | null>(null);
-  const [level, setLevel] = useState(Number(query.get("level") ?? 1));
-  const [wanted, setWanted] = useState("");
-  const map = useLoaded<MapData>((signal) => loadMap(index.name, signal), [index.name]);
-  const names = useLoaded<MapNames>((signal) => get(address("/api/map/names", index.name), signal), [index.name]);
-  const rows = useLoaded<EntityRow[]>((signal) => get(address("/api/entities", index.name, { q: wanted, limit: 40 }), signal), [index.name, wanted]);
-
-  useEffect(() => {
-    if (!map.value || !canvas.current || !overlay.current) return;
-    try {
-      const made = (renderer.current = new MapRenderer(canvas.current, overlay.current, map.value));
-      made.level = level;
-      const dark = matchMedia("(prefers-color-scheme: dark)");
-      const theme = () => {
-        const chosen = document.documentElement.dataset["theme"];
-        made.setTheme(chosen === "dark" || (chosen !== "light" && dark.matches));
-      };
-      theme();
-      made.fit();
-      dark.addEventListener("change", theme);
-      const themes = new MutationObserver(theme);
-      themes.observe(document.documentElement, { attributeFilter: ["data-theme"] });
-      const resized = new ResizeObserver(() => made.draw());
-      resized.observe(canvas.current);
-      return () => {
-        dark.removeEventListener("change", theme);
-        themes.disconnect();
-        resized.disconnect();
-      };
-    } catch (error) {
-      setProblem((error as Error).message);
-      return;
-    }
-  }, [map.value]);
-  useEffect(() => {
-    if (renderer.current && names.value) {
-      renderer.current.names = names.value;
-      renderer.current.draw();
-    }
-  }, [names.value, map.value]);
-  useEffect(() => {
-    if (renderer.current) {
-      renderer.current.level = level;
-      renderer.current.draw();
-    }
-  }, [level]);
-
-  const select = (hit: Hit | null) => {
-    setFocus(hit);
-    if (!renderer.current) return;
-    renderer.current.focus = hit;
-    renderer.current.draw();
-  };
-  const find = (row: EntityRow) => {
-    if (!map.value) return;
-    for (let p = 0; p < map.value.entities; p++) {
-      if (map.value.rows[3 * p] === row.number) {
-        renderer.current?.goTo({ kind: "entity", index: p });
-        setFocus({ kind: "entity", index: p });
-        return;
-      }
-    }
-  };
-  const levels = map.value?.levels ?? 1;
-  return (
-    <div class="mapped">
-      <div class="canvas">
-        <canvas ref={canvas} aria-hidden="true" />
-        <canvas
-          ref={overlay}
-          tabIndex={0}
-          role="application"
-          aria-label={words("map")}
-          onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
-          onPointerMove={(event) => event.buttons & 1 && renderer.current?.pan(event.movementX, event.movementY)}
-          onClick={(event) => select(renderer.current?.hit(event.offsetX, event.offsetY) ?? null)}
-          onWheel={(event) => {
-            event.preventDefault();
-            renderer.current?.zoom(Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY);
-          }}
-          onKeyDown={(event) => {
-            const step = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] }[event.key];
-            const { clientWidth: w, clientHeight: h } = event.currentTarget;
-            if (step) renderer.current?.pan(step[0]!, step[1]!);
-            else if (event.key === "+" || event.key === "=") renderer.current?.zoom(1.3, w / 2, h / 2);
-            else if (event.key === "-") renderer.current?.zoom(1 / 1.3, w / 2, h / 2);
-            else if (event.key === "0") renderer.current?.fit();
-            else return;
-            event.preventDefault();
-          }}
-        />
-        {(problem || map.error) && <p class="error" role="alert">{problem || map.error?.message}</p>}
-        {!map.value && !map.error && <p class="waiting">{words("loading")}</p>}
-        <label class="levels">
-          {words("level")} {level}
-          <input type="range" min={0} max={Math.max(levels - 1, 0)} value={level} onInput={(event) => setLevel(Number(event.currentTarget.value))} />
-        </label>
-      </div>
-      <aside class="beside">
-        <input data-search type="search" aria-label={words("search")} placeholder={words("search")} value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
-        {focus && map.value && names.value && <Selected hit={focus} data={map.value} names={names.value} index={index.name} />}
-        <ul class="rows">
-          {rows.value?.map((row) => (
-            <li>
-              <button type="button" class="plain" onClick={() => find(row)}>{row.name}</button>
-              <span class="note">{row.degree}</span>
-            </li>
-          ))}
-        </ul>
-      </aside>
-    </div>
-  );
-}
-
-function Selected({ hit, data, names, index }: { hit: Hit; data: MapData; names: MapNames; index: string }) {
-  const words = useWords();
-  if (hit.kind === "entity") {
-    const number = data.rows[3 * hit.index]!;
+  const { value, error } = useLoaded((signal) => loadMap(index.name, signal), [index.name]);
+  const source = useMemo(() => value && serverSource(index.name, value.names, value.data), [value]);
+  if (!value || !source || !value.data.entities) {
     return (
-      <p class="selected">
-        <Link href={address(`/entities/${number}`, index)}>{names.entities[hit.index]}</Link>
-        <button type="button" onClick={() => navigate(address("/ask", index, { q: `${names.entities[hit.index]}?` }))}>{words("ask")}</button>
-      </p>
+      <div class="mapped">
+        <div class="canvas">
+          {error ? <p class="error" role="alert">{error.message}</p> : <p class="waiting" role="status">{words(value ? "noGraph" : "loading")}</p>}
+        </div>
+      </div>
     );
   }
-  const report = data.hierarchy[4 * hit.index + 2]!;
-  return (
-    <p class="selected">
-      {report >= 0 ? <Link href={address(`/reports/${report}`, index)}>{names.communities[hit.index]}</Link> : names.communities[hit.index]}
-    </p>
-  );
+  const remember = (next: URLSearchParams) => {
+    const named = query.get("index");
+    if (named) next.set("index", named);
+    navigate(`/map?${next}`, { replace: true });
+  };
+  return <MapExplorer {...value} source={source} address={query} onAddress={remember} />;
 }

@@ -1,7 +1,4 @@
-"""The map of an index: its graph laid out by communities, as one HTML page that needs no network."""
-# scipy has incomplete types:
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportMissingTypeStubs=false
+"""The map of an index: its graph laid out by communities, for the web app and as one page without a server."""
 
 from __future__ import annotations
 
@@ -11,119 +8,111 @@ import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from jinja2 import Environment
-from markupsafe import Markup
-from scipy import fft, ndimage
-from scipy.spatial import cKDTree
 
 from conspectus import Index
-from conspectus.rows import Claim, Community, Entity, Relationship, Span
+from conspectus.algorithms.layout import Layout, nested_discs
+from conspectus.rows import Community, Entity, Relationship, Span
 from conspectus.text.words import name_key
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-Ints = np.ndarray[Any, np.dtype[np.int64]]
+Array = np.ndarray[Any, Any]
 
-MAX_OPEN_ENTITIES = 20_000
-"""Entities of the largest graph that is drawn at once; of larger ones communities are opened on demand."""
+MAX_EDGES = 60_000
+"""Relationships that are sent, the strongest first: 480 kB. The page draws at most 12,000 of them at once."""
 MAX_SPANS = 3
-"""Spans in the sources shown for each entity and relationship."""
+"""Sources of an entity that are shown on a page without a server."""
 DESCRIPTION_CHARS = 300
-"""Characters of a relationship's description."""
-SMALLEST, LARGEST = 1.6, 11.0
-"""Radius of the entities with the lowest and the highest degree."""
-GREY = "#9a9a9a"
-"""Colour of what is in no community."""
+"""Characters of a relationship's description on such a page."""
 
 
 @dataclass(frozen=True)
-class Edges:
-    """Edge `i` joins nodes `source[i]` and `target[i]` with a weight above 0."""
+class MapData:
+    """Positions as arrays of 32-bit numbers after a JSON header, and the names of what they are positions of.
 
-    source: Ints
-    target: Ints
-    weight: Floats
+    Entities are points, the best connected first, so that the first points are those that a small map shows.
+    """
 
-
-class Circle(NamedTuple):
-    """A community on the map: the centre of its entities, and the radius of a disc as large as their area."""
-
-    x: float
-    y: float
-    radius: float
+    arrays: bytes
+    names: dict[str, list[str]]
 
 
-@dataclass(frozen=True)
-class Scene:
-    """Row `i` of `positions` (x, y) and `radius` is entity `i`."""
-
-    index: Index
-    positions: Floats
-    radius: Floats
-    edges: Edges
-    """The strongest first."""
-    relationships: Sequence[Relationship]
-    """Of each edge."""
-    home: list[Ints]
-    """The community of each entity in the view of each level, -1 for none."""
-    colour: list[str]
-    """Of each community."""
-    circle: list[Circle]
-    """Of each community."""
-
-    def entity_colour(self, entity: int, level: int) -> str:
-        """Return the colour of the community of an entity on a level, grey if it has none."""
-        community = int(self.home[level][entity]) if self.home else -1
-        return self.colour[community] if community >= 0 else GREY
-
-    def title(self, community: int) -> str:
-        """Return the title of the report of a community, else the names of its three best connected entities."""
-        if report := self.index.report_of_community.get(community):
-            return report.title
-        members = [self.index.entities[n] for n in self.index.communities[community].entity_numbers]
-        names: dict[str, str] = {}  # of names that differ only in case and punctuation the first
-        for entity in sorted(members, key=lambda e: (-e.degree, e.number)):
-            names.setdefault(name_key(entity.name), entity.name)
-        return ", ".join(list(names.values())[:3])
+def layout_of(index: Index) -> Layout:
+    """Lay out the graph of an index: a disc for each community, a point for each entity."""
+    entities, number = index.entities, index.entity_of_name
+    members = {
+        c.number: sorted(c.entity_numbers, key=lambda n: (-entities[n].degree, n))
+        for c in index.communities
+        if not c.children
+    }
+    rows = [(number[r.source], number[r.target], r.weight) for r in index.relationships]
+    source, target, weight = np.array(rows, np.float64).reshape(-1, 3).T
+    edges = source.astype(np.int64), target.astype(np.int64), weight
+    roots = [c.number for c in index.communities if c.parent < 0]
+    return nested_discs([c.children for c in index.communities], roots, members, edges, len(entities))
 
 
-def scene_of(index: Index, seed: int = 0) -> Scene:
-    """Lay out the graph of an index; the same index and seed give the same scene."""
-    degree = np.array([e.degree for e in index.entities], np.float64)
-    radius = SMALLEST + (LARGEST - SMALLEST) * np.sqrt(degree / max(degree.max(initial=0.0), 1.0))
-    number = index.entity_of_name
-    relationships = sorted(index.relationships, key=lambda r: (-r.weight, r.number))
-    edges = Edges(
-        np.array([number[r.source] for r in relationships], np.int64),
-        np.array([number[r.target] for r in relationships], np.int64),
-        np.array([max(r.weight, 1e-6) for r in relationships], np.float64),
-    )
-    home = [np.full(len(index.entities), -1, np.int64) for _ in index.levels]
-    for level, communities in enumerate(home):
-        for community in index.communities_at(level):
-            communities[list(community.entity_numbers)] = community.number
-    positions = lay_out(np.pi * radius**2, edges, home, seed)
-    circles: list[Circle] = []
+def map_data(index: Index) -> MapData:
+    """Lay out an index and encode the result."""
+    layout, entities, number = layout_of(index), index.entities, index.entity_of_name
+    order = sorted(range(len(entities)), key=lambda n: (-entities[n].degree, n))
+    point_of = np.empty(len(order), np.int64)
+    point_of[order] = np.arange(len(order))
+    home = np.full(len(order), -1, np.int32)
     for community in index.communities:
-        members = list(community.entity_numbers)
-        area = radius[members] ** 2
-        x, y = (positions[members] * area[:, None]).sum(0) / max(area.sum(), 1e-9)
-        circles.append(Circle(float(x), float(y), float(np.sqrt(area.sum() / 0.3))))
-    return Scene(index, positions, radius, edges, relationships, home, colours(index.communities), circles)
+        if not community.children:
+            home[list(community.entity_numbers)] = community.number
+    rows = np.array([(n, entities[n].degree, home[n]) for n in order], np.int32)
+    strongest = sorted(index.relationships, key=lambda r: (-r.weight, r.number))[:MAX_EDGES]
+    ends = np.array([(number[r.source], number[r.target]) for r in strongest], np.int64).reshape(-1, 2)
+    head = {
+        "communities": len(index.communities),
+        "entities": len(order),
+        "edges": len(ends),
+        "levels": len(index.levels),
+    }
+    points = layout.points[order].astype("<f4")
+    arrays = [layout.discs.astype("<f4"), _hierarchy(index), points, rows, point_of[ends].astype(np.uint32)]
+    names = {
+        "communities": [title_of(index, n) for n in range(len(index.communities))],
+        "entities": [entities[n].name for n in order],
+    }
+    return MapData(_encoded(head, arrays), names)
 
 
-def frame(scene: Scene) -> tuple[float, float, float, float]:
-    """Return the left, top, width and height of what holds all nodes and a margin."""
-    if not len(scene.positions):
-        return (-1.0, -1.0, 2.0, 2.0)
-    low = (scene.positions - scene.radius[:, None]).min(0)
-    high = (scene.positions + scene.radius[:, None]).max(0)
-    margin: Any = 0.04 * (high - low).max()
-    (left, top), (width, height) = (low - margin).tolist(), (high - low + 2 * margin).tolist()
-    return left, top, width, height
+def _hierarchy(index: Index) -> Array:
+    """Return level, parent, report and root of each community."""
+    root: dict[int, int] = {}
+    rows: list[tuple[int, int, int, int]] = []
+    for community in index.communities:
+        parent = community.parent
+        root[community.number] = community.number if parent < 0 else root[parent]
+        report = index.report_of_community.get(community.number)
+        rows.append((community.level, parent, report.number if report else -1, root[community.number]))
+    return np.array(rows, np.int32).reshape(-1, 4)
+
+
+def _encoded(head: dict[str, int], arrays: list[Array]) -> bytes:
+    """Return a header of JSON, its length before it, padded so that the arrays after it are aligned."""
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 4)
+    return b"".join(
+        [len(text).to_bytes(4, "little"), text, *(np.ascontiguousarray(a).tobytes() for a in arrays)]
+    )
+
+
+def title_of(index: Index, community: int) -> str:
+    """Return the title of a community's report, else the names of its three best connected entities."""
+    if report := index.report_of_community.get(community):
+        return report.title
+    members = [index.entities[n] for n in index.communities[community].entity_numbers]
+    names: dict[str, str] = {}  # of names that differ only in case and punctuation the first
+    for entity in sorted(members, key=lambda e: (-e.degree, e.number)):
+        names.setdefault(name_key(entity.name), entity.name)
+    return ", ".join(list(names.values())[:3])
 
 
 def colours(communities: Sequence[Community]) -> list[str]:
@@ -142,164 +131,78 @@ def colours(communities: Sequence[Community]) -> list[str]:
     return ["#" + "".join(f"{round(255 * value):02x}" for value in values) for values in rgb]
 
 
-# The layout
+# The page without a server
 
-STEPS = 120
-"""Steps on each level: the largest moves shrink to nothing over them."""
-PULL, COHESION = 2.2, 4.0
-"""Pull of edges and of the middle of a community, where gravity is 1: clusters show on the podcast sample."""
-CELLS, HALF = 192, 1.6
-"""Cells of the mesh of repulsion in each direction, and half its width; what is farther out counts as at its edge."""
-FILL, MARGIN = 0.16, 1.15
-"""Share of the disc that nodes cover, and the least distance of two nodes as a multiple of their radii."""
-
-
-def lay_out(area: Floats, edges: Edges, levels: Sequence[Ints], seed: int = 0) -> Floats:
-    """Return the position of each node, an array of n rows (x, y), in the unit of `area`, what each node covers.
-
-    `levels` gives, from the root down, the group of each node (-1: none). The groups are laid out first, then their
-    parts around them, by the forces of ForceAtlas2 (Jacomy et al. 2014). Equal arguments give equal positions.
-    """
-    n = len(area)
-    if n < 2:
-        return np.zeros((n, 2))
-    random = np.random.default_rng(seed)
-    above, positions = np.zeros(n, np.int64), np.zeros((1, 2))
-    for numbers in [*levels, np.arange(n)]:
-        loose = numbers < 0  # what is in no group is one by itself
-        group = np.where(loose, numbers.max() + 1 + np.arange(n), numbers)
-        _, first, group = np.unique(group, return_index=True, return_inverse=True)
-        parent, mass = above[first], np.bincount(group, area) / area.sum()
-        spread = np.sqrt(np.bincount(parent, mass)[parent] * random.random(len(mass)))
-        angle = 2 * np.pi * random.random(len(mass))
-        start = positions[parent] + spread[:, None] * np.stack((np.cos(angle), np.sin(angle)), axis=1)
-        across = group[edges.source] != group[edges.target]
-        joined = Edges(group[edges.source][across], group[edges.target][across], edges.weight[across])
-        positions = _relaxed(start, mass, joined, parent)
-        above = group
-    positions = positions[above]
-    reach = max(float(np.quantile(np.hypot(*positions.T), 0.98)), 1e-9)
-    return _apart(positions * np.sqrt(area.sum() / (FILL * np.pi)) / reach, np.sqrt(area / np.pi))
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; \
+style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'">
+<title>{title}</title>
+<style>{css}</style>
+</head>
+<body>
+<div id="app"></div>
+<script type="application/octet-stream" id="arrays">{arrays}</script>
+<script type="application/octet-stream" id="texts">{texts}</script>
+<script>{js}</script>
+</body>
+</html>
+"""
 
 
-def _relaxed(positions: Floats, mass: Floats, edges: Edges, parent: Ints) -> Floats:
-    """Return the positions after repulsion, gravity, the pull of edges and that of what shares a parent.
-
-    Repulsion by 1 / distance is a convolution on a mesh, so that a step takes O(n) and not O(n^2).
-    """
-    n = len(positions)
-    offset = np.fft.fftfreq(2 * CELLS, 1 / (2 * CELLS)) * 2 * HALF / CELLS
-    x, y = np.meshgrid(offset, offset, indexing="ij")
-    kernel = fft.fft2((x + 1j * y) / (x * x + y * y + (HALF / CELLS) ** 2))
-    strength = np.bincount(edges.source, edges.weight, n) + np.bincount(edges.target, edges.weight, n)
-    # by its share of what its two ends have, so that neither hubs nor heavy pairs rule the map
-    pull = PULL * edges.weight / np.sqrt(strength[edges.source] * strength[edges.target])
-    share = np.bincount(parent, mass)[:, None]
-    cohesion = COHESION if len(share) > 1 else 0
-    for step in range(STEPS):
-        cell = (np.clip(positions, -HALF, HALF) + HALF) * CELLS / (2 * HALF) - 0.5
-        density, *_ = np.histogram2d(*cell.T, bins=CELLS, range=[[-0.5, CELLS - 0.5]] * 2, weights=mass)
-        field = fft.ifft2(fft.fft2(density, (2 * CELLS, 2 * CELLS)) * kernel)[:CELLS, :CELLS]
-        pushed = ndimage.map_coordinates(field, cell.T, order=1, mode="nearest")
-        force = np.stack((pushed.real, pushed.imag), axis=1) - positions
-        tension = pull[:, None] * (positions[edges.target] - positions[edges.source])
-        for axis in (0, 1):
-            middle = np.bincount(parent, mass * positions[:, axis]) / share[:, 0]
-            force[:, axis] += cohesion * (middle[parent] - positions[:, axis])
-            force[:, axis] += np.bincount(edges.source, tension[:, axis], n)
-            force[:, axis] -= np.bincount(edges.target, tension[:, axis], n)
-        move, longest = 0.09 * force, 0.06 * (1 - step / STEPS)
-        positions = positions + move * np.minimum(1, longest / np.maximum(np.hypot(*move.T), 1e-12))[:, None]
-    return positions
-
-
-def _apart(positions: Floats, radius: Floats) -> Floats:
-    """Return the positions with overlapping nodes pushed apart, the smaller of two the farther."""
-    reach = 2 * MARGIN * float(radius.max())
-    for _ in range(12):
-        a, b = cKDTree(positions).query_pairs(reach, output_type="ndarray").T
-        gap = positions[b] - positions[a] + 1e-9
-        distance = np.hypot(*gap.T)
-        push = gap / distance[:, None] * np.maximum(0, MARGIN * (radius[a] + radius[b]) - distance)[:, None]
-        share = (radius[b] / (radius[a] + radius[b]))[:, None]
-        move = np.zeros_like(positions)
-        np.add.at(move, a, -push * share)
-        np.add.at(move, b, push * (1 - share))
-        length = np.hypot(*move.T)
-        positions = positions + move * np.minimum(1, reach / np.maximum(length, 1e-12))[:, None]
-    return positions
-
-
-# The page
-
-
-def page(scene: Scene, *, title: str, level: int = 0, sources: bool = True) -> str:
-    """Return the page; it opens on the communities of `level`. `sources` keeps the texts of the documents in it."""
-    content = _content(scene) | {"level": level}
-    content["documents"] = [[d.title, d.text if sources else ""] for d in scene.index.documents]
-    data = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    packed = base64.b64encode(gzip.compress(data.encode(), 6, mtime=0)).decode()
-    html, css, js = (
-        files(__name__).joinpath(f"map.{suffix}").read_text("utf-8") for suffix in ("html", "css", "js")
+def page(index: Index, *, title: str, level: int = 0, sources: bool = True) -> str:
+    """Return the page; it opens with the communities down to `level`. `sources` keeps the texts of the documents."""
+    data = map_data(index)
+    texts = {"title": title, "level": level, "names": data.names, **_texts(index, sources)}
+    packed = json.dumps(texts, ensure_ascii=False, separators=(",", ":")).encode()
+    css, js = (files(__name__).joinpath(name).read_text("utf-8") for name in ("map.css", "map.js"))
+    js = js.replace("</script", "<\\/script")  # which would end the script element
+    return _PAGE.format(
+        title=escape(title), css=css, js=js, arrays=_packed(data.arrays), texts=_packed(packed)
     )
-    values = {"title": title, "css": Markup(css), "js": Markup(js), "data": packed}  # noqa: S704  # files of ours
-    return Environment(autoescape=True).from_string(html).render(values)
 
 
-def _content(scene: Scene) -> dict[str, Any]:
-    """Return the data of the page but for documents; lists go in the order of the index, edges in that of the scene."""
-    index = scene.index
+def _packed(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode()
+
+
+def _texts(index: Index, sources: bool) -> dict[str, Any]:
+    """Return what the page says of entities, relationships and reports, in the order of the index."""
     types = sorted({entity.type for entity in index.entities})
+    number = index.entity_of_name
+    strongest = sorted(index.relationships, key=lambda r: (-r.weight, r.number))
     return {
-        "levels": len(index.levels),
-        "folded": len(index.entities) > MAX_OPEN_ENTITIES,
-        "frame": [round(v, 1) for v in frame(scene)],
         "types": types,
         "entities": {
-            "name": [e.name for e in index.entities],
             "type": [types.index(e.type) for e in index.entities],
-            "said": [e.description for e in index.entities],
-            "degree": [e.degree for e in index.entities],
-            "x": scene.positions[:, 0].round(1).tolist(),
-            "y": scene.positions[:, 1].round(1).tolist(),
-            "r": scene.radius.round(1).tolist(),
-            "at": [_spans(e, index) for e in index.entities],
+            "description": [e.description for e in index.entities],
+            "spans": [_spans(e, index, MAX_SPANS) for e in index.entities],
         },
         "edges": {
-            "source": scene.edges.source.tolist(),
-            "target": scene.edges.target.tolist(),
-            "weight": [round(r.weight, 2) for r in scene.relationships],
-            "number": [r.number for r in scene.relationships],
-            "said": [r.description[:DESCRIPTION_CHARS] for r in scene.relationships],
-            "at": [_spans(r, index)[:1] for r in scene.relationships],
+            "source": [number[r.source] for r in strongest],
+            "target": [number[r.target] for r in strongest],
+            "weight": [round(r.weight, 2) for r in strongest],
+            "description": [r.description[:DESCRIPTION_CHARS] for r in strongest],
+            "spans": [_spans(r, index, 1) for r in strongest],
         },
-        "home": [level_home.tolist() for level_home in scene.home],
-        "communities": [_community(community, scene) for community in index.communities],
         "reports": [
-            {"community": r.community, "summary": r.summary, "rating": r.rating}
-            | {"findings": [[f.summary, f.explanation] for f in r.findings]}
+            {"rating": r.rating, "summary": r.summary}
+            | {"findings": [{"summary": f.summary, "explanation": f.explanation} for f in r.findings]}
             for r in index.reports
         ],
-        "claims": [[c.subject, c.description, *_spans(c, index)] for c in index.claims],
-        "chunks": [_span(c.span, index) for c in index.chunks],
+        "documents": [[d.title, d.text if sources else ""] for d in index.documents],
     }
 
 
-def _community(community: Community, scene: Scene) -> dict[str, Any]:
-    report = scene.index.report_of_community.get(community.number)
-    return {name: getattr(community, name) for name in ("level", "parent", "children", "size")} | {
-        "title": scene.title(community.number),
-        "colour": scene.colour[community.number],
-        "circle": [round(v, 1) for v in scene.circle[community.number]],
-        "report": report.number if report else -1,
-    }
-
-
-def _spans(row: Entity | Relationship | Claim, index: Index) -> list[list[int]]:
+def _spans(row: Entity | Relationship, index: Index, most: int) -> list[list[int]]:
     """Return the first spans of a row, those of its chunks where it has none of its own."""
-    chunks = (index.chunk_of[chunk].span for chunk in row.chunk_ids[:MAX_SPANS] if chunk in index.chunk_of)
-    return [_span(span, index) for span in row.spans[:MAX_SPANS] or chunks]
 
+    def numbers(span: Span) -> list[int]:
+        return [index.document_of[span.document_id].number, span.start, span.end]
 
-def _span(span: Span, index: Index) -> list[int]:
-    return [index.document_of[span.document_id].number, span.start, span.end]
+    chunks = (index.chunk_of[chunk].span for chunk in row.chunk_ids[:most] if chunk in index.chunk_of)
+    return [numbers(span) for span in row.spans[:most] or chunks]

@@ -1,0 +1,190 @@
+"""The map, the reports and the entities of the web app, in a real browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import conspectus
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+DRAWN = "canvas[data-frames]"
+INK = """canvas => {
+    const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+    return pixels.reduce((sum, value, i) => sum + (i % 4 == 3 && value > 0), 0);
+}"""
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium to open the pages in")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Any, server: Any) -> Iterator[Any]:
+    """A tab on the server; what a page logs as an error, and what it asks of others, fails the test."""
+    errors: list[str] = []
+    context = chromium.new_context(base_url=server.url, locale="en", reduced_motion="reduce")
+    tab = context.new_page()
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    tab.on("request", lambda r: None if r.url.startswith(server.url) else errors.append(r.url))
+    yield tab
+    context.close()
+    assert not errors
+
+
+@pytest.fixture(scope="module")
+def index(sample_index: Any) -> conspectus.Index:
+    return conspectus.open_index(sample_index)
+
+
+def hub(index: conspectus.Index) -> Any:
+    return max(index.entities, key=lambda e: e.degree)
+
+
+def opened(page: Any, address: str = "/map") -> Any:
+    page.goto(address)
+    page.wait_for_selector(DRAWN)
+    return page
+
+
+def focus_of(page: Any) -> str:
+    found = re.search(r"focus=(\w+)", page.url)
+    return found.group(1) if found else ""
+
+
+def test_the_map_is_drawn_and_lists_its_communities(page: Any, index: conspectus.Index):
+    opened(page)
+
+    assert page.eval_on_selector(DRAWN, INK) > 500  # labels
+    painted = "canvas => new Set(canvas.toDataURL()).size > 20 && canvas.width > 100"
+    assert page.eval_on_selector(".canvas canvas:first-of-type", painted)
+    roots = [c for c in index.communities if c.parent < 0]
+    assert page.locator("[role=treeitem]").count() == len(roots)
+
+
+def test_search_goes_to_an_entity_and_says_what_it_is(page: Any, index: conspectus.Index):
+    entity = hub(index)
+    opened(page)
+
+    page.fill("input[data-search]", entity.name)
+    page.keyboard.press("Enter")
+
+    page.wait_for_selector(f".selected h2:text-is({entity.name!r})")
+    page.wait_for_selector(".selected .results li")
+    assert focus_of(page) == f"e{entity.number}"
+    assert page.locator(".crumbs button").count() >= 2
+
+
+def test_a_click_selects_what_is_under_it_and_hovering_names_it(page: Any, index: conspectus.Index):
+    entity = hub(index)
+    opened(page, f"/map?focus=e{entity.number}")
+    page.wait_for_selector(".selected")
+    box = page.locator(DRAWN).bounding_box()
+    page.locator("input[data-search]").click()
+    page.keyboard.press("Escape")
+
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert entity.name in page.inner_text(".tip")
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2 + 60)
+
+    page.wait_for_function(
+        "name => document.querySelector('.selected h2')?.textContent !== name", arg=entity.name
+    )
+    assert focus_of(page) != f"e{entity.number}"
+
+
+def test_the_level_is_in_the_address(page: Any):
+    opened(page, "/map?level=0")
+
+    page.locator("input[type=range]").focus()
+    page.keyboard.press("ArrowRight")
+
+    page.wait_for_url("**/map?level=1*")
+
+
+def test_the_keyboard_opens_a_community_and_selects_its_part(page: Any, index: conspectus.Index):
+    opened(page)
+    first = page.locator("[role=treeitem]").first
+    first.focus()
+    number = int(first.get_attribute("data-community"))
+
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("[aria-level='2']")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+
+    page.wait_for_selector(".selected h2")
+    chosen = int(focus_of(page)[1:])
+    assert focus_of(page)[0] == "c"
+    assert chosen in index.communities[number].children
+
+
+def test_a_path_between_two_entities_is_listed_with_its_sources(page: Any, index: conspectus.Index):
+    source = hub(index)
+    near = {
+        r.target if r.source == source.name else r.source
+        for r in index.relationships
+        if source.name in (r.source, r.target)
+    }
+    target = next(
+        e for e in sorted(index.entities, key=lambda e: -e.degree) if e.name not in near | {source.name}
+    )
+
+    opened(page, f"/map?focus=e{source.number}&to=e{target.number}")
+
+    steps = conspectus.path_between(source.name, target.name, index).steps
+    page.wait_for_selector(".steps li")
+    assert page.locator(".steps li").count() == len(steps)
+    assert page.locator(".steps blockquote").count() == len(steps)
+
+
+def test_a_pinch_zooms(page: Any):
+    opened(page)
+    frames = int(page.get_attribute(DRAWN, "data-frames"))
+    touches = """canvas => {
+        const send = (type, pointerId, clientX) => canvas.dispatchEvent(new PointerEvent(type,
+            {pointerId, clientX, clientY: 300, pointerType: 'touch', bubbles: true, isPrimary: pointerId === 11}));
+        canvas.setPointerCapture = () => {};
+        send('pointerdown', 11, 200); send('pointerdown', 12, 260);
+        send('pointermove', 12, 420); send('pointerup', 12, 420); send('pointerup', 11, 200);
+    }"""
+    page.eval_on_selector(DRAWN, touches)
+
+    page.wait_for_function("n => document.querySelector('canvas[data-frames]').dataset.frames > n", arg=frames)
+    assert focus_of(page) == ""  # two fingers select nothing
+
+
+def test_a_report_opens_the_characters_that_it_cites(page: Any, index: conspectus.Index):
+    page.goto("/reports")
+    page.locator(".branch a").first.click()
+    page.locator("button.marker").first.click()
+    source = page.locator(".reference .passage").first
+    quoted = source.locator("blockquote").inner_text()
+    source.locator("a").click()
+
+    page.wait_for_selector("mark")
+    assert " ".join(page.locator("mark").first.inner_text().split())[:60] == " ".join(quoted.split())[:60]
+
+
+def test_an_entity_says_why_its_names_were_joined(page: Any, index: conspectus.Index):
+    entity = next(e for e in index.entities if e.aliases and any(j.into == e.name for j in index.joins))
+    join = next(j for j in index.joins if j.into == entity.name and j.name in entity.aliases)
+
+    page.goto(f"/entities/{entity.number}")
+
+    page.wait_for_selector(f"h1:text-is({entity.name!r})")
+    assert join.name in page.inner_text("article")
+    assert (join.evidence or join.rule) in page.inner_text("article")
