@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -281,3 +282,61 @@ def test_a_long_document_is_read_in_parts(
     expect(page.locator("#cited")).to_have_count(0)
     page.get_by_role("button", name=re.compile("Cited")).click()
     expect(page.locator("#cited")).to_be_in_viewport()
+
+
+MARKDOWN = """## **Bold head** [1]
+
+1. First *item* [1]
+   - nested `code` item
+     - deeper **still** [1, 2]
+   continued
+2. Second
+
+   A paragraph of it.
+
+> A quotation
+> of two lines [2]
+
+| Name | Year |
+| --- | ---: |
+| Ada | 1843 [1] |
+
+Two \\* two * three * four, snake_case_name, [link](https://evil.example) ![image](https://evil.example/a.png)
+<b>not bold</b> [99]
+"""
+
+
+def test_markdown_of_answers_is_set_and_the_rest_stays_text(
+    server: Running, visit: Callable[..., Visit]
+) -> None:
+    answer = httpx.post(server.url + "/api/ask", json={"question": THEMES}).json() | {"text": MARKDOWN}
+    visited = visit(server.url)
+    page = visited.page
+    stream = f"event: done\ndata: {json.dumps(answer)}\n\n"
+    page.route(
+        "**/api/ask?*", lambda route: route.fulfill(body=stream, headers={"content-type": "text/event-stream"})
+    )
+    page.locator("#question").fill("How is Markdown set?")
+    page.keyboard.press("Enter")
+    text = page.locator(".answer")
+    expect(text.locator("h2 strong")).to_have_text("Bold head")
+    expect(text.locator("ol > li")).to_have_count(2)
+    expect(text.locator("ol > li > em")).to_have_text("item")
+    expect(text.locator("ol > li > ul > li > ul > li strong")).to_have_text("still")
+    expect(text.locator("ol > li > ul > li > ul > li a.marker")).to_have_count(2)
+    expect(text.locator("ol > li > ul > li > code")).to_have_text("code")
+    expect(text.locator("ol > li").nth(1).locator("p")).to_have_text("A paragraph of it.")
+    expect(text.locator("blockquote > p")).to_contain_text("of two lines")
+    expect(text.locator("td").first).to_have_text("Ada")
+    expect(text.locator("th")).to_have_count(2)
+    last = text.locator(":scope > p").first
+    for part in (
+        "Two * two * three * four",
+        "snake_case_name",
+        "[link](https://evil.example)",
+        "<b>not bold</b>",
+    ):
+        expect(last).to_contain_text(part)
+    expect(last.locator("a, em, img, b")).to_have_count(0)
+    expect(last.locator("span.marker")).to_have_text("99")
+    assert visited.foreign == []

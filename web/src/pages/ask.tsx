@@ -290,7 +290,8 @@ function Examples({ submit }: { submit: (question: string) => void }) {
   const questions = [words("exampleThemes")];
   if (value) {
     const people = unique(value.filter((row) => row.type === "person"));
-    const others = unique(value.filter((row) => row.type !== "person"));
+    // names read better than common nouns, which lack their article
+    const others = unique(value.filter((row) => row.type !== "person")).sort((a, b) => Number(isCommon(a)) - Number(isCommon(b)));
     if (others[0]) questions.push(words("exampleAbout", others[0]));
     if (people[0]) questions.push(words("examplePerson", people[0]));
     if (people[1] && people[2]) questions.push(words("exampleBoth", people[1], people[2]));
@@ -314,6 +315,10 @@ function subjects({ report, entities }: ReportPage): EntityRow[] {
   const readable = entities.filter(({ name }) => name.length > 2 && name.length <= 40 && !/[<>{}[\]\\|=]/.test(name));
   const named = readable.filter(({ name }) => title.includes(name.toLowerCase()));
   return [...named, ...readable.filter((row) => !named.includes(row)).slice(0, 3)];
+}
+
+function isCommon(name: string): boolean {
+  return /^\p{Ll}/u.test(name);
 }
 
 function unique(rows: EntityRow[]): string[] {
@@ -432,7 +437,7 @@ function MethodLine({ turn, exchange, methods }: { turn: Turn; exchange: Exchang
     <p class="note">
       {words("by", method)}
       {help && ` (${help})`}
-      {why && `, ${words("because", why)}`}
+      {why && `: ${why}`}
     </p>
   );
 }
