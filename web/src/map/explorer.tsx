@@ -138,7 +138,7 @@ export function MapExplorer({ data, names, source, address, onAddress }: Props) 
       <div class="canvas">
         <Canvas graph={graph} names={names} select={select} onRenderer={begin} onProblem={setProblem} />
         <Breadcrumb graph={graph} names={names} focus={focus} go={(item) => (item ? select(item, true) : (select(null, false), renderer?.fit(true)))} />
-        <div class="controls">
+        <div class="zoombar">
           <label>
             {words("level")}
             <input type="range" min={0} max={Math.max(data.levels - 1, 0)} value={level} aria-valuetext={words("levelOf", level, data.levels - 1)} onInput={(event) => setLevel(Number(event.currentTarget.value))} />
