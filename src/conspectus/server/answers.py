@@ -1,8 +1,8 @@
-"""Answering for many at once: worker threads, one computation for equal questions, streams, cancellation, addresses.
+"""Answering for many at once: threads, one computation for equal questions, streams, cancellation, addresses.
 
 Answering without a language model is computation, so it runs in as many threads as there are cores; more would only
-take turns. With a model it is mostly waiting, so many run at once. A question that equals one which is being answered,
-or was answered on the same snapshot, joins it.
+take turns, and processes of their own answered no more questions on two cores. With a model it is mostly waiting, so
+many run at once. A question that equals one which is being answered, or was answered on the same snapshot, joins it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 import conspectus
 from conspectus import Citation, Conversation, Index
@@ -23,11 +23,12 @@ from conspectus.errors import ConspectusError
 from conspectus.rows import Answer
 from conspectus.server.indexes import ServedIndex
 
+T = TypeVar("T")
 EventKind = Literal["method", "text", "done", "error", "cancelled"]
 UNDER_WAY = ("method", "text")
 """Events after which others follow."""
-MAX_ANSWERS = 2_000
-"""Answers that stay in memory to be read again at their address; some 20 kB each, 40 MB in all."""
+MAX_ANSWERS = 500
+"""Answers that stay in memory to be read again at their address; some 20 kB each, 10 MB in all."""
 MODEL_THREADS = 64
 """Questions that are answered with a language model at once: each waits for a server most of the time."""
 QUEUE_LIMIT = 1_000
@@ -36,6 +37,14 @@ QUEUE_LIMIT = 1_000
 
 class Busy(ConspectusError):
     """More questions are waiting than the server accepts."""
+
+    status = 503
+
+
+class Cancelled(ConspectusError):
+    """Somebody cancelled an answer that others wait for."""
+
+    status = 409
 
 
 @dataclass(frozen=True)
@@ -201,25 +210,10 @@ class Answers:
         def tell(event: Event) -> None:
             loop.call_soon_threadsafe(asking.add, event)
 
-        def on_text(piece: str) -> None:
-            tell(Event("text", text=piece))
-
-        def on_method(method: str, why: str) -> None:
-            tell(Event("method", method, why))
-
         if asking.finished:  # cancelled while it waited for a thread
             return
-        ask = asking.ask
-        options: dict[str, Any] = {"settings": self._settings, **dict(ask.options)}
-
-        async def work() -> Answer:
-            heard: dict[str, Any] = {"on_text": on_text, "on_method": on_method}
-            if ask.earlier:
-                return await Conversation(index, earlier=ask.earlier, **options).aask(ask.question, **heard)
-            return await conspectus.aask(ask.question, index, **heard, **options)
-
         try:
-            answer = asyncio.run(_cancellable(work(), asking))
+            answer = asyncio.run(cancellable(answered(asking.ask, index, self._settings, tell), asking))
             asking.citations = citation_rows(answer.citations, index)
         except asyncio.CancelledError:
             tell(Event("cancelled"))
@@ -232,15 +226,39 @@ class Answers:
             tell(Event("done", answer=answer))
 
 
-async def _cancellable(work: Coroutine[Any, Any, Answer], asking: Asking) -> Answer:
-    """Await an answer such that `asking.cancel`, called in another thread, cancels it."""
+async def answered(
+    ask: Ask, index: Index, settings: Mapping[str, Any] | None, tell: Callable[[Event], None]
+) -> Answer:
+    """Answer a question, and tell the method and the text on the way."""
+
+    def on_text(piece: str) -> None:
+        tell(Event("text", piece))
+
+    def on_method(method: str, why: str) -> None:
+        tell(Event("method", method, why))
+
+    options: dict[str, Any] = {"settings": settings, **dict(ask.options)}
+    heard: dict[str, Any] = {"on_text": on_text, "on_method": on_method}
+    if ask.earlier:
+        return await Conversation(index, earlier=ask.earlier, **options).aask(ask.question, **heard)
+    return await conspectus.aask(ask.question, index, **heard, **options)
+
+
+class Stoppable(Protocol):
+    """What can be stopped from another thread, once its work has begun."""
+
+    stop: Callable[[], None] | None
+
+
+async def cancellable(work: Coroutine[Any, Any, T], holder: Stoppable) -> T:
+    """Await work such that the `stop` of its holder, called in another thread, cancels it."""
     task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
 
-    def cancel() -> None:
+    def stop() -> None:
         with suppress(RuntimeError):  # the loop is closed: the work is done
             loop.call_soon_threadsafe(task.cancel)
 
-    asking.stop = cancel
+    holder.stop = stop
     return await task
 
 

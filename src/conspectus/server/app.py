@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 import time
+import traceback
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -111,7 +112,8 @@ def _add_errors(app: FastAPI) -> None:
     """Give every error the same JSON form."""
 
     @app.exception_handler(ConspectusError)
-    async def of_ours(request: Request, error: ConspectusError) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+    @app.exception_handler(Exception)  # defects of ours, too
+    async def of_ours(request: Request, error: Exception) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
         status, body = as_error(error)
         return JSONResponse(body, status)
 
@@ -229,7 +231,8 @@ class JsonLog(logging.Formatter):
         }
         row |= {name: getattr(record, name) for name in ("route", "status", "ms") if hasattr(record, name)}
         if record.exc_info:
-            row["error"] = self.formatException(record.exc_info)
+            kind, _, place = record.exc_info  # without its message, which may hold a question
+            row["error"] = f"{kind.__name__ if kind else ''}\n{''.join(traceback.format_tb(place))}"
         return json.dumps(row, ensure_ascii=False)
 
 
@@ -237,7 +240,7 @@ def log_as_json(level: int = logging.INFO) -> None:
     """Write the log of the server to standard error, a JSON object a line."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLog())
-    logger = logging.getLogger("conspectus.server")
-    logger.addHandler(handler)
-    logger.setLevel(level)
-    logger.propagate = False
+    for logger in (logging.getLogger("conspectus.server"), logging.getLogger("uvicorn.error")):
+        logger.addHandler(handler)
+        logger.setLevel(level if logger.name.startswith("conspectus") else logging.WARNING)
+        logger.propagate = False

@@ -7,6 +7,7 @@ snapshot before it, and the replies of language models that were bought stay cac
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import shutil
@@ -29,8 +30,9 @@ from starlette.exceptions import HTTPException
 
 import conspectus
 from conspectus import api
-from conspectus.errors import IndexBusy, NotFound, UsageError
+from conspectus.errors import ConspectusError, IndexBusy, NotFound, UsageError
 from conspectus.rows import Usage
+from conspectus.server.answers import cancellable
 from conspectus.server.errors import as_error
 from conspectus.server.indexes import ServedIndex
 from conspectus.server.rest import Served, sse
@@ -52,15 +54,18 @@ MAX_NAME_BYTES = 200
 """Bytes of a file name at most: file systems take 255, and a temporary name needs some."""
 
 router = APIRouter(prefix="/api")
+log = logging.getLogger("conspectus.server")
 
 
 @dataclass
 class Stage:
-    """A stage of a build, and how far it is; a `total` of 0 is unknown."""
+    """A stage of a build, and how far it is; a `total` of 0 is unknown, and so are its seconds left."""
 
     name: str
     total: int
     done: int = 0
+    seconds_left: float | None = None
+    began: float = field(default_factory=time.time)
 
 
 @dataclass
@@ -91,6 +96,7 @@ class JobProgress:
 
     def __init__(self, job: Job) -> None:
         self._job = job
+        self.stop: Callable[[], None] | None = None
         self._usage: Callable[[], Usage] | None = None
 
     def stage(self, name: str, total: int) -> Callable[..., None]:
@@ -102,6 +108,8 @@ class JobProgress:
         def tick(steps: int = 1) -> None:
             self._check()
             stage.done += steps
+            each = (time.time() - stage.began) / max(1, stage.done)
+            stage.seconds_left = round(each * max(0, stage.total - stage.done), 1) if stage.total else None
             if self._usage:
                 self._job.usage = asdict(self._usage())
 
@@ -125,6 +133,7 @@ class Jobs:
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
+        self._progress: dict[str, JobProgress] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __getitem__(self, identity: str) -> Job:
@@ -151,15 +160,25 @@ class Jobs:
 
     async def _run(self, job: Job, work: Callable[[JobProgress], dict[str, Any]]) -> None:
         try:
-            job.result = await run_in_threadpool(work, JobProgress(job))
-        except Cancelled:
-            pass
+            job.result = await run_in_threadpool(work, self._progress.setdefault(job.id, JobProgress(job)))
+        except (Cancelled, asyncio.CancelledError):
+            job.state = "cancelled"
         except Exception as error:
+            if not isinstance(error, ConspectusError):
+                log.exception("a job failed")
             job.error = as_error(error)[1]["error"]["message"]
             job.state = "failed"
         else:
             job.state = "done"
+        del self._progress[job.id]
         job.seconds = time.time() - job.started
+
+    def cancel(self, identity: str) -> None:
+        """Cancel a running job at its next step; calls of a language model are given up."""
+        if self[identity].state == "running":
+            self[identity].state = "cancelled"
+            if (progress := self._progress.get(identity)) and progress.stop:
+                progress.stop()
 
 
 def writable(request: Request) -> None:
@@ -220,7 +239,7 @@ async def upload(
     writable(request)
     plain, folder = upload_name(name), uploads_of(served)
     folder.mkdir(parents=True, exist_ok=True)
-    if len(list(folder.iterdir())) >= MAX_UPLOADED_FILES:
+    if len({plain, *os.listdir(folder)}) > MAX_UPLOADED_FILES:
         raise UsageError(
             f"there are {MAX_UPLOADED_FILES:,} uploaded files already; conspectus index reads folders"
         )
@@ -322,7 +341,8 @@ async def build(request: Request, served: Served, body: Annotated[BuildRequest, 
     options, sources = build_options(request, body), await run_in_threadpool(sources_of, served)
 
     def work(progress: JobProgress) -> dict[str, Any]:
-        built = conspectus.build(sources, served.folder, progress=progress, **options)
+        building = conspectus.abuild(sources, served.folder, progress=progress, **options)
+        built = asyncio.run(cancellable(building, progress))
         skipped = [{"document": row.document, "reason": row.reason} for row in built.skipped]
         failures = [asdict(row) for row in built.failures]
         return {"snapshot": built.snapshot, "skipped": skipped, "failures": failures, "notices": built.notices}
@@ -367,9 +387,7 @@ async def follow(
 @router.delete("/jobs/{identity}", summary="Cancel a job", status_code=204)
 def cancel(request: Request, identity: Annotated[str, InPath(pattern="^[0-9a-f]{16}$")]) -> None:
     """Cancel a running job at its next step; the index stays as it was."""
-    running: Job = request.app.state.jobs[identity]
-    if running.state == "running":
-        running.state = "cancelled"
+    request.app.state.jobs.cancel(identity)
 
 
 # Snapshots and corrections

@@ -22,10 +22,10 @@ from starlette.concurrency import run_in_threadpool
 
 import conspectus
 from conspectus import EntityView, Hit, Index, api
-from conspectus.errors import ConspectusError, NotFound
+from conspectus.errors import NotFound
 from conspectus.evaluation import estimate_answer, write_report
 from conspectus.rows import Document, Entity, Report, Span
-from conspectus.server.answers import Answers, Asking, Event, citation_rows
+from conspectus.server.answers import Answers, Asking, Cancelled, Event, citation_rows
 from conspectus.server.errors import as_error
 from conspectus.server.indexes import Indexes, ServedIndex
 
@@ -380,7 +380,7 @@ def document_text(
 @router.get("/search", summary="Rank chunks for a question")
 async def search(
     index: Snapshot,
-    q: Annotated[str, Query(min_length=1, max_length=20_000)],
+    q: Annotated[str, Query(min_length=1, max_length=5_000)],
     method: Text = "bm25",
     k: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 10,
     where: Annotated[list[str] | None, Query()] = None,
@@ -475,7 +475,7 @@ async def finished(request: Request, asking: Asking) -> Asking:
     try:
         await asyncio.wait((waiting, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not waiting.done() or waiting.result().kind == "cancelled":
-            raise ConspectusError("the answer was cancelled")
+            raise Cancelled("the answer was cancelled")
         if error := waiting.result().error:
             raise error
         return asking

@@ -93,7 +93,7 @@ def run_server(
     """Serve until the process is interrupted; `say` is given what the user should know first."""
     access = options.access
     app, listener = create_app(options), address.listener()
-    name = "localhost" if address.is_loopback else address.host
+    name = "localhost" if address.is_loopback else access.hosts[0]
     url = f"http://{name}:{listener.getsockname()[1]}"
     say(f"Serving {', '.join(map(str, options.folders))} at {url} (Ctrl-C ends it).")
     link = url + (access.login_path() if access.token else "/")

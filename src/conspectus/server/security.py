@@ -228,7 +228,7 @@ def _with_headers(send: Send, extra: Mapping[str, str]) -> Send:
 
 
 async def _refuse(send: Send, status: int, message: str, extra: Mapping[str, str] | None = None) -> None:
-    body = json.dumps({"error": {"status": status, "message": message}}).encode()
+    body = json.dumps({"error": {"type": "HTTPError", "message": message}}).encode()
     headers: dict[str, Any] = {
         "content-type": "application/json",
         "cache-control": "no-store",
