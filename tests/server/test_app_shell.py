@@ -27,6 +27,11 @@ PAGES = {
     "conversation": f"{QUESTION}&q={quote('What did she teach?')}",
     "documents": "/documents",
     "document": "/documents/3?start=20&end=90",
+    "map": "/map",
+    "reports": "/reports",
+    "report": "/reports/0",
+    "entities": "/entities",
+    "entity": "/entities/5",
     "not found": "/nowhere",
     "no such document": "/documents/99999",
 }

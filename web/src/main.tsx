@@ -118,6 +118,7 @@ function isCurrent(path: string, at: string): boolean {
 }
 
 function Page({ location, index }: { location: Location; index: IndexSummary }) {
+  const words = useWords();
   const [, first = "", ...rest] = location.path.split("/");
   const id = rest.map(decoded).join("/");
   const number = /^\d{1,9}$/.test(id) ? Number(id) : -1;
@@ -128,7 +129,12 @@ function Page({ location, index }: { location: Location; index: IndexSummary }) 
       if (id) return <NotFound />;
       return <AskPage key={location.query.get("index") ?? ""} query={location.query} />;
     case "map":
-      return <LazyMap key={location.query.get("index") ?? ""} query={location.query} />;
+      return (
+        <>
+          <h1 class="hidden">{words("map")}</h1>
+          <LazyMap key={location.query.get("index") ?? ""} query={location.query} />
+        </>
+      );
     case "reports":
       if (!id) return <ReportsPage />;
       return number < 0 ? <NotFound /> : <ReportPage number={number} />;

@@ -56,7 +56,7 @@ export function DocumentsPage({ query }: { query: URLSearchParams }) {
         ))}
       </ul>
       {value && value.length >= limit && limit < 500 && (
-        <button type="button" onClick={() => setLimit(limit + ROWS)}>{words("more")}</button>
+        <button type="button" onClick={() => setLimit(limit + ROWS)}>{words("showMore")}</button>
       )}
     </section>
   );

@@ -49,10 +49,11 @@ function Branch({ node, index }: { node: ReportNode; index: string }) {
   if (!node.below.length) return <li><div class="branch">{row}</div></li>;
   return (
     <li>
-      <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary class="branch">{row}</summary>
-        {open && <Branches nodes={node.below} index={index} />}
-      </details>
+      <div class="branch">
+        <button type="button" class="toggle" aria-expanded={open} aria-label={`${words("below")}: ${node.title}`} onClick={() => setOpen(!open)} />
+        {row}
+      </div>
+      {open && <Branches nodes={node.below} index={index} />}
     </li>
   );
 }
