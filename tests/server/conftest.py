@@ -90,7 +90,7 @@ CHROMIUM_FLAGS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """The system's Chromium, driven by Playwright."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

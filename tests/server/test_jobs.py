@@ -47,7 +47,7 @@ def test_files_are_uploaded_indexed_and_asked(new: Running, tmp_path: Path) -> N
     assert (job["state"], job["error"]) == ("done", "")
     assert all(stage["done"] <= stage["total"] or not stage["total"] for stage in job["stages"])
     assert all(
-        stage["seconds_left"] in (0, None) for stage in job["stages"] if stage["done"] == stage["total"]
+        stage["remaining_seconds"] in (0, None) for stage in job["stages"] if stage["done"] == stage["total"]
     )
     assert httpx.get(new.url + "/api/jobs").json()[0]["id"] == job["id"]
     answer = httpx.post(new.url + "/api/ask", json={"question": "Who founded Orran Mill?", "method": "bm25"})

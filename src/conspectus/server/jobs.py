@@ -64,7 +64,7 @@ class Stage:
     name: str
     total: int
     done: int = 0
-    seconds_left: float | None = None
+    remaining_seconds: float | None = None
     began: float = field(default_factory=time.time)
 
 
@@ -109,7 +109,9 @@ class JobProgress:
             self._check()
             stage.done += steps
             each = (time.time() - stage.began) / max(1, stage.done)
-            stage.seconds_left = round(each * max(0, stage.total - stage.done), 1) if stage.total else None
+            stage.remaining_seconds = (
+                round(each * max(0, stage.total - stage.done), 1) if stage.total else None
+            )
             if self._usage:
                 self._job.usage = asdict(self._usage())
 
