@@ -77,6 +77,9 @@ class Place(NamedTuple):
     name: str
 
 
+_DAY = re.compile(r"(?<!\d)[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Document(Row, shows="number path"):
     id: str
@@ -95,6 +98,17 @@ class Document(Row, shows="number path"):
     def language(self) -> str:
         """The language that it is in, as a code of two letters; see `text.language.with_languages`."""
         return self.metadata.get("language", "en").partition("-")[0].lower()
+
+    @property
+    def file(self) -> str:
+        """The path of its file: a record of one is `path#n`."""
+        return re.sub(r"#\d+$", "", self.path)
+
+    @property
+    def day(self) -> str:
+        """The date that it states, else that in the name of its file (`2021-09-09-minutes.txt`); "" without one."""
+        of_name = _DAY.search(self.file.replace("\\", "/").rpartition("/")[2])
+        return self.date or (of_name[0] if of_name else "")
 
     def place(self, start: int, end: int) -> str:
         """Return where characters `start` to `end` stand: `p. 4`, `pp. 4-5`, or "" where no place is known."""

@@ -27,7 +27,6 @@ OWN_FIELDS = ("path", "folder", "title", "date")
 SHOWN, LONGEST = 5, 40
 """Values of a field that a message names, and characters of one: they fit on two lines of a terminal."""
 
-_DAY = re.compile(r"(?<!\d)[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
 _CONDITION = re.compile(r"\s*([^=!<>~]*[^=!<>~\s])\s*(!=|!~|<=|>=|=|<|>|~)\s*(.+?)\s*", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -54,12 +53,10 @@ class Condition:
         """Tell whether a document meets it."""
         comparison, own = self.comparison.removeprefix("!"), _value(document, self.field)
         if comparison == "~":
-            values = [document.path, _file(document)] if self.field == "path" else [own]
+            values = [document.path, document.file] if self.field == "path" else [own]
             met = any(_like(value.casefold(), self.value.casefold()) for value in values)
         elif comparison == "=" and self.field == "path":
-            met = any(
-                _slashes(path).endswith(_slashes(self.value)) for path in (document.path, _file(document))
-            )
+            met = any(_slashes(path).endswith(_slashes(self.value)) for path in (document.path, document.file))
         elif comparison == "=" and self.field == "folder":
             folder, wanted = _slashes(own), _slashes(self.value)
             met = folder.startswith(wanted) if self.value.startswith("/") else wanted in folder
@@ -113,19 +110,13 @@ def _value(document: Document, field: str) -> str:
         case "path":
             return document.path
         case "folder":
-            return _file(document).replace("\\", "/").rpartition("/")[0]
+            return document.file.replace("\\", "/").rpartition("/")[0]
         case "title":
             return document.title
         case "date":
-            of_name = _DAY.search(_file(document).replace("\\", "/").rpartition("/")[2])
-            return document.date or (of_name[0] if of_name else "")
+            return document.day
         case _:
             return document.metadata.get(field, "")
-
-
-def _file(document: Document) -> str:
-    """Return the path of a document's file: a record of it is `path#n`."""
-    return re.sub(r"#\d+$", "", document.path)
 
 
 def _slashes(path: str) -> str:
