@@ -1,6 +1,8 @@
 # make setup    an environment in .venv with everything; `make setup PYTHON=python3.12` picks the interpreter
 # make demo     index the sample corpus and ask it three questions (`conspectus demo`)
 # make test     the tests, without those marked `long`; `make test-long` runs all
+# make web      build the web app from web/ (needs Node.js 20 or newer); what is built is committed
+# make test-web the tests of the web app in a browser; installs Chromium where there is none
 # make check    formatting, lint, types and size; `make format` mends the first two where it can
 
 PYTHON ?= python3
@@ -15,7 +17,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_HTTP_TIMEOUT ?= 180
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long check format
+.PHONY: help setup demo test test-long web test-web check format
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -44,6 +46,14 @@ test: $(READY)
 
 test-long: $(READY)
 	$(BIN)/python -m pytest -n auto -m ""
+
+web:
+	cd web && npm ci --no-audit --no-fund && npm run build
+
+test-web: $(READY)
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+		$(BIN)/python -m playwright install --with-deps chromium
+	$(BIN)/python -m pytest -n auto tests/server
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,9 +10,7 @@ import pytest
 
 import conspectus
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 DRAWN = "canvas[data-frames]"
 INK = """canvas => {
     const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
@@ -21,21 +18,11 @@ INK = """canvas => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium to open the pages in")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def page(chromium: Any, server: Any) -> Iterator[Any]:
+def page(browser: Any, server: Any) -> Iterator[Any]:
     """A tab on the server; what a page logs as an error, and what it asks of others, fails the test."""
     errors: list[str] = []
-    context = chromium.new_context(base_url=server.url, locale="en", reduced_motion="reduce")
+    context = browser.new_context(base_url=server.url, locale="en", reduced_motion="reduce")
     tab = context.new_page()
     tab.on("pageerror", lambda error: errors.append(str(error)))
     tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
