@@ -23,6 +23,7 @@ from conspectus.corrections import (
     next_number,
     read_file,
     remove,
+    undone,
 )
 from conspectus.errors import NotFound, UsageError
 
@@ -99,6 +100,19 @@ def test_what_is_removed_stays_as_a_comment_and_the_rest_as_people_wrote_it(tmp_
     assert tomllib.loads(path.read_text(encoding="utf-8")) == {}
 
 
+def test_what_was_undone_is_read_beside_other_comments(tmp_path: Path):
+    path = tmp_path / "corrections.toml"
+    append(path, Delete("a", number=1, note="[[correction]]"))
+    append(path, Merge(("b", "c"), number=2))
+    path.write_text(path.read_text("utf-8") + "# b and c: [[correction]] of a friend\n", encoding="utf-8")
+    append(path, Delete("d", number=3))
+    remove(path, 1)
+    remove(path, 2)
+
+    assert undone(path) == [Delete("a"), Merge(("b", "c"))]
+    assert read_file(path) == [Delete("d")]
+
+
 def test_no_number_is_given_twice(tmp_path: Path):
     path = written(tmp_path, Delete("a"), Delete("b"))
 
@@ -147,7 +161,7 @@ def test_no_file_holds_no_corrections(tmp_path: Path):
         ("[[correction]]\nnumber = 1\nmerge = 'a'\ninto = 'b'", "merge: `names`"),
         ("[[correction]]\nnumber = 1\ndelete = 'a'\ninto = 'b'", "delete: `into`"),
         ("[[correction]]\nnumber = 1\nmerge = ['a', 'A']", "merge takes two names or more"),
-        ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'b'", "split takes the documents"),
+        ("[[correction]]\nnumber = 1\nsplit = 'a'", "split: `into`"),
         ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'A'\ndocuments = ['x']", "needs another name"),
         ("[[correction]]\nnumber = 1\nadd-fact = ''\nsource = 'a'\ntarget = 'b'", "`description`.*at least 1"),
         ("[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'A'", "joins two entities"),

@@ -19,6 +19,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
@@ -70,7 +71,7 @@ class Correction:
     def __str__(self) -> str:
         values: dict[str, Any] = dict(vars(self))
         for name in {"names", "documents"} & values.keys():
-            values[name] = ", ".join(values[name])
+            values[name] = ", ".join(values[name]) or "all documents"
         return self.template.format(**values)
 
 
@@ -104,17 +105,18 @@ class Merge(Correction):
 
 @dataclass(frozen=True)
 class Split(Correction):
-    """Split an entity whose name stands for two.
+    """Split an entity whose name stands for two, or whose alias is another entity.
 
-    In some documents, its name stands for another entity.
+    In some documents, its name stands for another entity. Without documents, one of its aliases does everywhere.
 
     Example: conspectus correct split Mercury --into "Mercury (planet)" --document "planets/*"
+    Example: conspectus correct split "Dorothea Quill" --into "Miss Quill"
     """
 
     kind = "split"
     template = "split {name} in {documents} into {into}"
     name: EntityName
-    into: Annotated[Name, _about("Name of the entity that is split off, new or existing.")]
+    into: Annotated[Name, _about("Name of the entity that is split off: new, existing, or an alias of NAME.")]
     documents: Annotated[
         tuple[Name, ...],
         _about(
@@ -211,8 +213,6 @@ def _problem(correction: Correction) -> str:
     match correction:
         case Merge(names, into) if len({*map(name_key, (*names, into))}) < 2:
             return "merge takes two names or more that differ in more than case and spelling"
-        case Split(documents=()):
-            return "split takes the documents of the other entity; to rename all, use rename"
         case Split(name, into) if name_key(into) == name_key(name):
             return f"what is split from {name} needs another name than {into}"
         case Rename(name, to) if name == to:
@@ -318,6 +318,19 @@ def remove(path: Path, number: int) -> Correction:
     parts[at] = re.sub(r"^(?=[ \t]*[^#\s])", "# ", parts[at], flags=re.MULTILINE)
     _replace(path, head + "".join(parts))
     return corrections[at]
+
+
+_COMMENTED = re.compile(r"^[ \t]*# ?(?=\[\[|[\w-]+[ \t]*=)", re.MULTILINE)
+
+
+def undone(path: Path) -> list[Correction]:
+    """Return the corrections of a file that were undone, and so are comments in it."""
+    rows: dict[int, Correction] = {}
+    for part in _START.split(_COMMENTED.sub("", _text(path)))[1:]:
+        with suppress(tomllib.TOMLDecodeError, UsageError):  # comments of people are no corrections
+            correction = _of_row(tomllib.loads(part)["correction"][0])
+            rows[correction.number] = correction
+    return [rows[number] for number in rows.keys() - {row.number for row in read_file(path)}]
 
 
 def _text(path: Path) -> str:

@@ -184,6 +184,8 @@ class Snapshot:
     """What its making took of language models."""
     cost: float | None = 0.0
     """What its making cost in US dollars; None where a model was asked whose price is not known."""
+    changed: tuple[str, ...] = ()
+    """What is not as in the snapshot before: `documents`, `corrections`, `settings`; empty where that is not stored."""
 
 
 COUNTED = ("documents", "entities", "relationships", "communities", "reports", "failures")
@@ -196,13 +198,28 @@ def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
     target = path_of(folder)
     now = manifests.current(target).snapshot
     snapshots: list[Snapshot] = []
-    for manifest in manifests.snapshots(target):
+    stored = manifests.snapshots(target)
+    made_from = {manifest.snapshot: _made_from(manifest) for manifest in stored}
+    for manifest in stored:
+        made = made_from[manifest.snapshot]
+        before = made_from.get(manifest.before, made)
+        changed = tuple(name for name, value in made.items() if value != before[name])
         usage = {task: Usage(**row) for task, row in manifest.usage.items()}
         row = {name: getattr(manifest, name) for name in ("snapshot", "created", "before")}
         row |= {table: manifest.counts[table] for table in COUNTED}
         total, cost = sum(usage.values(), Usage()), _cost(manifest.settings, usage)
-        snapshots.append(Snapshot(current=manifest.snapshot == now, usage=total, cost=cost, **row))
+        row |= {"usage": total, "cost": cost, "changed": changed}
+        snapshots.append(Snapshot(current=manifest.snapshot == now, **row))
     return snapshots
+
+
+def _made_from(manifest: manifests.Manifest) -> dict[str, Any]:
+    documents = next((path for path in manifest.files if "/documents-" in path), "")  # its name has its hash
+    return {
+        "documents": documents,
+        "corrections": manifest.origin.get("corrections", ""),
+        "settings": manifest.settings,
+    }
 
 
 @dataclass(frozen=True, slots=True)

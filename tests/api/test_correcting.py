@@ -279,7 +279,9 @@ def test_what_waits_and_what_was_undone_is_told(own: Path):
     api.undo(own / "index", 1)
 
     assert not api.corrections(own / "index").rows
+    assert api.corrections(own / "index").undone == (Retype("Ada Brook", "miller"),)
     api.apply_corrections(own / "index")
+    assert not api.corrections(own / "index").undone
     api.correct(own / "index", Delete("Hollin"))
     assert [row.state for row in api.corrections(own / "index").rows] == ["waiting"]
 
@@ -311,7 +313,7 @@ def test_an_imported_graph_is_not_corrected(tmp_path: Path):
         (Rename("Ada Brook", "Ruben Vale"), "there is a Ruben Vale already; if both are one, merge them"),
         (Rename("Ada Brook", "Ada Brook"), "the name is Ada Brook already"),
         (Merge(("Ada Brook", "ada brook", "the Ada Brook")), "merge takes two names or more"),
-        (Split("Ada Brook", "Ada"), "split takes the documents"),
+        (Split("Ada Brook", "Ada"), "Ada is no alias of Ada Brook"),
         (Split("Ada Brook", "Ada", documents=("*.pdf",)), r"no document is at \*.pdf"),
         (AddFact("Ada Brook", "Zork", "They met."), "there is no 'Zork' in the graph"),
         (AddFact("Ada Brook", "Ruben Vale", " "), "`description` is wrong"),

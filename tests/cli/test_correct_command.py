@@ -95,7 +95,7 @@ def test_corrections_are_told_to_machines(told: Told, own: Path):
             "error: there is no 'Ada Brok' in the graph; did you mean Ada Brook",
         ),
         (("merge", "Ada Brook"), 2, "error: merge takes two names or more"),
-        (("split", "Ada Brook", "--into", "Ada"), 2, "error: split takes the documents"),
+        (("split", "Ada Brook", "--into", "Ada"), 2, "error: Ada is no alias of"),
         (("undo", "3"), 1, "has no correction 3"),
     ],
 )

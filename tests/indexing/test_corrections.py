@@ -204,6 +204,39 @@ def test_part_of_an_entity_is_given_to_another_one():
     assert now.spans("Mercury") == {spot(0, CIRCLES)}
 
 
+def test_an_alias_is_split_off_wherever_it_was_taken_for_the_entity():
+    joined = made(Merge(("Quicksilver", "Mercury"), "Mercury"))
+    now = made(*joined.corrections, Split("Mercury", "Quicksilver"))
+
+    assert joined.entities["Mercury"].aliases == ("Quicksilver",)
+    assert now.entities["Mercury"].aliases == ()
+    assert now.spans("Quicksilver") == {spot(1, IS)}
+    assert now.spans("Mercury") == BEFORE.spans("Mercury")
+    assert now.joins == []
+
+
+def test_an_alias_that_rules_joined_is_split_off():
+    graphs = [
+        *GRAPHS[:2],
+        replace(GRAPHS[2], entities=(*GRAPHS[2].entities, thing("Brook", 2, HAS, "person"))),
+    ]
+    before = made(graphs=graphs)
+    now = made(Split("Ada Brook", "Brook"), graphs=graphs)
+
+    assert before.entities["Ada Brook"].aliases == ("Brook",)
+    assert [join.name for join in before.result.joins] == ["Brook"]
+    assert now.entities["Ada Brook"].aliases == ()
+    assert now.spans("Brook") == {spot(2, HAS)}
+    assert not now.result.joins
+
+
+def test_only_an_alias_is_split_off_without_documents():
+    now = made(Split("Mercury", "Venus"), Split("Mercury", "Hg"))
+
+    assert now.entities == BEFORE.entities
+    assert now.problems == ["'Mercury' is not called 'Venus'", "'Mercury' is not called 'Hg'"]
+
+
 def test_a_split_that_takes_nothing_is_told():
     now = made(Split("Mercury", "M", documents=("nowhere/*",)), Split("Mercury", "M", documents=("people/*",)))
 

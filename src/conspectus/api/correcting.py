@@ -46,6 +46,8 @@ class Corrections:
 
     file: Path
     rows: tuple[CorrectionState, ...] = ()
+    undone: tuple[Correction, ...] = ()
+    """Those that the next build takes back."""
 
 
 def correct(folder: str | Path, correction: Correction) -> Correction:
@@ -93,6 +95,12 @@ def _with_own_names(correction: Correction, index: Index, new_names: Sequence[st
             values["into"] = own(into) if into in names else by_key.get(name_key(into), into)
             if {*values["names"]} == {values["into"]}:
                 raise UsageError(f"{' and '.join(names)} are one already: {values['into']}")
+        case Split(name, into, documents=()):
+            aliases = find_entity(name, index).aliases
+            if name_key(into) not in map(name_key, aliases):
+                raise UsageError(
+                    f"{into} is no alias of {name}: name the documents in which {name} means {into}"
+                )
         case Split(documents=patterns):
             documents_at(patterns, index.documents)
         case Rename(to=to):
@@ -125,7 +133,8 @@ def corrections(folder: str | Path = DEFAULT_FOLDER) -> Corrections:
             correction, "failing" if error else "applied", error.removeprefix(f"{correction}: ")
         )
 
-    return Corrections(path, tuple(map(state, records.read_file(path))))
+    undone = tuple(correction for correction in records.undone(path) if correction.mark in applied)
+    return Corrections(path, tuple(map(state, records.read_file(path))), undone)
 
 
 def undo(folder: str | Path, number: int) -> Correction:

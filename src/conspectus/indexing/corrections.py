@@ -160,6 +160,9 @@ class CorrectedNames(Names):
         documents = documents_at(split.documents, self.documents)
         if to == key:
             raise NotFound(f"{split.into!r} is a name of {self.name(key)}")
+        if not documents:
+            self._split_alias(split, key, to)
+            return
         used = (document for uses in self.uses.values() for document, entity in uses.items() if entity == key)
         if documents.isdisjoint(used):
             raise NotFound(f"nothing is called {split.name!r} in {', '.join(split.documents)}")
@@ -167,6 +170,15 @@ class CorrectedNames(Names):
         if owner is None:
             self.rename(to, split.into, split)
         self._join(split, split.name, to)
+
+    def _split_alias(self, split: Split, key: str, to: str) -> None:
+        """Let an alias of an entity stand for another one wherever it stood for that entity."""
+        uses = self.uses.get(key_of(split.into), {})
+        if key not in uses.values():
+            raise NotFound(f"{self.name(key)!r} is not called {split.into!r}")
+        uses.update({document: to for document, entity in uses.items() if entity == key})
+        self.given.setdefault(to, split.into)
+        self.use(split.into, to, split)
 
     def _add_fact(self, fact: AddFact) -> None:
         for name in (fact.source, fact.target):

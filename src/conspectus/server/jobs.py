@@ -35,7 +35,7 @@ from conspectus.rows import Usage
 from conspectus.server.answers import cancellable
 from conspectus.server.errors import as_error
 from conspectus.server.indexes import ServedIndex
-from conspectus.server.rest import Served, sse
+from conspectus.server.rest import Served, estimate_json, sse
 
 State = Literal["running", "done", "failed", "cancelled"]
 UPLOADS = "uploads"
@@ -200,6 +200,17 @@ class UploadedFile:
     bytes: int
 
 
+@dataclass(frozen=True)
+class Uploads:
+    """The files that were uploaded to an index, and the folders beside them that it is built from."""
+
+    files: list[UploadedFile]
+    folders: list[str]
+    formats: list[str]
+    max_bytes: int = MAX_UPLOAD_BYTES
+    max_files: int = MAX_UPLOADED_FILES
+
+
 def uploads_of(served: ServedIndex) -> Path:
     """Return the folder of an index's uploaded files."""
     return served.folder / UPLOADS
@@ -223,11 +234,12 @@ def upload_name(name: str) -> str:
 
 
 @router.get("/uploads", summary="List uploaded files")
-def uploads(served: Served) -> list[UploadedFile]:
-    """Return the files that were uploaded to an index."""
+def uploads(served: Served) -> Uploads:
+    """Return the files that were uploaded to an index, and what may be uploaded."""
     folder = uploads_of(served)
     files = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [UploadedFile(file.name, file.stat().st_size) for file in files if not file.name.startswith(".")]
+    rows = [UploadedFile(file.name, file.stat().st_size) for file in files if not file.name.startswith(".")]
+    return Uploads(rows, [str(folder) for folder in folders_of(served)], sorted(ALLOWED_SUFFIXES))
 
 
 @router.put("/uploads/{name}", summary="Upload a file", status_code=201)
@@ -283,22 +295,21 @@ class BuildRequest(BaseModel):
     fresh: bool = False
 
 
+def folders_of(served: ServedIndex) -> list[Path]:
+    """Return the folders that an index was built from, without that of uploaded files."""
+    folders = conspectus.status_of(served.current()).folders if served.exists() else ()
+    uploaded = uploads_of(served).resolve()
+    return [folder for folder in map(Path, folders) if not folder.resolve().is_relative_to(uploaded)]
+
+
 def sources_of(served: ServedIndex) -> list[Path]:
     """Return what an index is built from: the folders that it was built from before, and the uploaded files.
 
     Raises UsageError where a folder is no longer there, since its documents would leave the index.
     """
-    sources: list[Path] = []
-    if served.exists():
-        uploaded = uploads_of(served).resolve()
-        for folder in map(Path, conspectus.status_of(served.current()).folders):
-            if folder.resolve().is_relative_to(uploaded):
-                continue
-            if not folder.exists():
-                raise UsageError(
-                    f"{folder}, which the index was built from, is not there; index on the command line"
-                )
-            sources.append(folder)
+    sources = folders_of(served)
+    if gone := next((folder for folder in sources if not folder.exists()), None):
+        raise UsageError(f"{gone}, which the index was built from, is not there; index on the command line")
     if uploads_of(served).is_dir() and any(uploads_of(served).iterdir()):
         sources.append(uploads_of(served))
     if not sources:
@@ -326,14 +337,7 @@ async def estimate(request: Request, served: Served, body: Annotated[BuildReques
         estimated = await run_in_threadpool(conspectus.estimate, sources, served.folder, **options)
     except UsageError:  # the extractive model costs nothing
         return result
-    tokens, cost = estimated.tokens, estimated.cost
-    result["estimate"] = {
-        "tokens": [tokens.low, tokens.high],
-        "likely_tokens": estimated.likely_tokens,
-        "cost": [cost.low, cost.high] if cost else None,
-        "likely_cost": estimated.likely_cost,
-    }
-    return result
+    return result | {"estimate": estimate_json(estimated)}
 
 
 @router.post("/builds", summary="Build an index, or bring it up to date", status_code=202)
@@ -410,53 +414,46 @@ def rollback(
     return {"snapshot": conspectus.rollback(served.folder, snapshot).snapshot}
 
 
-@dataclass(frozen=True)
-class CorrectionRow:
-    """A correction and its state."""
-
-    number: int
-    kind: str
-    text: str
-    state: str
-    reason: str
-
-
 @router.get("/corrections", summary="The corrections of an index")
-def corrections(served: Served) -> list[CorrectionRow]:
-    """Return corrections in the order in which they are applied: `applied`, `waiting` for a build, or `failing`."""
-    rows = api.corrections(served.folder).rows
-    kinds = {kind: name for name, kind in api.KINDS.items()}
-    return [
-        CorrectionRow(
-            row.correction.number, kinds[type(row.correction)], str(row.correction), row.state, row.reason
-        )
-        for row in rows
-    ]
+def corrections(served: Served) -> list[dict[str, Any]]:
+    """Return corrections in the order in which they are applied, and then those that were undone since the last build.
+
+    `state` is `applied`, `waiting` for a build, `failing` with a `reason`, or `undone` at the next build.
+    """
+    listed = api.corrections(served.folder)
+    rows = [correction_row(row.correction, row.state, row.reason) for row in listed.rows]
+    return [*rows, *(correction_row(row, "undone") for row in listed.undone)]
+
+
+def correction_row(row: api.Correction, state: str, reason: str = "") -> dict[str, Any]:
+    """Return a correction with its kind, its fields and its state."""
+    return {"kind": row.kind, "text": str(row), "state": state, "reason": reason, **asdict(row)}
 
 
 class CorrectionRequest(BaseModel):
     """A correction: its kind as on the command line, and the fields of that kind."""
 
     model_config = ConfigDict(extra="forbid")
-    kind: Literal["merge", "rename", "retype", "delete"]
+    kind: Literal["merge", "split", "rename", "retype", "delete"]
     name: str = Field(default="", max_length=500)
-    names: list[str] = Field(default_factory=list[str], max_length=100)
+    names: tuple[Annotated[str, Field(max_length=500)], ...] = Field(default=(), max_length=100)
     into: str = Field(default="", max_length=500)
     to: str = Field(default="", max_length=500)
+    type: str = Field(default="", max_length=500)
+    documents: tuple[Annotated[str, Field(max_length=2000)], ...] = Field(default=(), max_length=1000)
+    note: str = Field(default="", max_length=2000)
 
 
 @router.post("/corrections", summary="Add a correction", status_code=201)
-def correct(request: Request, served: Served, body: Annotated[CorrectionRequest, Body()]) -> CorrectionRow:
+def correct(request: Request, served: Served, body: Annotated[CorrectionRequest, Body()]) -> dict[str, Any]:
     """Add a correction to the file of the index; the next build applies it."""
     writable(request)
-    fields = {"name": body.name, "names": tuple(body.names), "into": body.into, "to": body.to}
-    values: dict[str, Any] = {name: value for name, value in fields.items() if value}
+    values: dict[str, Any] = body.model_dump(exclude_defaults=True, exclude={"kind"})
     try:
         made = api.KINDS[body.kind](**values)
     except TypeError:
         raise UsageError(f"these are not the fields of {body.kind}: {', '.join(values) or 'none'}") from None
-    added = conspectus.correct(served.folder, made)
-    return CorrectionRow(added.number, body.kind, str(added), "waiting", "")
+    return correction_row(conspectus.correct(served.folder, made), "waiting")
 
 
 @router.delete("/corrections/{number}", summary="Undo a correction", status_code=204)

@@ -65,6 +65,7 @@ class IndexSummary:
 
     name: str
     exists: bool
+    read_only: bool
     snapshot: str
     model: str
     documents: int
@@ -78,9 +79,9 @@ def indexes(request: Request) -> list[IndexSummary]:
     rows: list[IndexSummary] = []
     for served in request.app.state.indexes.values():
         index = served.current() if served.exists() else Index()
-        model = str(index.settings.get("model", "extractive"))
+        head = served.name, served.exists(), request.app.state.options.read_only, index.snapshot
         counts = len(index.documents), len(index.entities), len(index.reports)
-        rows.append(IndexSummary(served.name, served.exists(), index.snapshot, model, *counts))
+        rows.append(IndexSummary(*head, str(index.settings.get("model", "extractive")), *counts))
     return rows
 
 
