@@ -3,6 +3,7 @@
 export interface IndexSummary {
   name: string;
   exists: boolean;
+  read_only: boolean;
   snapshot: string;
   model: string;
   documents: number;

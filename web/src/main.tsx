@@ -2,7 +2,11 @@
 import "./style.css"; // first: those of the pages add to it
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { get, type IndexSummary } from "./api";
+import { address, get, type IndexSummary } from "./api";
+import { CorrectionsPage } from "./manage/corrections";
+import { IndexingPage } from "./manage/indexing";
+import { useJob } from "./manage/job";
+import { SnapshotsPage } from "./manage/snapshots";
 import { preferredLanguage, translator, useWords, Words, type Key, type Language } from "./messages";
 import { Loading, NotFound, Problem } from "./notices";
 import { AskPage } from "./pages/ask";
@@ -19,7 +23,10 @@ const PAGES: { path: string; key: Key; letter: string }[] = [
   { path: "/reports", key: "reports", letter: "r" },
   { path: "/entities", key: "entities", letter: "e" },
   { path: "/documents", key: "documents", letter: "d" },
+  { path: "/build", key: "manage", letter: "i" },
 ];
+/** The pages that `/build` stands for in the menu. */
+const MANAGING = ["/build", "/corrections", "/snapshots"];
 
 type Theme = "auto" | "light" | "dark";
 
@@ -30,7 +37,9 @@ function App() {
   const [open, setOpen] = useState(false);
   const [help, setHelp] = useState(false);
   const words = translator(language);
-  const loaded = useLoaded<IndexSummary[]>((signal) => get("/api/indexes", signal), []);
+  const [asked, setAsked] = useState(0);
+  const loaded = useLoaded<IndexSummary[]>((signal) => get("/api/indexes", signal), [asked, location.visit], { keep: true });
+  const refresh = () => setAsked((times) => times + 1);
   const name = location.query.get("index") ?? "";
   const suffix = name ? `?index=${encodeURIComponent(name)}` : "";
   const main = useRef<HTMLElement>(null);
@@ -53,6 +62,7 @@ function App() {
 
   const indexes = loaded.value ?? [];
   const index = indexes.find((row) => row.name === name) ?? indexes[0];
+  const { job, follow } = useJob(index?.name, refresh);
   return (
     <Words.Provider value={words}>
       <a class="skip" href="#content">{words("skip")}</a>
@@ -99,10 +109,10 @@ function App() {
         </div>
       </header>
       <main id="content" tabIndex={-1} ref={main}>
-        {loaded.error && <Problem error={loaded.error} />}
+        {loaded.error && !loaded.value && <Problem error={loaded.error} />}
         {!loaded.value && !loaded.error && <Loading />}
         {index && (
-          <AppState.Provider value={{ indexes, index }}>
+          <AppState.Provider value={{ indexes, index, job, follow, refresh }}>
             {name && index.name !== name ? <NotFound /> : <Page location={location} index={index} />}
           </AppState.Provider>
         )}
@@ -114,6 +124,7 @@ function App() {
 
 function isCurrent(path: string, at: string): boolean {
   if (path === "/") return at === "/" || at === "/ask";
+  if (path === "/build") return MANAGING.includes(at);
   return at === path || at.startsWith(`${path}/`);
 }
 
@@ -122,7 +133,13 @@ function Page({ location, index }: { location: Location; index: IndexSummary }) 
   const [, first = "", ...rest] = location.path.split("/");
   const id = rest.map(decoded).join("/");
   const number = /^\d{1,9}$/.test(id) ? Number(id) : -1;
-  if (!index.exists && PAGES.some(({ path }) => path === `/${first}`)) return <NoIndex />;
+  const known = [...PAGES.map(({ path }) => path), ...MANAGING].includes(`/${first}`);
+  const starts = known && !index.exists && location.path !== "/build";
+  useEffect(() => {
+    // there is nothing to look at yet; at an address of its own, so that it stays when the first build is done
+    if (starts) navigate(address("/build", location.query.get("index") ?? ""), { replace: true });
+  }, [starts]);
+  if (starts) return null;
   switch (first) {
     case "":
     case "ask":
@@ -145,20 +162,15 @@ function Page({ location, index }: { location: Location; index: IndexSummary }) 
       return <PathPage query={location.query} />;
     case "documents":
       return id ? <DocumentPage key={id} document={id} query={location.query} /> : <DocumentsPage query={location.query} />;
+    case "build":
+      return id ? <NotFound /> : <IndexingPage key={index.name} />;
+    case "corrections":
+      return id ? <NotFound /> : <CorrectionsPage key={index.name} />;
+    case "snapshots":
+      return id ? <NotFound /> : <SnapshotsPage key={index.name} />;
     default:
       return <NotFound />;
   }
-}
-
-function NoIndex() {
-  const words = useWords();
-  return (
-    <section class="empty">
-      <h1>{words("noIndex")}</h1>
-      <p>{words("noIndexHelp")}</p>
-      <pre><code>conspectus index FOLDER</code></pre>
-    </section>
-  );
 }
 
 /** The map is loaded when it is opened: the other pages do without its code. */

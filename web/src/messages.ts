@@ -8,8 +8,7 @@ const english = {
   reports: "Reports",
   entities: "Entities",
   documents: "Documents",
-  corrections: "Corrections",
-  build: "Indexing",
+  manage: "Manage",
   placeholder: "Ask a question about these documents",
   askButton: "Ask",
   stop: "Stop",
@@ -72,9 +71,7 @@ const english = {
   keyEscape: "stop an answer, close this",
   keyHelp: "show these keys",
   close: "Close",
-  noIndexHelp: "Build one in a terminal, then reload this page:",
   search: "Search",
-  noIndex: "There is no index here yet.",
   theme: "Theme",
   themeAuto: "system",
   themeLight: "light",
@@ -87,7 +84,6 @@ const english = {
   above: "Part of",
   relationships: "Relationships",
   mentions: "Mentioned in",
-  aliases: "Also called",
   menu: "Menu",
   skip: "Skip to content",
   newQuestion: "New question",
@@ -118,7 +114,6 @@ const english = {
   from: "From",
   to: "To",
   findPath: "Find path",
-  aliasWhy: "Why they were joined",
   noReports: "This index has no reports yet. Build it, and they are listed here.",
   noEntities: "No entity has this name. Try a part of it.",
   passages: "{} passages",
@@ -133,8 +128,7 @@ const chinese: Record<Key, string> = {
   reports: "报告",
   entities: "实体",
   documents: "文档",
-  corrections: "更正",
-  build: "索引",
+  manage: "管理",
   placeholder: "就这些文档提一个问题",
   askButton: "提问",
   stop: "停止",
@@ -197,9 +191,7 @@ const chinese: Record<Key, string> = {
   keyEscape: "停止回答，关闭此窗口",
   keyHelp: "显示快捷键",
   close: "关闭",
-  noIndexHelp: "请在终端中建立索引，然后刷新此页：",
   search: "搜索",
-  noIndex: "这里还没有索引。",
   theme: "主题",
   themeAuto: "跟随系统",
   themeLight: "浅色",
@@ -212,7 +204,6 @@ const chinese: Record<Key, string> = {
   above: "上级报告",
   relationships: "关系",
   mentions: "提及于",
-  aliases: "别名",
   menu: "菜单",
   skip: "跳到正文",
   newQuestion: "新问题",
@@ -243,7 +234,6 @@ const chinese: Record<Key, string> = {
   from: "从",
   to: "到",
   findPath: "查找路径",
-  aliasWhy: "合并原因",
   noReports: "此索引还没有报告。建立索引后会列在这里。",
   noEntities: "没有此名称的实体，请试试其中一部分。",
   passages: "{} 处",
@@ -252,13 +242,19 @@ const chinese: Record<Key, string> = {
 
 export const LANGUAGES = { en: english, zh: chinese } as const;
 export type Language = keyof typeof LANGUAGES;
-export type Translate = (key: Key, ...values: (string | number)[]) => string;
+export type Values = (string | number)[];
+export interface Translate {
+  (key: Key, ...values: Values): string;
+  language: Language;
+}
 
 export function translator(language: Language): Translate {
-  return (key, ...values) => {
-    let index = 0;
-    return LANGUAGES[language][key].replace(/\{\}/g, () => String(values[index++] ?? ""));
-  };
+  return Object.assign((key: Key, ...values: Values) => filled(LANGUAGES[language][key], values), { language });
+}
+
+export function filled(text: string, values: Values): string {
+  let index = 0;
+  return text.replace(/\{\}/g, () => String(values[index++] ?? ""));
 }
 
 /** A setting of before; none where the browser keeps no settings of a page, as it may be of a file. */

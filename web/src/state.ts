@@ -2,10 +2,17 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import type { IndexSummary } from "./api";
+import type { Job } from "./manage/job";
 
 export interface State {
   indexes: IndexSummary[];
   index: IndexSummary;
+  /** The newest job of the index, which may have ended. */
+  job: Job | null;
+  /** Follow a job that was started; the indexes are read again at its end. */
+  follow: (job: Job | null) => void;
+  /** Read the indexes again: a build, a correction or a rollback made another snapshot. */
+  refresh: () => void;
 }
 
 export const AppState = createContext<State | null>(null);
@@ -25,7 +32,7 @@ export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, inputs: 
     if (!keep) setLoaded({});
     load(controller.signal).then(
       (value) => !controller.signal.aborted && setLoaded({ value }),
-      (error: Error) => !controller.signal.aborted && setLoaded({ error }),
+      (error: Error) => !controller.signal.aborted && setLoaded((before) => (keep && before.value ? { value: before.value, error } : { error })),
     );
     return () => controller.abort();
   }, inputs);

@@ -349,9 +349,9 @@ async def build(request: Request, served: Served, body: Annotated[BuildRequest, 
     def work(progress: JobProgress) -> dict[str, Any]:
         building = conspectus.abuild(sources, served.folder, progress=progress, **options)
         built = asyncio.run(cancellable(building, progress))
-        skipped = [{"document": row.document, "reason": row.reason} for row in built.skipped]
-        failures = [asdict(row) for row in built.failures]
-        return {"snapshot": built.snapshot, "skipped": skipped, "failures": failures, "notices": built.notices}
+        skipped, failures = map(asdict, built.skipped), map(asdict, built.failures)
+        lists = {"skipped": list(skipped), "failures": list(failures), "notices": built.notices}
+        return {"snapshot": built.snapshot, **lists}
 
     return request.app.state.jobs.start("build", served, work)
 

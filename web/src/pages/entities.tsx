@@ -1,6 +1,7 @@
 /** The list of entities, one entity with relationships, aliases and mentions, and the path between two. */
 import { useState } from "preact/hooks";
 import { address, get, type EntityRow, type Source } from "../api";
+import { EntityCorrections } from "../manage/entity";
 import { useWords } from "../messages";
 import { Loading, Problem } from "../notices";
 import { Link, navigate } from "../router";
@@ -68,7 +69,6 @@ export function EntityPage({ number }: { number: number }) {
   if (error) return <Problem error={error} />;
   if (!value) return <Loading />;
   const { entity } = value;
-  const why = new Map(value.joins.map((join) => [join.name, join]));
   return (
     <article class="page">
       <h1>{entity.name}</h1>
@@ -79,16 +79,7 @@ export function EntityPage({ number }: { number: number }) {
         <Link href={address("/path", index.name, { source: entity.name })}>{words("pathTo")}</Link>
       </p>
       <p class="reading">{entity.description}</p>
-      {entity.aliases.length > 0 && (
-        <section>
-          <h2>{words("aliases")}</h2>
-          <ul class="lines">
-            {entity.aliases.map((alias) => (
-              <li><span>{alias}</span> {why.has(alias) && <span class="note">{words("aliasWhy")}: {why.get(alias)!.evidence || why.get(alias)!.rule}</span>}</li>
-            ))}
-          </ul>
-        </section>
-      )}
+      <EntityCorrections key={`${number}`} entity={entity} joins={value.joins} />
       {entity.communities.length > 0 && (
         <section>
           <h2>{words("communities")}</h2>
