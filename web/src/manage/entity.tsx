@@ -29,9 +29,11 @@ const RULES: Record<string, ManageKey> = {
 
 function why(join: Join | undefined, words: Words): string {
   if (!join) return words("ruleSpelling");
-  const sources = /\d+/.exec(join.evidence)?.[0] ?? "1";
-  if (join.rule === "person") return words("rulePerson", sources);
-  return RULES[join.rule] ? words(RULES[join.rule]!, sources) : join.evidence || join.rule;
+  const number = /\d+/.exec(join.evidence)?.[0] ?? "1"; // of sources, or of the correction
+  if (join.rule === "person") return words("rulePerson", number);
+  // the evidence is in English, and more exact than what is said of its rule
+  const known = RULES[join.rule];
+  return known && !(words.language === "en" && join.evidence) ? words(known, number) : join.evidence || join.rule;
 }
 
 /** The aliases of an entity, why each was joined, and the corrections that the next build makes of it. */
