@@ -124,6 +124,32 @@ def test_an_estimate_asks_no_model(serve: Callable[..., Running], sample_index: 
     assert seen["tokens"][0] <= answer["usage"]["prompt_tokens"] + answer["usage"]["completion_tokens"]
 
 
+@pytest.mark.parametrize("place", ["environment", "file"])
+def test_a_model_of_the_environment_or_of_the_settings_file_answers(
+    place: str,
+    serve: Callable[..., Running],
+    sample_index: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with SimulatedServer(Behaviour()) as model:
+        if place == "environment":
+            monkeypatch.setenv("CONSPECTUS_MODEL", "openai/simulated")
+            monkeypatch.setenv("CONSPECTUS_LLM_BASE_URL", model.url)
+        else:
+            file = f'model = "openai/simulated"\n[llm]\nbase_url = "{model.url}"\n'
+            (tmp_path / "conspectus.toml").write_text(file, encoding="utf-8")
+            monkeypatch.chdir(tmp_path)
+        running = serve(sample_index, read_only=True)
+        assert httpx.get(running.url + "/api/indexes").json()[0]["model"] == "openai/simulated"
+        methods = {row["name"] for row in httpx.get(running.url + "/api/methods").json()}
+        assert "direct" in methods  # only a language model answers without reading
+        body = {"question": f"{QUESTION} ({place})", "method": "local"}  # replies are cached
+        estimated = httpx.post(running.url + "/api/ask/estimate", json=body).json()["estimate"]
+        assert estimated["calls"][0] > 0
+        assert httpx.post(running.url + "/api/ask", json=body, timeout=60).json()["usage"]["calls"] > 0
+
+
 @pytest.fixture
 def study(tmp_path: Path, sample_index: Path) -> Path:
     folder = tmp_path / "study"

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from conspectus.retrieval import METHODS, RANKINGS
     from conspectus.retrieval.base import cite
     from conspectus.retrieval.global_ import level_of
-    from conspectus.runtime import DEFAULT_FOLDER, resolved, settings_in
+    from conspectus.runtime import DEFAULT_FOLDER, resolved, run_of, settings_in
     from conspectus.storage.store import read
     from conspectus.tasks.base import Context, task_label
     from conspectus.text.language import language_of

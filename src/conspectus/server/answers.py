@@ -18,13 +18,15 @@ from hashlib import sha256
 from typing import Any, Literal, Protocol, TypeVar
 
 import conspectus
-from conspectus import Citation, Conversation, Index
+from conspectus import Citation, Conversation, Index, api
 from conspectus.errors import ConspectusError
 from conspectus.rows import Answer
 from conspectus.server.indexes import ServedIndex
 
 T = TypeVar("T")
 EventKind = Literal["method", "text", "done", "error", "cancelled"]
+EXTRACTIVE = "extractive"
+"""The model that is none: it selects sentences of the index."""
 UNDER_WAY = ("method", "text")
 """Events after which others follow."""
 MAX_ANSWERS = 500
@@ -183,7 +185,7 @@ class Answers:
             raise Busy(f"{self._pending:,} questions are waiting already; ask again in a minute")
         asking = self._askings[ask.id] = Asking(ask)
         self._forget_oldest()
-        threads = self._waiting if self._uses_model(index) else self._computing
+        threads = self._computing if self.model_of(index) == EXTRACTIVE else self._waiting
         loop = asyncio.get_running_loop()
         self._pending += 1
         future = loop.run_in_executor(threads, self._answer, asking, index, loop)
@@ -200,9 +202,12 @@ class Answers:
             if self._askings[address].finished:
                 del self._askings[address]
 
-    def _uses_model(self, index: Index) -> bool:
-        model = (self._settings or {}).get("model") or index.settings.get("model", "extractive")
-        return model != "extractive"
+    def model_of(self, index: Index) -> str:
+        """Return the model that answers: that of the server, the environment, `conspectus.toml` or the index."""
+        try:
+            return api.run_of({"settings": self._settings}, [index.settings]).settings.model
+        except ConspectusError:  # the answer says what is wrong with the settings
+            return EXTRACTIVE
 
     def _answer(self, asking: Asking, index: Index, loop: asyncio.AbstractEventLoop) -> None:
         """Answer in a thread with an event loop of its own, and tell the server's loop."""

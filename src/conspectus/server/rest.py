@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 import tempfile
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Annotated, Any
@@ -25,7 +25,7 @@ from conspectus import EntityView, Hit, Index, api
 from conspectus.errors import NotFound
 from conspectus.evaluation import estimate_answer, write_report
 from conspectus.rows import Document, Entity, Report, Span
-from conspectus.server.answers import Answers, Asking, Cancelled, Event, citation_rows
+from conspectus.server.answers import EXTRACTIVE, Answers, Asking, Cancelled, Event, citation_rows
 from conspectus.server.errors import as_error
 from conspectus.server.indexes import Indexes, ServedIndex
 
@@ -61,7 +61,7 @@ Text = Annotated[str, Query(max_length=500)]
 
 @dataclass(frozen=True)
 class IndexSummary:
-    """An index that is served."""
+    """An index that is served, and the model that answers its questions."""
 
     name: str
     exists: bool
@@ -79,9 +79,9 @@ def indexes(request: Request) -> list[IndexSummary]:
     rows: list[IndexSummary] = []
     for served in request.app.state.indexes.values():
         index = served.current() if served.exists() else Index()
-        head = served.name, served.exists(), request.app.state.options.read_only, index.snapshot
+head = served.name, served.exists(), request.app.state.options.read_only, index.snapshot
         counts = len(index.documents), len(index.entities), len(index.reports)
-        rows.append(IndexSummary(*head, str(index.settings.get("model", "extractive")), *counts))
+        rows.append(IndexSummary(*head, request.app.state.answers.model_of(index), *counts))
     return rows
 
 
@@ -102,9 +102,7 @@ class MethodRow:
 @router.get("/methods", summary="The methods that answer questions of an index")
 def methods(request: Request, index: Snapshot) -> list[MethodRow]:
     """Return the methods that have what they need; where none is named, the question chooses one."""
-    settings: Mapping[str, Any] = request.app.state.options.settings or {}
-    model = settings.get("model") or index.settings.get("model", "extractive")
-    present = {"model"} if model != "extractive" else set[str]()
+    present = set[str]() if request.app.state.answers.model_of(index) == EXTRACTIVE else {"model"}
     if index.settings.get("vectors"):
         present.add("vectors")
     return [MethodRow(method.name, method.help) for method in api.METHODS.values() if method.needs <= present]
