@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import pytest
 
 import conspectus
 from tests.server.conftest import Running, Visit, serving
+from tests.simulated_server import Behaviour, SimulatedServer
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = sync_api.expect
@@ -340,3 +343,81 @@ def test_markdown_of_answers_is_set_and_the_rest_stays_text(
     expect(last.locator("a, em, img, b")).to_have_count(0)
     expect(last.locator("span.marker")).to_have_text("99")
     assert visited.foreign == []
+
+
+# With a language model
+
+
+@pytest.fixture
+def modelled(sample_index: Path, tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    """Serve a copy of the sample index with a simulated model, each call of which fails for good when it fails."""
+    with ExitStack() as stack:
+
+        def serve(model: SimulatedServer, **settings: Any) -> Running:
+            folder = tmp_path / "modelled"
+            shutil.copytree(sample_index, folder)
+            options = {"model": "openai/simulated", "llm.base_url": model.url, "llm.attempts": 1, **settings}
+            return stack.enter_context(serving(folder, settings=options, read_only=True))
+
+        yield serve
+
+
+def test_what_a_question_takes_is_shown_before_it_is_asked(
+    modelled: Callable[..., Running], visit: Callable[..., Visit]
+) -> None:
+    with SimulatedServer(Behaviour()) as model:
+        page = visit(modelled(model).url).page
+        estimate = page.locator("#estimate")
+        expect(estimate).to_contain_text("openai/simulated")
+        page.locator(".examples button").first.click()  # it is proposed, and not asked
+        expect(page.locator("#question")).to_have_value(THEMES)
+        expect(page.locator(".composer .help")).to_contain_text("global: ")
+        expect(estimate).to_contain_text(re.compile(r"\d calls · about [\d,]+ tokens"))
+        over_reports = estimate.inner_text()
+        page.get_by_label("Method").select_option("direct")
+        expect(estimate).to_contain_text("1 call ")
+        assert estimate.inner_text() != over_reports
+        assert not model.counts
+        page.get_by_role("button", name="Ask", exact=True).click()
+        expect(page.locator(".foot")).to_contain_text("· 1 call ·")
+        assert model.counts
+
+
+def test_a_stream_that_breaks_says_so_and_is_tried_again(
+    modelled: Callable[..., Running], visit: Callable[..., Visit]
+) -> None:
+    question = "Who is Dorothea Quill?"
+    with SimulatedServer(Behaviour(drops=1.0)) as model:
+        running = modelled(model)
+        page = visit(ask_address(running, question)).page
+        expect(page.get_by_role("alert")).to_contain_text("broke the connection")
+        model.behaviour = Behaviour()
+        page.get_by_role("button", name="Try again").click()
+        expect(page.locator(".sources li").first).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+        expect(page.get_by_role("heading", level=1)).to_have_text(question)
+
+
+def test_a_spent_budget_and_a_dead_server_are_told(
+    modelled: Callable[..., Running], visit: Callable[..., Visit]
+) -> None:
+    with SimulatedServer(Behaviour()) as model:
+        running = modelled(model, **{"llm.budget_tokens": 100})
+        page = visit(ask_address(running, THEMES)).page
+        expect(page.get_by_role("alert")).to_contain_text("budget")
+    with serving(
+        running.app.app.app.state.indexes[""].folder,
+        settings={"model": "openai/simulated", "llm.base_url": model.url, "llm.attempts": 1},
+    ) as other:
+        page = visit(ask_address(other, "Who is Dorothea Quill?")).page
+        expect(page.get_by_role("alert")).to_contain_text(model.url.removesuffix("/v1"))
+        expect(page.get_by_role("button", name="Try again")).to_be_visible()
+
+
+def test_methods_and_reasons_are_told_in_chinese(server: Running, visit: Callable[..., Visit]) -> None:
+    page = visit(server.url).page
+    page.get_by_label("Language").select_option("zh")
+    page.locator("#question").fill("What are the main themes?")
+    expect(page.locator(".composer .help")).to_have_text("global: 问题针对全部文档")
+    page.locator(".composer select").select_option("bm25")
+    expect(page.locator(".composer .help")).to_have_text(re.compile(r"[\u4e00-\u9fff]{4}"))

@@ -134,6 +134,19 @@ export interface MethodRow {
   help: string;
 }
 
+/** What an answer would take: calls and tokens as ranges; `estimate` is null where no language model would be asked. */
+export interface AnswerEstimate {
+  method: string;
+  why: string;
+  estimate: {
+    calls: [low: number, high: number];
+    tokens: [low: number, high: number];
+    cost: [low: number, high: number] | null;
+    likely_tokens: number;
+    likely_cost: number | null;
+  } | null;
+}
+
 /** What an answer was written from, window by window. */
 export interface AnswerContext {
   tokens: number;

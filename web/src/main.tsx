@@ -1,6 +1,6 @@
 /** The shell of the app: navigation, index, theme, language and shortcuts around the page of the address. */
 import "./style.css"; // first: those of the pages add to it
-import { render } from "preact";
+import { render, type ComponentType } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { address, get, type IndexSummary } from "./api";
 import { CorrectionsPage } from "./manage/corrections";
@@ -40,6 +40,7 @@ function App() {
   const [asked, setAsked] = useState(0);
   const loaded = useLoaded<IndexSummary[]>((signal) => get("/api/indexes", signal), [asked, location.visit], { keep: true });
   const refresh = () => setAsked((times) => times + 1);
+  const studies = useLoaded<string[]>((signal) => get("/api/studies", signal), []).value;
   const name = location.query.get("index") ?? "";
   const suffix = name ? `?index=${encodeURIComponent(name)}` : "";
   const main = useRef<HTMLElement>(null);
@@ -73,7 +74,7 @@ function App() {
         </button>
         <div class="panel" id="menu">
           <nav aria-label={words("menu")}>
-            {PAGES.map(({ path, key }) => (
+            {[...PAGES, ...(studies?.length ? [STUDIES] : [])].map(({ path, key }) => (
               <Link href={path + suffix} current={isCurrent(path, location.path)}>{words(key)}</Link>
             ))}
           </nav>
@@ -122,6 +123,9 @@ function App() {
   );
 }
 
+/** The menu names evaluations where the server has some. */
+const STUDIES = { path: "/studies", key: "studies" as Key };
+
 function isCurrent(path: string, at: string): boolean {
   if (path === "/") return at === "/" || at === "/ask";
   if (path === "/build") return MANAGING.includes(at);
@@ -149,7 +153,7 @@ function Page({ location, index }: { location: Location; index: IndexSummary }) 
       return (
         <>
           <h1 class="hidden">{words("map")}</h1>
-          <LazyMap key={location.query.get("index") ?? ""} query={location.query} />
+          <Lazy load={() => import("./pages/map")} key={location.query.get("index") ?? ""} query={location.query} />
         </>
       );
     case "reports":
@@ -168,16 +172,20 @@ function Page({ location, index }: { location: Location; index: IndexSummary }) 
       return id ? <NotFound /> : <CorrectionsPage key={index.name} />;
     case "snapshots":
       return id ? <NotFound /> : <SnapshotsPage key={index.name} />;
+    case "studies":
+      return <Lazy load={() => import("./studies/pages")} path={rest.map(decoded)} query={location.query} />;
     default:
       return <NotFound />;
   }
 }
 
-/** The map is loaded when it is opened: the other pages do without its code. */
-function LazyMap({ query }: { query: URLSearchParams }) {
-  const { value, error } = useLoaded(() => import("./pages/map"), []);
+/** Pages that are loaded when they are opened: the others do without their code. */
+function Lazy<P extends object>({ load, ...props }: { load: () => Promise<{ default: ComponentType<P> }> } & P) {
+  const { value, error } = useLoaded(load, []);
   if (error) return <Problem error={error} />;
-  return value ? <value.default query={query} /> : <Loading />;
+  if (!value) return <Loading />;
+  const Loaded = value.default as unknown as ComponentType<object>;
+  return <Loaded {...props} />;
 }
 
 /** The title of a page is its heading, whatever page it is and whenever that is loaded. */

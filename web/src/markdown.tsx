@@ -167,12 +167,13 @@ function isTable(lines: string[], at: number): boolean {
 
 function table(lines: string[], set: Style): ComponentChildren {
   const cells = (line: string) => line.trim().replace(/^\||(?<!\\)\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim());
-  const [head, , ...rows] = lines;
+  const [head, rule, ...rows] = lines;
+  const style = cells(rule!).map((cell) => (cell.endsWith(":") && !cell.startsWith(":") ? "end" : undefined)); // figures
   return (
     <div class="table" tabIndex={0} role="group">
       <table>
-        <thead><tr>{cells(head!).map((cell) => <th scope="col" dir="auto">{set.inline(cell)}</th>)}</tr></thead>
-        <tbody>{rows.map((row) => <tr>{cells(row).map((cell) => <td dir="auto">{set.inline(cell)}</td>)}</tr>)}</tbody>
+        <thead><tr>{cells(head!).map((cell, i) => <th scope="col" dir="auto" class={style[i]}>{set.inline(cell)}</th>)}</tr></thead>
+        <tbody>{rows.map((row) => <tr>{cells(row).map((cell, i) => <td dir="auto" class={style[i]}>{set.inline(cell)}</td>)}</tr>)}</tbody>
       </table>
     </div>
   );

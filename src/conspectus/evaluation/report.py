@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from conspectus.evaluation.conditions import SetUp, set_ups_in
 from conspectus.evaluation.grounding import GROUNDED_BY_RULES, Check, GroundingCheck, summarise
 from conspectus.evaluation.judge import Judged, compare, judged_in
 from conspectus.evaluation.people import KAPPA_NOTE, agreements, ratings_now
+from conspectus.evaluation.statistics import plain
 from conspectus.evaluation.tables import Column
 from conspectus.index_status import spending
 from conspectus.readers import GENERATED_MARKDOWN
@@ -38,11 +39,15 @@ Ratings = Mapping[str, Sequence[Judgement]]
 
 @dataclass(frozen=True)
 class Report:
-    """The files of a report, and the parts of a comparison that are not there to report on."""
+    """The files of a report, the parts of a comparison that are not there to report on, and its rows as plain values.
+
+    data: conditions, criteria, questions, answers, judgements, what was found of them, and the results by pair.
+    """
 
     page: Path
     markdown: Path
     missing: tuple[str, ...]
+    data: Mapping[str, Any] = field(repr=False)
 
 
 def write_report(
@@ -83,7 +88,8 @@ def write_report(
     page.write_text(render("report.html.j2", data=packed(data), **values), encoding="utf-8")
     text = re.sub(r"\n{3,}", "\n\n", render("report.md.j2", **values))
     markdown.write_text(text, encoding="utf-8")
-    return Report(page, markdown, tuple(dict.fromkeys(missing)))
+    data["results"] = plain(values["compared"].results) if judged else []
+    return Report(page, markdown, tuple(dict.fromkeys(missing)), data)
 
 
 def _answers(study: Study) -> dict[str, Any]:

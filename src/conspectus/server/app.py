@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import conspectus
 from conspectus.errors import ConspectusError
-from conspectus.server import chat, graph_map, jobs, rest
+from conspectus.server import chat, graph_map, jobs, rest, studies
 from conspectus.server.answers import Answers
 from conspectus.server.errors import as_error
 from conspectus.server.indexes import Indexes
@@ -101,6 +101,7 @@ def create_app(options: ServerOptions) -> ASGIApp:
     app.include_router(graph_map.router)
     app.include_router(jobs.router)
     app.include_router(chat.router)
+    app.include_router(studies.router)
     app.router.routes.extend(tools_app.routes)
     _add_errors(app)
     _add_health(app)

@@ -9,10 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import tempfile
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request
@@ -23,7 +21,7 @@ from starlette.concurrency import run_in_threadpool
 import conspectus
 from conspectus import EntityView, Hit, Index, api
 from conspectus.errors import NotFound
-from conspectus.evaluation import estimate_answer, write_report
+from conspectus.evaluation import estimate_answer
 from conspectus.rows import Document, Entity, Report, Span
 from conspectus.server.answers import EXTRACTIVE, Answers, Asking, Cancelled, Event, citation_rows
 from conspectus.server.errors import as_error
@@ -79,7 +77,7 @@ def indexes(request: Request) -> list[IndexSummary]:
     rows: list[IndexSummary] = []
     for served in request.app.state.indexes.values():
         index = served.current() if served.exists() else Index()
-head = served.name, served.exists(), request.app.state.options.read_only, index.snapshot
+        head = served.name, served.exists(), request.app.state.options.read_only, index.snapshot
         counts = len(index.documents), len(index.entities), len(index.reports)
         rows.append(IndexSummary(*head, request.app.state.answers.model_of(index), *counts))
     return rows
@@ -526,23 +524,3 @@ async def cancel(request: Request, address: Annotated[str, Path(pattern="^[0-9a-
     """Cancel a question; model calls that are under way are given up."""
     if asking := request.app.state.answers.get(address):
         asking.cancel()
-
-
-# Studies: the folders of evaluations
-
-
-@router.get("/studies", summary="The evaluations that are served")
-def studies(request: Request) -> list[str]:
-    """Return the names of the folders that the server was given."""
-    return list(request.app.state.options.named_studies)
-
-
-@router.get("/studies/{name}", summary="Questions, win rates and tables of an evaluation")
-def study(request: Request, name: Annotated[str, Path(max_length=200)]) -> dict[str, Any]:
-    """Return the report on an evaluation as Markdown, as `conspectus eval report` writes it; nothing is changed."""
-    folder = request.app.state.options.named_studies.get(name)
-    if folder is None:
-        raise NotFound(f"there is no study {name!r} here; --study DIR serves one")
-    with tempfile.TemporaryDirectory(prefix="conspectus-study-") as scratch:
-        report = write_report(folder, FilePath(scratch) / "report", title=name)
-        return {"name": name, "markdown": report.markdown.read_text("utf-8"), "missing": report.missing}

@@ -26,16 +26,12 @@ import {
 import { Markdown } from "../markdown";
 import { useWords } from "../messages";
 import { Problem } from "../notices";
+import { methodHelp, reason } from "../methods";
 import { Link, navigate } from "../router";
 import { useAppState, useLoaded } from "../state";
 import { count } from "../text";
+import { Composer, EstimateText, MethodOptions, money, useEstimate, type Turn } from "./composer";
 import "./ask.css";
-
-/** A question of a conversation and the method that is to answer it, "" for one that is chosen by the question. */
-interface Turn {
-  question: string;
-  method: string;
-}
 
 /** A question on its way: the text so far, and then the answer, or why there is none. */
 interface Exchange {
@@ -88,6 +84,7 @@ export function AskPage({ query }: { query: URLSearchParams }) {
   const answered = turns.length > 0;
   const last = exchanges.at(-1);
   const busy = answered && exchanges.length <= turns.length && !(last?.answer || last?.error || last?.stopped);
+  const [proposed, setProposed] = useState(""); // what costs money is looked at before it is asked
   const ask = (turn: Turn) => navigate(addressOf(index.name, [...turns, turn]));
 
   useEffect(() => {
@@ -105,8 +102,8 @@ export function AskPage({ query }: { query: URLSearchParams }) {
       <div class="ask">
         <h1>{words("askTitle", index.name)}</h1>
         <p class="note">{words("holdings", count(index.documents), count(index.entities), count(index.reports))}</p>
-        <Composer label={words("placeholder")} methods={methods} submit={ask} focused />
-        <Examples submit={(question) => ask({ question, method: "" })} />
+        <Composer label={words("placeholder")} methods={methods} submit={ask} proposed={proposed} focused />
+        <Examples submit={(question) => (index.model === "extractive" ? ask({ question, method: "" }) : setProposed(question))} />
       </div>
     );
   }
@@ -126,7 +123,7 @@ export function AskPage({ query }: { query: URLSearchParams }) {
       ))}
       {!busy && (
         <div class="next">
-          <Composer key={turns.length} label={words("followUp")} methods={methods} submit={ask} />
+          <Composer key={turns.length} label={words("followUp")} methods={methods} submit={ask} followUp />
           <p><Link href={address("/", index.name)}>{words("newQuestion")}</Link></p>
         </div>
       )}
@@ -209,71 +206,6 @@ async function follow(
     update(signal.aborted ? { stopped: true } : { error: error as Error });
   }
   return;
-}
-
-/** The field for a question, with the choice of a method. */
-function Composer(props: { label: string; methods: MethodRow[]; submit: (turn: Turn) => void; focused?: boolean }) {
-  const words = useWords();
-  const [text, setText] = useState("");
-  const [method, setMethod] = useState("");
-  const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
-    if (props.focused) field.current?.focus({ preventScroll: true });
-  }, []);
-  const submit = () => {
-    if (text.trim()) props.submit({ question: text.trim(), method });
-  };
-  const help = props.methods.find((row) => row.name === method)?.help ?? words("autoHelp");
-  return (
-    <form
-      class="composer"
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
-      <textarea
-        id="question"
-        ref={field}
-        data-search
-        aria-label={props.label}
-        placeholder={props.label}
-        dir="auto"
-        rows={2}
-        maxLength={20000}
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-            event.preventDefault();
-            submit();
-          }
-        }}
-      />
-      <div class="controls">
-        {props.methods.length > 0 && (
-          <label>
-            <span>{words("method")}</span>
-            <select value={method} onChange={(event) => setMethod(event.currentTarget.value)}>
-              <MethodOptions methods={props.methods} />
-            </select>
-            <span class="help">{help}</span>
-          </label>
-        )}
-        <button type="submit" class="primary" disabled={!text.trim()}>{words("askButton")}</button>
-      </div>
-    </form>
-  );
-}
-
-function MethodOptions({ methods }: { methods: MethodRow[] }) {
-  const words = useWords();
-  return (
-    <>
-      <option value="">{words("auto")}</option>
-      {methods.filter(({ name }) => name !== "auto").map(({ name, help }) => <option value={name} title={help}>{name}</option>)}
-    </>
-  );
 }
 
 /** Questions as somebody would ask them, from the people and subjects of the most important reports. */
@@ -432,12 +364,12 @@ function MethodLine({ turn, exchange, methods }: { turn: Turn; exchange: Exchang
   const method = exchange.answer?.method ?? exchange.method ?? turn.method;
   const why = exchange.answer?.why ?? exchange.why;
   if (!method) return <p class="note">{" "}</p>;
-  const help = methods.find((row) => row.name === method)?.help;
+  const row = methods.find(({ name }) => name === method);
   return (
     <p class="note">
       {words("by", method)}
-      {help && ` (${help})`}
-      {why && `: ${why}`}
+      {row && ` (${methodHelp(words, row)})`}
+      {why && `: ${reason(words, why)}`}
     </p>
   );
 }
@@ -448,9 +380,10 @@ function AnswerFoot(props: { answer: Answer; turn: Turn; methods: MethodRow[]; a
   const { usage } = answer;
   const facts = [
     words("answeredIn", answer.seconds.toFixed(1)),
-    usage.calls > 0 && words("calls", count(usage.calls)),
+    usage.calls > 0 && (usage.calls === 1 ? words("estimateOneCall") : words("calls", count(usage.calls))),
+    usage.calls === 0 && usage.cached_calls > 0 && words("estimateNone"),
     usage.calls > 0 && words("tokens", count(usage.prompt_tokens + usage.completion_tokens)),
-    usage.cost > 0 && words("cost", usage.cost < 0.01 ? usage.cost.toFixed(4) : usage.cost.toFixed(2)),
+    usage.cost > 0 && words("cost", money(usage.cost)),
     answer.removed_references === 1 && words("removedOne"),
     answer.removed_references > 1 && words("removed", count(answer.removed_references)),
   ];
@@ -460,16 +393,36 @@ function AnswerFoot(props: { answer: Answer; turn: Turn; methods: MethodRow[]; a
       <p class="note">{facts.filter(Boolean).join(" · ")}</p>
       <div class="more">
         <ContextView answer={answer} turn={props.turn} />
-        {props.methods.length > 0 && (
-          <label class="note">
-            {words("askAgainBy")}{" "}
-            <select value={props.turn.method} onChange={(event) => props.askBy(event.currentTarget.value)}>
-              <MethodOptions methods={props.methods} />
-            </select>
-          </label>
-        )}
+        {props.methods.length > 0 && <AskAgain {...props} />}
       </div>
     </footer>
+  );
+}
+
+/** The same question by another method; where that costs money, what it would take stands beside. */
+function AskAgain(props: { turn: Turn; methods: MethodRow[]; askBy: (method: string) => void }) {
+  const words = useWords();
+  const { index } = useAppState();
+  const [method, setMethod] = useState(props.turn.method);
+  const other = method !== props.turn.method;
+  const estimated = useEstimate(other && index.model !== "extractive" ? props.turn.question : "", method);
+  return (
+    <form
+      class="again note"
+      onSubmit={(event) => {
+        event.preventDefault();
+        props.askBy(method);
+      }}
+    >
+      <label>
+        {words("askAgainBy")}{" "}
+        <select value={method} onChange={(event) => setMethod(event.currentTarget.value)}>
+          <MethodOptions methods={props.methods} />
+        </select>
+      </label>
+      <button type="submit" class="small" disabled={!other}>{words("askAgain")}</button>
+      {other && index.model !== "extractive" && <span class="estimate" role="status"><EstimateText estimated={estimated} /></span>}
+    </form>
   );
 }
 
