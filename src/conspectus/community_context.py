@@ -9,13 +9,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from conspectus import tokens
-from conspectus.references import strip
+from conspectus.messages import wording
+from conspectus.references import Reference, strip, write
 from conspectus.rows import Claim, Community, Entity, Relationship, Report, content_id
 from conspectus.tasks import ReportDraft
 from conspectus.tasks.base import Context, Row, render
 
 NUMBER = 1000
 """A number as long as any that a row of evidence bears in practice, for counting its tokens."""
+MOST_LINES = 20
+"""Lines of a brief report: of two entities it has 2 to 8; in the place of one that failed it stays as long as others,
+some 1,000 tokens."""
 
 
 class _Sizes(dict[int, int]):
@@ -145,6 +149,23 @@ def _fitting(numbers: Iterable[int], sizes: _Sizes, room: int) -> list[int]:
 
 def _reports_size(reports: Sequence[Report]) -> int:
     return sum(report.n_tokens + 4 for report in reports)  # its number, and the line after it
+
+
+def brief_draft(context: Context, language: str) -> ReportDraft:
+    """Return the report of a community that no model is asked about: what describes its elements, each line once."""
+    tables = (
+        ("Entities", context.entities),
+        ("Relationships", context.relationships),
+        ("Claims", context.claims),
+    )
+    lines: dict[str, list[Reference]] = {}
+    for table, rows in tables:
+        for row in rows:
+            for line in row.description.splitlines():
+                lines.setdefault(line, []).append(Reference(table, row.number))
+    title = wording(language).comma.join(entity.name for entity in context.entities[:3])
+    cited = [f"{line} {write(references)}" for line, references in lines.items() if line.strip()]
+    return ReportDraft(title, "\n".join(cited[:MOST_LINES]), 0.0, "", ())
 
 
 def report_of(community: Community, number: int, draft: ReportDraft) -> Report:

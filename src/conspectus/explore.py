@@ -124,7 +124,7 @@ class EntityView:
         if self.communities:
             yield f"\n{bold('Communities')}\n"
         for community in self.communities:
-            report = "too small for a report"
+            report = "no report"
             if community.report is not None:
                 report = f"report {community.report}: {shown(community.title)}"
             yield f"{item}Level {community.level}, community {community.community}: {report}"
@@ -312,8 +312,7 @@ class ReportView:
 def report_tree(index: AnyIndex = DEFAULT_FOLDER, deepest: int | None = None) -> list[Branch]:
     """Return the reports as a tree, the most important of a branch first, cut below a level.
 
-    The leaves of a tree that is cut at a level are that level's view, but for communities whose parts are all
-    too small for reports of their own.
+    Brief reports are left out: the leaves of a tree that is cut at a level are the others of that level's view.
     """
     index = opened(index)
     reported = index.report_of_community
@@ -325,7 +324,7 @@ def report_tree(index: AnyIndex = DEFAULT_FOLDER, deepest: int | None = None) ->
                 continue
             below = branches(community.children)
             report = reported.get(community.number)  # without one, its parts stand in its place
-            tree += [Branch(report, tuple(below))] if report else below
+            tree += [Branch(report, tuple(below))] if report and not report.brief else below
         return sorted(tree, key=lambda b: (-b.report.rating, b.report.number))
 
     return branches(c.number for c in index.communities if c.parent < 0)

@@ -177,13 +177,15 @@ class Index:
         return [reported[c.number] for c in self.communities_at(level) if c.number in reported]
 
     def reports_of(self, communities: Iterable[int]) -> list[Report]:
-        """Return the reports of communities, by their numbers; in the place of one without, those of its parts."""
-        reported = self.report_of_community
-        parts = (
-            [reported[n]] if n in reported else self.reports_of(self.communities[n].children)
-            for n in communities
-        )
-        return [report for reports in parts for report in reports]
+        """Return the reports of communities, by their numbers; in the place of a brief one those of its parts."""
+        reports: list[Report] = []
+        for number in communities:
+            report = self.report_of_community.get(number)
+            if report and not report.brief:
+                reports.append(report)
+            else:
+                reports += self.reports_of(self.communities[number].children)
+        return reports
 
     @cached_property
     def entity_of_name(self) -> Mapping[str, int]:

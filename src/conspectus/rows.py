@@ -239,6 +239,11 @@ class Report(Row, shows="number title level rating"):
     """Tokens of `text`."""
 
     @property
+    def brief(self) -> bool:
+        """Whether it only repeats the descriptions of its elements: no model was asked for it, or that failed."""
+        return not (self.findings or self.rating)
+
+    @property
     def text(self) -> str:
         """The report as Markdown: what a model is given to read."""
         findings = "\n\n".join(f"## {f.summary}\n\n{f.explanation}" for f in self.findings)

@@ -79,14 +79,17 @@ def test_no_share_of_the_texts_is_above_all_of_them(run: Run, told: Told, tmp_pa
 # Reports
 
 
-def test_the_tree_cut_at_a_level_holds_every_report_above_it_once(told: Told, sampled: Path, opened: Index):
+def test_the_tree_cut_at_a_level_holds_every_report_above_it_once_but_brief_ones(
+    told: Told, sampled: Path, opened: Index
+):
     def numbers(branches: list[dict[str, Any]]) -> list[int]:
         return [n for b in branches for n in (b["number"], *numbers(b["children"]))]
 
+    full = [report for report in opened.reports if not report.brief]
     for level in opened.levels:
         shown = numbers(told("report", "--index", sampled, "--level", level)["reports"])
-        assert sorted(shown) == [r.number for r in opened.reports if r.level <= level]
-    assert sorted(numbers(told("report", "--index", sampled)["reports"])) == [r.number for r in opened.reports]
+        assert sorted(shown) == [r.number for r in full if r.level <= level]
+    assert sorted(numbers(told("report", "--index", sampled)["reports"])) == [r.number for r in full]
 
 
 def test_a_person_sees_the_tree_down_to_the_usual_level_and_how_to_see_more(
@@ -95,8 +98,10 @@ def test_a_person_sees_the_tree_down_to_the_usual_level_and_how_to_see_more(
     result = run("report", "--index", sampled)
 
     usual = level_of(opened, GlobalSettings())
-    assert len(result.stdout.splitlines()) == sum(r.level <= usual for r in opened.reports)
-    deeper = sum(r.level > usual for r in opened.reports)
+    full = [report for report in opened.reports if not report.brief]
+    assert len(result.stdout.splitlines()) == sum(r.level <= usual for r in full)
+    deeper = sum(r.level > usual for r in full)
+    assert f"{len(opened.reports) - len(full)} brief reports" in result.stderr
     assert f"{deeper} more reports below: --level {len(opened.levels) - 1} shows all" in result.stderr
     assert "├─ " in result.stdout
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import a_claim, a_report, an_edge, an_entity
 
+import conspectus
 from conspectus import tokens
 from conspectus.errors import BadKey, BadReply
+from conspectus.index import Index
 from conspectus.indexing.communities import CommunityContextBuilder, priorities, write_reports
 from conspectus.models.scripted import ScriptedModel
+from conspectus.references import Reference, find
 from conspectus.rows import Claim, Community, Entity, Failure, Finding, Relationship, Report, content_id
 from conspectus.settings import ReportSettings
 from conspectus.tasks import ReportDraft, WriteReport
@@ -226,19 +231,61 @@ async def test_a_report_waits_until_its_elements_are_ready():
     assert sorted(told) == [0, 1, 2]
 
 
-async def test_communities_below_the_least_size_get_no_report():
+async def test_a_community_below_the_least_size_gets_a_brief_report_without_a_call():
     communities, entities, edges = a_tree(words=0)
     model = ScriptedModel({WriteReport: by_title})
     reports, _ = await written(communities, entities, edges, model, least=3)
 
-    assert [r.community for r in reports] == [0, 1]
+    assert [(r.community, r.brief) for r in reports] == [(0, False), (1, False), (2, True)]
     assert len(model.all_seen(WriteReport)) == 2
+    small = reports[2]
+    assert small.title == "Elk, Fox"
+    numbers = [entity.number for entity in entities if entity.name in ("Elk", "Fox")]
+    assert [r for r in find(small.summary) if r.table == "Entities"] == [
+        Reference("Entities", number) for number in numbers
+    ]
+    assert small.n_tokens == tokens.count(small.text)
+
+
+async def test_a_parent_is_written_from_the_elements_of_a_small_part_and_not_from_its_brief_report():
+    communities, entities, edges = a_tree(words=300)
+    model = ScriptedModel({WriteReport: by_title})
+    await written(communities, entities, edges, model, limit=700, least=3)
+
+    assert [report.community for report in model.all_seen(WriteReport)[-1].context.reports] == [1]
+
+
+async def test_a_line_that_describes_several_elements_is_told_once_with_all_of_them():
+    communities, entities, edges = a_tree(words=0)
+    entities = [replace(entity, description="They met.") for entity in entities]
+    reports, _ = await written(communities, entities, edges, ScriptedModel({WriteReport: by_title}), least=9)
+
+    assert reports[2].summary.count("They met.") == 1
+    assert {r.number for r in find(reports[2].summary) if r.table == "Entities"} == {4, 5}
+
+
+def in_reports(index: Index, level: int) -> set[int]:
+    return {
+        entity
+        for report in index.reports_at(level)
+        for entity in index.communities[report.community].entity_numbers
+    }
+
+
+def test_every_entity_is_in_a_report_at_every_level_also_after_an_update(tmp_path: Path):
+    sample = Path(conspectus.__file__).parent / "sample"
+    for sources in ([sample / "minutes"], [sample / "minutes", sample / "mail"]):
+        index = conspectus.build(sources, tmp_path).index
+        assert len(index.levels) > 1
+        assert any(report.brief for report in index.reports)
+        for level in index.levels:
+            assert in_reports(index, level) == set(range(len(index.entities)))
 
 
 # What is left when one fails
 
 
-async def test_a_failed_report_is_recorded_and_its_gap_closed_in_numbers_and_references():
+async def test_a_failed_report_is_recorded_and_a_brief_one_stands_in_its_place():
     communities, entities, edges = a_tree(words=300)
 
     def reply(task: WriteReport) -> ReportDraft | Exception:
@@ -251,8 +298,8 @@ async def test_a_failed_report_is_recorded_and_its_gap_closed_in_numbers_and_ref
         communities, entities, edges, ScriptedModel({WriteReport: reply}), limit=700
     )
 
-    assert [(r.number, r.title) for r in reports] == [(0, "Root"), (1, "Last")]
-    assert reports[0].findings[0].explanation == "All of it [Data: Reports (1)]."
+    assert [(r.number, r.brief) for r in reports] == [(0, False), (1, True), (2, False)]
+    assert reports[0].findings[0].explanation == "All of it [Data: Reports (2)]."
     (failure,) = failures
     assert (failure.stage, "community 1" in failure.error, "cut off" in failure.error) == (
         "reports",

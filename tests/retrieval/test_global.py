@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import a_report, an_index
+from making import a_built_index, a_report, an_index
 
 from conspectus import tokens
 from conspectus.errors import BadReply, UsageError
@@ -17,7 +17,7 @@ from conspectus.retrieval import global_
 from conspectus.retrieval.base import NOTHING
 from conspectus.rows import Answer, Community, Report
 from conspectus.settings import AnswerSettings, GlobalSettings, Settings
-from conspectus.tasks import MapAnswer, PartialAnswer, ReduceAnswer
+from conspectus.tasks import MapAnswer, PartialAnswer, RateReport, ReduceAnswer
 from conspectus.tasks.base import Context
 
 QUESTION = "What do bees do?"
@@ -136,6 +136,35 @@ def test_windows_hold_every_report_once_and_stay_within_the_limit(lengths: Seque
 
     assert sorted(r.number for window in packed for r in window) == list(range(len(lengths)))
     assert all(tokens.count(Context(reports=tuple(window)).text) <= limit for window in packed)
+
+
+def test_brief_reports_come_after_the_others_and_do_not_change_their_order():
+    full = [a_report(f"R{i}", i, ["word " * 300]) for i in range(7)]
+    brief = [a_report(f"B{i}", 7 + i, rating=0.0) for i in range(3)]
+    without = [r for window in windows(an_index(reports=full)) for r in window]
+
+    packed = windows(an_index(reports=[*full, *brief]), context_tokens=1000)
+
+    assert [r for window in packed for r in window] == [*without, *brief]
+    assert len(packed) == len(windows(an_index(reports=full), context_tokens=1000))
+
+
+BUILT = a_built_index(
+    "Ada Brook founded Orran Mill with Bo Hale.",
+    "Ada Brook sold Orran Mill to Cy Dane.",
+    "Vega Fenn keeps bees.",
+)
+
+
+async def test_reports_are_selected_from_the_root_down_without_rating_brief_ones():
+    brief = [report for report in BUILT.reports if report.brief]
+    model = ScriptedModel({RateReport: lambda _: 3})
+
+    selection = await global_.select_communities("Who owned the mill?", BUILT, model)
+
+    assert brief
+    assert selection.rated == len(model.all_seen(RateReport))
+    assert not any(rated.report.brief for rated in selection.chosen)
 
 
 def test_reports_are_shuffled_the_same_way_each_time():

@@ -189,10 +189,13 @@ def _print_tree(index: Index, level: int | None, json: bool) -> None:
     for branch in tree:
         for line in _drawn(branch):
             show.out(line)
-    below = sum(r.level > deepest for r in index.reports) if deepest is not None else 0
+    full = [report for report in index.reports if not report.brief]
+    below = sum(report.level > deepest for report in full) if deepest is not None else 0
     if below:
         show.note(f"\n{show.counted(below, 'more report')} below: --level {len(index.levels) - 1} shows all.")
-    show.note("conspectus report NUMBER shows one." if tree else "This index has no reports.")
+    if brief := len(index.reports) - len(full):
+        show.note(f"{show.counted(brief, 'brief report')} of small communities not in the tree.")
+    show.note("conspectus report NUMBER shows one." if index.reports else "This index has no reports.")
 
 
 def _nested(branch: Branch) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.community_context import CommunityContextBuilder, report_of
+from conspectus.community_context import CommunityContextBuilder, brief_draft, report_of
 from conspectus.filters.part import Array, Part, Row
 from conspectus.index import Index, LazyMapping, Rows
 from conspectus.models.extractive.report import report_with_references
@@ -313,6 +313,8 @@ class CombinedReports(Rows[Report]):
             )
             summary = self._renumbered(old.summary, part_number)
             draft = ReportDraft(old.title, summary, old.rating, old.rating_explanation, tuple(findings))
+        elif old.brief:
+            draft = brief_draft(self._evidence.build(community, {}), part.index.languages[0])
         else:
             languages = part.index.languages
             task = WriteReport(self._evidence.build(community, self.by_community), language=languages[0])

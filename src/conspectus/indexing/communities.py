@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conspectus.algorithms.leiden import Part, adjacency, hierarchical_leiden
-from conspectus.community_context import CommunityContextBuilder, report_of
+from conspectus.community_context import CommunityContextBuilder, brief_draft, report_of
 from conspectus.errors import ModelError, Unusable
 from conspectus.index import Index
 from conspectus.indexing.graph import Element, Merged
 from conspectus.models.base import AT_ONCE, Model, Tick, no_tick, together
-from conspectus.references import Reference, translate
-from conspectus.rows import Chunk, Claim, Community, Entity, Failure, Finding, Relationship, Report, content_id
+from conspectus.rows import Chunk, Claim, Community, Entity, Failure, Relationship, Report, content_id
 from conspectus.settings import CommunitySettings, ReportSettings
 from conspectus.tasks import DescribeElement, WriteReport
 
@@ -273,43 +272,47 @@ async def write_reports(
     tick: Tick = no_tick,
     ready: Ready | None = None,
 ) -> tuple[list[Report], list[Failure]]:
-    """Write one report for each community that is large enough, and return what could not be written.
+    """Write a report for each community, and return what could not be written.
 
     Reports are in the order of their communities. Each starts when those of its own parts are written and its
-    elements are `ready` (given the community and its claims); the deepest go first. A part whose report
-    failed is read by its elements. Raises Unusable where nothing more can be asked of the model.
+    elements are `ready` (given the community and its claims); the deepest go first. A community that is too small, or
+    whose report failed, gets a brief one without a call; what it is part of is written from its elements. Raises
+    Unusable where nothing more can be asked of the model.
     """
-    numbers = {c.number: i for i, c in enumerate(reported(communities, settings))}
     written: dict[int, Report] = {}
+    brief: dict[int, Report] = {}
     failures: dict[int, Failure] = {}
     pending: dict[int, asyncio.Task[None]] = {}
+    large = {community.number for community in reported(communities, settings)}
 
     async def write(community: Community) -> None:
+        number = community.number
         for child in community.children:
-            if child in pending:
-                await pending[child]
+            await pending[child]
         if ready is not None:
             claims = contexts.claims_in(community.entity_numbers, community.relationship_numbers)
             await ready(community, claims)
-        task = WriteReport(contexts.build(community, written), language=language, priority=community.level)
-        try:
-            draft = await model.perform(task)
-        except Unusable:
-            raise
-        except ModelError as error:
-            failures[community.number] = Failure("reports", f"community {community.number}: {error}")
-        else:
-            written[community.number] = report_of(community, numbers[community.number], draft)
-        tick()
+        if number in large:
+            task = WriteReport(contexts.build(community, written), language=language, priority=community.level)
+            try:
+                written[number] = report_of(community, number, await model.perform(task))
+            except Unusable:
+                raise
+            except ModelError as error:
+                failures[number] = Failure("reports", f"community {number}: {error}")
+            tick()
+        if number not in written:
+            brief[number] = report_of(community, number, brief_draft(contexts.build(community, {}), language))
 
-    for number in sorted(numbers, key=lambda n: (-communities[n].level, n)):
-        pending[number] = asyncio.ensure_future(write(communities[number]))
+    if settings.write:
+        for community in sorted(communities, key=lambda c: (-c.level, c.number)):
+            pending[community.number] = asyncio.ensure_future(write(community))
     await together(pending.values())
-    return _renumbered([written[n] for n in numbers if n in written]), [failures[n] for n in sorted(failures)]
+    return [(written | brief)[number] for number in sorted(pending)], [failures[n] for n in sorted(failures)]
 
 
 def reported(communities: Sequence[Community], settings: ReportSettings) -> list[Community]:
-    """Return the communities that are large enough for a report; none where none are to be written."""
+    """Return the communities that are large enough to ask a model for; none where no reports are to be written."""
     return [c for c in communities if settings.write and c.size >= settings.min_report_entities]
 
 
@@ -331,22 +334,3 @@ def priorities(
         for number in contexts.claims_in(community.entity_numbers, community.relationship_numbers):
             claims[number] = urgent
     return entities, relationships, claims
-
-
-def _renumbered(reports: list[Report]) -> list[Report]:
-    """Close the gaps that failed reports left in the numbers, in the references of their parents too."""
-    new = {report.number: i for i, report in enumerate(reports)}
-    if all(old == number for old, number in new.items()):
-        return reports
-
-    def to(reference: Reference) -> Reference | None:
-        if reference.table != "Reports":
-            return reference
-        return Reference("Reports", new[reference.number]) if reference.number in new else None
-
-    renumbered: list[Report] = []
-    for number, report in enumerate(reports):
-        findings = tuple(Finding(f.summary, translate(f.explanation, to)[0]) for f in report.findings)
-        summary = translate(report.summary, to)[0]
-        renumbered.append(replace(report, number=number, findings=findings, summary=summary))
-    return renumbered

@@ -123,5 +123,5 @@ def primer_reports(question: str, index: Index, settings: Settings) -> list[Repo
         if at >= 0:
             report = index.report_of_community[at]
             near.setdefault(report.number, report)
-    others = sorted(index.reports, key=lambda report: (report.level, -report.rating, report.number))
+    others = sorted(index.reports, key=lambda r: (r.brief, r.level, -r.rating, r.number))
     return list({r.number: r for r in (*near.values(), *others)}.values())[:PRIMER_REPORTS]

@@ -84,10 +84,9 @@ def level_of(index: Index, settings: GlobalSettings) -> int:
             "this index has no reports to answer from: ask by rollup, which writes those that it needs"
         )
     if settings.level is None or settings.level == "auto":
-        reported = index.report_of_community
-        sizes: list[int] = []
-        for level in index.levels:
-            sizes.append(sum(c.number in reported for c in index.communities_at(level)))
+        least: int = index.settings.get("reports", {}).get("min_report_entities", 0)  # the others are brief
+        full = {c.number for c in index.communities if c.size >= least} & index.report_of_community.keys()
+        sizes = [sum(c.number in full for c in index.communities_at(level)) for level in index.levels]
         enough = (level for level, size in enumerate(sizes) if size >= ENOUGH_REPORTS)
         return next(enough, sizes.index(max(sizes)))
     if settings.level not in index.levels:
@@ -102,12 +101,18 @@ def report_windows(reports: Sequence[Report], settings: AnswerSettings) -> list[
 
 
 def shuffled_windows(rows: Sequence[RowT], limit: int) -> list[list[RowT]]:
-    """Return the rows, shuffled, in windows of no more tokens than the limit, each with one row at least."""
-    shuffled = list(rows)
+    """Return the rows, shuffled, in windows of no more tokens than the limit, each with one row at least.
+
+    Brief reports come after the others, where those leave room: they must not stand between them.
+    """
+    shuffled: list[RowT] = []
+    brief: list[RowT] = []
+    for row in rows:
+        (brief if isinstance(row, Report) and row.brief else shuffled).append(row)
     random.Random(SHUFFLE_SEED).shuffle(shuffled)
     windows: list[list[RowT]] = []
     used = 0
-    for row in shuffled:
+    for row in (*shuffled, *brief):
         size = row.n_tokens + 4  # its number, and the line after it
         if not windows or used + size > limit - HEADING_TOKENS:
             windows.append([])
@@ -176,7 +181,7 @@ async def select_communities(
 
     A report is used unless a part of it is chosen too: the parts say the same in more detail. A report that cannot be
     rated counts as relevant, so that nothing is lost by it; in the place of one that is missing stand those of its
-    parts. Raises ModelError where none could be rated.
+    parts. Brief ones are not worth a rating each. Raises ModelError where none could be rated.
     """
     result = CommunitySelection()
     roots = (community.number for community in index.communities_at(0))

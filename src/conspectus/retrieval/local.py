@@ -147,12 +147,12 @@ def _nearest(named: Sequence[Entity], edges: Sequence[Relationship], index: Inde
 
 
 def _reports(named: Sequence[Entity], index: Index) -> Iterator[Report]:
-    """Yield the reports of the smallest communities that hold a named entity, of most of them first."""
+    """Yield the reports of the smallest communities that hold a named entity, of most of them first; no brief ones."""
     smallest: dict[int, int] = {}
     for entity in named:
         for community in index.communities_of(entity.number):
             report = index.report_of_community.get(community)
-            if report is not None:
+            if report is not None and not report.brief:
                 smallest[report.number] = smallest.get(report.number, 0) + 1
                 break
     for number in sorted(smallest, key=lambda n: (-smallest[n], n)):

@@ -57,6 +57,9 @@ MAX_SHARED_TERMS_OF_FACT = 0.7  # unexplained
 """The same where a fact is asked for, of all terms: a sentence that answers seldom adds more than the answer."""
 MIN_SHARE_OF_BEST = 0.5  # unexplained
 """A section, or a quotation in one, is kept where its score is at least this share of the best one's."""
+BRIEF_WEIGHT = 0.5
+"""What a brief report, of a name or two, weighs beside others: it has its say where they have little. With 1, one
+sentence of a table came before the section that answers (a question about fishing, the sample corpus)."""
 MIN_SHARE_OF_BEST_DEFINING = 0.4  # unexplained
 """The same for a quotation of an answer that only has to tell of something."""
 _ITEM = re.compile(r"^[-*•–]\s+")
@@ -101,7 +104,8 @@ def _relevance(question: Question, report: Report, inside: Sequence[RankedSenten
     """Rate a report for a question: by its community's best sentences, and what its title names of it."""
     best = [sentence.score for sentence in inside[:MAX_QUOTES]]
     named = len(reading(report.title)[1].intersection(question.focus)) / max(len(question.focus), 1)
-    return 0.4 * best[0] + 0.6 * sum(best) / MAX_QUOTES + 0.3 * named
+    relevance = 0.4 * best[0] + 0.6 * sum(best) / MAX_QUOTES + 0.3 * named
+    return BRIEF_WEIGHT * relevance if report.brief else relevance
 
 
 def percent(score: float) -> int:
@@ -164,6 +168,7 @@ def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
     The first report of every part of the root goes before the second of any, so that all of the corpus has
     its say.
     """
+    given = [report for report in given if not report.brief] or given
     ranks = searcher.rank_among_parts(max((report.level for report in given), default=0))
     scores = {r.number: 1 + r.rating / 100 - min(ranks.get(r.number, 0), 20) / 40 for r in given}
     reports = sorted(given, key=lambda r: (-scores[r.number], r.number))[:MAX_OVERVIEW_SECTIONS]
@@ -171,7 +176,8 @@ def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
     for report in reports:
         reference = write([Reference("Reports", report.number)])
         language = language_of([report.summary], searcher.index.languages)
-        first = (split(strip(f.explanation), language)[0] for f in report.findings[:MAX_QUOTES])
+        texts = [finding.explanation for finding in report.findings[:MAX_QUOTES]] or [report.summary]
+        first = (split(strip(text), language)[0] for text in texts if text)
         sections.append(f"### {report.title} {reference}\n\n" + "\n".join(f"- {s} {reference}" for s in first))
     helpfulness = round(10 * max((report.rating for report in given), default=0))
     section_scores = tuple(scores[report.number] for report in reports)
