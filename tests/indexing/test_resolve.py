@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -90,6 +91,33 @@ def test_an_acronym_that_stands_for_two_names_joins_neither():
     assert joined(names) == set()
 
 
+def test_an_acronym_joins_also_where_the_brackets_stand_in_another_text():
+    texts = ["Read of the Orrin Rail Guild (ORG).", "ORG met.", "The Orrin Rail Guild met."]
+    names = resolved(
+        named(("Reader", PERSON)), named(("ORG", GUILD)), named(("Orrin Rail Guild", GUILD)), texts=texts
+    )
+
+    assert joined(names) == {("ORG", "Orrin Rail Guild", "acronym")}
+    assert name_in(names, "ORG", 1) == "Orrin Rail Guild"
+
+
+def test_an_acronym_with_several_meanings_joins_each_in_its_own_source():
+    rail, ropers = ("Orrin Rail Guild", GUILD), ("Old Ropers Guild", GUILD)
+    texts = ["The Orrin Rail Guild (ORG) met.", "The Old Ropers Guild (ORG) met.", "ORG met."]
+    names = resolved(
+        named(rail, ("ORG", GUILD)), named(ropers, ("ORG", GUILD)), named(("ORG", GUILD)), texts=texts
+    )
+
+    assert [name_in(names, "ORG", i) for i in range(3)] == ["Orrin Rail Guild", "Old Ropers Guild", "ORG"]
+
+
+def test_an_acronym_that_another_text_explains_by_what_is_no_entity_joins_in_its_own_source_alone():
+    texts = ["The Orrin Rail Guild (ORG) met.", "The Open Reading Group (ORG) met."]
+    names = resolved(named(("Orrin Rail Guild", GUILD), ("ORG", GUILD)), named(("ORG", GUILD)), texts=texts)
+
+    assert [name_in(names, "ORG", i) for i in range(2)] == ["Orrin Rail Guild", "ORG"]
+
+
 @pytest.mark.parametrize(
     ("full", "bare", "kind"),
     [
@@ -101,6 +129,42 @@ def test_an_acronym_that_stands_for_two_names_joins_neither():
 )
 def test_a_title_or_legal_form_makes_no_other_name(full: str, bare: str, kind: str):
     assert joined(resolved(named((full, kind), (bare, kind)))) == {(full, bare, "title or legal form")}
+
+
+def test_names_that_differ_in_their_titles_alone_are_one():
+    names = resolved(named("Captain Lorna Strand"), named("L. Strand"), named("Captain L. Strand"))
+
+    assert {name_in(names, n) for n in ("L. Strand", "Captain L. Strand")} == {"Captain Lorna Strand"}
+
+
+def test_a_woman_and_a_man_of_one_last_name_are_two():
+    assert joined(resolved(named("Mr Tolan", "Mrs Tolan", "Tolan"))) == set()
+    assert joined(resolved(named("Mr Tolan"), named("Miss Mara Tolan"))) == set()
+
+
+def test_a_title_says_which_of_two_is_meant():
+    names = resolved(named("Miss D. Tolan"), named("Dora Tolan", "Edmund Tolan"), named("Miss Tolan"))
+
+    assert {name_in(names, n) for n in ("Miss D. Tolan", "Miss Tolan")} == {"Dora Tolan"}
+
+
+def test_a_title_before_a_name_without_a_type_tells_of_a_person():
+    names = resolved(named(("Dr Mara Tolan", "entity"), ("M. Tolan", "entity")), named(("Dr Tolan", "entity")))
+
+    assert {name_in(names, n) for n in ("M. Tolan", "Dr Tolan")} == {"Dr Mara Tolan"}
+    assert joined(resolved(named(("Mr. Canada", "entity")), named(("Canada", "entity")))) == set()
+
+
+@pytest.mark.parametrize(
+    "other", ["Mara's Nephew", "Boy and Mara", "The Fair Mara", "Boy (Mara)", "Ghost of Old Mara"]
+)
+def test_a_description_is_no_full_name_of_a_person(other: str):
+    assert joined(resolved(named(other, "Mara"))) == set()
+
+
+def test_initials_do_not_fit_where_middle_names_differ():
+    assert joined(resolved(named("M. Stanley Tolan", "Mara Vera Tolan"))) == set()
+    assert joined(resolved(named("M. V. Tolan", "Mara Vera Tolan"))) != set()
 
 
 def test_a_title_alone_is_a_name():
@@ -156,6 +220,13 @@ def test_a_first_name_joins_only_within_its_source():
     assert [name_in(names, "Mara", i) for i in range(2)] == ["Mara Tolan", "Mara"]
 
 
+def test_a_first_name_joins_the_only_person_who_has_it_where_the_family_is_named():
+    names = resolved(named("Mara Tolan"), named("Mara", "Miss Tolan"), named("Mara"))
+
+    assert [name_in(names, "Mara", i) for i in (1, 2)] == ["Mara Tolan", "Mara"]
+    assert name_in(resolved(named("Mara Tolan", "Mara Vey"), named("Mara", "Tolan")), "Mara", 1) == "Mara"
+
+
 def test_a_name_of_unknown_kind_joins_the_only_person_of_that_name_in_its_source():
     names = resolved(named("Mara Tolan", ("Mara", "concept")), named(("Mara", "concept")))
 
@@ -181,6 +252,34 @@ def test_the_last_words_of_a_name_join_it_in_its_source():
         "Port Orrin Town Council",
         "Town Council",
     ]
+
+
+@pytest.mark.parametrize(
+    ("short", "kind", "long", "kind_of_long"),
+    [
+        ("Port Orrin", "location", "Branch from Quenda to Port Orrin", "location"),
+        ("Orrin Rail Guild", GUILD, "Founding Meeting of the Orrin Rail Guild", GUILD),
+        ("Orrin Bank", "location", "Closed Orrin Bank", "event"),
+        ("Rail Guild", GUILD, "Masons and Rail Guild", GUILD),
+        ("Cold Quay", "location", "Loan for Cold Quay", "location"),
+        ("New Orrin", "location", "Quenda, New Orrin", "location"),
+        ("World Cup", "event", "1904 World Cup", "event"),
+        ("Orrin Quay", "entity", "Old Orrin Quay", "entity"),
+    ],
+)
+def test_a_longer_name_with_another_head_or_type_is_another_thing(
+    short: str, kind: str, long: str, kind_of_long: str
+):
+    assert joined(resolved(named((long, kind_of_long), (short, kind)))) == set()
+
+
+@pytest.mark.parametrize(("language", "long"), [("de", "Verein für Neue Werft"), ("fr", "Groupe Neue Werft")])
+def test_a_longer_name_in_another_language_is_another_thing(language: str, long: str):
+    documents, chunks = corpus(["text"])
+    documents = [replace(documents[0], metadata={"language": language})]
+    graphs = [named((long, GUILD), ("Neue Werft", GUILD))]
+
+    assert joined(resolve(chunks, graphs, documents, ResolveSettings())) == set()
 
 
 def test_the_last_words_of_two_names_join_neither():

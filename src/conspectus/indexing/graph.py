@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import chain
 
 from conspectus.rows import (
@@ -28,12 +29,22 @@ from conspectus.rows import (
 )
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import Extraction, FoundClaim, FoundEntity, FoundRelationship, FoundTriple
-from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES
+from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES, rules_of
 from conspectus.text.lexicon import sources
 from conspectus.text.sentences import located
 from conspectus.text.words import CJK, UNSPACED, name_key
 
+MOST_WORDS = 4
+"""Words of a person's name without titles at the most: what is longer is a description."""
+_IMPERSONAL = re.compile(r"['’]s?(?=\s|$)|[()\[\]（）,;:/&\d]|^(?:the|an?)\s", re.I)
+_PARTS_OF_NAME = re.compile(r"[()\[\]（）,;:/&–—]")
+"""Marks that part a name into two."""
 _LEGAL = frozenset("inc incorporated corp corporation ltd limited llc plc gmbh ag sa oy oyj ab bv srl".split())
+
+
+_UNTYPED = frozenset(("", "concept", "entity"))
+"""Types that do not say what kind of thing a name is of: those of open triples, and what fits no other type."""
+_OF_WOMEN, _OF_MEN = frozenset("mrs miss ms lady dame aunt".split()), frozenset("mr sir lord uncle".split())
 
 
 @dataclass
@@ -46,8 +57,15 @@ class _Name:
     documents: set[str] = field(default_factory=set[str])
 
     @property
-    def person(self) -> bool:
-        return bool(self.types) and min(self.types, key=lambda t: (-self.types[t], t)).lower() == "person"
+    def display(self) -> str:
+        """The form that is used most."""
+        return min(self.forms, key=lambda form: (-self.forms[form], form))
+
+    @property
+    def type(self) -> str:
+        """The type that it has most often, "" where that says nothing."""
+        type_ = min(self.types, key=lambda t: (-self.types[t], t))
+        return "" if type_ in _UNTYPED else type_
 
 
 def key_of(name: str) -> str:
@@ -95,14 +113,13 @@ def resolve(
     numbers = sources([d.path for d in documents], [d.text for d in documents])
     source_of = dict(zip((d.id for d in documents), numbers, strict=True))
     names = _known_names(chunks, graphs, source_of)
-    result = Names({key: _display(name) for key, name in names.items()}, {}, {}, source_of, [])
-    if settings.resolve == "aliases":
+    result = Names({key: name.display for key, name in names.items()}, {}, {}, source_of, [])
+    if settings.resolve != "exact":
         for key, into in parenthetical_aliases(chunks, names.keys()):
             _join(result, key, into, "gloss", "the text gives it in brackets after the other")
         _join_acronyms(names, chunks, result)
-        _join_forms(names, result)
-        _join_short_names(names, result)
-        _join_short_forms(names, result)
+        _join_people(names, result)
+        _join_short_forms(names, {d.id: d.language for d in documents}, result)
     return result
 
 
@@ -115,14 +132,10 @@ def _known_names(
         for entity in graph.entities:
             name = names[key_of(entity.name)]
             name.forms[entity.name] += 1
-            name.types[entity.type] += 1
+            name.types[entity.type.lower()] += 1
             name.sources.add(source_of.get(chunk.document_id, -1))
             name.documents.add(chunk.document_id)
     return dict(names)
-
-
-def _display(name: _Name) -> str:
-    return min(name.forms, key=lambda form: (-name.forms[form], form))
 
 
 def _join(result: Names, key: str, into: str, rule: str, evidence: str) -> None:
@@ -135,26 +148,54 @@ def _join(result: Names, key: str, into: str, rule: str, evidence: str) -> None:
         result.joins.append(AliasDecision(result.display[key], result.display[into], rule, evidence))
 
 
+def _join_within_sources(
+    result: Names, key: str, meant: Mapping[int, Sequence[str]], rule: str, evidence: str
+) -> None:
+    """Join a name in each of its sources where it can mean just one other."""
+    joined: Counter[str] = Counter()
+    for source, others in sorted(meant.items()):
+        if len(others) == 1 and others[0] != key:
+            result.within[key, source] = others[0]
+            joined[others[0]] += 1
+    for other, count in sorted(joined.items()):
+        why = f"{evidence} in {count} source{'s' if count > 1 else ''}"
+        result.joins.append(AliasDecision(result.display[key], result.display[other], rule, why))
+
+
+_BRACKETS = re.compile(r"[(\[（【]\s*([^()\[\]（）【】]{2,100}?)\s*[)\]）】]")
+_BEFORE = 100
+"""Characters before brackets in which the name that they explain stands: few names are longer."""
+
+
 def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Names) -> None:
-    """Join an acronym with the one name that has its initials, where the text gives one in brackets."""
-    displayed = {key: _display(name) for key, name in names.items()}
-    short = {
-        key
-        for key, name in displayed.items()
+    """Join an acronym with the name of its initials that any text gives beside it, one of them in brackets."""
+    letters = {
+        key: name.replace(".", "").replace("&", "").lower()
+        for key, name in result.display.items()
         if 1 < len(name) <= 8 and name[0].isupper() and all(c.isupper() or c in "&." for c in name)
     }
-    by_initials: dict[str, set[str]] = defaultdict(set)
-    for key, name in displayed.items():
-        for initials in _initials(name):
-            by_initials[initials].add(key)
-    for key in sorted(short):
-        letters = displayed[key].replace(".", "").replace("&", "").lower()
-        stated = sorted(
-            c for c in by_initials[letters] if c != key and names[c].documents & names[key].documents
-        )
-        stated = [c for c in stated if _in_brackets(names[c], names[key], chunks)]
-        if len(stated) == 1:
-            _join(result, key, stated[0], "acronym", "the text gives one in brackets after the other")
+    initials = {key: set(_initials(name)) for key, name in result.display.items()} if letters else {}
+    stated: dict[str, set[str]] = defaultdict(set)
+    for chunk in chunks:
+        for match in _BRACKETS.finditer(chunk.text) if letters else ():
+            inner, before = key_of(match[1]), chunk.text[: match.start()][-_BEFORE:]
+            words = name_key.__wrapped__(before).split()  # not cached: no such text occurs twice
+            if inner in letters:
+                tails = [" ".join(words[at:]) for at in range(len(words))]
+                known = [tail for tail in tails if letters[inner] in initials.get(tail, ())]
+                other = any(letters[inner] in _initials(tail) for tail in tails)
+                stated[inner].update(known or ([""] if other else []))
+            elif words and (short := letters.get(words[-1])):
+                known = [inner] if short in initials.get(inner, ()) else []
+                other = any(found.startswith(short) for found in _initials(match[1]))
+                stated[words[-1]].update(known or ([""] if other else []))
+    for key, others in sorted(stated.items()):
+        if len(others) == 1 and (other := min(others)):
+            _join(result, key, other, "acronym", "a text gives one in brackets after the other")
+        else:  # it has several meanings; "" is one that is no name of the graph
+            known = sorted(others - {""})
+            meant = {s: [o for o in known if s in names[o].sources] for s in names[key].sources}
+            _join_within_sources(result, key, meant, "acronym", "the only name of these initials")
 
 
 def _initials(name: str) -> Iterator[str]:
@@ -165,100 +206,179 @@ def _initials(name: str) -> Iterator[str]:
         yield "".join(w[0] for w in content if w).lower()
 
 
-def _in_brackets(long: _Name, short: _Name, chunks: Sequence[Chunk]) -> bool:
-    forms = [(re.escape(a), re.escape(b)) for a in long.forms for b in short.forms]
-    pattern = re.compile(
-        "|".join(rf"{a}\s*[(\[（【]\s*(?:the )?{b}\b|{b}\s*[(\[（【]\s*(?:the )?{a}\b" for a, b in forms), re.I
+@dataclass
+class _Person:
+    """Names of a person that differ in titles alone."""
+
+    words: tuple[str, ...]
+    """Their words without titles."""
+    keys: list[str]
+    """The shortest first."""
+    titles: set[str]
+    sure: bool
+    """Whether something says that they are names of a person."""
+    sources: set[int] = field(default_factory=set[int])
+
+    def conflicts(self, other: _Person) -> bool:
+        """Tell whether titles say that one is a woman and the other a man."""
+        titles = self.titles | other.titles
+        return not (titles.isdisjoint(_OF_WOMEN) or titles.isdisjoint(_OF_MEN))
+
+    def abbreviates(self, other: _Person) -> bool:
+        """Tell whether the other of the same last name says in full what this gives as an initial."""
+        if len(self.words) == 1 or not self.sure or self.conflicts(other):
+            return False
+        (first, *middle, _), (other_first, *others, _) = self.words, other.words
+        more = middle[len(others) :]
+        if len("".join(more)) > 1 or not all(map(_alike, middle, others)):
+            return False
+        if len(first) == 1:
+            return len(other_first) > 1 and other_first[0] == first
+        return first == other_first and len(more) == 1
+
+
+def _alike(word: str, other: str) -> bool:
+    return word == other or (1 in (len(word), len(other)) and word[0] == other[0])
+
+
+def _people(names: dict[str, _Name], result: Names) -> list[_Person]:
+    """Return whom names are of, and join the names of each: what a type says or, where none does, a title or initials.
+
+    Names of two words or more that nothing says this of are among them, as not sure.
+    """
+    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for key, name in sorted(names.items()):
+        if name.type in ("", "person") and all(map(_is_personal, name.forms)) and key not in result.everywhere:
+            groups[_without_titles(_words_of(key, name.display))].append(key)
+    people: list[_Person] = []
+    for words, keys in sorted(groups.items()):
+        titles = {key: set(_words_of(key, names[key].display)[: -len(words)]) for key in keys}
+        sure = [k for k in keys if names[k].type or titles[k] or (len(words) > 1 and len(words[0]) == 1)]
+        if len(words) == 1:  # it has the capital of a name, and nothing ever said of what kind it is
+            keys = sure or [k for k in keys if set(names[k].types) == {UNTYPED} and names[k].display.istitle()]
+        keys.sort(key=lambda key: (len(key.split()), -names[key].forms.total(), key))
+        together = [_Person(words, keys, set[str]().union(*(titles[k] for k in keys)), bool(sure))]
+        if together[0].conflicts(together[0]):
+            together = [replace(together[0], keys=[key], titles=titles[key]) for key in keys]
+        for person in together if len(words) <= MOST_WORDS else ():
+            person.sources = set[int]().union(*(names[key].sources for key in person.keys))
+            for key in person.keys[1:] if person.sure else ():
+                _join(result, key, person.keys[0], "title or legal form", "they differ in that alone")
+            people += [person] if person.keys else []
+    return people
+
+
+def _is_personal(name: str) -> bool:
+    """Tell whether a name may be a person's: no `SCROOGE'S NEPHEW`, `the children`, `Ghost of Jacob Marley`."""
+    return not _IMPERSONAL.search(name) and all(
+        word.lower() not in JOINTS and (not word[0].islower() or word in PARTICLES) for word in name.split()
     )
-    both = long.documents & short.documents
-    return any(pattern.search(chunk.text) for chunk in chunks if chunk.document_id in both)
 
 
-def _join_forms(names: dict[str, _Name], result: Names) -> None:
-    """Join names that differ only in a title, a legal form or initials, where one name alone can be meant."""
-    people = [key for key in sorted(names) if names[key].person and len(key.split()) in (2, 3)]
-    by_last: dict[str, list[str]] = defaultdict(list)
-    for key in people:
-        by_last[key.split()[-1]].append(key)
-    for key in sorted(names):
-        bare = " ".join(_without(key.split()))
-        if bare != key and bare in names:
-            _join(result, key, bare, "title or legal form", f"without it, it is {result.display[bare]!r}")
-    for key in people:
-        meant = [other for other in by_last[key.split()[-1]] if _fuller(key.split(), other.split())]
-        if len(meant) == 1:
-            _join(result, key, meant[0], "initials", "the only person of that last name with such initials")
+def _words_of(key: str, name: str) -> tuple[str, ...]:
+    """Return the words of a name: `O'Neal` is one, and `A.` an initial, which a key takes for an article."""
+    words = tuple(map(key_of, name.split()))
+    return words if len(words) > 1 else tuple(key.split())
 
 
-def _fuller(name: list[str], other: list[str]) -> bool:
-    """Tell whether another name of a person says in full what a name gives as an initial, or leaves out."""
-    first, other_first = name[0], other[0]
-    if len(first) == 1:
-        return len(other_first) > 1 and other_first.startswith(first)
-    return first == other_first and len(name) == 3 and len(name[1]) == 1 and len(other) == 2
-
-
-def _without(words: list[str]) -> list[str]:
+def _without_titles(words: tuple[str, ...]) -> tuple[str, ...]:
     while len(words) > 1 and words[0] in TITLES:
         words = words[1:]
-    while len(words) > 1 and words[-1] in _LEGAL:
-        words = words[:-1]
-    return words
+    return tuple(words)
 
 
-def _join_short_names(names: dict[str, _Name], result: Names) -> None:
-    """Join a last name that one person has, and any short name with the one person of it in its source."""
-    full: dict[str, list[str]] = defaultdict(list)
-    last: dict[str, list[str]] = defaultdict(list)
-    for key, name in names.items():
-        words = _without(key.split())
-        if name.person and 2 <= len(words) <= 4 and key not in result.everywhere:
-            for word in {words[0], words[-1]}:
-                full[word].append(key)
-            last[words[-1]].append(key)
-    for key in sorted(names):
-        word = _without(key.split())
-        if len(word) != 1 or not full.get(word[0]):
-            continue
-        # it has the capital of a name, and nothing ever told of what kind it is: if most of its instances decided, an
-        # edited sentence could turn a name that half of the graph hangs on
-        untyped = all(kind.lower() == "concept" for kind in names[key].types)
-        undecided = untyped and _display(names[key]).istitle()
-        if not (names[key].person or len(word) < len(key.split()) or undecided):
-            continue
-        if len(last[word[0]]) == 1 and names[key].person:
-            _join(result, key, last[word[0]][0], "last name", "the only person of that last name anywhere")
-            continue
-        _join_within_sources(names, result, key, full[word[0]], ("short name", "the only person of that name"))
-
-
-def _join_within_sources(
-    names: dict[str, _Name], result: Names, key: str, candidates: Sequence[str], why: tuple[str, str]
-) -> None:
-    """Join a name with the one candidate in each source, by a rule and its evidence."""
-    joined: Counter[str] = Counter()
-    for source in sorted(names[key].sources):
-        meant = [other for other in candidates if source in names[other].sources]
+def _join_people(names: dict[str, _Name], result: Names) -> None:
+    """Join names that differ in a title, have initials or are a part of a name, where one person alone is meant."""
+    people = _people(names, result)
+    ending: dict[str, list[_Person]] = defaultdict(list)
+    for person in people:
+        if len(person.words) > 1:
+            ending[person.words[-1]].append(person)
+    for person in sorted(people, key=lambda person: len(person.words[0]) == 1):
+        near = ending[person.words[-1]]
+        meant = [other for other in near if person.abbreviates(other)]
         if len(meant) == 1:
-            result.within[key, source] = meant[0]
-            joined[meant[0]] += 1
-    for other, count in sorted(joined.items()):
-        evidence = f"{why[1]} in {count} source{'s' if count > 1 else ''}"
-        result.joins.append(AliasDecision(result.display[key], result.display[other], why[0], evidence))
+            _join(result, person.keys[0], meant[0].keys[0], "initials", "the only person whom they fit")
+            meant[0].titles |= person.titles
+            meant[0].sources |= person.sources
+            meant[0].sure = True
+            near.remove(person)
+    full = [person for near in ending.values() for person in near]
+    family: dict[str, set[int]] = defaultdict(set)
+    for person in people:
+        if person.sure:
+            family[person.words[-1]] |= person.sources
+    for person in people:
+        if len(person.words) == 1:
+            others = [other for other in full if not other.conflicts(person)]
+            _join_part_of_name(person, others, family, names, result)
 
 
-def _join_short_forms(names: dict[str, _Name], result: Names) -> None:
-    """Join the last words of a name with it, in the sources where just one ends so: the Town Council."""
+def _join_part_of_name(
+    person: _Person,
+    full: Sequence[_Person],
+    family: Mapping[str, Set[int]],
+    names: dict[str, _Name],
+    result: Names,
+) -> None:
+    """Join a last name that one person has, and any single name with the one person of it in its source.
+
+    A first name that one person alone has is joined in every source that names somebody by their last name.
+    """
+    (word,) = person.words
+    last = [other for other in full if other.words[-1] == word]
+    known = [other for other in last if other.sure]
+    titled = [other for other in known if other.titles & person.titles]
+    known = titled if len(titled) == 1 else known
+    typed = any(names[key].type for key in person.keys)  # of names without types any may be a person's
+    if person.sure and len(known) == 1 and (typed or last == known):
+        why = "the only person of that last name anywhere"
+        _join(result, person.keys[0], known[0].keys[0], "last name", why)
+        return
+    first = [other for other in full if other.words[0] == word and other.sure and not person.titles]
+    for key in person.keys:
+        meant = {s: [o.keys[0] for o in (*known, *first) if s in o.sources] for s in names[key].sources}
+        if len(first) == 1 and not known:
+            meant |= {s: [first[0].keys[0]] for s in meant if s in family[first[0].words[-1]]}
+        _join_within_sources(result, key, meant, "short name", "the only person of that name")
+
+
+def _join_short_forms(names: dict[str, _Name], language_of: Mapping[str, str], result: Names) -> None:
+    """Join a name with that without its legal form, and the last words of a name with it: the Town Council.
+
+    The latter where its type says what both are, and just one name of the source ends so. What stands before must be no
+    more than an attribute: a name that ends in another behind "of", a comma or a number is of something else.
+    """
     by_tail: dict[str, list[str]] = defaultdict(list)
-    for key, name in names.items():
+    for key, name in sorted(names.items()):
         words = key.split()
-        for cut in range(1, len(words) - 1):
-            if not name.person:
-                by_tail[" ".join(words[cut:])].append(key)
-    for key in sorted(names):
-        if names[key].person or key not in by_tail or key in result.everywhere:
+        bare = " ".join(words[: next((n for n in range(len(words), 1, -1) if words[n - 1] not in _LEGAL), 1)])
+        if name.type == "person" and len(without := _without_titles(tuple(words))) > 1:
+            bare = " ".join(without)
+        if bare != key and bare in names and names[bare].type in ("", name.type):
+            _join(result, key, bare, "title or legal form", f"without it, it is {result.display[bare]!r}")
+        languages = {language_of[d] for d in name.documents}
+        apart = _PARTS_OF_NAME.search(name.display) or any(
+            rules_of(code).adjectives_follow for code in languages
+        )
+        if apart or name.type in ("", "person"):
             continue
-        _join_within_sources(names, result, key, by_tail[key], ("short form", "the only name that ends so"))
+        for cut in range(1, len(words) - 1):
+            word = words[cut - 1]
+            if not word.isalpha() or any(word in _small_words(language) for language in languages):
+                break
+            by_tail[" ".join(words[cut:])].append(key)
+    for key in sorted((by_tail.keys() & names.keys()) - result.everywhere.keys()):
+        alike = [other for other in by_tail[key] if names[other].type == names[key].type]
+        meant = {s: [other for other in alike if s in names[other].sources] for s in names[key].sources}
+        _join_within_sources(result, key, meant, "short form", "the only name that ends so")
+
+
+@cache
+def _small_words(language: str) -> frozenset[str]:
+    """Return the words of a language behind which another thing may be named, as keys have them."""
+    rules = rules_of(language)
+    return frozenset(map(name_key, rules.stop | rules.joints.keys()))
 
 
 LONGEST = 14
