@@ -121,9 +121,9 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     trouble: list[str] = []
     context = browser.new_context(offline=True, locale="en", reduced_motion="reduce")
 
-    def opened(index: Index, at: str = "") -> Any:
+    def opened(index: Index, at: str = "", **options: Any) -> Any:
         file = tmp_path / "map.html"
-        file.write_text(page(index, title="A map"), "utf-8")
+        file.write_text(page(index, title="A map", **options), "utf-8")
         tab = context.new_page()
         tab.on("pageerror", lambda error: trouble.append(str(error)))
         tab.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
@@ -146,6 +146,15 @@ def test_an_entity_has_its_sources_and_its_name_stays_text(show: Callable[..., A
     assert (
         tab.inner_text(".selected blockquote") == index.documents[0].text[start:end]
     )  # behind two that count double
+
+
+def test_a_page_without_texts_says_so_and_where_they_are(show: Callable[..., Any], index: Index):
+    tab = show(index, "#focus=e3", sources=False)
+
+    tab.wait_for_selector(".selected .quote")
+    assert "not in this file" in tab.inner_text(".selected")
+    assert tab.locator(".selected blockquote").count() == 0
+    assert index.documents[0].title in tab.inner_text(".selected .quote >> nth=0")
 
 
 def test_a_report_links_what_it_cites(show: Callable[..., Any], index: Index):

@@ -75,6 +75,21 @@ def test_search_goes_to_an_entity_and_says_what_it_is(page: Any, index: conspect
     assert page.locator(".crumbs button").count() >= 2
 
 
+def test_search_finds_another_name_of_an_entity_and_says_so(page: Any, index: conspectus.Index):
+    entity, alias = next(
+        (e, a) for e in index.entities for a in e.aliases if a.casefold() not in e.name.casefold()
+    )
+    opened(page)
+
+    page.fill("input[data-search]", alias)
+    row = page.locator(".results li", has=page.get_by_role("button", name=entity.name, exact=True))
+    assert alias in row.inner_text()
+    row.get_by_role("button").click()
+
+    page.wait_for_selector(f".selected h2:text-is({entity.name!r})")
+    assert alias in page.inner_text(".selected")
+
+
 def test_a_click_selects_what_is_under_it_and_hovering_names_it(page: Any, index: conspectus.Index):
     entity = hub(index)
     opened(page, f"/map?focus=e{entity.number}")

@@ -22,12 +22,19 @@ export interface MapNames {
   communities: string[];
   /** Name of each point, in the order of the points. */
   entities: string[];
+  /** Other names of points. */
+  aliases: [point: number, name: string][];
 }
 
 /** A point or a community of the map. */
 export interface Item {
   kind: "entity" | "community";
   index: number;
+}
+
+/** What was found by a name, and the other name by which it was, where it was not its own. */
+export interface Found extends Item {
+  alias?: string;
 }
 
 export const same = (a: Item | null, b: Item | null) => a?.kind === b?.kind && a?.index === b?.index;
@@ -68,6 +75,7 @@ export class MapGraph {
   readonly size: Int32Array;
   private readonly starts: Uint32Array;
   private readonly ends: Uint32Array;
+  /** Names as they are searched: those of the points, then their aliases. */
   private folded: string[] | null = null;
 
   constructor(readonly data: MapData) {
@@ -126,22 +134,28 @@ export class MapGraph {
     return points;
   }
 
-  /** Communities and points whose name contains a text: those that begin with it first, then the best connected. */
-  find(text: string, names: MapNames, most: number): Item[] {
+  /** Communities and points whose name or alias contains a text: those that begin with it first, then the best connected. */
+  find(text: string, names: MapNames, most: number): Found[] {
     const wanted = fold(text);
     if (!wanted) return [];
-    this.folded ??= names.entities.map(fold);
-    const [exact, begins, contains, titles]: Item[][] = [[], [], [], []] as never;
-    this.folded.forEach((name, index) => {
+    this.folded ??= [...names.entities, ...names.aliases.map(([, alias]) => alias)].map(fold);
+    const ranked: Found[][] = [[], [], []];
+    this.folded.forEach((name, i) => {
       const at = name.indexOf(wanted);
       if (at < 0) return;
-      const list = name === wanted ? exact : at === 0 ? begins : contains;
-      if (list!.length < most) list!.push({ kind: "entity", index });
+      const other = names.aliases[i - names.entities.length];
+      ranked[name === wanted ? 0 : at === 0 ? 1 : 2]!.push({ kind: "entity", index: other?.[0] ?? i, ...(other && { alias: other[1] }) });
     });
+    const found = new Map<number, Found>();
+    for (const list of ranked) {
+      list.sort((a, b) => a.index - b.index || Number(Boolean(a.alias)) - Number(Boolean(b.alias)));
+      for (const item of list) if (!found.has(item.index)) found.set(item.index, item);
+    }
+    const titles: Found[] = [];
     names.communities.forEach((title, index) => {
-      if (titles!.length < 5 && fold(title).includes(wanted)) titles!.push({ kind: "community", index });
+      if (titles.length < 5 && fold(title).includes(wanted)) titles.push({ kind: "community", index });
     });
-    return [...exact!, ...begins!, ...contains!].slice(0, most - titles!.length).concat(titles!);
+    return [...found.values()].slice(0, most - titles.length).concat(titles);
   }
 }
 

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useWords } from "../messages";
 import { Cited } from "../references";
 import { count } from "../text";
-import { MapGraph, same, type Item, type MapData, type MapNames } from "./data";
+import { MapGraph, same, type Found, type Item, type MapData, type MapNames } from "./data";
 import { MapRenderer } from "./renderer";
 import "./map.css";
 
@@ -349,7 +349,7 @@ function Breadcrumb(props: { graph: MapGraph; names: MapNames; focus: Item | nul
 
 // Beside the map
 
-function Results(props: { items: Item[]; graph: MapGraph; title: (item: Item) => string; select: (item: Item) => void }) {
+function Results(props: { items: Found[]; graph: MapGraph; title: (item: Item) => string; select: (item: Item) => void }) {
   const words = useWords();
   if (!props.items.length) return <p class="note" role="status">{words("nothingFound")}</p>;
   return (
@@ -358,6 +358,7 @@ function Results(props: { items: Item[]; graph: MapGraph; title: (item: Item) =>
         <li>
           <button type="button" class="plain" onClick={() => props.select(item)}>{props.title(item)}</button>
           <span class="note">
+            {item.alias && `${words("alsoCalled", item.alias)} · `}
             {item.kind === "entity" ? words("degree", count(props.graph.degree(item.index))) : words("members", count(props.graph.size[item.index]!))}
           </span>
         </li>
@@ -406,10 +407,12 @@ function EntityPanel({ item, graph, names, source, select, pick }: PanelProps) {
   const number = graph.entity(item.index);
   const { value, error } = useText((signal) => source.entity(number, signal));
   const page = source.entityPage(number);
+  const aliases = useMemo(() => names.aliases.filter(([point]) => point === item.index).map(([, alias]) => alias), [names, item.index]);
   return (
     <>
       <h2>{names.entities[item.index]}</h2>
       <p class="note">{[value?.type, words("degree", count(graph.degree(item.index)))].filter(Boolean).join(" · ")}</p>
+      {aliases.length > 0 && <p class="note">{words("alsoCalled", aliases.join(", "))}</p>}
       <p class="actions">
         {page && <a href={page}>{words("openEntity")}</a>}
         <button type="button" class="plain" onClick={pick}>{words("pathTo")}</button>
@@ -488,6 +491,7 @@ function Quotes({ quotes }: { quotes: Quote[] }) {
   return (
     <>
       <h3>{words("sources")}</h3>
+      {quotes.every(({ text }) => !text) && <p class="note">{words("noTexts")}</p>}
       {quotes.map((quote) => (
         <figure class="quote">
           {quote.text && <blockquote>{quote.text.length > 320 ? `${quote.text.slice(0, 320)}…` : quote.text}</blockquote>}

@@ -377,7 +377,8 @@ export class MapRenderer {
     gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers.lines);
     this.attribute(made, "position", 2, 2, 0);
     const grey = this.dark ? 0.75 : 0.3;
-    gl.uniform4f(gl.getUniformLocation(made, "colour"), grey, grey, grey, this.focus || this.path.length ? 0.05 : 0.09);
+    const faint = Math.min(Math.max(1800 / this.view.scale, 0.3), 1); // from near, most lines only pass by
+    gl.uniform4f(gl.getUniformLocation(made, "colour"), grey, grey, grey, (this.focus || this.path.length ? 0.05 : 0.09) * faint);
     gl.drawArrays(gl.LINES, 0, 2 * Math.min(this.lines, Math.round(this.view.scale)));
   }
 
@@ -441,7 +442,8 @@ export class MapRenderer {
   private renderLabels() {
     const { names, graph: { data } } = this;
     const { clientWidth: w, clientHeight: h } = this.canvas;
-    const taken: Box[] = [];
+    // what stands above the map: where one is, and the controls
+    const taken: Box[] = [[0, h - 54, 330, h], ...(this.focus ? [[0, 0, w, 36] as Box] : [])];
     const most = this.moving ? MAX_LABELS_MOVING : MAX_LABELS;
     const entity = (p: number, size = 12, weight = 400) => {
       const [x, y] = this.point(p);
@@ -462,7 +464,10 @@ export class MapRenderer {
       const open = this.graph.level(c) < this.level && this.graph.children.has(c); // its parts have titles of their own
       const rows = this.wrap(names.communities[c] ?? "", size, 1.55 * r, r > 52 ? 3 : 2);
       if (!rows || (r < 60 && rows.at(-1)!.endsWith("…"))) continue; // a small disc has a title once there is room
-      const [x, y] = this.screen(data.discs[3 * c]!, data.discs[3 * c + 1]! + (open ? 0.6 : 0.12) * data.discs[3 * c + 2]!);
+      const [middle, y] = this.screen(data.discs[3 * c]!, data.discs[3 * c + 1]! + (open ? 0.6 : 0.12) * data.discs[3 * c + 2]!);
+      const wide = Math.max(...rows.map((row) => this.width(row, titleFont(size)))) / 2 + 8;
+      const x = Math.min(Math.max(middle, wide), w - wide); // a title of a disc that is cut off is not
+      if (Math.abs(x - middle) > 0.5 * r) continue;
       this.label(rows, x, y - ((rows.length - 1) * size) / 2, size, 650, taken);
     }
     const room = this.view.scale > 650 ? this.shownPoints() : Math.min(this.shownPoints(), 60);
@@ -503,7 +508,7 @@ export class MapRenderer {
 
   /** A title in lines of a width, cut after some; null where hardly anything would be left. */
   private wrap(title: string, size: number, width: number, most: number): string[] | null {
-    const font = `650 ${size}px ui-sans-serif, system-ui, sans-serif`;
+    const font = titleFont(size);
     const fits = (row: string) => this.width(row, font) <= width;
     const rows: string[] = [];
     for (const part of title.match(/[\u2e80-\u9fff\uf900-\ufaff]|[^\s\u2e80-\u9fff\uf900-\ufaff]+\s*/g) ?? []) {
@@ -521,4 +526,5 @@ export class MapRenderer {
   }
 }
 
+const titleFont = (size: number) => `650 ${size}px ui-sans-serif, system-ui, sans-serif`;
 const short = (name: string) => (name.length > 34 ? `${name.slice(0, 32).trimEnd()}…` : name);

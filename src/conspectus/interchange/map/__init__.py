@@ -31,13 +31,14 @@ DESCRIPTION_CHARS = 300
 
 @dataclass(frozen=True)
 class MapData:
-    """Positions as arrays of 32-bit numbers after a JSON header, and the names of what they are positions of.
+    """Positions as arrays of 32-bit numbers after a JSON header, and names of what they are positions of.
 
     Entities are points, the best connected first, so that the first points are those that a small map shows.
     """
 
     arrays: bytes
-    names: dict[str, list[str]]
+    names: dict[str, list[Any]]
+    """`communities` by number, `entities` by point, and `aliases` as pairs of a point and another name of it."""
 
 
 def layout_of(index: Index) -> Layout:
@@ -79,6 +80,7 @@ def map_data(index: Index) -> MapData:
     names = {
         "communities": [title_of(index, n) for n in range(len(index.communities))],
         "entities": [entities[n].name for n in order],
+        "aliases": [[int(point_of[e.number]), alias] for e in entities for alias in e.aliases],
     }
     return MapData(_encoded(head, arrays), names)
 
