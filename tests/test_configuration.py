@@ -385,7 +385,7 @@ def test_a_description_has_the_value_the_default_and_the_origin_of_every_key():
     rows = describe(load({"search.k": 7}, environ={"CONSPECTUS_MODEL": "mine"}))
 
     assert [row.key for row in rows] == list(FIELDS)
-    assert ("search.k", 7, 5, "given", "Number of chunks to return") in rows
+    assert ("search.k", 7, 5, "given", "Number of chunks a search returns; answers fill their window") in rows
     assert next(row for row in rows if row.key == "model")[:4] == (
         "model",
         "mine",

@@ -450,6 +450,8 @@ class Answer:
     why: str = ""
     """Why this method (and level) was taken, where it was chosen by the question."""
     context_tokens: int = 0
+    read: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    """Of each table, how many rows the window held that it was written from, and how many there were."""
     removed_references: int = 0
     """References that a model wrote and that lead nowhere; they are not in the text."""
     notices: tuple[str, ...] = ()

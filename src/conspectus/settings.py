@@ -107,7 +107,11 @@ class GlobalSettings(Section):
 class AnswerSettings(Section):
     """What answers are written from, and how."""
 
-    context_tokens: int = setting(8000, "Tokens of context for an answer", ge=500)
+    context_tokens: int = setting(
+        8000,
+        "Tokens of evidence for an answer, its rows with their numbers; the prompt adds about 300",
+        ge=500,
+    )
     response: str = setting(
         "multiple paragraphs", "Length and format of an answer; without a model only 'short answer' differs"
     )
@@ -117,7 +121,7 @@ class AnswerSettings(Section):
 class SearchSettings(Section):
     """Ranking of chunks."""
 
-    k: int = setting(5, "Number of chunks to return", ge=1)
+    k: int = setting(5, "Number of chunks a search returns; answers fill their window", ge=1)
 
 
 class RerankSettings(Section):

@@ -149,7 +149,9 @@ def test_the_set_up_of_answers_is_recorded_and_shown(tmp_path: Path):
 def test_answers_made_with_something_else_are_counted_apart(tmp_path: Path):
     index = an_index("Ada met Bo.", entities=["Ada", "Bo"], reports=["Meetings"])
     evaluation.answer_questions(QUESTIONS[:3], index, tmp_path, conditions=["bm25"], settings={})
-    evaluation.answer_questions(QUESTIONS[:1], index, tmp_path, conditions=["bm25"], settings={"search.k": 2})
+    evaluation.answer_questions(
+        QUESTIONS[:1], index, tmp_path, conditions=["bm25"], settings={"answer.context_tokens": 600}
+    )
 
     assert "2 (and 1 made with something else)" in written(tmp_path)[1]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from making import an_index
 
+from conspectus import tokens
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import METHODS, bm25
 from conspectus.retrieval.base import NOTHING
@@ -44,15 +44,16 @@ def test_scores_fall_and_a_hit_says_where_it_stands():
         assert (hit.start, hit.end, hit.text) == (chunk.start, chunk.end, chunk.text)
 
 
-async def test_an_answer_is_made_from_the_best_chunks_alone():
+async def test_an_answer_is_made_from_the_chunks_of_the_ranking_alone():
     model = ScriptedModel({AnswerFromContext: ["By the pound [Data: Sources (1)]."]})
-    answer = await METHODS["bm25"]("Who sells wax?", INDEX, model, Settings(search=SearchSettings(k=2)))
+    answer = await METHODS["bm25"]("Who sells wax?", INDEX, model, Settings())
 
     task = model.seen(AnswerFromContext)
     assert task.context.sources == (INDEX.chunks[1],)
     assert not task.context.entities
     assert answer.text == "By the pound [1]."
-    assert answer.context_tokens == pytest.approx(INDEX.chunks[1].n_tokens)
+    assert answer.context_tokens == tokens.count(task.context.text)
+    assert answer.read == {"sources": (1, len(INDEX.chunks))}
 
 
 async def test_where_nothing_is_found_no_task_is_asked_and_nothing_cited():

@@ -15,7 +15,7 @@ from conspectus.retrieval import drilldown
 from conspectus.retrieval.base import NOTHING, run_ready
 from conspectus.retrieval.drilldown import community_rows, follow
 from conspectus.rows import Answer, Community
-from conspectus.settings import AnswerSettings, Settings
+from conspectus.settings import Settings
 from conspectus.tasks import AnswerFromContext, RateReport
 
 NAMES = ["Ant", "Bee", "Cow", "Doe", "Elk", "Fox"]
@@ -97,7 +97,8 @@ async def test_the_answer_is_made_from_the_communities_reached_alone():
     assert [e.name for e in evidence.entities] == ["Cow", "Doe"]
     assert [c.text for c in evidence.sources] == TEXTS[2:4]
     assert [r.title for r in evidence.reports] == ["R3"]
-    assert "4 reports rated from the root down, followed R0 (4) > R3 (3); 2 chunks read there" in answer.why
+    assert "4 reports rated from the root down, followed R0 (4) > R3 (3)" in answer.why
+    assert answer.read["sources"] == (2, 2)
 
 
 async def test_what_is_relevant_nowhere_has_no_answer():
@@ -148,9 +149,7 @@ def test_evidence_holds_what_matches_first():
     index = a_tree()
     from conspectus.retrieval.rollup import match_annotations
 
-    evidence = community_rows(
-        "Doe?", index.reports[:1], match_annotations("Doe?", index, Settings()), index, AnswerSettings()
-    )
+    evidence = community_rows("Doe?", index.reports[:1], match_annotations("Doe?", index, Settings()), index)
 
     assert evidence.entities[0].name == "Doe"
     assert evidence.sources[0].text == TEXTS[3]

@@ -39,7 +39,7 @@ HINTS: Mapping[str, str] = {
     "insert": "conspectus index FOLDER",
     "update": "conspectus index FOLDER, run again: it pays only for what changed",
     "prompt-tune": "conspectus tune FOLDER",
-    "--top-k": "-k N of conspectus search; for ask: --set search.k=N",
+    "--top-k": "-k N of conspectus search; for ask: --set answer.context_tokens=N",
     "--mode": "--method NAME",
     "--root": "--index DIR",
     "--output": "-o PATH of map and export; of index: --index DIR",

@@ -228,7 +228,7 @@ class AnswerStep(Step[Work, Answered]):
         model = self.model.name if self.model else self.settings.model
         ways: list[tuple[Condition, Settings, str]] = []
         for condition in conditions:
-            own = settings_for(condition, self.settings, index)
+            own = settings_for(condition, self.settings)
             check(condition, index, own, generative=self.generative)
             digest = made_with(condition, index, model, own)
             ways.append((replace(condition, name=condition.name + suffix), own, digest))

@@ -30,7 +30,7 @@ _NAMES = {"TS": "source-summary", "SS": "vector"}
 _LEVEL = re.compile(r"C(\d+)")
 _MODEL_KEYS = {"tasks", "temperature", "max_tokens", "reasoning_effort", "context_window"}
 """Settings of a language model that can change what it writes."""
-_ELSEWHERE = {"read", "chunk", "extract", "resolve", "communities", "llm", "prices"}
+_ELSEWHERE = {"read", "search", "chunk", "extract", "resolve", "communities", "llm", "prices"}
 """Settings that answers do not depend on, or only by way of the index."""
 COUNTED = ("documents", "chunks", "tokens", "entities", "relationships", "claims", "communities", "reports")
 """What is counted of an index."""
@@ -82,19 +82,12 @@ def answering(question: str, condition: Condition, index: Index) -> Answering:
     return METHODS[choose(question, index)[0] if condition.method == AUTO else condition.method]
 
 
-def settings_for(condition: Condition, settings: Settings, index: Index) -> Settings:
-    """Return the settings of a condition: its level, and as many chunks to read as fit into the context.
-
-    A number of chunks that is set expressly stays what it is.
-    """
-    window = settings.answer.context_tokens
-    whole: dict[str, Any] = {}
-    if condition.level is not None:
-        whole["global_"] = settings.global_.model_copy(update={"level": condition.level})
-    if "k" not in settings.search.model_fields_set:
-        largest = max((chunk.n_tokens for chunk in index.chunks), default=window)
-        whole["search"] = settings.search.model_copy(update={"k": max(1, window // (largest + 4))})
-    return settings.model_copy(update=whole)
+def settings_for(condition: Condition, settings: Settings) -> Settings:
+    """Return the settings of a condition: with its level, where it has one."""
+    if condition.level is None:
+        return settings
+    leveled = settings.global_.model_copy(update={"level": condition.level})
+    return settings.model_copy(update={"global_": leveled})
 
 
 def check(condition: Condition, index: Index, settings: Settings, *, generative: bool) -> None:
@@ -117,7 +110,7 @@ def possible(index: Index, settings: Settings, generative: bool) -> tuple[list[C
     lines: list[str] = []
     for condition in conditions_of(PAPER):
         try:
-            check(condition, index, settings_for(condition, settings, index), generative=generative)
+            check(condition, index, settings_for(condition, settings), generative=generative)
             conditions.append(condition)
         except UsageError as error:
             lines.append(f"left out {error}")

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar
 from conspectus.errors import NotSupported
 from conspectus.index import Index
 from conspectus.models.base import Model
-from conspectus.retrieval.base import answer_from
+from conspectus.retrieval.base import answer_from, most_chunks
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Section, Settings
 
@@ -43,6 +43,7 @@ MODULES: Mapping[str, str] = {
     "bm25": "bm25",
     "vector": "vector",
     "hybrid": "vector",
+    "mixed": "mixed",
     "walk": "walk",
     "hippo": "hippo",
     "ircot": "ircot",
@@ -73,10 +74,18 @@ class Method:
     """Why its context cannot be shown without answering; empty where it can."""
 
     async def __call__(self, question: str, index: Index, model: Model, settings: Settings) -> Answer:
-        """Answer a question; NotSupported where the method needs a language model and this is none."""
+        """Answer a question, by rankings of as many chunks as the window may hold, whatever `search.k` is.
+
+        Raises NotSupported where the method needs a language model and this is none.
+        """
         if "model" in self.needs and not model.generative:
             raise NotSupported(f"{self.name} asks for what a language model knows: name one with model=NAME")
-        return await self.answer(question, index, model, settings)
+        return await self.answer(question, index, model, with_depth(settings, most_chunks(settings.answer)))
+
+
+def with_depth(settings: Settings, k: int) -> Settings:
+    """Return settings by which rankings have `k` chunks."""
+    return settings.model_copy(update={"search": settings.search.model_copy(update={"k": k})})
 
 
 _registered: dict[str, Method] = {}
@@ -155,13 +164,19 @@ def ranking(
     needs: Collection[Needs] = (),
     settings: type[Section] = Settings,
 ) -> Callable[[F], F]:
-    """Register a function (question, index, settings) -> hits as a method that answers from the best chunks."""
+    """Register a function (question, index, settings) -> hits as a method that answers from the best chunks.
+
+    An answer is made from as many as its window holds (`answer.context_tokens`); `search.k` is for searches.
+    """
 
     def register(rank: F) -> F:
-        async def answer(question: str, index: Index, model: Model, given: Any) -> Answer:
-            return await answer_from(rank(question, index, given), question, index, model, method=name)
+        ranked = _taking(settings, rank)
 
-        method(name, help=help, reads=reads, needs=needs, settings=settings, rank=rank)(answer)
+        async def answer(question: str, index: Index, model: Model, given: Settings) -> Answer:
+            hits = ranked(question, index, given)
+            return await answer_from(hits, question, index, model, given, method=name)
+
+        method(name, help=help, reads=reads, needs=needs, rank=ranked)(answer)
         return rank
 
     return register

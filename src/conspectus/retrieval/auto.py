@@ -10,7 +10,7 @@ from conspectus.retrieval.local import entities_in
 from conspectus.rows import Entity
 from conspectus.text.question import question_pattern, read_question
 
-Choice = Literal["global", "rollup", "source-summary", "local", "walk", "bm25", "tog"]
+Choice = Literal["global", "rollup", "source-summary", "local", "mixed", "tog"]
 """The methods that it chooses among."""
 COMMON = 0.25
 """What a larger share of the chunks mentions does not tell one question from another."""
@@ -22,14 +22,14 @@ FEW_CHUNKS = 20
 
 def without_reports(index: Index) -> Choice:
     """Return the method for a question about the whole that no report answers."""
-    return "source-summary" if len(index.chunks) <= FEW_CHUNKS else "bm25"
+    return "source-summary" if len(index.chunks) <= FEW_CHUNKS else "mixed"
 
 
 def choose(question: str, index: Index) -> tuple[Choice, str]:
     """Return the method for a question, and the reason in a few words.
 
     What asks for the whole, or for what many say of a subject, is global (or a roll-up, where the index has no
-    reports); what joins facts is a walk; what asks of a thing that the graph knows is local; a fact is looked up.
+    reports); what asks of a thing that the graph knows is local; a fact, or what joins facts, is mixed.
     """
     if len(index.triples) and not len(index.chunks):
         return "tog", "the index is a graph without text"
@@ -46,7 +46,7 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
     named = [e for e in proper if e.frequency <= everywhere]
     if of_all and read.about_many and not named and not read.names:
         return of_all, "it asks what several sources say"
-    lookup: Choice = "walk" if "walk.names" in index.arrays else "bm25"
+    lookup: Choice = "mixed"
     if subjects and index.settings.get("imported", {}).get("format") == "triples":
         lookup = "tog"  # whose graph was given, and knows more than its texts say
     if read.asks_relation and proper and len(subjects) > 1:
@@ -54,7 +54,7 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
     if read.joins_facts:
         return lookup, "it joins facts"
     if read.chinese and read.asks_description and read.asks_fact and not _mostly(subjects, question):
-        return lookup if named else "bm25", "it asks for a fact"
+        return lookup if named else "mixed", "it asks for a fact"
     if named and (read.asks_description or read.about_many or not read.asks_fact):
         return "local", f"it is about {_listed(named)}"
     if of_all and read.about_many:
@@ -62,10 +62,10 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
     if subjects and read.asks_description:
         return "local", f"it is about {_listed(subjects)}"
     if read.asks_fact:
-        return lookup if named or read.names else "bm25", "it asks for a fact"
+        return lookup if named or read.names else "mixed", "it asks for a fact"
     if subjects:
         return "local", f"it is about {_listed(subjects)}"
-    return "bm25", "it names nothing the graph knows"
+    return "mixed", "it names nothing the graph knows"
 
 
 def _mostly(named: Sequence[Entity], question: str) -> bool:

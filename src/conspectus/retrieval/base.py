@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from conspectus.models.base import Model
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.references import TABLES, Reference, between, find, removed_by_model, rewrite, strip
 from conspectus.rows import Answer, Chunk, Citation, Claim, Entity, Hit, Relationship, Report, Source, Span
-from conspectus.settings import AnswerSettings
+from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, Task
 from conspectus.tasks.base import Context, Row, render
 from conspectus.text.language import ENGLISH, question_language
@@ -99,43 +99,62 @@ async def reduce(
     return await finish(ReduceAnswer(draft.question, tuple(fitting)), draft, index, model)
 
 
-RowT = TypeVar("RowT", bound=Row)
-REPORT_SHARE, ENTITY_SHARE, RELATIONSHIP_SHARE, CLAIM_SHARE = 0.15, 0.15, 0.2, 0.1
-"""Maximum shares of a local context for each table; chunks get what these leave, 0.4 at least."""
+SHARES: Mapping[str, float] = {"reports": 0.15, "entities": 0.15, "relationships": 0.2, "claims": 0.1}
+"""Maximum shares of a window around entities for each table; chunks get what these leave, 0.4 at least."""
+ROW_TOKENS, HEADING_TOKENS = 5, 16
+"""Tokens of a chunk's number and blank lines, and of a table's headings, at the most."""
+SHORT_CHUNK = 20
+"""Tokens of a short chunk, with its number: a sentence. A window is ranked for as many as it would hold of these."""
 
 
-def pack_rows(
-    limit: int,
-    *,
-    reports: Iterable[Report] = (),
-    entities: Iterable[Entity] = (),
-    relationships: Iterable[Relationship] = (),
-    claims: Iterable[Claim] = (),
-    sources: Iterable[Chunk] = (),
-) -> Context:
-    """Return the first rows of each table that fit its share of a window of `limit` tokens; chunks get the rest."""
-    fitting_reports, room = _fit(reports, REPORT_SHARE * limit, limit)
-    fitting_entities, room = _fit(entities, ENTITY_SHARE * limit, room)
-    fitting_relationships, room = _fit(relationships, RELATIONSHIP_SHARE * limit, room)
-    fitting_claims, room = _fit(claims, CLAIM_SHARE * limit, room)
-    chunks, _ = _fit(sources, room, room)
-    return Context(fitting_reports, fitting_entities, fitting_relationships, fitting_claims, chunks)
+def most_chunks(settings: AnswerSettings) -> int:
+    """Return how many chunks are ranked to fill a window."""
+    return settings.context_tokens // SHORT_CHUNK
 
 
-def _fit(rows: Iterable[RowT], share: float, room: float) -> tuple[tuple[RowT, ...], float]:
-    """Return the first rows of at most `share` tokens, and how many tokens of `room` are left then.
+def pack(rows: Context, limit: int) -> Context:
+    """Return the first rows of each table that fit into a window of `limit` tokens, one chunk at least.
 
-    The first row is always returned, however long, unless the share is 0.
+    A table has a share of the window at the most; chunks get all that the others leave, and what chunks leave goes to
+    the others in their order. The window says how many rows of each table there were.
     """
-    fitting: list[RowT] = []
+    shares = rows.shares or SHARES
+    room = limit - HEADING_TOKENS * sum(1 for _ in rows.tables())
+    fitting: dict[str, Sequence[Row]] = {}
+    for name, table in rows.tables():
+        if name in shares:
+            fitting[name], used = _fit(table, shares[name] * limit, at_least=1)
+            room -= used
+    fitting["sources"], used = _fit(rows.sources, room, at_least=1)
+    room -= used
+    for name, table in rows.tables():
+        more, used = _fit(table[len(fitting[name]) :], room)
+        fitting[name] = (*fitting[name], *more)
+        room -= used
+    available = {name: max(len(table), rows.available.get(name, 0)) for name, table in rows.tables()}
+    return replace(rows, **fitting, available=available)
+
+
+def _fit(rows: Sequence[Row], room: float, at_least: int = 0) -> tuple[tuple[Row, ...], int]:
+    """Return the first rows that fit, and their tokens."""
     used = 0
-    for row in rows if share > 0 else ():
-        size = tokens.count(render(row, 100))
-        if fitting and used + size > share:
-            break
-        fitting.append(row)
+    for n, row in enumerate(rows):
+        size = row.n_tokens + ROW_TOKENS if isinstance(row, Chunk) else tokens.count(render(row, 100))
+        if n >= at_least and used + size > room:
+            return tuple(rows[:n]), used
         used += size
-    return tuple(fitting), room - used
+    return tuple(rows), used
+
+
+async def answer_within(
+    rows: Context, draft: Answer, index: Index, model: Model, settings: AnswerSettings
+) -> Answer:
+    """Answer the question of a draft from one window with the first of some rows."""
+    context = pack(rows, settings.context_tokens)
+    if not context.sources:
+        return replace(draft, text=wording(question_language(draft.question, index)).nothing)
+    draft = replace(draft, context_tokens=tokens.count(context.text), read=context.read)
+    return await finish(AnswerFromContext(draft.question, context), draft, index, model)
 
 
 ALIKE = 0.8
@@ -205,15 +224,12 @@ def hits_of(scores: np.ndarray[Any, Any], index: Index, k: int) -> list[Hit]:
 
 
 async def answer_from(
-    hits: Sequence[Hit], question: str, index: Index, model: Model, *, method: str
+    hits: Sequence[Hit], question: str, index: Index, model: Model, settings: Settings, *, method: str
 ) -> Answer:
-    """Answer from the chunks of a ranking, whatever method made it."""
-    if not hits:
-        return empty_answer(question, index, method=method)
-    chunks = tuple(index.chunk_of[h.chunk] for h in hits)
-    task = AnswerFromContext(question, Context(sources=chunks))
-    used = sum(chunk.n_tokens for chunk in chunks)
-    return await finish(task, Answer(question, "", method, context_tokens=used), index, model)
+    """Answer from the chunks of a ranking, whatever method made it: as many of the best as a window holds."""
+    chunks = tuple(index.chunk_of[hit.chunk] for hit in hits)
+    rows = Context(sources=chunks, available={"sources": len(index.chunks)})
+    return await answer_within(rows, Answer(question, "", method), index, model, settings.answer)
 
 
 # Citations: every reference in an answer is followed to characters of a document, or removed and counted. The chain is:

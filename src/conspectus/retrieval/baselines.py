@@ -256,7 +256,7 @@ def rank_by_tree(question: str, index: Index, settings: Settings) -> list[Hit]:
 async def answer_by_tree(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the chunks that were found."""
     hits = await _tree_hits(question, index, model, settings)
-    return await answer_from(hits, question, index, model, method="raptor")
+    return await answer_from(hits, question, index, model, settings, method="raptor")
 
 
 # Propositions
@@ -351,4 +351,4 @@ def rank_by_statements(question: str, index: Index, settings: Settings) -> list[
 async def answer_by_statements(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the chunks of the best statements."""
     hits = await _statement_hits(question, index, model, settings)
-    return await answer_from(hits, question, index, model, method="propositions")
+    return await answer_from(hits, question, index, model, settings, method="propositions")

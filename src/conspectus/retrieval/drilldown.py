@@ -10,20 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from conspectus import tokens
 from conspectus.algorithms.ranking import Postings, idf
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval import method
-from conspectus.retrieval.base import empty_answer, finish, pack_rows
+from conspectus.retrieval.base import answer_within, empty_answer
 from conspectus.retrieval.bm25 import scores_of
 from conspectus.retrieval.global_ import RELEVANT, CommunitySelection, RatedReport, select_communities
 from conspectus.retrieval.local import claims_of
 from conspectus.retrieval.rollup import Annotation, community_of, match_annotations
 from conspectus.rows import Answer, Report
-from conspectus.settings import AnswerSettings, Settings
-from conspectus.tasks import AnswerFromContext
+from conspectus.settings import Settings
 from conspectus.tasks.base import Context
 from conspectus.text.question import read_question
 from conspectus.text.words import search_terms
@@ -49,13 +47,10 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         result = empty_answer(question, index, method=METHOD)
         return replace(result, why=f"{why}, none of them relevant", notices=selection.notices)
     reports = [rated.report for rated in selection.chosen]
-    context = community_rows(question, reports, annotations, index, settings.answer)
-    used = tokens.count(context.text)
-    draft = Answer(question, "", METHOD, context_tokens=used, notices=selection.notices)
-    result = await finish(AnswerFromContext(question, context), draft, index, model)
+    rows = community_rows(question, reports, annotations, index)
     paths = "; ".join(rated.path for rated in selection.chosen)
-    read = f"{len(context.sources)} chunk{'s' * (len(context.sources) != 1)} read there"
-    return replace(result, why=f"{why}, followed {paths}; {read}")
+    draft = Answer(question, "", METHOD, why=f"{why}, followed {paths}", notices=selection.notices)
+    return await answer_within(rows, draft, index, model, settings.answer)
 
 
 async def follow(
@@ -115,13 +110,9 @@ def _scores_inside(annotations: Sequence[Annotation], index: Index) -> dict[int,
 
 
 def community_rows(
-    question: str,
-    reports: Sequence[Report],
-    annotations: Sequence[Annotation],
-    index: Index,
-    settings: AnswerSettings,
+    question: str, reports: Sequence[Report], annotations: Sequence[Annotation], index: Index
 ) -> Context:
-    """Return what the communities of reports hold, in one window: what the question matches first."""
+    """Return what the communities of reports hold: what the question matches first."""
     communities = [index.communities[report.community] for report in reports]
     matches = {(a.kind, a.number): a.score for a in annotations}
     members = dict.fromkeys(number for c in communities for number in c.entity_numbers)
@@ -130,14 +121,14 @@ def community_rows(
     scores = scores_of(question, index)
     chunks = {index.chunk_of[chunk].number for c in communities for chunk in c.chunk_ids}
     ranked = sorted(chunks, key=lambda n: (-scores[n], n))
-    return pack_rows(
-        settings.context_tokens,
-        reports=reports,
-        entities=sorted(entities, key=lambda e: (-matches.get(("entity", e.number), 0.0), -e.degree)),
-        relationships=sorted(
-            (index.relationships[n] for n in edges),
-            key=lambda r: (-matches.get(("relationship", r.number), 0.0), -r.weight),
-        ),
-        claims=claims_of({e.name for e in entities}, scores, index),
-        sources=[index.chunks[n] for n in [n for n in ranked if scores[n] > 0] or ranked],
+    relationships = sorted(
+        (index.relationships[n] for n in edges),
+        key=lambda r: (-matches.get(("relationship", r.number), 0.0), -r.weight),
+    )
+    return Context(
+        reports=tuple(reports),
+        entities=tuple(sorted(entities, key=lambda e: (-matches.get(("entity", e.number), 0.0), -e.degree))),
+        relationships=tuple(relationships),
+        claims=tuple(claims_of({e.name for e in entities}, scores, index)),
+        sources=tuple(index.chunks[n] for n in ranked),
     )

@@ -211,7 +211,7 @@ async def rank_with(question: str, index: Index, model: Model, settings: Setting
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the best chunks, and say what the ranking stands on."""
     hits = await rank_with(question, index, model, settings)
-    result = await answer_from(hits, question, index, model, method="hippo")
+    result = await answer_from(hits, question, index, model, settings, method="hippo")
     if PhraseGraph.of(index).vectors is not None:
         return result
     return replace(result, notices=(*result.notices, wording(question_language(question, index)).spelt))

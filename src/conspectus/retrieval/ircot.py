@@ -15,12 +15,14 @@ from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval import RANKINGS, Ranking, method
-from conspectus.retrieval.base import answer_from, extractive, run_ready
+from conspectus.retrieval.base import answer_from, extractive, pack, run_ready
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tasks import NextThought
 from conspectus.tasks.base import Context
 
+THOUGHT_CHUNKS = 10
+"""Chunks that a thought is written from at the most: the paper reads 2 to 8 for each step, the answer all that fit."""
 _DONE = re.compile(r"\bso,? the answer is\b|因此,?，?答案是", re.IGNORECASE)
 
 
@@ -41,10 +43,12 @@ async def steps(
     _add(best_hits, ranker(question, index, settings))
     thoughts: tuple[str, ...] = ()
     for _ in range(settings.ircot.steps):
-        read = tuple(index.chunk_of[hit.chunk] for hit in _best(best_hits, settings.search.k))
-        if not read:
+        best = _best(best_hits, min(THOUGHT_CHUNKS, settings.search.k))
+        if not best:
             break
-        thought = (await model.perform(NextThought(question, Context(sources=read), thoughts))).strip()
+        rows = Context(sources=tuple(index.chunk_of[hit.chunk] for hit in best))
+        window = pack(rows, settings.answer.context_tokens)
+        thought = (await model.perform(NextThought(question, window, thoughts))).strip()
         if not thought or thought in thoughts:
             break
         thoughts = (*thoughts, thought)
@@ -75,7 +79,7 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the best chunks; the thoughts are given as the reason."""
     hits, thoughts = await steps(question, index, model, settings, ranking_of(settings))
-    result = await answer_from(hits, question, index, model, method="ircot")
+    result = await answer_from(hits, question, index, model, settings, method="ircot")
     return replace(
         result, why=f"{settings.ircot.retriever}, by way of: {' '.join(thoughts)}" if thoughts else ""
     )

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from conspectus import tokens
+from conspectus.algorithms.ranking import highest
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval import method
-from conspectus.retrieval.base import empty_answer, finish, pack_rows
+from conspectus.retrieval.base import answer_within, most_chunks, pack
 from conspectus.retrieval.bm25 import scores_of
-from conspectus.rows import Answer, Chunk, Claim, Entity, Relationship, Report
+from conspectus.rows import Answer, Claim, Entity, Relationship, Report
 from conspectus.settings import AnswerSettings
-from conspectus.tasks import AnswerFromContext
 from conspectus.tasks.base import Context
 from conspectus.text.mentions import units
 from conspectus.text.words import (
@@ -46,31 +44,31 @@ LONGEST, LONGEST_UNSPACED = 6, 14
 )
 async def answer(question: str, index: Index, model: Model, settings: AnswerSettings) -> Answer:
     """Answer from entities, relationships, reports, claims and chunks around what the question names."""
-    rows = context(question, index, settings)
-    if not rows.sources:
-        return empty_answer(question, index, method="local")
-    draft = Answer(question, "", "local", context_tokens=tokens.count(rows.text))
-    result = await finish(AnswerFromContext(question, rows), draft, index, model)
-    named = {entity.number for entity in entities_in(question, index)[:MOST_NAMED]}
-    names = ", ".join([entity.name for entity in rows.entities if entity.number in named][:4])
-    if names:
-        return replace(result, why=f"from what the graph knows of {names}")
-    return replace(result, why="from the chunks nearest to the question")
+    names = ", ".join([entity.name for entity in entities_in(question, index)[:4]])
+    why = f"from what the graph knows of {names}" if names else "from the chunks nearest to the question"
+    draft = Answer(question, "", "local", why=why)
+    return await answer_within(rows_around(question, index, settings), draft, index, model, settings)
 
 
 def context(question: str, index: Index, settings: AnswerSettings) -> Context:
-    """Return the context of a question: rows of each table, the most relevant first, within its part."""
+    """Return the window of a question: of the rows around what it names those that fit."""
+    return pack(rows_around(question, index, settings), settings.context_tokens)
+
+
+def rows_around(question: str, index: Index, settings: AnswerSettings) -> Context:
+    """Return what the graph holds around what a question names, the most relevant rows of each table first."""
     named = entities_in(question, index)[:MOST_NAMED]
     scores = scores_of(question, index)
     edges = _edges(named, scores, index)
-    near = _nearest(named, edges, index)
-    return pack_rows(
-        settings.context_tokens,
-        reports=_reports(named, index),
-        entities=(*named, *near),
-        relationships=edges,
-        claims=claims_of({entity.name for entity in named}, scores, index),
-        sources=_chunks(named, edges, scores, index),
+    around = _scores_around(named, edges, scores, index)
+    best: list[int] = highest(around, most_chunks(settings)).tolist()
+    return Context(
+        reports=tuple(_reports(named, index)),
+        entities=(*named, *_nearest(named, edges, index)),
+        relationships=tuple(edges),
+        claims=tuple(claims_of({entity.name for entity in named}, scores, index)),
+        sources=tuple(index.chunks[i] for i in best if around[i] > 0),
+        available={"sources": len(index.chunks)},
     )
 
 
@@ -159,13 +157,10 @@ def _reports(named: Sequence[Entity], index: Index) -> Iterator[Report]:
         yield index.reports[number]
 
 
-def _chunks(
-    named: Sequence[Entity],
-    edges: Sequence[Relationship],
-    scores: Floats,
-    index: Index,
-) -> Iterator[Chunk]:
-    """Yield the chunks by their words, those that tell of named entities and their edges before others."""
+def _scores_around(
+    named: Sequence[Entity], edges: Sequence[Relationship], scores: Floats, index: Index
+) -> Floats:
+    """Return the score of each chunk by its words, higher where it tells of named entities and their edges."""
     gain = np.zeros(len(index.chunks), np.float32)
     for entity in named:
         for chunk in entity.chunk_ids:
@@ -174,7 +169,5 @@ def _chunks(
         for chunk in edge.chunk_ids:
             gain[index.chunk_of[chunk].number] += 0.1
     top = float(scores.max(initial=0.0)) or 1.0
-    total = scores / top + 0.5 * gain / (float(gain.max(initial=0.0)) or 1.0)
-    for i in np.argsort(-total, kind="stable")[:60].tolist():
-        if total[i] > 0:
-            yield index.chunks[i]
+    scale = float(gain.max(initial=0.0)) or 1.0
+    return (scores / top + 0.5 * gain / scale).astype(np.float32)

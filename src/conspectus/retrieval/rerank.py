@@ -1,7 +1,8 @@
 """Reranking: of the chunks that a method ranks highest, those that a second look at each finds the most helpful.
 
-`DEPTH` chunks of a ranking are scored together with the question, and the `k` best go on: into the hits of a search, or
-into what an answer is made from. A chunk that could not be scored stands behind those that could, in its old order.
+The first `DEPTH` chunks of a ranking are scored together with the question and put in that order: of a search the `k`
+best are its hits, and an answer is made from these and those after them, as many as its window holds. A chunk that
+could not be scored stands behind those that could, in its old order.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from conspectus import tokens
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.models.rerankers import Reranker, open_reranker
-from conspectus.retrieval import RANKINGS, Answering, Ranking
+from conspectus.retrieval import RANKINGS, Answering, Ranking, with_depth
+from conspectus.retrieval.base import pack
 from conspectus.retrieval.model_wrappers import WrappedModel
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tasks import AnswerFromContext, NextThought, Task
+from conspectus.tasks.base import Context
 
 if TYPE_CHECKING:
     from conspectus.models.llm.model import Session
@@ -31,10 +35,8 @@ DEPTH = 20
 """Number of top-ranked chunks that are reranked."""
 
 
-def with_depth(settings: Settings) -> Settings:
-    """Return settings by which a ranking has as many chunks as are looked at."""
-    depth = max(DEPTH, settings.search.k)
-    return settings.model_copy(update={"search": settings.search.model_copy(update={"k": depth})})
+LONG_CHUNK = 1000
+"""Tokens of a long chunk: a window of as many as are reranked holds them all."""
 
 
 Order = list[tuple[int, float | None]]
@@ -68,7 +70,10 @@ async def rank_reranked(ranking: Ranking, question: str, index: Index, settings:
         if reranker is None:
             return ranking(question, index, settings)
         return await reranked(
-            question, ranking(question, index, with_depth(settings)), reranker, settings.search.k
+            question,
+            ranking(question, index, with_depth(settings, max(DEPTH, settings.search.k))),
+            reranker,
+            settings.search.k,
         )
 
 
@@ -100,51 +105,60 @@ async def answer_reranked(
     settings: Settings,
     reranker: Reranker | None,
 ) -> Answer:
-    """Answer by a method, from the chunks of its ranking that the reranker finds best where there is one."""
+    """Answer by a method, from chunks in the order of the reranker where there is one, as many as the window holds."""
     if reranker is None:
         answer = await answering(question, index, model, settings)
         unused = f"Nothing was reranked: {answer.method} does not rank chunks."
         return replace(answer, notices=(*answer.notices, unused)) if settings.rerank.enabled else answer
-    reranking = RerankingModel(model, index, reranker, settings.search.k)
-    return reranking.described(await answering(question, index, reranking, with_depth(settings)))
+    limit = settings.answer.context_tokens
+    wide = settings.answer.model_copy(update={"context_tokens": max(limit, DEPTH * LONG_CHUNK)})
+    reranking = RerankingModel(model, index, reranker, limit)
+    answer = await answering(question, index, reranking, settings.model_copy(update={"answer": wide}))
+    return reranking.described(answer)
 
 
 class RerankingModel(WrappedModel):
-    """A model that reads the best chunks of a ranking alone; a method that is given it need not know."""
+    """A model that reads the first chunks of a ranking in a second order; a method that is given it need not know."""
 
-    def __init__(self, model: Model, index: Index, reranker: Reranker, k: int) -> None:
+    def __init__(self, model: Model, index: Index, reranker: Reranker, limit: int) -> None:
+        """`limit` is the size of the window in tokens."""
         super().__init__(model)
         self._index = index
         self._reranker = reranker
-        self._k = k
-        self._chunks = self._used = self._unscored = self._tokens_left_out = 0
+        self._limit = limit
+        self._read: Context | None = None
+        self._looked_at = self._unscored = 0
 
     async def prepare(self, task: Task[R]) -> Task[R]:
-        """Return a task with the best of its chunks, in their new order."""
+        """Return a task with the first of its chunks in their new order, as many as the window holds."""
         if not isinstance(task, READING) or not task.context.sources:
             return cast("Task[R]", task)
         chunks = task.context.sources
-        titles = (self._index.document_of[chunk.document_id].title for chunk in chunks)
-        passages = [passage(title, chunk.text) for title, chunk in zip(titles, chunks, strict=True)]
+        first = chunks[:DEPTH]
+        titles = (self._index.document_of[chunk.document_id].title for chunk in first)
+        passages = [passage(title, chunk.text) for title, chunk in zip(titles, first, strict=True)]
         ranking = await order(task.question, passages, self._reranker)
-        best = tuple(chunks[i] for i, _ in ranking[: self._k])
-        self._chunks, self._used = len(chunks), len(best)
+        ordered = (*(chunks[i] for i, _ in ranking), *chunks[DEPTH:])
+        self._read = pack(replace(task.context, sources=ordered), self._limit)
+        self._looked_at = len(first)
         self._unscored = sum(score is None for _, score in ranking)
-        self._tokens_left_out = sum(c.n_tokens for c in chunks) - sum(c.n_tokens for c in best)
-        return cast("Any", replace(task, context=replace(task.context, sources=best)))
+        return cast("Any", replace(task, context=self._read))
 
     def described(self, answer: Answer) -> Answer:
-        """Return an answer that says how its chunks were chosen, and counts the tokens of those alone."""
-        if not self._chunks:
+        """Return an answer that says how its chunks were ordered, and counts what it was made from."""
+        if self._read is None:
             return answer
-        best = f"read are the best {self._used} of {self._chunks} chunks, by {self._reranker.name}"
+        by = f"the first {self._looked_at} chunks reranked by {self._reranker.name}"
         notices = answer.notices
         if self._unscored:
-            unscored = f"{self._unscored} of {self._chunks} chunks could not be scored; they come last."
+            unscored = (
+                f"{self._unscored} of {self._looked_at} chunks could not be scored; they come last of these."
+            )
             notices = (*notices, unscored)
         return replace(
             answer,
-            why="; ".join(part for part in (answer.why, best) if part),
-            context_tokens=answer.context_tokens - self._tokens_left_out,
+            why="; ".join(part for part in (answer.why, by) if part),
+            context_tokens=tokens.count(self._read.text),
+            read=self._read.read,
             notices=notices,
         )

@@ -13,19 +13,26 @@ from math import exp
 
 import numpy as np
 
-from conspectus import tokens
+from conspectus.algorithms.ranking import highest
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model
 from conspectus.retrieval import method
-from conspectus.retrieval.base import empty_answer, extractive, finish, hit, run_ready
+from conspectus.retrieval.base import (
+    answer_within,
+    empty_answer,
+    extractive,
+    hit,
+    most_chunks,
+    pack,
+    run_ready,
+)
 from conspectus.retrieval.bm25 import scores_of
 from conspectus.retrieval.vector import has_vectors, question_vectors
 from conspectus.rows import Answer, Hit, ReasoningPath, Triple
 from conspectus.settings import Settings
 from conspectus.tasks import (
-    AnswerFromContext,
     ChooseRelations,
     DraftAnswer,
     Edge,
@@ -50,7 +57,7 @@ from conspectus.text.words import (
 from conspectus.triple_graph import Step, TripleGraph
 
 SCORED_CHUNKS, READ_CHUNKS = 10, 5
-"""Number of top chunks whose scores count for their entities (K), and that are read to answer (L), as in ToG-2."""
+"""Number of top chunks whose scores count for their entities (K), and that a round is examined by (L), as in ToG-2."""
 DECAY = 0.4
 """Decay alpha of the score of a chunk with its rank, as in ToG-2."""
 MOST_EDGES = 60
@@ -103,10 +110,11 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
         return empty_answer(question, index, method=method)
     answers = exploration.answers
     words = wording(question_language(question, index))
-    context = _context(exploration, index) if method == "tog" else Context()
+    context = Context()
+    if method == "tog":
+        context = pack(_rows(question, exploration, index, settings), settings.answer.context_tokens)
     if context.sources:
-        draft = Answer(question, "", method, context_tokens=tokens.count(context.text))
-        result = await finish(AnswerFromContext(question, context), draft, index, model)
+        result = await answer_within(context, Answer(question, "", method), index, model, settings.answer)
         if graph.given and not model.generative:
             if answers and _graph_says_more(result, exploration.paths[0]):
                 text = _listed(exploration)
@@ -162,15 +170,17 @@ def _listed(exploration: Exploration) -> str:
     return "\n".join(lines)
 
 
-def _context(exploration: Exploration, index: Index) -> Context:
-    """Return the best chunks of a search and the relationships of its paths."""
-    chunks = tuple(index.chunks[chunk] for chunk, _ in exploration.chunks[:READ_CHUNKS])
+def _rows(question: str, exploration: Exploration, index: Index, settings: Settings) -> Context:
+    """Return the relationships of a search's paths and its chunks, the best first, then others by their words."""
+    others = highest(scores_of(question, index), most_chunks(settings.answer)).tolist()
+    chunks = dict.fromkeys((*(chunk for chunk, _ in exploration.chunks), *others))
     pairs = {frozenset((t.head, t.tail)) for path in exploration.paths for t in path.triples}
     names = {name for pair in pairs for name in pair} & index.entity_of_name.keys()
     numbers = {number for name in names for number in index.edges_of(index.entity_of_name[name])}
     rows = [index.relationships[number] for number in sorted(numbers)]
     on_path = tuple(row for row in rows if frozenset((row.source, row.target)) in pairs)
-    return Context(relationships=on_path, sources=chunks)
+    sources = tuple(index.chunks[chunk] for chunk in chunks)
+    return Context(relationships=on_path, sources=sources, available={"sources": len(index.chunks)})
 
 
 # The search

@@ -12,12 +12,11 @@ from conspectus.algorithms.sentence_walk import sentences_of
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.index_models import checked_address, embedder_address, stored_settings
-from conspectus.models.base import Model
 from conspectus.models.embedders import MOST_UNREAD, NONE, Embedder, embed_call, open_embedder, same_model
-from conspectus.retrieval import method, ranking
-from conspectus.retrieval.base import answer_from, hit, hits_of
+from conspectus.retrieval import ranking
+from conspectus.retrieval.base import hit, hits_of
 from conspectus.retrieval.bm25 import scores_of
-from conspectus.rows import Answer, Hit
+from conspectus.rows import Hit
 from conspectus.settings import Settings
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
@@ -90,25 +89,11 @@ def cosines(query: Floats, index: Index) -> Floats:
     return products(index.arrays["vectors.chunks"], query)
 
 
+@ranking("vector", help="chunks with the nearest vectors", needs={"vectors"})
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks whose vectors have the highest cosine with the question's."""
+    """Return the `k` chunks whose vectors have the highest cosine with the question's (GraphRAG §4.1.2: SS)."""
     scores = cosines(question_vectors([question], index, settings)[0], index)
     return [hit(c, float(scores[c]), index) for c in highest(scores, settings.search.k).tolist()]
-
-
-@method("vector", help="chunks with the nearest vectors", needs={"vectors"}, rank=rank)
-async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer from one window filled with the nearest chunks alone (GraphRAG §4.1.2: SS)."""
-    scores = cosines(question_vectors([question], index, settings)[0], index)
-    hits: list[Hit] = []
-    used = 0
-    order: list[int] = highest(scores, len(scores)).tolist()
-    for chunk in order:
-        used += index.chunks[chunk].n_tokens + 4  # its number, and the line after it
-        if hits and used > settings.answer.context_tokens:
-            break
-        hits.append(hit(chunk, float(scores[chunk]), index))
-    return await answer_from(hits, question, index, model, method="vector")
 
 
 CANDIDATES = 300

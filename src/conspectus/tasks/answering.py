@@ -76,7 +76,7 @@ class ReduceAnswer(Task[str]):
 class AnswerFromContext(Task[str]):
     """Answer a question from one window of evidence."""
 
-    size_setting = "answer.context_tokens (for rankings other than vector search.k)"
+    size_setting = "answer.context_tokens"
 
     question: str
     context: Context

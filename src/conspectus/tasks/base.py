@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
@@ -88,12 +88,23 @@ class Context:
     relationships: tuple[Relationship, ...] = ()
     claims: tuple[Claim, ...] = ()
     sources: tuple[Chunk, ...] = ()
+    available: Mapping[str, int] = field(default_factory=dict[str, int], compare=False)
+    """How many rows of each table there were, where a window held the first of them alone."""
+    shares: Mapping[str, float] = field(default_factory=dict[str, float], compare=False)
+    """The maximum share of a window for each table beside the sources, where they are not the usual ones."""
 
     def tables(self) -> Iterator[tuple[str, Sequence[Row]]]:
         """Yield the name and rows of each table that has any."""
-        for f in fields(self):
-            if rows := getattr(self, f.name):
-                yield f.name, rows
+        for name in HEADINGS:
+            if rows := getattr(self, name):
+                yield name, rows
+
+    @property
+    def read(self) -> dict[str, tuple[int, int]]:
+        """How many rows of each table are here, and how many there were."""
+        here = {name: len(getattr(self, name)) for name in HEADINGS}
+        counts = {name: (n, max(n, self.available.get(name, 0))) for name, n in here.items()}
+        return {name: pair for name, pair in counts.items() if pair[1]}
 
     @cached_property
     def text(self) -> str:

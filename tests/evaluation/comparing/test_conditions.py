@@ -47,21 +47,9 @@ def test_what_is_no_condition_is_refused(names: list[str]):
         conditions_of(names)
 
 
-def at(name: str, **settings: Any) -> Settings:
-    return settings_for(
-        conditions_of([name])[0], Settings.model_validate(settings), an_index("One two three. " * 40)
-    )
-
-
-def test_every_method_is_given_the_same_window():
-    small = at("bm25", answer={"context_tokens": 500})
-
-    assert small.search.k == 500 // (an_index("One two three. " * 40).chunks[0].n_tokens + 4) > 1
-    assert at("C3").global_.level == 3
-
-
-def test_what_is_set_expressly_stays():
-    assert at("local", search={"k": 2}).search.k == 2
+def test_a_level_is_the_one_that_reports_are_read_of():
+    assert settings_for(conditions_of(["C3"])[0], Settings()).global_.level == 3
+    assert settings_for(conditions_of(["bm25"])[0], Settings()) == Settings()
 
 
 @pytest.mark.parametrize(
@@ -78,7 +66,7 @@ def test_what_an_index_cannot_be_asked_by_is_told_before_anything_is_asked(name:
     condition = conditions_of([name])[0]
 
     with pytest.raises(UsageError, match=said):
-        check(condition, index, settings_for(condition, Settings(), index), generative=False)
+        check(condition, index, settings_for(condition, Settings()), generative=False)
 
 
 def test_an_answer_holds_for_its_index_model_and_settings_alone():

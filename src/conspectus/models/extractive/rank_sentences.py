@@ -6,6 +6,7 @@ A sentence seldom says again what it is about: it is known from the title of its
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -23,8 +24,11 @@ from conspectus.text.words import VAGUE, WORD, fold, is_content, name_key, searc
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
-SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT, CHUNK_RANK_WEIGHT = 0.2, 0.45, 0.35, 0.1  # unexplained
-"""What it counts to be about what is named, to say the rest, to give what is asked for, to stand in the best chunk."""
+SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT = 0.2, 0.45, 0.35  # unexplained
+"""What it counts to be about what is named, to say the rest, and to give what is asked for."""
+CHUNK_RANK_WEIGHT = 0.4
+"""What it counts to stand in the best chunk, over the square root of its place in others. The quotations of 58 of
+2Wiki's questions 101 to 250 hold the answer; of 42 with 0.1 / place, of 57 where five chunks alone are read."""
 OTHER_SUBJECT_FACTOR = 0.6  # unexplained
 """What is left of what a sentence says and gives where it is about something else."""
 OTHER_OFFICE_FACTOR = 0.5  # unexplained
@@ -96,7 +100,11 @@ def rank_sentences(
     dates = _dates(question.text, question.language)
     ranked: list[RankedSentence] = []
     for i, fit, share in fits:
-        score = SUBJECT_WEIGHT * float(about[i]) + fit + CHUNK_RANK_WEIGHT / (1 + chunk_rank[sentences[i]])
+        score = (
+            SUBJECT_WEIGHT * float(about[i])
+            + fit
+            + CHUNK_RANK_WEIGHT / math.sqrt(1 + chunk_rank[sentences[i]])
+        )
         score *= _worth(sentences[i], dates, min_factor, searcher)
         ranked.append(RankedSentence(sentences[i], score, share))
     return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))
@@ -169,6 +177,8 @@ def split_question(
     rest = [term for term in others if term not in _VAGUE or term in in_phrases]
     if not rest and (question.wants or not subject):
         rest = others
+    if question.language not in index.languages:  # a name has taken in words around it: "Bankとは"
+        subject = {term for term in subject if searcher.frequency(term)}
     if subject and question.asks_summary:  # "the P7 problem", where no document calls it one
         rest = [term for term in rest if searcher.frequency(term)]
     if not subject and not rest:

@@ -1,0 +1,76 @@
+"""Mixed: what is read for a fact. Passages by several rankings in turns, and what the graph knows of what is named.
+
+No ranking has all that every question needs: the walk reaches passages that share no word with it, BM25 has those that
+share most, and those around the entities that it names have what their descriptions leave out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice, zip_longest
+
+from conspectus.algorithms.ranking import highest
+from conspectus.index import Index
+from conspectus.models.base import Model
+from conspectus.retrieval import bm25, local, method, walk
+from conspectus.retrieval.base import answer_within, hit, most_chunks
+from conspectus.rows import Answer, Hit
+from conspectus.settings import Settings
+from conspectus.tasks.base import Context
+
+SHARES = {"entities": 0.05, "relationships": 0.07, "claims": 0.03}
+"""Maximum shares of the window for what the graph knows."""
+
+
+def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
+    """Return the first `k` chunks of several rankings in turns; each scores 1 / its place."""
+    chunks = rows_for(question, index, settings).sources[: settings.search.k]
+    return [hit(chunk.number, 1 / place, index) for place, chunk in enumerate(chunks, 1)]
+
+
+@method(
+    "mixed",
+    help="passages by several rankings, and what the graph knows of what the question names",
+    reads={"graph", "chunks"},
+    rank=rank,
+)
+async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+    """Answer from one window of passages, entities, relationships and claims."""
+    rows = rows_for(question, index, settings)
+    return await answer_within(rows, Answer(question, "", "mixed"), index, model, settings.answer)
+
+
+def rows_for(question: str, index: Index, settings: Settings, queries: Sequence[str] = ()) -> Context:
+    """Return what may be read for a question, and for further queries about it; the best rows of each table are first.
+
+    `base.pack` cuts it to a window. Passages stand in turns: the best of each ranking for each query, then the second.
+    The other tables hold what the graph knows of what the question names, and then of what the queries name.
+    """
+    texts = (question, *queries)
+    around = [local.rows_around(text, index, settings.answer) for text in texts]
+    rankings: list[list[int]] = []
+    for text, rows in zip(texts, around, strict=True):
+        rankings += (*_rankings(text, index, settings), [chunk.number for chunk in rows.sources])
+    in_turns = dict.fromkeys(
+        number for turn in zip_longest(*rankings) for number in turn if number is not None
+    )
+    return replace(
+        around[0],
+        reports=(),
+        entities=tuple({row.number: row for rows in around for row in rows.entities}.values()),
+        relationships=tuple({row.number: row for rows in around for row in rows.relationships}.values()),
+        claims=tuple({row.number: row for rows in around for row in rows.claims}.values()),
+        sources=tuple(index.chunks[number] for number in islice(in_turns, most_chunks(settings.answer))),
+        shares=SHARES,
+    )
+
+
+def _rankings(question: str, index: Index, settings: Settings) -> Iterator[list[int]]:
+    """Yield the best chunks by the walk, where the index can be walked on, and by BM25."""
+    rankings = [bm25.scores_of(question, index)]
+    if "walk.names" in index.arrays:
+        rankings.insert(0, walk.scores_of(question, index, settings))
+    for scores in rankings:
+        best = highest(scores, most_chunks(settings.answer))
+        yield best[scores[best] > 0].tolist()
