@@ -75,7 +75,10 @@ function App() {
         <div class="panel" id="menu">
           <nav aria-label={words("menu")}>
             {[...PAGES, ...(studies?.length ? [STUDIES] : [])].map(({ path, key }) => (
-              <Link href={path + suffix} current={isCurrent(path, location.path)}>{words(key)}</Link>
+              <Link href={path + suffix} current={isCurrent(path, location.path)}>
+                {words(key)}
+                {path === "/build" && job?.state === "running" && <span class="running" role="img" aria-label={words("running")} title={words("running")} />}
+              </Link>
             ))}
           </nav>
           <div class="tools">

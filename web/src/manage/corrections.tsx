@@ -86,6 +86,7 @@ export function CorrectionsPage() {
 
   const change = async (row: Correction) => {
     setProblem("");
+    setBegan("");
     try {
       if (row.state === "undone") await addCorrection(index.name, remade(row));
       else await undoCorrection(index.name, row.number);
@@ -127,7 +128,7 @@ export function CorrectionsPage() {
         <>
           <section hidden={!next.length && !note}>
             <h2 tabIndex={-1} ref={first}>{words("nextBuild")} <span class="note">{count(next.length)}</span></h2>
-            <Rows rows={next} change={change} />
+            {next.length > 0 && <Rows rows={next} change={change} />}
             {!next.length && <p class="note">{words("nothingWaits")}</p>}
             {next.length > 0 && !index.read_only && !running && (
               <p class="apply">

@@ -116,7 +116,7 @@ export function EntityCorrections({ entity, joins }: { entity: EntityRow; joins:
                     <button type="button" class="quiet" aria-label={words("undoNumber", made)} onClick={() => undo(Number(made))}>{words("undo")}</button>
                   )}
                   {!index.read_only && join && join.rule !== "person" && (
-                    <button type="button" class="quiet" aria-label={words("splitLabel", alias, entity.name)} onClick={() => setAsked({ alias })}>{words("splitButton")}</button>
+                    <button type="button" class="quiet" aria-label={words("splitLabel", alias)} onClick={() => setAsked({ alias })}>{words("splitButton")}</button>
                   )}
                 </li>
               );

@@ -119,7 +119,7 @@ function Builder({ uploads }: { uploads: Uploads }) {
     </div>
   );
   return (
-    <>
+    <div class="building">
       {state !== "idle" && panelOf}
       {!running && <DropZone uploads={uploads} add={add} disabled={false} />}
       {items.length > 0 && <FileList items={items} remove={remove} disabled={running !== null} />}
@@ -159,7 +159,7 @@ function Builder({ uploads }: { uploads: Uploads }) {
           <span class="note">{words(empty ? "addFirst" : pending > 0 ? "waitForUploads" : index.exists ? "startHelp" : "startFirst")}</span>
         </p>
       )}
-    </>
+    </div>
   );
 }
 

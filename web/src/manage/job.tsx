@@ -94,6 +94,7 @@ export function JobProgress({ job }: { job: Job }) {
   return (
     <section class="job" aria-labelledby="job">
       <h2 id="job" tabIndex={-1}>{words(job.kind === "build" ? "indexing" : "applying")}</h2>
+      {now < 0 && <p class="note">{words("starting")}</p>}
       <ol class="stages">
         {job.stages.map((stage, i) => (
           <li class={i < now ? "over" : "present"} aria-current={i === now ? "step" : undefined}>

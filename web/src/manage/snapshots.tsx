@@ -69,7 +69,7 @@ export function SnapshotsPage() {
             <div class="choice">
               {row.current && <span class="badge">{words("present")}</span>}
               {!row.current && !index.read_only && (
-                <button type="button" disabled={running !== null} aria-label={words("rollBackTo", time(row.created, words))} onClick={() => setChosen(row)}>
+                <button type="button" disabled={running !== null} aria-label={`${words("rollBack")} ${time(row.created, words)}`} onClick={() => setChosen(row)}>
                   {words("rollBack")}
                 </button>
               )}
@@ -80,7 +80,7 @@ export function SnapshotsPage() {
       {value?.length === 1 && <p class="note">{words("oneSnapshot")}</p>}
       {running && <p class="note">{words("waitForJob")}</p>}
       {chosen && (
-        <ActionDialog title={words("rollBackTo", time(chosen.created, words))} action={words("rollBack")} run={rollBack} close={() => setChosen(null)}>
+        <ActionDialog title={words("rollBackTo", time(chosen.created, words))} action={words("rollBackNow")} run={rollBack} close={() => setChosen(null)}>
           <p>{words("rollBackWhat", count(chosen.documents), count(chosen.entities), count(chosen.reports))}</p>
           <p>{words("rollBackStays")}</p>
         </ActionDialog>
@@ -98,5 +98,5 @@ function madeBy(row: Snapshot, rows: Snapshot[], words: Words): string {
 }
 
 function time(created: string, words: Words): string {
-  return new Date(created).toLocaleString(words.language === "zh" ? "zh-CN" : "en-GB", { dateStyle: "medium", timeStyle: "short" });
+  return new Date(created).toLocaleString(words.language === "zh" ? "zh-CN" : "en-GB", { dateStyle: "medium", timeStyle: "medium" });
 }
