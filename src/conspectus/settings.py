@@ -56,7 +56,8 @@ class ExtractSettings(Section):
     """What is taken out of each chunk."""
 
     entity_types: tuple[str, ...] = setting(
-        ("person", "organization", "location", "event", "date", "work", "concept"), "Entity types to extract"
+        ("person", "organization", "location", "event", "date", "work", "object", "concept"),
+        "Entity types to extract",
     )
     max_gleanings: int = setting(
         1, "Maximum number of passes for missed entities (gleanings); needs a model", ge=0
@@ -157,6 +158,11 @@ class HippoSettings(Section):
         "combined", "Version: hipporag as published, or combined, with chunks as nodes and seeds, too"
     )
     damping: float = setting(0.5, "Probability of following an edge", ge=0, lt=1)
+
+    @property
+    def strict(self) -> bool:
+        """Whether named entities and triples are asked for as the paper does."""
+        return self.variant == "hipporag"
 
 
 class IrcotSettings(Section):

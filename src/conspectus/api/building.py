@@ -20,7 +20,7 @@ from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.index_models import EXTRACTIVE
 from conspectus.index_status import folders_of
-from conspectus.indexing.chunks import chunk, extract
+from conspectus.indexing.chunks import chunk, dates_of, extract
 from conspectus.indexing.embed import texts_of_sources
 from conspectus.indexing.given_graph import with_openie_of
 from conspectus.indexing.update import Changes, Update, origin_of, update_of
@@ -477,7 +477,8 @@ async def estimated_build(
     drawn = Random(SAMPLE_SEED).sample(chunks, min(sample, len(chunks)))
     language = corpus_language(documents, settings.language)
     async with llm.open_session(settings, cache, to_ask=bool(drawn)) as session:
-        await extract(drawn, session.model, settings.extract, language)
+        dates, strict = dates_of(documents), settings.hippo.strict
+        await extract(drawn, session.model, settings.extract, language, dates=dates, strict=strict)
         inputs = pipeline.BuildInput(documents, settings, (), request.corrections, update.before)
         estimator = estimates.Estimator(session.model, session.sender, settings)
         estimated = await estimator.build(inputs, chunks, language)

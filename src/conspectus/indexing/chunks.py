@@ -6,7 +6,9 @@ own: none waits for another, so that a model is never left without work.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from conspectus.errors import ModelError, Unusable
@@ -22,11 +24,14 @@ from conspectus.tasks import (
     FoundClaim,
     FoundEntity,
     FoundRelationship,
+    FoundTriple,
     GleanMore,
     NameEntities,
     Task,
     Turn,
 )
+from conspectus.text.types import CALENDAR
+from conspectus.text.words import CJK, STOPWORDS
 from conspectus.tokens import Encoding, encoding
 
 
@@ -104,6 +109,14 @@ class _Tokens:
 
 # Extraction
 
+_ISO_DATE = re.compile(r"\d{4}(?:-\d\d){0,2}(?!\d)")
+
+
+def dates_of(documents: Iterable[Document]) -> dict[str, str]:
+    """Return the dates of documents, by id: of those whose day is known, and nothing that a document may add to it."""
+    dates = ((document.id, _ISO_DATE.match(document.day)) for document in documents)
+    return {id_: match[0] for id_, match in dates if match}
+
 
 @dataclass
 class Extracted:
@@ -130,8 +143,10 @@ async def extract(
     settings: ExtractSettings,
     language: str = "en",
     tick: Tick = no_tick,
+    dates: Mapping[str, str] | None = None,
+    strict: bool = False,
 ) -> Extracted:
-    """Return what each chunk holds.
+    """Return what each chunk holds; `dates` are those of documents, by id, and open triples may be `strict`.
 
     A failed chunk has an empty graph; a failed round of gleaning, or of claims, keeps what was found before
     it. Raises Unusable where nothing more can be asked of the model.
@@ -142,7 +157,8 @@ async def extract(
         claims: tuple[FoundClaim, ...] = ()
         failures: tuple[Failure, ...] = ()
         try:
-            async for graph in _rounds(chunk, model, settings, language):
+            date = (dates or {}).get(chunk.document_id, "")
+            async for graph in _rounds(chunk, model, settings, language, date, strict):
                 graphs.append(graph)
             if settings.claims and model.generative:
                 names = tuple(dict.fromkeys(entity.name for graph in graphs for entity in graph.entities))
@@ -166,13 +182,13 @@ async def extract(
 
 
 async def _rounds(
-    chunk: Chunk, model: Model, settings: ExtractSettings, language: str
+    chunk: Chunk, model: Model, settings: ExtractSettings, language: str, date: str, strict: bool
 ) -> AsyncIterator[Extraction]:
     """Yield what is found at first, and then in each round of looking again for what was missed."""
     if settings.style == "triples" and model.generative:
-        yield await _open_triples(chunk, model, language)
+        yield await _open_triples(chunk, model, language, date, strict)
         return
-    task: Task[Extraction] = ExtractGraph(chunk, settings.entity_types, language=language)
+    task: Task[Extraction] = ExtractGraph(chunk, settings.entity_types, date, language=language)
     graph = await model.perform(task)
     yield graph
     for _ in range(settings.max_gleanings if model.generative else 0):
@@ -184,22 +200,61 @@ async def _rounds(
         yield graph
 
 
-async def _open_triples(chunk: Chunk, model: Model, language: str) -> Extraction:
+async def _open_triples(chunk: Chunk, model: Model, language: str, date: str, strict: bool) -> Extraction:
     """Return the named entities of a chunk, then what it states of them and other noun phrases (HippoRAG)."""
-    names = await model.perform(NameEntities(chunk.text, language=language))
-    triples = await model.perform(ExtractTriples(chunk, names, language=language))
-    named = dict.fromkeys(names, "entity")
+    names = await model.perform(NameEntities(chunk.text, strict, language=language))
+    triples = await model.perform(ExtractTriples(chunk, names, date, strict, language=language))
+    return open_extraction(names, triples, date)
+
+
+def open_extraction(names: Sequence[str], triples: Sequence[FoundTriple], date: str = "") -> Extraction:
+    """Return what triples state of named entities, each described by its sentences, and of each other.
+
+    Beside the names, ends of triples are entities that are written as names or recur; values, as dates, never are.
+    """
+    recurring = Counter(end for triple in triples for end in (triple.head, triple.tail))
+    types = dict.fromkeys(names, "entity")
+    for end, count in recurring.items():
+        if end[0].isupper() or (count > 1 and end[0].isalpha()):
+            types.setdefault(end, "concept")
+    described: dict[str, list[str]] = {name: [] for name in types if not _is_value(name)}
+    relationships: list[FoundRelationship] = []
     for triple in triples:
-        named.setdefault(triple.head, "concept")
-        named.setdefault(triple.tail, "concept")
-    return Extraction(
-        tuple(FoundEntity(name, type_, "") for name, type_ in named.items()),
-        tuple(
-            FoundRelationship(t.head, t.tail, f"{t.head} {t.relation} {t.tail}", 5.0)
-            for t in triples
-            if t.head != t.tail
-        ),
-        triples,
+        sentence = _sentence(triple, date)
+        ends = [end for end in dict.fromkeys((triple.head, triple.tail)) if end in described]
+        for end in ends:
+            described[end].append(sentence)
+        if len(ends) == 2:
+            relationships.append(FoundRelationship(triple.head, triple.tail, sentence, 5.0))
+    entities = (FoundEntity(name, types[name], ". ".join(texts)) for name, texts in described.items())
+    return Extraction(tuple(entities), tuple(relationships), tuple(triples))
+
+
+def _sentence(triple: FoundTriple, date: str) -> str:
+    """Return what a triple states; where it has no time, with the date of its document, if that is known."""
+    head, relation, tail = triple.head, triple.relation, triple.tail
+    if CJK.search(relation):
+        text = "，".join(filter(None, (triple.time, triple.place, f"{head}{relation}{tail}", triple.amount)))
+    else:
+        text = " ".join(filter(None, (head, relation, tail, triple.amount, triple.place, triple.time)))
+    return f"{text} ({date})" if date and not triple.time else text
+
+
+_OF_VALUES = frozenset(
+    "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty seventy eighty"
+    " ninety hundred thousand million billion half quarter third percent pounds euros dollars year years month months"
+    " week weeks day days hours minutes mile miles metres km century st nd rd th am pm".split()
+)
+_CHINESE_VALUE = re.compile(
+    r"[\d零〇一二三四五六七八九十百千万亿两几多余约第年月日号周时分秒元块美欧镑公里米吨个%％.,，、至到－—-]+"
+)
+
+
+def _is_value(name: str) -> bool:
+    """Tell whether a phrase says no more than when, how long or how much: `10 to 18 April`, `£7.3 million`."""
+    words = re.findall(r"[^\W\d_]+", name.lower())
+    return bool(_CHINESE_VALUE.fullmatch(name)) or all(
+        word in CALENDAR or word in _OF_VALUES or word in STOPWORDS for word in words
     )
 
 

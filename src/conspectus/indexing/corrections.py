@@ -278,7 +278,7 @@ def correct_triples(
         if isinstance(names, CorrectedNames):
             document = chunk.document_id
             triples = [
-                FoundTriple(names.corrected(t.head, document), t.relation, names.corrected(t.tail, document))
+                replace(t, head=names.corrected(t.head, document), tail=names.corrected(t.tail, document))
                 for t in triples
             ]
             triples = [t for t in triples if t.head and t.tail and t.head != t.tail]

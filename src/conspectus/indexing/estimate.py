@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from conspectus.community_context import CommunityContextBuilder
 from conspectus.errors import ModelError
-from conspectus.indexing.chunks import Extracted, extract
+from conspectus.indexing.chunks import Extracted, dates_of, extract
 from conspectus.indexing.communities import DescribedGraph, write_reports
 from conspectus.indexing.pipeline import BuildInput, GraphBuild, build_graph
 from conspectus.models.extractive.model import ExtractiveModel
@@ -273,7 +273,8 @@ class Estimator:
 
     async def build(self, build: BuildInput, chunks: Sequence[Chunk], language: str) -> Estimate:
         """Estimate a whole build."""
-        replays = [await self._replay(chunk, language) for chunk in chunks]
+        dates = dates_of(build.documents)
+        replays = [await self._replay(chunk, language, dates) for chunk in chunks]
         complete = [replay for replay in replays if replay.complete]
         left = [replay for replay in replays if not replay.complete]
         drafts: dict[str, Extraction] = {}
@@ -342,10 +343,11 @@ class Estimator:
 
     # Extraction
 
-    async def _replay(self, chunk: Chunk, language: str) -> Replay:
+    async def _replay(self, chunk: Chunk, language: str, dates: Mapping[str, str]) -> Replay:
         """Take a chunk through its extraction by cached replies."""
-        cache = _CacheOnly(self._sender)
-        extracted = await extract([chunk], ChatModel(cache, self._settings), self._settings.extract, language)
+        cache, settings = _CacheOnly(self._sender), self._settings
+        model, strict = ChatModel(cache, settings), settings.hippo.strict
+        extracted = await extract([chunk], model, settings.extract, language, dates=dates, strict=strict)
         return Replay(chunk, tuple(cache.steps), extracted.graphs[0], extracted.claims[0])
 
     def _from_sample(self, seen: Sequence[Replay], left: Sequence[Replay]) -> list[TaskEstimate]:

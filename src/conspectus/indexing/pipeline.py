@@ -16,7 +16,7 @@ from conspectus.community_context import CommunityContextBuilder
 from conspectus.corrections import Correction
 from conspectus.index import Index
 from conspectus.indexing.arrays import Arrays, index_arrays, sentence_entity_graph, term_arrays
-from conspectus.indexing.chunks import Extracted, extract
+from conspectus.indexing.chunks import Extracted, dates_of, extract
 from conspectus.indexing.chunks import chunk as cut
 from conspectus.indexing.communities import (
     DescribedGraph,
@@ -108,7 +108,9 @@ async def build_index(
         on_exit.callback(reading.cancel)
         performer = model(documents, await reading) if callable(model) else model
         tick = show.stage("extract", len(chunks))
-        extracted = await extract(chunks, performer, settings.extract, language, tick)
+        extracted = await extract(
+            chunks, performer, settings.extract, language, tick, dates_of(documents), settings.hippo.strict
+        )
         extracted.check(performer.name)
         lexicon = await reading
         paths = {document.id: document.path or document.title for document in documents}

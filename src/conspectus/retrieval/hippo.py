@@ -201,7 +201,7 @@ async def rank_with(question: str, index: Index, model: Model, settings: Setting
     """Do what `rank` does, where a model says what the question names."""
     if not model.generative:
         return rank(question, index, settings)
-    named = await model.perform(NameEntities(question))
+    named = await model.perform(NameEntities(question, settings.hippo.strict))
     return hits_of(scores(question, named, index, settings), index, settings.search.k)
 
 

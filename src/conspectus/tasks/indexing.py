@@ -32,11 +32,15 @@ class FoundRelationship:
 
 @dataclass(frozen=True, slots=True)
 class FoundTriple:
-    """One statement of a text: a noun phrase, a relation in words, a noun phrase."""
+    """One statement of a text: a noun phrase, a relation in words, a noun phrase; when, where and how much."""
 
     head: str
     relation: str
     tail: str
+    time: str = ""
+    """As all qualifiers with its preposition, "" where nothing is said of it: `in May 1911`."""
+    place: str = ""
+    amount: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,8 @@ class ExtractGraph(Task[Extraction]):
 
     chunk: Chunk
     entity_types: tuple[str, ...]
+    date: str = ""
+    """Of the document, in ISO 8601: what "last year" in it counts from."""
 
 
 @dataclass(frozen=True)
@@ -134,22 +140,29 @@ class ExtractClaims(Task[tuple[FoundClaim, ...]]):
 
 @dataclass(frozen=True)
 class NameEntities(Task[tuple[str, ...]]):
-    """Find the named entities of a passage or a question (HippoRAG)."""
+    """Find the named entities of a passage or a question (HippoRAG) and, unless `strict`, the terms of its subject."""
 
     label = "recognize entities"
     size_setting = "chunk.tokens"
 
     text: str
+    strict: bool = False
+    """Whether to ask as the paper does."""
 
 
 @dataclass(frozen=True)
 class ExtractTriples(Task[tuple[FoundTriple, ...]]):
-    """Find what a passage states, as triples over its named entities and other noun phrases (HippoRAG)."""
+    """Find what a passage states, as triples over its named entities and other noun phrases (HippoRAG).
+
+    Unless `strict`, which is as the paper does it, time, place and amount are apart from the three.
+    """
 
     size_setting = "chunk.tokens"
 
     chunk: Chunk
     entities: tuple[str, ...]
+    date: str = ""
+    strict: bool = False
 
 
 @dataclass(frozen=True)

@@ -74,8 +74,9 @@ def load(path: Path, chosen: tuple[str, ...] = ()) -> tuple[str, str]:
     return system, user
 
 
-def _chosen(knowledge: bool, thinking: bool = False) -> tuple[str, ...]:
-    return f"knowledge: {'on' if knowledge else 'off'}", f"thinking: {'on' if thinking else 'off'}"
+def _chosen(knowledge: bool, thinking: bool = False, strict: bool = False) -> tuple[str, ...]:
+    switches = {"knowledge": knowledge, "thinking": thinking, "strict": strict}
+    return tuple(f"{name}: {'on' if on else 'off'}" for name, on in switches.items())
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,8 @@ class Prompts:
 
     def render(self, task: Task[Any]) -> tuple[Message, ...]:
         """Return the messages that ask for a task, after those of the conversation that it goes on with."""
-        chosen = _chosen(getattr(task, "general_knowledge", False), getattr(task, "stepwise", False))
+        names = ("general_knowledge", "stepwise", "strict")
+        chosen = _chosen(*(getattr(task, name, False) for name in names))
         messages = self._messages(type(task).__name__, task, task.language, chosen)
         if isinstance(after := getattr(task, "after", None), Turn):
             reply = dump(after.task, after.reply)
@@ -242,6 +244,10 @@ def _data(make: Callable[[Any], str]) -> Variable:
     return lambda task, _: fence(make(task))
 
 
+def _dated(date: str, data: str, own: str) -> str:
+    return f"{_words(own)['date'].format(date)}\n{data}" if date else data
+
+
 def _of_entities(task: tasks.ExtractClaims | tasks.ExtractTriples) -> str:
     return f"Entities: {'; '.join(task.entities)}\n\nText:\n{task.chunk.text}"
 
@@ -254,11 +260,16 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
     tasks.ExtractGraph: {
         "entity_types": lambda task, _: ", ".join(task.entity_types),
         "language": _language,
-        "text": lambda task, _: fence(task.chunk.text),
+        "text": lambda task, own: _dated(task.date, fence(task.chunk.text), own),
+        "date": None,
         "data": None,
     },
     tasks.ExtractClaims: {"entities": None, "language": _language, "data": _data(_of_entities)},
-    tasks.ExtractTriples: {"entities": None, "data": _data(_of_entities)},
+    tasks.ExtractTriples: {
+        "entities": None,
+        "date": None,
+        "data": lambda task, own: _dated(task.date, fence(_of_entities(task)), own),
+    },
     tasks.WritePropositions: {
         "title": None,
         "language": _language,

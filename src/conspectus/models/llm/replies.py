@@ -349,7 +349,9 @@ _PROBE = _object(
 )
 _RATED = _object(_rated, passage=COUNT, rating=RATING)
 _PERSONA = _object(tasks.Persona, name=NAME, description=NAME)
-_TRIPLE = _object(tasks.FoundTriple, head=NAME, relation=NAME, tail=NAME)
+_ENDS = {"head": NAME, "relation": NAME, "tail": NAME}
+_TRIPLE = _object(tasks.FoundTriple, **_ENDS, time=LINE, place=LINE, amount=LINE)
+_STRICT_TRIPLES = _single_field("triples", _rows("triple", _object(tasks.FoundTriple, **_ENDS)))
 _CHOICE = _object(_choice, entity=COUNT, relations=COUNTS)
 _NUMBERED = _object(tasks.Numbered, number=COUNT, text=NAME)
 FORMS: Mapping[type[Task[Any]], Kind | Callable[[str], Any]] = {
@@ -407,7 +409,8 @@ def form_of(kind: type[Task[Any]]) -> Kind | Callable[[str], Any]:
 
 def schema_of(task: Task[Any]) -> Schema | None:
     """Return the schema that the reply to a task has, None where it is no JSON."""
-    form = form_of(type(task))
+    strict = isinstance(task, tasks.ExtractTriples) and task.strict
+    form = _STRICT_TRIPLES if strict else form_of(type(task))
     return form.schema if isinstance(form, Kind) else None
 
 
