@@ -28,9 +28,10 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, cast, get_args, g
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from conspectus.errors import SettingsError
+from conspectus.errors import SettingsError, did_you_mean
 from conspectus.rows import snippet
 from conspectus.settings import Section, Settings
+from conspectus.tasks.base import TASKS
 
 FILE_NAME = "conspectus.toml"
 INDEX = "the index"
@@ -111,13 +112,19 @@ def _resolved(values: Iterable[_Given], before: Resolved | None = None) -> Resol
         if item.key not in FIELDS:
             raise _unknown(item.key, item.origin)
         table, _, name = item.key.rpartition(".")
-        (tables[table] if table else tables)[name] = item.value
+        home = tables[table] if table else tables
+        merges = type(item.value) is type(home.get(name)) is dict  # the models of some tasks, some prices
+        home[name] = home[name] | item.value if merges else item.value
         given[item.key] = item
         origins[item.key] = item.origin
     try:
-        return Resolved(Settings.model_validate(tables, strict=True), origins)
+        settings = Settings.model_validate(tables, strict=True)
     except ValidationError as error:
         raise _not_allowed(error, given) from None
+    for task in sorted(settings.llm.tasks.keys() - TASKS.keys()):
+        named = f"`llm.tasks` ({origins['llm.tasks']}) names {task}"
+        raise SettingsError(f"{named}, which is no task{did_you_mean(task, TASKS)}")
+    return Resolved(settings, origins)
 
 
 def settings_file() -> Path | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from conspectus.api.asking import AskOptions, IndexLike, Request, answer_question, opened_for
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.models.base import Model
+from conspectus.models.base import Model, writes
 from conspectus.retrieval.base import extractive
 from conspectus.retrieval.local import entities_in
 from conspectus.rows import Answer, Entity, counted
@@ -101,7 +101,8 @@ class Conversation:
         check_question(question)
         index = self._view.index
         async with self._run.session(index.folder) as session:
-            model = self._run.model or (session.model if session else extractive(index))
+            model = extractive(index)
+            model = self._run.model or (session.model_with(model) if session else model)
             standalone, why = await self._standalone(question, model)
             check_question(standalone)
             run = replace(self._run, model=model)
@@ -129,7 +130,7 @@ class Conversation:
         earlier = tuple(Exchange(turn.resolved, _MARKERS.sub("", turn.answer)[:LONGEST]) for turn in turns)
         if not earlier:
             return question, ""
-        if model.generative:
+        if writes(model, StandaloneQuestion):
             task = StandaloneQuestion(question, earlier, language=language_of([question]))
             standalone, why = await model.perform(task), ""
         else:

@@ -30,9 +30,9 @@ from conspectus.errors import SettingsError, UsageError
 from conspectus.index import Index
 from conspectus.models.llm.adapters import is_registered
 from conspectus.models.llm.providers import PRESETS, is_local
-from conspectus.settings import Settings
+from conspectus.settings import EXTRACTIVE, Settings
 
-EXTRACTIVE, NONE = "extractive", "none"
+NONE = "none"
 REPLIES = (
     "llm.tasks", "llm.temperature", "llm.max_tokens", "llm.reasoning_effort",
     "llm.context_window",
@@ -168,10 +168,14 @@ def _of_model(resolved: Resolved, built: Sequence[Mapping[str, Any]]) -> dict[st
     if len(distinct) != 1:
         return {}
     memory = memories[0]
+    replies = {key: value for key, value in by_key(memory).items() if key in REPLIES}
     address = memory.llm.base_url
     named, addressed = (resolved.origins.get(key) != "default" for key in ("model", "llm.base_url"))
     name = resolved.settings.model if named else memory.model
     provider = _provider(name)
+    if memory.model == EXTRACTIVE and memory.language_models and not named:
+        asked = [checked_address(model, address) for model in memory.language_models]
+        return replies | ({} if addressed else {"llm.base_url": max(asked)})
     if EXTRACTIVE in (name, memory.model) or provider != _provider(memory.model):
         return {}
     if named and provider:
@@ -180,7 +184,7 @@ def _of_model(resolved: Resolved, built: Sequence[Mapping[str, Any]]) -> dict[st
         return {}  # no server is known
     values: dict[str, Any] = {"model": name}
     if name == memory.model:
-        values |= {key: value for key, value in by_key(memory).items() if key in REPLIES}
+        values |= replies
     if not addressed:
         values["llm.base_url"] = checked_address(memory.model, address)
     return values

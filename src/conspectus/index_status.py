@@ -18,7 +18,7 @@ from conspectus.models.llm.budget import Budget, price_of
 from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 from conspectus.rows import Failure, Usage
 from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, path_of, public, settings_in
-from conspectus.settings import Settings
+from conspectus.settings import EXTRACTIVE, Settings
 from conspectus.storage import manifests, store
 
 
@@ -70,6 +70,8 @@ class Status:
     """How many other files its build did not read, by the reason."""
     folders: tuple[str, ...] = ()
     """The folder that holds all documents, as it was named, or else those at the top; none of documents in memory."""
+    models: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Which tasks each model did for it, by the names of both; none for an imported index."""
 
 
 @public
@@ -98,6 +100,7 @@ def status_of(index: AnyIndex = DEFAULT_FOLDER) -> Status:
         left_out=json.loads(index.origin.get("left_out", "{}")),
         skipped=json.loads(index.origin.get("skipped", "{}")),
         folders=tuple(folders_of(document.path for document in documents)),
+        models=_models(index.settings),
     )
 
 
@@ -119,6 +122,24 @@ def _levels(index: Index, source_tokens: int) -> Iterator[LevelFigures]:
         own = sum(report.level == level for report in reports)
         share = tokens / source_tokens if source_tokens else 0.0
         yield LevelFigures(level, len(reports), own, tokens, share)
+
+
+def _models(built: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return which tasks each model did for an index that was built by some settings."""
+    settings = stored_settings(built)
+    extract = settings.extract
+    triples = extract.style != "graph" and settings.model_of("ExtractTriples") != EXTRACTIVE
+    takes = {
+        "ExtractGraph": extract.style != "triples" or not triples,
+        "ExtractTriples": triples,
+        "ExtractClaims": extract.claims and settings.model_of("ExtractClaims") != EXTRACTIVE,
+        "DescribeElement": True,
+        "WriteReport": settings.reports.write,
+    }
+    models: dict[str, tuple[str, ...]] = {}
+    for task in (task for task, taken in takes.items() if taken and "imported" not in built):
+        models[settings.model_of(task)] = (*models.get(settings.model_of(task), ()), task)
+    return models
 
 
 def _cost(built: Mapping[str, Any], usage: Mapping[str, Usage]) -> float | None:
@@ -186,6 +207,8 @@ class Snapshot:
     """What its making cost in US dollars; None where a model was asked whose price is not known."""
     changed: tuple[str, ...] = ()
     """What is not as in the snapshot before: `documents`, `corrections`, `settings`; empty where that is not stored."""
+    models: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Which tasks each model did for it, by the names of both; none for an imported index."""
 
 
 COUNTED = ("documents", "entities", "relationships", "communities", "reports", "failures")
@@ -208,7 +231,7 @@ def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
         row = {name: getattr(manifest, name) for name in ("snapshot", "created", "before")}
         row |= {table: manifest.counts[table] for table in COUNTED}
         total, cost = sum(usage.values(), Usage()), _cost(manifest.settings, usage)
-        row |= {"usage": total, "cost": cost, "changed": changed}
+        row |= {"usage": total, "cost": cost, "changed": changed, "models": _models(manifest.settings)}
         snapshots.append(Snapshot(current=manifest.snapshot == now, **row))
     return snapshots
 

@@ -27,11 +27,11 @@ from conspectus.errors import (
     did_you_mean,
 )
 from conspectus.index import Index
-from conspectus.index_models import EXTRACTIVE, with_index_models
+from conspectus.index_models import with_index_models
 from conspectus.models import llm
 from conspectus.models.base import Model, run_sync
 from conspectus.rows import Usage, snippet
-from conspectus.settings import Settings
+from conspectus.settings import EXTRACTIVE, Settings
 from conspectus.storage import manifests, store
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ class Run(Resolved):
         Where they name it only because an index remembers it, an error says so, and how to go on without it.
         """
         settings = settings or self.settings
-        if self.model is not None or settings.model == EXTRACTIVE:
+        if self.model is not None or not settings.language_models:
             yield None
             return
         of_model: tuple[type[ConspectusError], ...] = (Unusable, UsageError)

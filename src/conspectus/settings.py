@@ -7,6 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+EXTRACTIVE = "extractive"
+"""The name of the model that selects from the sources by rules."""
+
 
 class Section(BaseModel):
     """The base of every class of settings: frozen, and an unknown key is an error."""
@@ -191,7 +194,9 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 class ModelSettings(Section):
     """How language models are asked (only with a `model` other than extractive)."""
 
-    tasks: dict[str, str] = setting({}, 'Models by task, e.g. { ExtractGraph = "ollama/qwen3" }')
+    tasks: dict[str, str] = setting(
+        {}, 'Models by task, e.g. { ExtractGraph = "extractive", WriteReport = "ollama/qwen3" }'
+    )
     base_url: str = setting("", "Base URL of an OpenAI-compatible server")
     embedder_base_url: str = setting("", "Base URL for the embedding model")
     prompts: str = setting("", "Folder of prompts to use instead of ours")
@@ -247,8 +252,18 @@ class Settings(Section):
     tog: TogSettings = TogSettings()
     drift: DriftSettings = DriftSettings()
     llm: ModelSettings = ModelSettings()
-    model: str = setting("extractive", "Language model, e.g. ollama/qwen3; extractive needs none")
+    model: str = setting(EXTRACTIVE, "Language model, e.g. ollama/qwen3; extractive needs none")
     language: str = setting("auto", "Language of the corpus: a two-letter code, or auto", min_length=2)
     prices: dict[str, Price] = setting(
         {}, 'US dollars per million tokens, e.g. { "a/b" = { input = 0.4, output = 1.6 } }'
     )
+
+    def model_of(self, task: str) -> str:
+        """Return the name of the model that performs a task, given by its name."""
+        return self.llm.tasks.get(task, self.model)
+
+    @property
+    def language_models(self) -> tuple[str, ...]:
+        """The models that are asked, each once: none where rules do every task."""
+        names = dict.fromkeys((self.model, *self.llm.tasks.values()))
+        return tuple(name for name in names if name != EXTRACTIVE)

@@ -339,3 +339,23 @@ def test_a_check_of_models_and_the_cache_speak_as_the_command_line_does(
     run("index", papers, *asking(server))
     run("index", papers, "--fresh", *asking(server))
     assert "AnyMissed" not in run("cache").stdout
+
+
+def test_fast_has_the_model_asked_for_the_reports_alone(run: Run, server: SimulatedServer, papers: Path):
+    before = server.counts.copy()
+
+    run("index", papers, *asking(server), "--fast", "--yes")
+
+    new = server.counts - before
+    assert set(new) == {"requests", "WriteReport"}
+    status = run("status").stdout
+    assert (
+        "extractive (extract entities, describe entities and relationships); simulated (write reports)"
+        in status
+    )
+    assert "simulated (write reports)" in run("status", "--history").stdout
+    assert "Nothing has changed" in run("index", papers).stdout
+
+
+def test_fast_needs_a_model_for_the_reports(run: Run, papers: Path):
+    assert "--model" in run("index", papers, "--fast", code=options.USAGE).stderr

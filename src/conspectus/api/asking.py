@@ -16,7 +16,7 @@ from conspectus.index import Index
 from conspectus.index_models import FUNCTION, own_embedder
 from conspectus.lazy import lazy_module
 from conspectus.messages import is_empty_answer
-from conspectus.models.base import Model
+from conspectus.models.base import Model, writes
 from conspectus.models.extractive.answer import assembled_notice
 from conspectus.models.llm.adapters import is_registered
 from conspectus.retrieval import METHODS, RANKINGS, Method, auto
@@ -38,6 +38,7 @@ from conspectus.runtime import (
     run_of,
     synchronous,
 )
+from conspectus.tasks import AnswerFromContext
 from conspectus.tasks.base import Context
 from conspectus.text.language import question_language
 from conspectus.text.question import is_short
@@ -266,8 +267,9 @@ class Request:
         """Open the model that answers: the one that was given, of the settings, or the extractive one of the index."""
         index, answer = self.view.index, self.run.settings.answer
         async with self.run.session(index.folder) as session:
-            model = self.run.model or (session.model if session else extractive(index))
-            if model.generative or is_short(answer.response):
+            model = extractive(index)
+            model = self.run.model or (session.model_with(model) if session else model)
+            if writes(model, AnswerFromContext) or is_short(answer.response):
                 model = WithAnswerOptions(model, self.question, answer, index.languages)
             yield session, model
 
@@ -317,7 +319,7 @@ async def answer_question(
         spending = session.budget_notices if session else ()
         # a short answer has no room for what opens the others
         is_bare = bool(result.citations) and not result.notices and not result.text.startswith("*")
-        quoted = is_bare and not model.generative and is_short(settings.answer.response)
+        quoted = is_bare and not writes(model, AnswerFromContext) and is_short(settings.answer.response)
     reads = request.method.reads
     notices = (
         *request.view.notices(reads),

@@ -18,7 +18,6 @@ from conspectus.configuration import Resolved
 from conspectus.corrections import Correction, file_of, read_file
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.index_models import EXTRACTIVE
 from conspectus.index_status import folders_of
 from conspectus.indexing.chunks import chunk, dates_of, extract
 from conspectus.indexing.embed import texts_of_sources
@@ -296,8 +295,12 @@ async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[I
                 progress.watch(lambda: session.total)
             if replies := session.sender.replies:
                 replies.record_build(settings.model_dump(mode="json", by_alias=True))
-            check = _rest_fits(session, settings, progress)
-            index = await pipeline.build_index(inputs, session.model, progress, check)
+            check, model = _rest_fits(session, settings, progress), session.model
+
+            def fitted(documents: Sequence[Document], lexicon: Lexicon) -> Model:
+                return session.model_with(_extractive(documents, lexicon))
+
+            index = await pipeline.build_index(inputs, fitted if model.selected else model, progress, check)
             index = replace(index, usage=session.usage)
             notices, spent = session.notices, session.total
         else:
@@ -359,14 +362,13 @@ def _extractive(documents: Sequence[Document], lexicon: Lexicon) -> Model:
 
 def costs(settings: Settings) -> bool:
     """Tell whether a build by these settings asks a server, so that it can be estimated."""
-    return settings.model != EXTRACTIVE or is_served(settings.vectors.embedder)
+    return bool(settings.language_models) or is_served(settings.vectors.embedder)
 
 
 def is_free(settings: Settings) -> bool:
     """Tell whether every server that a build by these settings asks is known to cost nothing, as local ones do."""
     llm, embedder = settings.llm, settings.vectors.embedder
-    models = () if settings.model == EXTRACTIVE else (settings.model, *llm.tasks.values())
-    servers = [(name, llm.base_url) for name in models if name != EXTRACTIVE]
+    servers = [(name, llm.base_url) for name in settings.language_models]
     if is_served(embedder):
         servers.append((embedder, llm.embedder_base_url or llm.base_url))
     return all(budget.is_free(name, settings.prices, base_url) for name, base_url in servers)
@@ -471,7 +473,7 @@ async def estimated_build(
         spans = np.stack([table.document, table.start, table.end], axis=1)
         texts = texts_of_sources(documents, chunks, spans)
         vectors = [estimate_texts(texts, settings, folder)]
-    if settings.model == EXTRACTIVE:
+    if not settings.language_models:
         return estimates.Estimate(tuple(vectors))
     cache = folder if sample or (folder / FILE_NAME).exists() else None
     drawn = Random(SAMPLE_SEED).sample(chunks, min(sample, len(chunks)))

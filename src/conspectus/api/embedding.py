@@ -221,7 +221,7 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
 def check_models(settings: Given = None) -> list[Checked]:
     """Send one small request of each kind to what is configured, and return what the servers support."""
     chosen = resolved(settings)
-    if chosen.model == "extractive":
+    if not chosen.language_models:
         raise UsageError("the extractive model needs no server: name a language model with model=NAME")
     embedder = chosen.vectors.embedder
 

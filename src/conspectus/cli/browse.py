@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -69,6 +69,8 @@ def status(
     _print_counts(figures)
     _print_levels(figures)
     show.out(show.vectors(figures.vectors))
+    if figures.models:
+        show.out(f"Made by {_by(figures.models)}")
     used = figures.usage
     if used.calls or used.cached_calls:
         show.out(f"Models: {show.usage_line(used, show.money(figures.cost))}")
@@ -133,6 +135,11 @@ def _usd(cost: float | None) -> str:
     return show.money(cost).removeprefix("$").removeprefix("cost ")
 
 
+def _by(models: Mapping[str, Sequence[str]]) -> str:
+    """Return which model did which tasks, in words."""
+    return "; ".join(f"{name} ({', '.join(map(api.task_label, tasks))})" for name, tasks in models.items())
+
+
 def _print_history(folder: Path, json: bool) -> None:
     """Print the snapshots, the newest first."""
     snapshots = api.history(folder)
@@ -146,6 +153,8 @@ def _print_history(folder: Path, json: bool) -> None:
         current = "*" if s.current else ""
         table.append([current, s.snapshot, created, *(f"{count:,}" for count in counts), _usd(s.cost)])
     show.table(table, texts=3)
+    for s in snapshots:
+        show.out(f"{s.snapshot}: {f'made by {_by(s.models)}' if s.models else 'imported'}")
     if len(snapshots) > 1:
         show.note("* is the current one; conspectus rollback SNAPSHOT returns to another.")
 

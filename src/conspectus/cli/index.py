@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +18,18 @@ import conspectus
 from conspectus import api
 from conspectus.cli import options, show
 from conspectus.cli.app import interrupted
-from conspectus.cli.options import COST, FOLDER, AsJson, IndexFolder, Quiet, Yes, argument, option, takes
+from conspectus.cli.options import (
+    COST,
+    FOLDER,
+    MODEL,
+    AsJson,
+    IndexFolder,
+    Quiet,
+    Yes,
+    argument,
+    option,
+    takes,
+)
 from conspectus.errors import ConspectusError, UsageError
 from conspectus.rows import OMITTED_KINDS, count_omitted
 
@@ -34,8 +45,15 @@ _DRY_RUN = "Show what would be done and what it would cost, and write nothing."
 _SAMPLE = "With --dry-run: send N chunks to the model and extrapolate the cost from them. Their responses are cached."
 SAMPLED = 40
 """Chunks that are advised for a sample: a folder that has no more is asked as a whole by it."""
+_FAST = (
+    "Extract entities and relationships without the model, which then only writes the reports: about a tenth of the "
+    "calls. The next runs on the index do the same."
+)
+FAST = {"ExtractGraph": "extractive", "DescribeElement": "extractive"}
+"""The tasks that the extractive model does with --fast."""
 Sources = Annotated[list[str], argument("SOURCE...", "Files and folders to read.")]
 Fresh = Annotated[bool, option(_FRESH, "--fresh")]
+Fast = Annotated[bool, option(_FAST, "--fast", panel=MODEL)]
 DryRun = Annotated[bool, option(_DRY_RUN, "--dry-run", panel=COST)]
 Sample = Annotated[int, option(_SAMPLE, metavar="N", panel=COST, min=0, show_default=False)]
 
@@ -50,6 +68,7 @@ def index(
     folder: IndexFolder = FOLDER,
     yes: Yes = False,
     fresh: Fresh = False,
+    fast: Fast = False,
     dry_run: DryRun = False,
     sample: Sample = 0,
     json: AsJson = False,
@@ -69,8 +88,13 @@ def index(
     Example: conspectus index docs
     Example: conspectus index docs --model openai/gpt-4.1-mini --budget 2
     Example: conspectus index docs --model openai/gpt-4.1-mini --dry-run
+    Example: conspectus index docs --model openai/gpt-4.1-mini --fast
     """
+    if fast:
+        given = replace(given, flags={**given.flags, "llm.tasks": FAST})
     settings = given.with_index(api.settings_in(folder), does="builds", quiet=quiet)
+    if fast and not settings.settings.language_models:
+        raise UsageError("--fast has a language model write the reports: name one with --model NAME")
     if sample and not dry_run:
         raise UsageError("--sample goes with --dry-run")
     if dry_run:
@@ -241,7 +265,7 @@ def _print_preview(seen: Preview, cost: Estimate | None, settings: Settings, *, 
         if cost.seen:
             chunks = show.counted(cost.seen, "chunk")
             show.note(f"Extraction is estimated from the cached responses on {chunks}.")
-        elif settings.model != "extractive" and seen.chunks > SAMPLED:
+        elif settings.model_of("ExtractGraph") != "extractive" and seen.chunks > SAMPLED:
             show.note(
                 f"--sample {SAMPLED} asks {SAMPLED} chunks, and estimates extraction from their responses."
             )

@@ -199,7 +199,8 @@ async def _answer_all(
         run.session(index.folder, settings) as session,
         open_reranker(settings, index.folder, model=run.model, session=session) as reranker,
     ):
-        model = run.model or (session.model if session else extractive(index))
+        model = extractive(index)
+        model = run.model or (session.model_with(model) if session else model)
         made_with = digest([index.snapshot, model.name, settings.model_dump(mode="json")])
         clock = time.perf_counter if model.generative else time.process_time
 

@@ -20,7 +20,7 @@ from conspectus.api.asking import AskOptions, IndexLike, Request
 from conspectus.errors import CallFailed, ModelError, NotSupported, UsageError
 from conspectus.indexing.estimate import Estimate, Estimator, Range, TaskEstimate, check_budget, exactly
 from conspectus.indexing.pipeline import Progress
-from conspectus.models.base import Model, Tick, no_tick, together
+from conspectus.models.base import Model, Tick, no_tick, together, writes
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.cache import FILE_NAME
 from conspectus.models.llm.model import Session, open_session
@@ -98,7 +98,7 @@ class Step(ABC, Generic[Piece, Value]):
     @property
     def generative(self) -> bool:
         """Whether a language model does the work."""
-        return self.model.generative if self.model else self.settings.model != "extractive"
+        return self.model.generative if self.model else bool(self.settings.language_models)
 
     @abstractmethod
     async def work(self, piece: Piece, model: Model) -> Any:
@@ -148,7 +148,8 @@ class Step(ABC, Generic[Piece, Value]):
         async with self.run.session(self.folder, self.settings) as session:
             if session and session.sender.budget.limited:
                 check_budget(await self.cost(session), session.sender.budget)
-            model = self.model or (session.model if session else self.extractive())
+            model = self.extractive()
+            model = self.model or (session.model_with(model) if session else model)
 
             async def do(piece: Piece) -> None:
                 result, error = await attempt(self.work(piece, model))
@@ -221,7 +222,7 @@ async def attempt(work: Awaitable[R]) -> tuple[R | None, str]:
 
 def model_names(settings: Settings, *tasks: str) -> str:
     """Return the names of the models that perform some tasks, with a digest of the user's own prompts for them."""
-    names = ", ".join(dict.fromkeys(settings.llm.tasks.get(task, settings.model) for task in tasks))
+    names = ", ".join(dict.fromkeys(map(settings.model_of, tasks)))
     folder = Path(settings.llm.prompts) if settings.llm.prompts else None
     own = sorted(path for task in tasks for path in folder.rglob(f"{task}.md")) if folder else []
     return f"{names}#{content_id(*(path.read_text(encoding='utf-8') for path in own))[:8]}" if own else names
@@ -293,7 +294,7 @@ class StandIn:
             replace(any_task, answers=()) if isinstance(any_task, tasks.ReduceAnswer) else any_task
         )
         request = self.session.model.request(without_answers)
-        if self.session.sender.peek(request) is None:
+        if writes(self.session.model, kind) and self.session.sender.peek(request) is None:
             self.calls[kind] += 1
             self.tokens[kind] += prompt_tokens(request)
             self.items[kind] += getattr(task, "count", 1)
@@ -348,7 +349,7 @@ async def estimate_answer(
     """
     request = Request.of(question, index, options)
     settings, asked = request.run.settings, request.view.index
-    if request.run.model is not None or settings.model == "extractive":
+    if request.run.model is not None or not settings.language_models:
         return request.method.name, request.why, None
 
     async def work(piece: str, model: Model) -> None:

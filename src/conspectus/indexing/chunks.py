@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from conspectus.errors import ModelError, Unusable
-from conspectus.models.base import Model, Tick, no_tick, performed
+from conspectus.models.base import Model, Tick, no_tick, performed, writes
 from conspectus.rows import Chunk, Document, Failure, content_id
 from conspectus.settings import ChunkSettings, ExtractSettings
 from conspectus.tasks import (
@@ -160,7 +160,7 @@ async def extract(
             date = (dates or {}).get(chunk.document_id, "")
             async for graph in _rounds(chunk, model, settings, language, date, strict):
                 graphs.append(graph)
-            if settings.claims and model.generative:
+            if settings.claims and writes(model, ExtractClaims):
                 names = tuple(dict.fromkeys(entity.name for graph in graphs for entity in graph.entities))
                 claims = await model.perform(ExtractClaims(chunk, names, language=language)) if names else ()
         except Unusable:
@@ -185,13 +185,13 @@ async def _rounds(
     chunk: Chunk, model: Model, settings: ExtractSettings, language: str, date: str, strict: bool
 ) -> AsyncIterator[Extraction]:
     """Yield what is found at first, and then in each round of looking again for what was missed."""
-    if settings.style == "triples" and model.generative:
+    if settings.style == "triples" and writes(model, ExtractTriples):
         yield await _open_triples(chunk, model, language, date, strict)
         return
     task: Task[Extraction] = ExtractGraph(chunk, settings.entity_types, date, language=language)
     graph = await model.perform(task)
     yield graph
-    for _ in range(settings.max_gleanings if model.generative else 0):
+    for _ in range(settings.max_gleanings if writes(model, ExtractGraph) else 0):
         turn = Turn(task, graph)
         if not await model.perform(AnyMissed(turn, language=language)):
             return

@@ -21,7 +21,7 @@ from conspectus.community_context import CommunityContextBuilder, brief_draft, r
 from conspectus.errors import ModelError, Unusable
 from conspectus.index import Index
 from conspectus.indexing.graph import Element, Merged
-from conspectus.models.base import AT_ONCE, Model, Tick, no_tick, together
+from conspectus.models.base import AT_ONCE, Model, Tick, no_tick, together, writes
 from conspectus.rows import Chunk, Claim, Community, Entity, Failure, Relationship, Report, content_id
 from conspectus.settings import CommunitySettings, ReportSettings
 from conspectus.tasks import DescribeElement, WriteReport
@@ -171,7 +171,7 @@ class Described(Generic[R]):
                 _name(self.rows[i]), self._kind, tuple(texts), language=language, priority=first
             )
             work = self._describe_row(i, task, model, tick)
-            if not model.generative:
+            if not writes(model, DescribeElement):
                 await work
                 continue
             self.under_way[i] = asyncio.ensure_future(work)

@@ -19,7 +19,6 @@ from conspectus.indexing.chunks import Extracted, dates_of, extract
 from conspectus.indexing.communities import DescribedGraph, write_reports
 from conspectus.indexing.pipeline import BuildInput, GraphBuild, build_graph
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.models.llm.budget import Budget
 from conspectus.models.llm.model import ChatModel
 from conspectus.models.llm.sender import CachingSender
@@ -27,7 +26,6 @@ from conspectus.models.llm.wire import Completion, Feature, Request, prompt_toke
 from conspectus.rows import Chunk, Usage
 from conspectus.settings import Settings
 from conspectus.tasks import ExtractClaims, Extraction, ExtractTriples, FoundClaim
-from conspectus.text.lexicon import read_lexicon
 
 # Ranges
 
@@ -265,7 +263,7 @@ class Estimator:
 
     def row(self, task: str, calls: Range, prompts: Range, replies: Range) -> TaskEstimate:
         """Return the estimate of a task from its calls and the tokens of its prompts and replies."""
-        model = self._settings.llm.tasks.get(task, self._settings.model)
+        model = self._settings.model_of(task)
         budget, prompts, replies = self._sender.budget, prompts.whole(), replies.whole()
         ends = zip(prompts, replies, strict=True)
         cost = Range(*(budget.cost(model, int(p), int(r)) for p, r in ends)) if budget.price(model) else None
@@ -273,14 +271,17 @@ class Estimator:
 
     async def build(self, build: BuildInput, chunks: Sequence[Chunk], language: str) -> Estimate:
         """Estimate a whole build."""
-        dates = dates_of(build.documents)
+        types, dates = self._settings.extract.entity_types, dates_of(build.documents)
+        if self._model.selected:
+            self._model.extractive = ExtractiveModel.fit(build.documents, types)
         replays = [await self._replay(chunk, language, dates) for chunk in chunks]
-        complete = [replay for replay in replays if replay.complete]
+        complete = [replay for replay in replays if replay.complete and replay.steps]
         left = [replay for replay in replays if not replay.complete]
         drafts: dict[str, Extraction] = {}
         if left:
-            lexicon = read_lexicon(build.documents, self._settings.extract.entity_types)
-            model = ExtractiveModel(SentenceStore.read(build.documents, lexicon))
+            model = (
+                self._model.extractive if self._model.selected else ExtractiveModel.fit(build.documents, types)
+            )
             extracted = await extract([r.chunk for r in left], model, self._settings.extract, language)
             drafts = {r.chunk.id: graph for r, graph in zip(left, extracted.graphs, strict=True)}
         if sampled := len(complete) >= FEW:
@@ -289,7 +290,8 @@ class Estimator:
             rows = self._from_text(left, {id_: len(draft.entities) for id_, draft in drafts.items()}, language)
         graphs = [r.graph if r.graph.entities else drafts.get(r.chunk.id, r.graph) for r in replays]
         made = build_graph(build, chunks, Extracted(graphs, [r.claims for r in replays]), language)
-        rest = await self.rest(made, language, len(left) / max(1, len(chunks)))
+        drafted = sum(not replay.graph.entities for replay in left)
+        rest = await self.rest(made, language, drafted / max(1, len(chunks)))
         tasks = *(row for row in rows if row.calls.high), *rest.tasks
         return Estimate(tasks, len(complete) if sampled else 0)
 
@@ -319,7 +321,8 @@ class Estimator:
     async def _replay_rest(self, made: GraphBuild, language: str) -> list[Step]:
         """Take the descriptions and reports of a graph through cached replies."""
         cache = _CacheOnly(self._sender)
-        model, settings = ChatModel(cache, self._settings), self._settings.reports
+        model = ChatModel(cache, self._settings, self._model.extractive)
+        settings = self._settings.reports
         graph = DescribedGraph(made.merged)
         await graph.describe(model, language)
         await graph.done()
@@ -346,7 +349,7 @@ class Estimator:
     async def _replay(self, chunk: Chunk, language: str, dates: Mapping[str, str]) -> Replay:
         """Take a chunk through its extraction by cached replies."""
         cache, settings = _CacheOnly(self._sender), self._settings
-        model, strict = ChatModel(cache, settings), settings.hippo.strict
+        model, strict = ChatModel(cache, settings, self._model.extractive), settings.hippo.strict
         extracted = await extract([chunk], model, settings.extract, language, dates=dates, strict=strict)
         return Replay(chunk, tuple(cache.steps), extracted.graphs[0], extracted.claims[0])
 

@@ -122,7 +122,7 @@ async def build_index(
         del extracted
         if check:
             await check(made, language)
-        indexing = _beside(lambda: _arrays(documents, chunks, lexicon, made, settings), aside)
+        indexing = _beside(lambda: _arrays(documents, chunks, lexicon, made, settings), performer.generative)
         on_exit.callback(indexing.cancel)
         reports, unwritten = await _describe_and_report(made, performer, settings, language, show)
         show.stage("lexical", 0)

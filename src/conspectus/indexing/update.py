@@ -173,7 +173,7 @@ def origin_of(settings: Settings, corrections: Sequence[Correction] = ()) -> dic
     made = {"conspectus": __version__}
     if corrections:
         made["corrections"] = marks(corrections)
-    if settings.model == "extractive":
+    if not settings.language_models:
         return made
     digest = sha256()  # of our prompts and of those that the user put in place of them
     for folder in (llm.OURS, *([Path(settings.llm.prompts)] if settings.llm.prompts else ())):
@@ -200,9 +200,9 @@ def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: S
         yield f"its language was {language} and is {spoken}"
     was, will = (_flat(of) for of in (existing.settings, settings.model_dump(mode="json", by_alias=True)))
     usual = _flat(Settings().model_dump(mode="json", by_alias=True))
-    extractive = "extractive" in (was.get("model"), will.get("model"))
+    asked = all(any(key.startswith("llm.") for key in of) for of in (was, will))
     for key, value in will.items():
-        if extractive and key.startswith("llm."):
+        if not asked and key.startswith("llm."):
             continue  # it had no language model, or has none now
         if (old := was.get(key, usual.get(key))) != value:
             yield f"{key} was {old} and is {value}"
@@ -211,8 +211,8 @@ def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: S
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that the tables of an index depend on, by dotted key."""
     sections: dict[str, Any] = {stage: settings[stage] for stage in STAGES if settings.get(stage) is not None}
-    if settings.get("model") != "extractive":
-        llm: Mapping[str, Any] = settings.get("llm", {})
+    llm: Mapping[str, Any] = settings.get("llm", {})
+    if settings.get("model") != "extractive" or llm.get("tasks"):
         sections["llm"] = {name: llm[name] for name in REPLIES if name in llm}
     flat: dict[str, Any] = {}
     for section, values in sections.items():

@@ -77,9 +77,14 @@ def performs(kind: Callable[..., Task[R]]) -> Callable[[Callable[P, R]], Callabl
     return register
 
 
-def performer_of(task: Task[Any]) -> Performer | None:
-    """Return the function that is registered for the type of a task, None where there is none."""
-    return _performers.get(type(task))
+def performer_of(kind: type[Task[Any]]) -> Performer | None:
+    """Return the function that is registered for a type of task, None where there is none."""
+    return _performers.get(kind)
+
+
+def writes(model: Model, kind: type[Task[Any]]) -> bool:
+    """Return whether a model writes the replies to a type of task, and does not have them selected from the sources."""
+    return model.generative and kind.__name__ not in getattr(model, "selected", ())
 
 
 def succeeded(replies: Iterable[R | ModelError]) -> list[R]:

@@ -16,7 +16,7 @@ from conspectus.algorithms.ranking import highest
 from conspectus.errors import ModelError, NotSupported
 from conspectus.index import Index
 from conspectus.messages import wording
-from conspectus.models.base import Model
+from conspectus.models.base import Model, writes
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.references import TABLES, Reference, between, find, removed_by_model, rewrite, strip
 from conspectus.rows import Answer, Chunk, Citation, Claim, Entity, Hit, Relationship, Report, Source, Span
@@ -45,7 +45,7 @@ async def finish(task: Task[str], draft: Answer, index: Index, model: Model) -> 
     if not text.strip():
         return replace(draft, text=words.nothing, notices=())
     notices = draft.notices
-    if model.generative:
+    if writes(model, type(task)):
         notices = (*notices, words.written if citations else words.uncited)
     return replace(
         draft,

@@ -24,7 +24,7 @@ from conspectus.algorithms.similarity import Grams, pairs_of_texts, pairs_of_vec
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.messages import wording
-from conspectus.models.base import Model
+from conspectus.models.base import Model, writes
 from conspectus.models.extractive.reason import name_entities
 from conspectus.retrieval import method
 from conspectus.retrieval.base import answer_from, hits_of
@@ -199,7 +199,7 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
     """Do what `rank` does, where a model says what the question names."""
-    if not model.generative:
+    if not writes(model, NameEntities):
         return rank(question, index, settings)
     named = await model.perform(NameEntities(question, settings.hippo.strict))
     return hits_of(scores(question, named, index, settings), index, settings.search.k)

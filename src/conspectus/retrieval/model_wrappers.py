@@ -6,7 +6,7 @@ piece by piece, and `ContextRecorder` records the contexts that an answer would 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from typing import Any, TypeVar, cast
@@ -39,6 +39,7 @@ class WrappedModel:
     def __init__(self, model: Model) -> None:
         self.name = model.name
         self.generative = model.generative
+        self.selected: Collection[str] = getattr(model, "selected", ())
         self._model = model
 
     async def prepare(self, task: Task[R]) -> Task[R]:

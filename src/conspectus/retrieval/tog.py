@@ -17,7 +17,7 @@ from conspectus.algorithms.ranking import highest
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.messages import wording
-from conspectus.models.base import Model
+from conspectus.models.base import Model, writes
 from conspectus.retrieval import method
 from conspectus.retrieval.base import (
     answer_within,
@@ -115,7 +115,7 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
         context = pack(_rows(question, exploration, index, settings), settings.answer.context_tokens)
     if context.sources:
         result = await answer_within(context, Answer(question, "", method), index, model, settings.answer)
-        if graph.given and not model.generative:
+        if graph.given and not writes(model, DraftAnswer):
             if answers and _graph_says_more(result, exploration.paths[0]):
                 text = _listed(exploration)
                 if result.citations:
@@ -124,10 +124,10 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
             else:
                 answers = ()
     else:
-        notice = words.uncited if model.generative else words.selected
+        notice = words.uncited if writes(model, DraftAnswer) else words.selected
         result = Answer(question, _listed(exploration), method, notices=(notice,))
     short = answers
-    if not answers and model.generative:
+    if not answers and writes(model, DraftAnswer):
         reply = await model.perform(DraftAnswer(question, paths=exploration.paths, context=context))
         short = (reply.answer,)
         if not context.sources:
@@ -203,7 +203,7 @@ async def explore(
 ) -> Exploration:
     """Search from what a question names for at most D rounds; without `texts` no chunk is read (Think-on-Graph)."""
     graph, tog = TripleGraph.of(index), settings.tog
-    named = await model.perform(NameEntities(question)) if model.generative else ()
+    named = await model.perform(NameEntities(question)) if writes(model, NameEntities) else ()
     paths = [ReasoningPath(graph.names[n]) for n in topic_entities(question, graph, tog.width, named)]
     scorer = Scorer(question, index, graph, settings, texts)
     linked = scorer.linked_chunks([path.start for path in paths])

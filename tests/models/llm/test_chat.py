@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conspectus.errors import BadKey, BadReply, ModelError, NotAccepted, ServerFailed, SettingsError
+from conspectus.errors import BadKey, BadReply, ModelError, NotAccepted, ServerFailed
 from conspectus.models.llm.model import ChatModel, bias_to
 from conspectus.models.llm.replies import dump
 from conspectus.models.llm.wire import Completion, Feature, Request
@@ -314,11 +314,6 @@ async def test_tasks_can_have_a_model_of_their_own() -> None:
     await model.perform(DescribeElement("Ada", "entity", ("A miller.", "A fine one.")))
 
     assert [request.model for request in sender.requests] == ["ollama/qwen3", "openai/gpt-4.1-mini"]
-
-
-def test_a_model_for_a_task_that_there_is_not_is_told() -> None:
-    with pytest.raises(SettingsError, match="did you mean ExtractGraph"):
-        a_model(FakeSender(), tasks={"ExtractGraphs": "x"})
 
 
 async def test_long_lists_are_described_in_steps() -> None:

@@ -62,7 +62,7 @@ class ExtractiveModel:
         yield await self.perform(task)
 
     def _perform(self, task: Task[R]) -> R:
-        performer = performer_of(task)
+        performer = performer_of(type(task))
         if performer is None:
             raise NotSupported(f"{type(task).__name__} needs a language model: name one with model=NAME")
         return cast("R", performer.function(task, *(getattr(self, name) for name in performer.needs)))

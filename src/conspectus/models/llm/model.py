@@ -30,9 +30,9 @@ from conspectus.errors import (
     NotAccepted,
     SettingsError,
     Unusable,
-    did_you_mean,
 )
-from conspectus.models.base import Tick, no_tick
+from conspectus.models.base import Model, Tick, no_tick, performer_of, writes
+from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.budget import open_budget
 from conspectus.models.llm.prompts import Prompts
 from conspectus.models.llm.replies import Parsed, parse, schema_of, strict
@@ -47,7 +47,7 @@ from conspectus.models.llm.wire import (
     bias_to,
 )
 from conspectus.rows import Finding, Usage
-from conspectus.settings import Settings
+from conspectus.settings import EXTRACTIVE, Settings
 from conspectus.tasks import (
     AnyMissed,
     DescribeElement,
@@ -82,8 +82,14 @@ class ChatModel:
 
     generative = True
 
-    def __init__(self, sender: Sender, settings: Settings) -> None:
-        """Raise SettingsError where a prompt of the user's or a model of a single task is set wrong."""
+    def __init__(self, sender: Sender, settings: Settings, extractive: Model | None = None) -> None:
+        """Raise SettingsError where a prompt of the user's or a model of a single task is set wrong.
+
+        `extractive` knows the corpus: it performs the tasks that the settings leave to the extractive model.
+        """
+        self.extractive = extractive or ExtractiveModel()
+        self.selected = frozenset(task for task in TASKS if settings.model_of(task) == EXTRACTIVE)
+        """The names of those tasks."""
         self.name = settings.model
         self.notices: dict[str, list[str]] = {}
         """What of replies was not used, or was changed, by the names of their tasks."""
@@ -91,11 +97,15 @@ class ChatModel:
         self._llm = settings.llm
         self._describe_tokens = settings.reports.context_tokens
         self._prompts = Prompts(Path(settings.llm.prompts) if settings.llm.prompts else None)
-        for task in settings.llm.tasks:
-            if task not in TASKS:
-                raise SettingsError(f"`llm.tasks` names {task}, which is no task{did_you_mean(task, TASKS)}")
+        for task in self.selected.intersection(settings.llm.tasks):
+            if performer_of(TASKS[task]) is None:
+                raise SettingsError(
+                    f"`llm.tasks`: {task} needs a language model, {EXTRACTIVE} does not perform it"
+                )
 
     async def perform(self, task: Task[R]) -> R:
+        if not writes(self, type(task)):
+            return await self.extractive.perform(task)
         if isinstance(task, DescribeElement):
             task = cast("Task[R]", await self._shortened(task))
         parsed = await self._reply(task)
@@ -126,6 +136,9 @@ class ChatModel:
 
     async def stream(self, task: Task[str]) -> AsyncIterator[str]:
         """Yield the reply piece by piece, each reference at once: checked, and in the numbers of the index."""
+        if not writes(self, type(task)):
+            yield await self.extractive.perform(task)
+            return
         citations = _Citations(task)
         try:
             async for piece in references.translate_stream(self._pieces(task), citations.translate):
@@ -367,6 +380,11 @@ class Session:
     model: ChatModel
     sender: CachingSender
 
+    def model_with(self, extractive: Model) -> ChatModel:
+        """Return the model, which leaves its tasks to an extractive one that knows the corpus or the index."""
+        self.model.extractive = extractive
+        return self.model
+
     @property
     def usage(self) -> dict[str, Usage]:
         """What each task took so far."""
@@ -406,7 +424,7 @@ async def open_session(
     """
     budget = open_budget(settings)
     async with open_sender(settings.llm, folder, budget) as sender:
-        for name in (settings.model, *settings.llm.tasks.values()) if to_ask else ():
+        for name in settings.language_models if to_ask else ():
             budget.check(name)
             sender.clients.of(name)
         yield Session(ChatModel(sender, settings), sender)
@@ -439,7 +457,7 @@ async def check(session: Session, settings: Settings, embedder: str = "") -> lis
     Where a model cannot be used at all, the rest is not asked of it.
     """
     results: list[Checked] = []
-    for model in dict.fromkeys((settings.model, *settings.llm.tasks.values())):
+    for model in settings.language_models:
         most = min(settings.llm.max_tokens or MOST_TOKENS, MOST_TOKENS)
         plain = Request(WORD, model, max_tokens=most, temperature=settings.llm.temperature)
         requests = {
