@@ -84,6 +84,7 @@ function App() {
           <div class="tools">
             {indexes.length > 1 && (
               <select
+                class="which"
                 aria-label={words("index")}
                 value={index?.name}
                 onChange={(event) => navigate(`/?index=${encodeURIComponent(event.currentTarget.value)}`)}

@@ -132,6 +132,7 @@ const english = {
   noReports: "This index has no reports yet. Build it, and they are listed here.",
   noEntities: "No entity has this name. Try a part of it.",
   passages: "{} passages",
+  onePassage: "1 passage",
   showMore: "Show more",
 };
 
@@ -267,6 +268,7 @@ const chinese: Record<Key, string> = {
   noReports: "此索引还没有报告。建立索引后会列在这里。",
   noEntities: "没有此名称的实体，请试试其中一部分。",
   passages: "{} 处",
+  onePassage: "1 处",
   showMore: "显示更多",
 };
 

@@ -122,7 +122,7 @@ export function AskPage({ query }: { query: URLSearchParams }) {
         />
       ))}
       {!busy && (
-        <div class="next">
+        <div class="followup">
           <Composer key={turns.length} label={words("followUp")} methods={methods} submit={ask} followUp />
           <p><Link href={address("/", index.name)}>{words("newQuestion")}</Link></p>
         </div>
@@ -421,7 +421,7 @@ function AskAgain(props: { turn: Turn; methods: MethodRow[]; askBy: (method: str
         </select>
       </label>
       <button type="submit" class="small" disabled={!other}>{words("askAgain")}</button>
-      {other && index.model !== "extractive" && <span class="estimate" role="status"><EstimateText estimated={estimated} /></span>}
+      {other && index.model !== "extractive" && <span class="takes" role="status"><EstimateText estimated={estimated} /></span>}
     </form>
   );
 }

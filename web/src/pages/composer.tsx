@@ -87,7 +87,7 @@ export function Composer(props: Props) {
         <button type="submit" class="primary" disabled={!text.trim()}>{words("askButton")}</button>
       </div>
       {index.model !== EXTRACTIVE && (
-        <p class="estimate note" id="estimate" role="status">
+        <p class="takes note" id="estimate" role="status">
           {!text.trim() ? words("estimateFirst", index.model) : <EstimateText estimated={estimated} followUp={props.followUp} />}
         </p>
       )}

@@ -31,7 +31,7 @@ export function DocumentsPage({ query }: { query: URLSearchParams }) {
     navigate(address("/documents", index.name, { q }), { replace: true });
   };
   return (
-    <section>
+    <section class="listing">
       <header class="listhead">
         <h1>{words("documents")} <span class="note">{count(index.documents)}</span></h1>
         <input

@@ -38,20 +38,27 @@ export function EntitiesPage() {
   const { value, error } = useLoaded<EntityRow[]>(
     (signal) => get(address("/api/entities", index.name, { q: wanted, limit: shown }), signal),
     [index.name, wanted, shown],
+    { keep: true },
   );
+  const folded = wanted.trim().toLowerCase();
+  const alias = (row: EntityRow) =>
+    folded && !row.name.toLowerCase().includes(folded) ? row.aliases.find((name) => name.toLowerCase().includes(folded)) : undefined;
   return (
-    <section>
-      <h1>{words("entities")} <span class="note">{count(index.entities)}</span></h1>
-      <div class="filter">
+    <section class="listing">
+      <header class="listhead">
+        <h1>{words("entities")} <span class="note">{count(index.entities)}</span></h1>
+        <Link class="aside" href={address("/path", index.name)}>{words("pathBetween")}</Link>
         <input data-search type="search" aria-label={words("search")} placeholder={words("search")} value={wanted} onInput={(event) => { setWanted(event.currentTarget.value); setShown(ROWS); }} />
-        <Link href={address("/path", index.name)}>{words("pathBetween")}</Link>
-      </div>
+      </header>
       {error && <Problem error={error} />}
-      {value?.length === 0 && <p>{words("noEntities")}</p>}
-      <ul class="lines entries">
+      {value?.length === 0 && <p class="empty">{words("noEntities")}</p>}
+      <ul class="entries">
         {value?.map((row) => (
           <li>
-            <Link href={address(`/entities/${row.number}`, index.name)}>{row.name}</Link>
+            <span>
+              <Link id={`entity-${row.number}`} href={address(`/entities/${row.number}`, index.name)}>{row.name}</Link>
+              {alias(row) && <span class="note"> {words("alsoCalled", alias(row)!)}</span>}
+            </span>
             <span class="note">{row.type}</span>
             <span class="note">{words("degree", count(row.degree))}</span>
           </li>
@@ -78,43 +85,57 @@ export function EntityPage({ number }: { number: number }) {
         <Link href={address("/map", index.name, { level: 2, focus: `e${number}` })}>{words("onMap")}</Link>
         <Link href={address("/path", index.name, { source: entity.name })}>{words("pathTo")}</Link>
       </p>
-      <p class="reading">{entity.description}</p>
-      <EntityCorrections key={`${number}`} entity={entity} joins={value.joins} />
-      {entity.communities.length > 0 && (
-        <section>
-          <h2>{words("communities")}</h2>
-          <ul class="lines">
-            {entity.communities.map((row) => (
-              <li>
-                {row.report === null ? <span>{row.title}</span> : <Link href={address(`/reports/${row.report}`, index.name)}>{row.title}</Link>} <span class="note">{words("level")} {row.level}</span>
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
-      <section>
-        <h2>{words("relationships")}</h2>
-        <ul class="lines">
-          {entity.relationships.map((edge, i) => (
-            <li>
-              <Link href={address(`/entities/${value.targets[i]}`, index.name)}>{edge.target}</Link>
-              <Sources sources={edge.sources.slice(0, 1)} description={edge.description} />
-            </li>
-          ))}
-        </ul>
-        {entity.degree > entity.relationships.length && <p class="note">{words("more", count(entity.degree - entity.relationships.length))}</p>}
-      </section>
-      <section>
-        <h2>{words("mentions")}</h2>
-        <Sources sources={entity.sources} description="" />
-        <ul class="lines">
-          {entity.documents.map((row) => (
-            <li>
-              <Link href={address(`/documents/${encodeURIComponent(row.document)}`, index.name)}>{row.title || row.document}</Link> <span class="note">{words("passages", count(row.chunks))}</span>
-            </li>
-          ))}
-        </ul>
-      </section>
+      <div class="split">
+        <div>
+          <p class="reading">{entity.description}</p>
+          <EntityCorrections key={`${number}`} entity={entity} joins={value.joins} />
+          <section>
+            <h2>{words("relationships")}</h2>
+            <ul class="lines">
+              {entity.relationships.map((edge, i) => (
+                <li>
+                  <Link href={address(`/entities/${value.targets[i]}`, index.name)}>{edge.target}</Link>
+                  <Sources sources={edge.sources.slice(0, 1)} description={edge.description} />
+                </li>
+              ))}
+            </ul>
+            {entity.degree > entity.relationships.length && <p class="note">{words("more", count(entity.degree - entity.relationships.length))}</p>}
+          </section>
+          {entity.sources.length > 0 && (
+            <section>
+              <h2>{words("mentions")}</h2>
+              <Sources sources={entity.sources} description="" />
+            </section>
+          )}
+        </div>
+        <aside class="beyond">
+          {entity.communities.length > 0 && (
+            <section>
+              <h2>{words("communities")}</h2>
+              <ul class="lines">
+                {entity.communities.map((row) => (
+                  <li>
+                    {row.report === null ? <span>{row.title}</span> : <Link href={address(`/reports/${row.report}`, index.name)}>{row.title}</Link>} <span class="note">{words("level")} {row.level}</span>
+                  </li>
+                ))}
+              </ul>
+            </section>
+          )}
+          {entity.documents.length > 0 && (
+            <section>
+              <h2>{words("documents")}</h2>
+              <ul class="lines">
+                {entity.documents.map((row) => (
+                  <li>
+                    <Link href={address(`/documents/${encodeURIComponent(row.document)}`, index.name)}>{row.title || row.document}</Link>{" "}
+                    <span class="note">{row.chunks === 1 ? words("onePassage") : words("passages", count(row.chunks))}</span>
+                  </li>
+                ))}
+              </ul>
+            </section>
+          )}
+        </aside>
+      </div>
     </article>
   );
 }

@@ -18,7 +18,7 @@ export function ReportsPage() {
   const { value, error } = useLoaded<ReportNode[]>((signal) => get(address("/api/reports", index.name), signal), [index.name]);
   const [shown, setShown] = useState(ROOTS);
   return (
-    <section class="reports">
+    <section class="reports listing">
       <h1>{words("reports")} {value && <span class="note">{count(index.reports)}</span>}</h1>
       {error && <Problem error={error} />}
       {!value && !error && <Loading />}
@@ -86,27 +86,33 @@ export function ReportPage({ number }: { number: number }) {
         <span title={report.rating_explanation}>{words("rating")} <Rating value={report.rating} /></span>
         <Link href={address("/map", index.name, { level: report.level + 1, focus: `c${report.community}` })}>{words("onMap")}</Link>
       </p>
-      <div class="reading"><Linked linked={value.linked[0]} index={index.name} /></div>
-      {report.findings.map((finding, i) => (
-        <section class="reading">
-          <h2>{finding.summary}</h2>
-          <Linked linked={value.linked[i + 1]} index={index.name} />
-        </section>
-      ))}
-      {value.below.length > 0 && (
-        <section>
-          <h2>{words("below")}</h2>
-          <ul class="lines">
-            {value.below.map((row) => (
-              <li><div class="branch"><Link href={address(`/reports/${row.number}`, index.name)}>{row.title}</Link><Rating value={row.rating} /></div></li>
-            ))}
-          </ul>
-        </section>
-      )}
-      <section>
-        <h2>{words("bestConnected")}</h2>
-        <p class="inline">{value.entities.map((row) => <Link href={address(`/entities/${row.number}`, index.name)} title={words("degree", count(row.degree))}>{row.name}</Link>)}</p>
-      </section>
+      <div class="split">
+        <div>
+          <div class="reading"><Linked linked={value.linked[0]} index={index.name} /></div>
+          {report.findings.map((finding, i) => (
+            <section class="reading">
+              <h2>{finding.summary}</h2>
+              <Linked linked={value.linked[i + 1]} index={index.name} />
+            </section>
+          ))}
+        </div>
+        <aside class="beyond">
+          {value.below.length > 0 && (
+            <section>
+              <h2>{words("below")}</h2>
+              <ul class="lines">
+                {value.below.map((row) => (
+                  <li><div class="branch"><Link href={address(`/reports/${row.number}`, index.name)}>{row.title}</Link><Rating value={row.rating} /></div></li>
+                ))}
+              </ul>
+            </section>
+          )}
+          <section>
+            <h2>{words("bestConnected")}</h2>
+            <p class="inline">{value.entities.map((row) => <Link href={address(`/entities/${row.number}`, index.name)} title={words("degree", count(row.degree))}>{row.name}</Link>)}</p>
+          </section>
+        </aside>
+      </div>
     </article>
   );
 }
