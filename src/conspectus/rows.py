@@ -45,6 +45,14 @@ def plural(noun: str) -> str:
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
+def rows_read(read: Mapping[str, tuple[int, int]]) -> str:
+    """Return how many rows of each table were read, as `17 of 43 chunks, 3 of 3 entities`."""
+    nouns = {
+        name: "chunk" if name == "sources" else re.sub("ies$", "y", name).removesuffix("s") for name in read
+    }
+    return ", ".join(f"{n:,} of {counted(of, nouns[name])}" for name, (n, of) in read.items())
+
+
 class Row:
     """What shows some of its fields on one line, each cut to a bearable length."""
 

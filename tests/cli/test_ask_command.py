@@ -23,7 +23,7 @@ Told = Callable[..., Any]
 
 QUESTION = "Who paid for the roof of the museum?"
 WHOLE = "What are the main themes of these documents?"
-METHODS = ("global", "local", "bm25")
+METHODS = ("global", "local", "mixed", "bm25")
 
 
 def text_of(path: str) -> str:

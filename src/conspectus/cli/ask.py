@@ -19,7 +19,7 @@ from conspectus.cli.app import METHODS_LISTED, RANKINGS_LISTED, one_line
 from conspectus.cli.options import OUTPUT, AsJson, argument, option, starting
 from conspectus.errors import CallFailed, Unusable, UsageError
 from conspectus.lazy import lazy_module
-from conspectus.rows import located, removed_references
+from conspectus.rows import located, removed_references, rows_read
 
 if TYPE_CHECKING:
     from conspectus import Conversation, QuestionContext
@@ -123,7 +123,7 @@ class Asking:
             windows: list[dict[str, Any]] = []
             for window in context.windows:
                 ids = {name: [row.id for row in rows] for name, rows in window.tables()}
-                windows.append(ids | {"text": window.text})
+                windows.append(ids | {"read": window.read, "text": window.text})
             row = {f.name: getattr(context, f.name) for f in fields(context)}
             show.as_json(row | {"windows": windows}, lines=self.lines)
             return
@@ -133,7 +133,8 @@ class Asking:
             if len(context.windows) > 1:
                 show.out(show.bold(f"===== Window {number} of {len(context.windows)} =====") + "\n")
             show.out(window.text)
-        show.note(f"{how(context)} ({show.counted(context.context_tokens, 'token')})")
+        counts = [rows_read(window.read) for window in context.windows if window.available]
+        show.note(f"{how(context)} ({'; '.join((show.counted(context.context_tokens, 'token'), *counts))})")
 
     def failed(self, question: str, error: Exception, head: str = "") -> None:
         """Print why a question was not answered, after `head`."""
@@ -232,9 +233,10 @@ def _print_answer(answer: Answer, *, streamed: bool, brief: bool) -> None:
 def made_by(answer: Answer) -> str:
     """Return how an answer was made, what a language model took for it, and what was removed from it."""
     used = answer.usage
-    took = [f"{answer.seconds:.2f} s"]
+    took = [f"{rows_read(answer.read)} read"] if answer.read else []
+    took.append(f"{answer.seconds:.2f} s")
     if used.calls or used.cached_calls:
-        took = [f"{show.counted(answer.context_tokens, 'token')} read, {took[0]}"]
+        took.insert(0, show.counted(answer.context_tokens, "token"))
         took.append(show.usage_line(used) if used.calls else "from the cache")
     return f"{how(answer)} ({'; '.join(took)})\n{removed_references(answer)}".rstrip()
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from conspectus.evaluation import charts, tables
     from conspectus.evaluation.ablation import Ablation
     from conspectus.evaluation.run import Result, StepFunction
+    from conspectus.evaluation.statistics import Measured
     from conspectus.settings import Settings
 else:
     charts, tables = (lazy_module(f"conspectus.evaluation.{name}") for name in ("charts", "tables"))
@@ -259,6 +260,50 @@ def retrieval(
             more, least, most = (100 * bound for bound in measured.over(first, JUDGED))
             line += f", {more:+.1f} ({least:+.1f} to {most:+.1f}) over {first.method}"
         show.out(line)
+
+
+@app.command("context")
+@step(*MODELS, "--embedder", "--rerank", switches=["json"])
+def context(
+    source: Annotated[
+        Path,
+        argument(
+            "FILE", "Questions with `documents` that answer them: JSON, JSON lines or .csv, or a BEIR folder."
+        ),
+    ],
+    index: Annotated[
+        Path | None,
+        option("Folder of the index (default: the one here, or FILE/.conspectus).", "--index", metavar="DIR"),
+    ] = None,
+    methods: Annotated[
+        str, option("Answer methods to compare, separated by commas.", metavar="NAMES")
+    ] = "auto,mixed,walk,bm25",
+    limit: Annotated[int | None, option("Take only the first N questions.", metavar="N", min=1)] = None,
+    *,
+    flags: Flags,
+) -> None:
+    """Measure what answers are made from: evidence recall.
+
+    Gathers the context of each question, asks no model for an answer, and prints how often every document that answers
+    it is in the context, by kind of question (`kind` or `type`, else the number of documents), with 95 % intervals.
+
+    Example: conspectus eval context data/hotpotqa --methods auto,walk,local
+    """
+    results = evaluation.evaluate_context(source, index, parts(methods), settings=flags.settings, limit=limit)
+    if flags.json:
+        show.as_json(
+            {
+                name: {kind: _with_interval(one) for kind, one in kinds.items()}
+                for name, kinds in results.items()
+            }
+        )
+    else:
+        table(tables.contexts(results))
+
+
+def _with_interval(measured: Measured) -> dict[str, Any]:
+    _, *interval = measured.interval("evidence")
+    return measured.as_row() | {"evidence_95": [round(bound, 4) for bound in interval]}
 
 
 @app.command("qa")

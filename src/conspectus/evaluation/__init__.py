@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from conspectus.evaluation.qa import evaluate_answers
     from conspectus.evaluation.questions import QuestionCounts, generate_questions, list_questions
     from conspectus.evaluation.report import write_report
-    from conspectus.evaluation.retrieval import evaluate_retrieval
+    from conspectus.evaluation.retrieval import evaluate_context, evaluate_retrieval
     from conspectus.evaluation.run import estimate_answer
 
 __all__ = [
     "QuestionCounts", "ablate", "answer_questions", "check_grounding", "estimate_answer",
-    "evaluate_answers", "evaluate_retrieval", "export_pairs", "extract_claims", "generate_questions",
-    "import_ratings", "judge_answers", "judge_statistics", "list_questions", "rater_agreement",
+    "evaluate_answers", "evaluate_context", "evaluate_retrieval", "export_pairs", "extract_claims",
+    "generate_questions", "import_ratings", "judge_answers", "judge_statistics", "list_questions", "rater_agreement",
     "units_read", "write_report",
 ]  # fmt: skip
 

@@ -59,6 +59,9 @@ class Question:
     persona: str = ""
     task: str = ""
     answers: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    """The paths, or the ends of the paths, of the documents that answer it together."""
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -313,12 +316,16 @@ def _question(row: str | Mapping[str, Any]) -> Question:
     fields = {"text": row} if isinstance(row, str) else row
     if not fields.keys() & {"question_text", "question", "text"}:
         raise ValueError("a row has no question")
+
+    def listed(*names: str) -> tuple[str, ...]:
+        known: Any = next((fields[name] for name in names if fields.get(name)), "")
+        values = cast("list[Any]", known) if isinstance(known, list) else [known]
+        return tuple(dict.fromkeys(filter(None, (str(value).strip() for value in values))))
+
     text = field("question_text", "question", "text")
-    known: Any = fields.get("answers", fields.get("answer")) or []
-    listed = cast("list[Any]", known) if isinstance(known, list) else [known]
-    answers = dict.fromkeys(str(answer).strip() for answer in listed)
     id = field("question_id", "id", "_id") or id_of(text)
-    return Question(id, text, field("persona"), field("task"), tuple(filter(None, answers)))
+    answers, documents = listed("answers", "answer"), listed("documents", "document", "pages")
+    return Question(id, text, field("persona"), field("task"), answers, documents, field("kind", "type"))
 
 
 Source = str | Path | Sequence[Question]
@@ -339,8 +346,8 @@ def read_list(source: Path) -> list[Question]:
 
     The suffix says what a file is: in a .csv table they are in the column `question_text` or `question`, with
     `question_id` (or `id`), `persona`, `task` and `answer` where it has them; a .json or .jsonl holds a list, or lines,
-    of texts or of objects with such fields (and `answers`, a list); anything else has a question on each line. Empty
-    ones are left out. One without an id gets one of its text.
+    of texts or of objects with such fields (and lists, `answers` and `documents`, which answer it); anything else has a
+    question on each line. Empty ones are left out. One without an id gets one of its text.
 
     Raises DocumentError where it cannot be read or holds none.
     """

@@ -14,8 +14,10 @@ from typing import TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from conspectus import Index
+from conspectus import Index, open_index
+from conspectus.api.asking import context
 from conspectus.errors import IndexMissing, UsageError
+from conspectus.evaluation.comparison import Question, read_list
 from conspectus.evaluation.statistics import Measured
 from conspectus.indexing.embed import with_vectors
 from conspectus.indexing.pipeline import index_passages
@@ -23,8 +25,17 @@ from conspectus.indexing.read import read_texts
 from conspectus.models.embedders import open_embedder, same_model
 from conspectus.retrieval import RANKINGS
 from conspectus.retrieval.rerank import rank_reranked
-from conspectus.rows import Document
-from conspectus.runtime import Given, check_question, named, path_of, public, resolved, run_sync
+from conspectus.rows import Document, counted
+from conspectus.runtime import (
+    DEFAULT_FOLDER,
+    Given,
+    check_question,
+    named,
+    path_of,
+    public,
+    resolved,
+    run_sync,
+)
 from conspectus.settings import Settings
 from conspectus.storage import store
 
@@ -49,6 +60,7 @@ class Query:
     id: str
     text: str
     relevant: Relevant
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,6 +78,7 @@ class _Row(BaseModel):
     id: str = Field(alias="_id")
     text: str
     title: str | None = None
+    type: str = ""
 
 
 def read_beir(folder: Path, titles: bool = True) -> RetrievalData:
@@ -82,7 +95,7 @@ def read_beir(folder: Path, titles: bool = True) -> RetrievalData:
         for row in _parsed(folder / "corpus.jsonl", _Row.model_validate_json)
     ]
     rows = _parsed(folder / "queries.jsonl", _Row.model_validate_json)
-    queries = [Query(row.id, row.text, relevant[row.id]) for row in rows if row.id in relevant]
+    queries = [Query(row.id, row.text, relevant[row.id], row.type) for row in rows if row.id in relevant]
     if not queries:
         raise UsageError(f"no question of {folder / 'queries.jsonl'} has a relevant passage in qrels/test.tsv")
     for query in queries:
@@ -201,6 +214,85 @@ def _measured(
         for name, measure in measures.items():
             values[name].append(measure(passages, query.relevant))
     return Measured(method, values, milliseconds)
+
+
+# Contexts
+
+ALL = "all"
+"""The name under which the questions of all kinds are measured together."""
+
+
+@public
+def evaluate_context(
+    questions: str | Path,
+    index: Index | str | Path | None = None,
+    methods: Sequence[str] = ("auto",),
+    *,
+    settings: Given = None,
+    limit: int | None = None,
+) -> dict[str, dict[str, Measured]]:
+    """Gather what methods would answer from, and measure how many of the documents that answer a question are in it.
+
+    questions: a folder in the BEIR layout, or a file of questions with the `documents` that answer each (ends of their
+        paths suffice) and perhaps their `kind`; a question of no kind counts by the number of its documents.
+    index: left out, that of the passages of a BEIR folder, which is built if need be, or the one in this folder.
+    limit: the number of questions that are asked, the first of the file.
+
+    Returns the measures by method and kind of question, `all` first: `evidence` is the share of questions whose
+    documents are all in the context, `documents` the share of these documents, `tokens` the size of the context. Raises
+    UsageError where a method, or a document of a question, does not exist.
+
+    Example: `evaluate_context("data/hotpotqa", methods=["auto", "walk"])["auto"]["all"].means["evidence"]`
+    """
+    source, chosen = path_of(questions), resolved(settings)
+    if source.is_dir() and not isinstance(index, Index):
+        data = read_beir(source)
+        queries, asked = data.queries, passage_index(data, path_of(index or source / DEFAULT), chosen)
+    else:
+        asked = index if isinstance(index, Index) else open_index(index or DEFAULT_FOLDER)
+        queries = read_beir(source).queries if source.is_dir() else _of_documents(read_list(source), asked)
+    queries = [query for query in queries[:limit] if query.text.strip()]
+    if not queries:
+        raise UsageError(f"no question of {source} says which documents answer it: give each its `documents`")
+    return {method: _contexts_measured(method, queries, asked, chosen) for method in methods}
+
+
+def _of_documents(questions: Sequence[Question], index: Index) -> list[Query]:
+    """Return the questions that documents answer, by the paths of these; UsageError where the index lacks one."""
+    paths: dict[str, str] = {}
+    for document in index.documents:
+        parts = document.path.split("/")
+        paths |= {"/".join(parts[start:]): document.path for start in range(len(parts))}
+    if lacking := [end for question in questions for end in question.documents if end not in paths]:
+        raise UsageError(f"the index has no document {lacking[0]!r}, which is said to answer a question")
+    return [
+        Query(question.id, question.text, {paths[end]: 1.0 for end in question.documents}, question.kind)
+        for question in questions
+        if question.documents
+    ]
+
+
+def _contexts_measured(
+    method: str, queries: Sequence[Query], index: Index, settings: Settings
+) -> dict[str, Measured]:
+    values: dict[str, dict[str, list[float]]] = {}
+    milliseconds: dict[str, list[float]] = {}
+    for query in queries:
+        began = time.process_time()
+        gathered = context(query.text, index, method=method, settings=settings)
+        took = (time.process_time() - began) * 1000
+        read = {index.document_of[c.document_id].path for window in gathered.windows for c in window.sources}
+        found = len(read & query.relevant.keys()) / len(query.relevant)
+        measured = {
+            "evidence": float(found == 1),
+            "documents": found,
+            "tokens": float(gathered.context_tokens),
+        }
+        for kind in (ALL, query.kind or counted(len(query.relevant), "document")):
+            milliseconds.setdefault(kind, []).append(took)
+            for name, value in measured.items():
+                values.setdefault(kind, {}).setdefault(name, []).append(value)
+    return {kind: Measured(method, values[kind], milliseconds[kind]) for kind in values}
 
 
 # The index

@@ -54,7 +54,7 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
     if read.joins_facts:
         return lookup, "it joins facts"
     if read.chinese and read.asks_description and read.asks_fact and not _mostly(subjects, question):
-        return lookup if named else "mixed", "it asks for a fact"
+        return lookup, "it asks for a fact"
     if named and (read.asks_description or read.about_many or not read.asks_fact):
         return "local", f"it is about {_listed(named)}"
     if of_all and read.about_many:
@@ -62,7 +62,7 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
     if subjects and read.asks_description:
         return "local", f"it is about {_listed(subjects)}"
     if read.asks_fact:
-        return lookup if named or read.names else "mixed", "it asks for a fact"
+        return lookup, "it asks for a fact"
     if subjects:
         return "local", f"it is about {_listed(subjects)}"
     return "mixed", "it names nothing the graph knows"

@@ -20,7 +20,9 @@ from conspectus.settings import Settings
 from conspectus.tasks.base import Context
 
 SHARES = {"entities": 0.05, "relationships": 0.07, "claims": 0.03}
-"""Maximum shares of the window for what the graph knows."""
+"""Maximum shares of the window for what the graph knows: one or two long descriptions of entities, a dozen lines of
+relationships and claims. So all documents behind 34 of the 36 facts of the sample corpus are read; with none of it
+behind 35, with 0.25 together behind 33."""
 
 
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
