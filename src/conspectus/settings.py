@@ -65,8 +65,8 @@ class ExtractSettings(Section):
     max_gleanings: int = setting(
         1, "Maximum number of passes for missed entities (gleanings); needs a model", ge=0
     )
-    style: Literal["graph", "triples"] = setting(
-        "graph", "What to extract: graph, or triples (open triples of HippoRAG; needs a model)"
+    style: Literal["graph", "triples", "both"] = setting(
+        "graph", "What to extract: graph, triples (open triples of HippoRAG; needs a model), or both"
     )
     claims: bool = setting(False, "Also extract claims; needs a model")
 

@@ -184,8 +184,12 @@ async def extract(
 async def _rounds(
     chunk: Chunk, model: Model, settings: ExtractSettings, language: str, date: str, strict: bool
 ) -> AsyncIterator[Extraction]:
-    """Yield what is found at first, and then in each round of looking again for what was missed."""
-    if settings.style == "triples" and writes(model, ExtractTriples):
+    """Yield what is found at first, then in each round of looking again for what was missed, then open triples.
+
+    Where both are extracted, the graph is what it would be alone, and triples are found by prompts of their own.
+    """
+    opens = settings.style != "graph" and writes(model, ExtractTriples)
+    if opens and settings.style == "triples":
         yield await _open_triples(chunk, model, language, date, strict)
         return
     task: Task[Extraction] = ExtractGraph(chunk, settings.entity_types, date, language=language)
@@ -194,10 +198,12 @@ async def _rounds(
     for _ in range(settings.max_gleanings if writes(model, ExtractGraph) else 0):
         turn = Turn(task, graph)
         if not await model.perform(AnyMissed(turn, language=language)):
-            return
+            break
         task = GleanMore(turn, language=language)
         graph = await model.perform(task)
         yield graph
+    if opens:
+        yield Extraction(triples=(await _open_triples(chunk, model, language, date, strict)).triples)
 
 
 async def _open_triples(chunk: Chunk, model: Model, language: str, date: str, strict: bool) -> Extraction:

@@ -25,7 +25,7 @@ from conspectus.models.llm.sender import CachingSender
 from conspectus.models.llm.wire import Completion, Feature, Request, prompt_tokens
 from conspectus.rows import Chunk, Usage
 from conspectus.settings import Settings
-from conspectus.tasks import ExtractClaims, Extraction, ExtractTriples, FoundClaim
+from conspectus.tasks import ExtractClaims, Extraction, ExtractTriples, FoundClaim, NameEntities
 
 # Ranges
 
@@ -215,6 +215,10 @@ class Replay:
     def complete(self) -> bool:
         return all(step.completion_tokens is not None for step in self.steps)
 
+    def lacks(self, *tasks: str) -> bool:
+        """Tell whether a call of any of some tasks is not cached."""
+        return any(step.task in tasks and step.completion_tokens is None for step in self.steps)
+
     def taken(self, task: str) -> list[Step]:
         """Return the calls of a task that are cached."""
         return [step for step in self.steps if step.task == task and step.completion_tokens is not None]
@@ -379,35 +383,41 @@ class Estimator:
         self, left: Sequence[Replay], entities: Mapping[str, int], language: str
     ) -> list[TaskEstimate]:
         """Estimate an extraction by measured ranges, for the number of `entities` in each chunk."""
-        extraction, chunks = self._settings.extract, [replay.chunk for replay in left]
-        calls, size = exactly(len(left)), exactly(sum(chunk.n_tokens for chunk in chunks))
-        fresh = [replay for replay in left if replay.steps[0].completion_tokens is None]
-        first, prompts = exactly(len(fresh)), exactly(sum(replay.steps[0].prompt_tokens for replay in fresh))
-        if extraction.style == "triples":
-            bare = self._bare_prompts([ExtractTriples(c, (), language=language) for c in chunks])
-            rows = [
-                self.row("NameEntities", first, prompts, first.times(NAMES)),
-                self.row("ExtractTriples", calls, bare.plus(calls.times(NAMES)), size.times(TRIPLES)),
-            ]
-        else:
-            replies = exactly(sum(entities[replay.chunk.id] for replay in fresh)).times(GRAPH)
-            rows = [self.row("ExtractGraph", first, prompts, replies)]
-            replies = exactly(sum(entities.values())).times(GRAPH)
-            first = exactly(sum(replay.steps[0].prompt_tokens for replay in left))
-            conversation = first.plus(replies.times(REPEATED)).plus(calls.times(QUESTION))
+        extraction = self._settings.extract
+        rows: list[TaskEstimate] = []
+        if graphs := [replay for replay in left if replay.lacks("ExtractGraph", "AnyMissed", "GleanMore")]:
+            fresh = [replay for replay in graphs if replay.lacks("ExtractGraph")]
+            first, prompts = (exactly(sum(r.steps[0].prompt_tokens for r in of)) for of in (graphs, fresh))
+            replies, every = (
+                exactly(sum(entities[r.chunk.id] for r in of)).times(GRAPH) for of in (fresh, graphs)
+            )
+            rows.append(self.row("ExtractGraph", exactly(len(fresh)), prompts, replies))
+            calls = exactly(len(graphs))
+            conversation = first.plus(every.times(REPEATED)).plus(calls.times(QUESTION))
             rounds = extraction.max_gleanings
             asked, more = Range(1 if rounds else 0, rounds), Range(0, rounds)
-            gleaned = replies.times(exactly(GLEANED)).times(more)
+            gleaned = every.times(exactly(GLEANED)).times(more)
             rows += [
                 self.row("AnyMissed", calls.times(asked), conversation.times(asked), calls.times(asked)),
                 self.row("GleanMore", calls.times(more), conversation.times(more), gleaned),
             ]
-        if extraction.claims:
-            bare = self._bare_prompts([ExtractClaims(c, (), language=language) for c in chunks])
-            rows.append(self.row("ExtractClaims", calls, bare.plus(calls.times(NAMES)), size.times(CLAIMS)))
+        if extraction.style != "graph":
+            strict = self._settings.hippo.strict
+            fresh = [replay.chunk for replay in left if not replay.taken("NameEntities")]
+            prompts = self._bare_prompts([NameEntities(c.text, strict, language=language) for c in fresh])
+            calls = exactly(len(fresh))
+            rows.append(self.row("NameEntities", calls, prompts, calls.times(NAMES)))
+        for kind, per_token, taken in (
+            (ExtractTriples, TRIPLES, extraction.style != "graph"),
+            (ExtractClaims, CLAIMS, extraction.claims),
+        ):
+            chunks = [replay.chunk for replay in left if taken and not replay.taken(kind.__name__)]
+            bare = self._bare_prompts([kind(chunk, (), language=language) for chunk in chunks])
+            calls, size = exactly(len(chunks)), exactly(sum(chunk.n_tokens for chunk in chunks))
+            rows.append(self.row(kind.__name__, calls, bare.plus(calls.times(NAMES)), size.times(per_token)))
         return rows
 
-    def _bare_prompts(self, tasks: Sequence[ExtractClaims | ExtractTriples]) -> Range:
+    def _bare_prompts(self, tasks: Sequence[ExtractClaims | ExtractTriples | NameEntities]) -> Range:
         """Return the tokens of prompts without what earlier replies will add."""
         return exactly(sum(prompt_tokens(self._model.request(task)) for task in tasks))
 
