@@ -46,9 +46,8 @@ def scripted(choices: list[Any], examined: list[Any], **more: Any) -> ScriptedMo
 async def test_the_paths_grow_by_the_chosen_relations_until_the_facts_are_complete():
     model = scripted([((1,),), ((0,),)], [Examined((), "Where was Ada Byrne born?"), Examined(("Lune",))])
 
-    found = await tog.explore(
-        "Where was the owner of Rook born?", index_of(GivenGraph(BARGES)), model, Settings()
-    )
+    graph = GivenGraph([*BARGES, ("Ada Byrne", "kept", "Bees")])
+    found = await tog.explore("Where was the owner of Rook born?", index_of(graph), model, Settings())
 
     first, second = model.all_seen(ChooseRelations)
     assert [(e.relation, e.inverse) for e in first.topics[0].edges] == [
@@ -60,6 +59,15 @@ async def test_the_paths_grow_by_the_chosen_relations_until_the_facts_are_comple
     assert found.answers == ("Lune",)
     assert [trail.names for trail in found.paths] == [("Rook", "Ada Byrne", "Lune")]
     assert found.rounds == 2
+
+
+async def test_where_there_is_one_relation_to_choose_or_none_the_model_is_not_asked_to_choose():
+    model = scripted([((1,),)], [Examined((), "Where was Ada Byrne born?"), Examined(), Examined()])
+
+    found = await tog.explore("Who owned Rook?", index_of(GivenGraph(BARGES)), model, Settings())
+
+    assert len(model.all_seen(ChooseRelations)) == 1
+    assert [path.names for path in found.paths] == [("Rook", "Ada Byrne", "Lune")]
 
 
 async def test_a_search_without_an_answer_ends_at_the_depth_and_answers_from_what_there_is():

@@ -211,8 +211,12 @@ async def explore(
     clues: tuple[str, ...] = ()
     reached: tuple[ReasoningPath, ...] = ()
     for round_ in range(1, tog.depth + 1):
-        topics = tuple(Topic(path, _edges(path, graph)) for path in paths)
-        chosen = await model.perform(ChooseRelations(question, topics, tog.width, clues))
+        topics = tuple(topic for path in paths if (topic := Topic(path, _edges(path, graph))).edges)
+        chosen: Sequence[Sequence[int]] = [(0,)] * len(topics)
+        if not model.generative or any(
+            len(topic.edges) > 1 for topic in topics
+        ):  # else nothing is to be chosen
+            chosen = await model.perform(ChooseRelations(question, topics, tog.width, clues))
         paths, chunks = prune(_candidates(topics, chosen, graph, tog.width), scorer, clues, tog.width)
         if not paths:
             return Exploration((), reached, _ranked(seen), round_ - 1)
