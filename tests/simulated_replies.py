@@ -322,7 +322,8 @@ def map_answer(messages: Conversation) -> str:
 
 
 def answer(messages: Conversation) -> str:
-    return "\n\n".join(found_in(messages)[0]) or "The data does not tell."
+    told = "\n\n".join(found_in(messages)[0])
+    return f"<DATA_SUFFICES> {'yes' if told else 'no'} </DATA_SUFFICES>\n{told or 'The data does not tell.'}"
 
 
 def reduce_answer(messages: Conversation) -> str:

@@ -21,7 +21,7 @@ from conspectus.models.base import Model, writes
 from conspectus.retrieval.base import extractive
 from conspectus.retrieval.local import entities_in
 from conspectus.rows import Answer, Entity, counted
-from conspectus.runtime import DEFAULT_FOLDER, check_question, public, run_sync
+from conspectus.runtime import DEFAULT_FOLDER, check_question, public, synchronous
 from conspectus.tasks import Exchange, StandaloneQuestion
 from conspectus.text.language import language_of
 from conspectus.text.question import read_question
@@ -84,11 +84,6 @@ class Conversation:
         return f"<Conversation with {self._view.index!r}: {counted(len(self.turns), 'exchange')}>"
 
     @public
-    def ask(self, question: str, *, on_text: Callable[[str], None] | None = None) -> Answer:
-        """Answer a question; `question` of the answer is what was asked in the end, `why` says how it came to that."""
-        return run_sync(self.aask(question, on_text=on_text))
-
-    @public
     async def aask(
         self,
         question: str,
@@ -96,7 +91,10 @@ class Conversation:
         on_text: Callable[[str], None] | None = None,
         on_method: Callable[[str, str], None] | None = None,
     ) -> Answer:
-        """Do what `ask` does, inside a running event loop; `on_method` is as in `conspectus.aask`."""
+        """Answer a question; `question` of the answer is what was asked in the end, `why` says how it came to that.
+
+        `aask` does inside a running event loop what `ask` does; `on_text` and `on_method` are as in `conspectus.aask`.
+        """
         began = time.perf_counter()
         check_question(question)
         index = self._view.index
@@ -117,6 +115,8 @@ class Conversation:
         answer = replace(answer, why=_joined(why, answer.why), usage=usage)
         self._store(Turn(question, answer.question, answer.text, answer.method))
         return answer
+
+    ask = synchronous(aask)
 
     def forget(self) -> None:
         """Begin anew; a file that stores the conversation is emptied."""

@@ -460,6 +460,12 @@ class Answer:
     context_tokens: int = 0
     read: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     """Of each table, how many rows the window held that it was written from, and how many there were."""
+    sufficient: bool = True
+    """Whether the evidence sufficed, as a language model says; without one, whether anything was quoted."""
+    rounds: int = 1
+    """How many times evidence was retrieved: `auto` looks again where it does not suffice."""
+    clues: tuple[str, ...] = ()
+    """What was missing, round by round, and searched for in the next one, if there is one."""
     removed_references: int = 0
     """References that a model wrote and that lead nowhere; they are not in the text."""
     notices: tuple[str, ...] = ()

@@ -122,6 +122,14 @@ class AnswerSettings(Section):
     general_knowledge: bool = setting(False, "Let the model add general knowledge, marked as such")
 
 
+class AutoSettings(Section):
+    """How the method `auto` answers."""
+
+    rounds: int = setting(
+        2, "Maximum number of rounds of retrieving and answering in all; needs a model", ge=1
+    )
+
+
 class SearchSettings(Section):
     """Ranking of chunks."""
 
@@ -244,6 +252,7 @@ class Settings(Section):
         default=GlobalSettings(), validation_alias="global", serialization_alias="global"
     )
     answer: AnswerSettings = AnswerSettings()
+    auto: AutoSettings = AutoSettings()
     search: SearchSettings = SearchSettings()
     rerank: RerankSettings = RerankSettings()
     vectors: VectorSettings = VectorSettings()

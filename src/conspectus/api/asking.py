@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from conspectus.errors import UsageError
+from conspectus import tokens
+from conspectus.errors import ModelError, UsageError
 from conspectus.filters import View, select_view
 from conspectus.index import Index
 from conspectus.index_models import FUNCTION, own_embedder
@@ -21,7 +22,7 @@ from conspectus.models.extractive.answer import assembled_notice
 from conspectus.models.llm.adapters import is_registered
 from conspectus.retrieval import METHODS, RANKINGS, Method, auto
 from conspectus.retrieval.base import extractive, unknown_name_notice
-from conspectus.retrieval.model_wrappers import ContextRecorder, StreamingModel, WithAnswerOptions
+from conspectus.retrieval.model_wrappers import AnsweringModel, ContextRecorder, WithAnswerOptions
 from conspectus.retrieval.rerank import answer_reranked, rank_reranked, reranker_for
 from conspectus.rows import Answer, Hit, counted, plain
 from conspectus.runtime import (
@@ -128,7 +129,8 @@ async def aask(
     question: what is asked.
     index: an index or its folder, or several of them, which answer as one; paths then begin with the name of the index.
     on_text: is given the text of the answer piece by piece, as it is written.
-    on_method: is given the method and why it was chosen, before anything is read; again where another takes its place.
+    on_method: is given the method and why it was chosen, before anything is read; again where another takes its place,
+        or where evidence was missing and it looks again, with what for.
 
     Raises UsageError for what makes no sense, IndexMissing where there is no index, ModelError where a model fails.
 
@@ -304,18 +306,16 @@ async def answer_question(
 ) -> Answer:
     """Answer a request, and add to the answer what its reader should know of the index."""
     question, index, settings = request.question, request.view.index, request.run.settings
-    if on_method:
-        on_method(request.method.name, request.why)
+    tell: Callable[[str, str], None] = on_method or (lambda _method, _why: None)
+    tell(request.method.name, request.why)
     async with request.session() as (session, model):
-        model = StreamingModel(model, index, on_text) if on_text else model
-        result = await request.answer(model, session)
+        result = await _answer_in_rounds(request, model, session, on_text, tell)
         over_all = request.method.name in ("global", "rollup") and settings.global_.level is None
-        if request.why and over_all and is_empty_answer(result.text):
+        if request.why and over_all and not result.sufficient:
             method = named(METHODS, auto.without_reports(index))
             request = replace(request, method=method, why=f"{request.why}, and no report says anything on it")
-            if on_method:
-                on_method(method.name, request.why)
-            result = await request.answer(model, session)
+            tell(method.name, request.why)
+            result = await _answer_in_rounds(request, model, session, on_text, tell)
         spending = session.budget_notices if session else ()
         # a short answer has no room for what opens the others
         is_bare = bool(result.citations) and not result.notices and not result.text.startswith("*")
@@ -333,6 +333,54 @@ async def answer_question(
     seconds = time.perf_counter() - request.began
     language = question_language(question, index)
     return replace(result, why=why, notices=notices, seconds=seconds, language=language)
+
+
+async def _answer_in_rounds(
+    request: Request,
+    model: Model,
+    session: Session | None,
+    on_text: Callable[[str], None] | None,
+    tell: Callable[[str, str], None],
+) -> Answer:
+    """Answer a request; where `auto` chose the method, search for what is missing and answer again (`auto.rounds`).
+
+    Where a further round fails, as for want of budget, the answer before it stands, with a notice.
+    """
+    question, settings = request.question, request.run.settings
+    # without a language model nothing says what is missing
+    rounds = settings.auto.rounds if request.why and model.generative else 1
+    if rounds == 1 and not on_text:
+        return await request.answer(model, session)
+    window = settings.answer.context_tokens
+    answering = AnsweringModel(model, question, request.view.index, on_text, rounds, window)
+    answer = await request.answer(answering, session)
+    while len(answer.clues) == answer.rounds < rounds:
+        clue = answer.clues[-1]
+        again = f"looking again, for “{clue}”"
+        tell(request.method.name, again)
+        answering.cited = {citation.id for citation in answer.citations}
+        try:
+            later = await replace(request, question=f"{question} {clue}").answer(answering, session)
+        except ModelError as error:
+            if answering.shown:
+                raise
+            notice = f"What is missing ({clue}) was not searched for: {error}"
+            answer = replace(answer, notices=(*answer.notices, notice))
+            break
+        answer = replace(
+            answer if is_empty_answer(later.text) else later,
+            question=question,
+            why="; ".join(part for part in (answer.why, again) if part),
+            sufficient=later.sufficient,
+            rounds=answer.rounds + 1,
+            clues=(*answer.clues, *later.clues),
+            context_tokens=answer.context_tokens + tokens.count(answering.context.text),
+            read=answering.context.read,
+            usage=later.usage,
+        )
+    if on_text and answering.shown == "":
+        on_text(answer.text)
+    return answer
 
 
 def _lacks(index: Index, run: Run) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -101,11 +102,17 @@ class Asking:
         """Answer a question, print the answer, and return it; `brief` leaves out its sources and how it was made."""
         model = self.arguments["settings"].settings.model
         stream = None if self.json or model == "extractive" else terminal.Stream()
+        told = count()
+
+        def tell(method: str, why: str) -> None:
+            if next(told) and stream:  # the first is told after the answer
+                show.note(f"{method}: {why}")
+
         try:
             if conversation:
-                answer = conversation.ask(question, on_text=stream)
+                answer = conversation.ask(question, on_text=stream, on_method=tell)
             else:
-                answer = api.ask(question, self.view, on_text=stream, **self.arguments)
+                answer = api.ask(question, self.view, on_text=stream, on_method=tell, **self.arguments)
         finally:
             if stream and stream.any:
                 stream.finish()

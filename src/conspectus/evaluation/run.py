@@ -319,8 +319,9 @@ async def estimate(
     settings: Settings,
     extractive: Model,
     sampled: int = SAMPLED,
+    rounds: int = 1,
 ) -> Estimate:
-    """Return what work on all pieces would take, by what it takes on `sampled` of them, spread evenly."""
+    """Return what work on all pieces would take, answered up to `rounds` times, by `sampled` of them, spread evenly."""
     step = max(1, len(pieces) // sampled)
     sample = pieces[::step][:sampled]
     stand_in = StandIn(session, extractive)
@@ -336,7 +337,9 @@ async def estimate(
             shortest = REPLIES[tasks.MapAnswer].low
             prompts = Range(tokens + calls * shortest, tokens + calls * settings.answer.context_tokens)
         replies = REPLIES.get(kind, USUAL).times(exactly(stand_in.items[kind] * scale))
-        rows.append(estimator.row(kind.__name__, exactly(calls), prompts, replies))
+        times = Range(1, rounds if kind is tasks.AnswerFromContext else 1)
+        taken = (times.times(amount) for amount in (exactly(calls), prompts, replies))
+        rows.append(estimator.row(kind.__name__, *taken))
     return Estimate(tuple(rows))
 
 
@@ -358,5 +361,6 @@ async def estimate_answer(
 
     cached = asked.folder if asked.folder and (asked.folder / FILE_NAME).exists() else None
     async with open_session(settings, cached, to_ask=False) as session:
-        row = await estimate([question], work, session, settings, extractive(asked), 1)
+        rounds = settings.auto.rounds if request.why else 1
+        row = await estimate([question], work, session, settings, extractive(asked), 1, rounds)
     return request.method.name, request.why, row

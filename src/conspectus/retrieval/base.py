@@ -40,10 +40,13 @@ async def finish(task: Task[str], draft: Answer, index: Index, model: Model) -> 
         reply = await model.perform(task)
     finally:
         removed_by_model.reset(token)
+    if model.generative:
+        sufficient, clue, reply = AnswerFromContext.parts(reply)
+        draft = replace(draft, sufficient=sufficient, clues=(clue,) if clue else ())
     text, citations, removed = cite(reply, index)
     words = wording(question_language(draft.question, index))
     if not text.strip():
-        return replace(draft, text=words.nothing, notices=())
+        return replace(draft, text=words.nothing, notices=(), sufficient=False)
     notices = draft.notices
     if writes(model, type(task)):
         notices = (*notices, words.written if citations else words.uncited)
@@ -61,7 +64,7 @@ def empty_answer(
 ) -> Answer:
     """Return the answer of a method that found nothing: it says so and cites nothing."""
     words = wording(question_language(question, index)).nothing
-    return Answer(question, words, method, level=level, context_tokens=context_tokens)
+    return Answer(question, words, method, level=level, context_tokens=context_tokens, sufficient=False)
 
 
 async def map_reduce(
@@ -81,7 +84,7 @@ async def map_reduce(
         notice = f"{len(failed)} of {len(windows)} windows could not be read: {failed[0]}"
         draft = replace(draft, notices=(*draft.notices, notice))
     if not partial:
-        return replace(draft, text=wording(question_language(question, index)).nothing)
+        return replace(draft, text=wording(question_language(question, index)).nothing, sufficient=False)
     return await reduce(partial, draft, index, model, settings)
 
 
@@ -152,7 +155,7 @@ async def answer_within(
     """Answer the question of a draft from one window with the first of some rows."""
     context = pack(rows, settings.context_tokens)
     if not context.sources:
-        return replace(draft, text=wording(question_language(draft.question, index)).nothing)
+        return replace(draft, text=wording(question_language(draft.question, index)).nothing, sufficient=False)
     draft = replace(draft, context_tokens=tokens.count(context.text), read=context.read)
     return await finish(AnswerFromContext(draft.question, context), draft, index, model)
 

@@ -6,7 +6,7 @@ share most, and those around the entities that it names have what their descript
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, zip_longest
 
@@ -43,29 +43,18 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     return await answer_within(rows, Answer(question, "", "mixed"), index, model, settings.answer)
 
 
-def rows_for(question: str, index: Index, settings: Settings, queries: Sequence[str] = ()) -> Context:
-    """Return what may be read for a question, and for further queries about it; the best rows of each table are first.
+def rows_for(question: str, index: Index, settings: Settings) -> Context:
+    """Return what may be read for a question, the best rows of each table first; `base.pack` cuts it to a window.
 
-    `base.pack` cuts it to a window. Passages stand in turns: the best of each ranking for each query, then the second.
-    The other tables hold what the graph knows of what the question names, and then of what the queries name.
+    Passages stand in turns: the best of each ranking, then the second.
     """
-    texts = (question, *queries)
-    around = [local.rows_around(text, index, settings.answer) for text in texts]
-    rankings: list[list[int]] = []
-    for text, rows in zip(texts, around, strict=True):
-        rankings += (*_rankings(text, index, settings), [chunk.number for chunk in rows.sources])
-    in_turns = dict.fromkeys(
-        number for turn in zip_longest(*rankings) for number in turn if number is not None
+    rows = local.rows_around(question, index, settings.answer)
+    rankings = (*_rankings(question, index, settings), [chunk.number for chunk in rows.sources])
+    in_turns = dict.fromkeys(number for turn in zip_longest(*rankings) for number in turn)
+    best = islice(
+        (index.chunks[number] for number in in_turns if number is not None), most_chunks(settings.answer)
     )
-    return replace(
-        around[0],
-        reports=(),
-        entities=tuple({row.number: row for rows in around for row in rows.entities}.values()),
-        relationships=tuple({row.number: row for rows in around for row in rows.relationships}.values()),
-        claims=tuple({row.number: row for rows in around for row in rows.claims}.values()),
-        sources=tuple(index.chunks[number] for number in islice(in_turns, most_chunks(settings.answer))),
-        shares=SHARES,
-    )
+    return replace(rows, reports=(), sources=tuple(best), shares=SHARES)
 
 
 def _rankings(question: str, index: Index, settings: Settings) -> Iterator[list[int]]:

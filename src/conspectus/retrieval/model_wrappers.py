@@ -1,21 +1,20 @@
 """Models that wrap another model: they change or observe the tasks of one question, and methods need not know.
 
-`WithAnswerOptions` adds the answer settings and the language to each task, `StreamingModel` passes the final answer on
-piece by piece, and `ContextRecorder` records the contexts that an answer would be written from.
+`WithAnswerOptions` adds the answer settings and the language to each task, `AnsweringModel` passes the final
+answer on piece by piece, and `ContextRecorder` records the contexts that an answer would be written from.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import fields, replace
-from functools import cache
 from typing import Any, TypeVar, cast
 
 from conspectus.errors import ModelError
 from conspectus.index import Index
 from conspectus.models.base import Model, Tick, no_tick, performed
 from conspectus.references import CLOSING
-from conspectus.retrieval.base import cite
+from conspectus.retrieval.base import cite, pack
 from conspectus.settings import AnswerSettings
 from conspectus.tasks import (
     AnswerFromContext,
@@ -27,7 +26,7 @@ from conspectus.tasks import (
     Task,
     WriteReport,
 )
-from conspectus.tasks.base import Context
+from conspectus.tasks.base import HEADINGS, Context
 from conspectus.text.language import language_of
 
 R = TypeVar("R")
@@ -73,45 +72,86 @@ class WithAnswerOptions(WrappedModel):
         }
 
     async def prepare(self, task: Task[R]) -> Task[R]:
-        return self._styled(task)
-
-    def _styled(self, task: Task[R]) -> Task[R]:
-        accepted = self._values.keys() & _fields(type(task))
+        if isinstance(task, WriteReport):  # in the language of the corpus, as indexing asks for it
+            return cast("Task[R]", task)
+        accepted = self._values.keys() & {f.name for f in fields(task)}
         return replace(task, **{name: self._values[name] for name in accepted})
-
-
-@cache
-def _fields(kind: type[Task[Any]]) -> frozenset[str]:
-    if kind is WriteReport:  # it is written in the language of the corpus, as indexing asks for it
-        return frozenset()
-    return frozenset(f.name for f in fields(kind))
 
 
 FINAL = (ReduceAnswer, AnswerFromContext)
 """The tasks whose reply is the answer."""
 
 
-class StreamingModel(WrappedModel):
-    """A model that passes its final reply to `on_text` piece by piece; a method that is given it need not know."""
+class AnsweringModel(WrappedModel):
+    """A model that answers a question, also by a query of a further round, and passes the text on piece by piece.
 
-    def __init__(self, model: Model, index: Index, on_text: Callable[[str], None]) -> None:
+    Nothing is passed on before the reply says whether the evidence suffices, and nothing of one that names what to
+    search for next while `rounds` are left. Rows that an answer cites stay in the context of the next round.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        question: str,
+        index: Index,
+        on_text: Callable[[str], None] | None,
+        rounds: int,
+        window: int,
+    ) -> None:
         super().__init__(model)
-        self._index = index
-        self._on_text = on_text
+        self.context = Context()
+        """What the last answer was written from."""
+        self.cited: Collection[str] = ()
+        """The ids of those rows of it that the answer cites."""
+        self.shown: str | None = None
+        """What was passed on of the last final reply, if there was one."""
+        self._question, self._index, self._on_text = question, index, on_text
+        self._rounds, self._window = rounds, window
+
+    async def prepare(self, task: Task[R]) -> Task[R]:
+        if not isinstance(task, AnswerFromContext):
+            return task
+        earlier, self.context = self.context, task.context
+        if task.question != self._question:  # which a further round is asked by another query
+            self.context = joined(earlier, task.context, self.cited, self._window)
+        return cast("Any", replace(task, question=self._question, context=self.context))
 
     async def perform(self, task: Task[R]) -> R:
         if not isinstance(task, FINAL):
             return await super().perform(task)
-        text = shown = ""
-        async for piece in self._model.stream(cast("Task[str]", task)):
-            text += piece
+        self._rounds -= 1
+        if self._on_text is None:
+            return await super().perform(cast("Task[R]", task))
+        reply = self.shown = ""
+        async for piece in self.stream(cast("Task[str]", task)):
+            reply += piece
+            if not self.shown and (start := reply.lstrip())[:1] in "<*`" and "\n" not in start:
+                continue  # the first line is not whole
             # What is cited before does not change by what comes after: a piece never ends inside a reference.
-            cited = cite(text, self._index)[0] if CLOSING.search(piece) else shown + piece
-            cited = cited if shown else cited.lstrip()
-            if len(cited) > len(shown):
-                self._on_text(cited[len(shown) :])
-                shown = cited
-        return cast("R", text)
+            cited = self.shown + piece
+            if not self.shown or CLOSING.search(piece):
+                _, clue, text = AnswerFromContext.parts(reply)
+                cited = "" if clue and self._rounds > 0 else cite(text, self._index)[0]
+            cited = cited if self.shown else cited.lstrip()
+            if len(cited) > len(self.shown):
+                self._on_text(cited[len(self.shown) :])
+                self.shown = cited
+        return cast("R", reply)
+
+
+def joined(earlier: Context, later: Context, cited: Collection[str], window: int) -> Context:
+    """Return a window of the cited rows of one context, then all of the next; the first where that has nothing new.
+
+    Of questions 101 to 392 of 2wiki in windows of 500 tokens 93 lacked what a query can name: the second window held it
+    for 27, and for 23 where nothing was cited. With new and old rows by turns these were 31 and 17.
+    """
+    tables: dict[str, Any] = {}
+    old, new = ({row.id for _, rows in c.tables() for row in rows} for c in (earlier, later))
+    for name in HEADINGS:
+        first, then = getattr(earlier, name), getattr(later, name)
+        rows = (*(row for row in first if row.id in cited), *then, *first)
+        tables[name] = tuple({row.id: row for row in rows}.values())
+    return pack(replace(later, **tables), window) if new - old else earlier
 
 
 _REPLIES: dict[type[Task[Any]], Any] = {

@@ -4,11 +4,18 @@ conversation.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from conspectus.rows import ReasoningPath, Report
 from conspectus.tasks.base import Context, Task
 
+_SUFFICIENCY = re.compile(
+    r"[*`]*<?\s*DATA_SUFFICES\s*>?[^\w<]*(?:(?P<yes>(?:yes|true)\b|是)|(?:no|false)\b|否|不)?[^\w<\n]*"
+    r"(?:(?:none|nothing|无)[^\w<\n]*(?![^<\n]))?(?P<clue>[^<\n]*)(?:<\s*/\s*DATA_SUFFICES\s*>[*`]*)?\s*",
+    re.IGNORECASE,
+)
+"""The line that a reply to `AnswerFromContext` opens with, as models write it."""
 SHORT = "short answer"
 """The length of an answer that is no more than a name, a date, a number, yes or no."""
 
@@ -74,7 +81,7 @@ class ReduceAnswer(Task[str]):
 
 @dataclass(frozen=True)
 class AnswerFromContext(Task[str]):
-    """Answer a question from one window of evidence."""
+    """Answer a question from one window of evidence; the first line of the reply says whether that suffices."""
 
     size_setting = "answer.context_tokens"
 
@@ -82,6 +89,17 @@ class AnswerFromContext(Task[str]):
     context: Context
     response: str = "multiple paragraphs"
     general_knowledge: bool = False
+
+    @staticmethod
+    def parts(reply: str) -> tuple[bool, str, str]:
+        """Return whether the evidence suffices, what to search for next ("" for nothing), and the text of the answer.
+
+        Where the line is missing, as small models leave it out, there is nothing to search for.
+        """
+        line = _SUFFICIENCY.search(reply)
+        if not line:
+            return bool(reply.strip()), "", reply
+        return bool(line["yes"]), line["clue"].strip(), reply[: line.start()] + reply[line.end() :]
 
 
 @dataclass(frozen=True)
