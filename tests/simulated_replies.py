@@ -253,6 +253,14 @@ def claims(messages: Conversation) -> str:
     return json.dumps({"claims": rows}, ensure_ascii=False)
 
 
+def same_names(messages: Conversation) -> str:
+    """Answer ConfirmJoins: pairs of names that end in the same word."""
+    ends = re.compile(r"(\S+) \([^()]*\):")
+    lines = numbered(data_of(messages)).items()
+    same = [n for n, line in lines if len({word.lower() for word in ends.findall(line)}) == 1]
+    return json.dumps({"same": same})
+
+
 def description(messages: Conversation) -> str:
     lines = [re.sub(r"^\d+\.\s*", "", line) for line in data_of(messages).splitlines()]
     return f"{lines[0]}: " + " ".join(dict.fromkeys(line[:LONGEST] for line in lines[1:6]))
@@ -467,6 +475,7 @@ REPLIES: Mapping[str, Callable[[Conversation], str]] = {
     "GleanMore": graph,
     "AnyMissed": any_missed,
     "ExtractClaims": claims,
+    "ConfirmJoins": same_names,
     "DescribeElement": description,
     "WriteReport": report,
     "MapAnswer": map_answer,

@@ -74,8 +74,10 @@ class ExtractSettings(Section):
 class ResolveSettings(Section):
     """Which names are taken to be one entity."""
 
-    resolve: Literal["exact", "aliases"] = setting(
-        "aliases", "Names to join: exact (equal ones), or aliases (also acronyms, last names)"
+    resolve: Literal["exact", "aliases", "model"] = setting(
+        "aliases",
+        "Names to join: exact (equal ones), aliases (also acronyms, last names), or model (also similar ones that the"
+        " model says are one)",
     )
 
 

@@ -26,7 +26,7 @@ from conspectus.indexing.update import Changes, Update, origin_of, update_of
 from conspectus.lazy import lazy_module
 from conspectus.models import llm
 from conspectus.models.base import Model
-from conspectus.models.embedders import is_served
+from conspectus.models.embedders import is_served, open_embedder
 from conspectus.models.llm import budget
 from conspectus.models.llm.cache import FILE_NAME
 from conspectus.rows import (
@@ -289,6 +289,10 @@ async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[I
     settings, progress = request.settings, request.progress
     corrections, run = request.corrections, Run(settings, request.resolved.origins)
     inputs = pipeline.BuildInput(read.documents, settings, read.failures, corrections, update.before)
+    embedder = None
+    if settings.resolve.resolve == "model":
+        embedder = open_embedder(settings.vectors.embedder, settings, request.folder)
+        inputs = replace(inputs, embed=embedder and embedder.embed)
     async with run.session(request.folder) as session:
         if session:
             if progress:
@@ -302,7 +306,7 @@ async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[I
 
             index = await pipeline.build_index(inputs, fitted if model.selected else model, progress, check)
             index = replace(index, usage=session.usage)
-            notices, spent = session.notices, session.total
+            notices, spent = session.notices, session.total + (embedder.usage if embedder else Usage())
         else:
             index = await pipeline.build_index(inputs, _extractive, progress)
             notices, spent = (), Usage()

@@ -26,11 +26,21 @@ from conspectus.indexing.communities import (
     write_reports,
 )
 from conspectus.indexing.corrections import CorrectionResult, apply_corrections, correct_triples
-from conspectus.indexing.graph import Merged, merge, merge_claims, resolve, triples_of
-from conspectus.models.base import Model, Tick, together
+from conspectus.indexing.graph import (
+    Embed,
+    Merged,
+    Names,
+    join_by_model,
+    merge,
+    merge_claims,
+    resolve,
+    triples_of,
+)
+from conspectus.models.base import Model, Tick, together, writes
 from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple, Usage, content_id
 from conspectus.settings import Settings
 from conspectus.storage.tables import paused_garbage_collection
+from conspectus.tasks import ConfirmJoins
 from conspectus.text.language import in_languages, languages_in
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.sentence_table import find_sentences
@@ -88,6 +98,8 @@ class BuildInput:
     corrections: Sequence[Correction] = ()
     before: Index | None = None
     """The index whose communities are the start of the new ones, so that few reports are written again."""
+    embed: Embed | None = None
+    """Makes the vectors by which names are compared; without it they are compared as they are written."""
 
 
 async def build_index(
@@ -116,7 +128,13 @@ async def build_index(
         paths = {document.id: document.path or document.title for document in documents}
         failures = [replace(failure, document=paths[failure.document]) for failure in extracted.failures]
         build = replace(build, documents=documents)
-        made = build_graph(build, chunks, extracted, language, lambda name: show.stage(name, 0))
+        show.stage("resolve", 0)
+        names = resolve(chunks, extracted.graphs, documents, settings.resolve)
+        if settings.resolve.resolve == "model" and writes(performer, ConfirmJoins):
+            graphs = list(zip(chunks, extracted.graphs, strict=True))
+            failures += await join_by_model(names, graphs, performer, language, build.embed)
+        show.stage("communities", 0)
+        made = build_graph(build, chunks, extracted, names, language)
         facts = made.corrected
         documents, chunks = [*documents, *facts.documents], [*chunks, *facts.chunks]
         del extracted
@@ -159,17 +177,14 @@ def build_graph(
     build: BuildInput,
     chunks: Sequence[Chunk],
     extracted: Extracted,
+    names: Names,
     language: str = "en",
-    stage: Callable[[str], object] = str,
 ) -> GraphBuild:
-    """Resolve the extracted names, correct and merge, and find communities; `stage` gets the name of each stage."""
-    stage("resolve")
-    resolved = resolve(chunks, extracted.graphs, build.documents, build.settings.resolve)
-    corrected = apply_corrections(build.corrections, resolved, chunks, extracted, build.documents, language)
+    """Correct the resolved names, merge by them, and find communities."""
+    corrected = apply_corrections(build.corrections, names, chunks, extracted, build.documents, language)
     graphs = [*corrected.extracted, *zip(chunks, extracted.graphs, strict=True)]
     merged = merge_claims(chunks, extracted.claims, corrected.names, merge(graphs, corrected.names))
     triples = triples_of(correct_triples(graphs, corrected.names))
-    stage("communities")
     every = [*chunks, *corrected.chunks]
     communities = find_communities(
         merged.entities, merged.relationships, build.settings.communities, every, build.before

@@ -185,6 +185,17 @@ class ProfileCorpus(Task[Profile]):
 
 
 @dataclass(frozen=True)
+class ConfirmJoins(Task[tuple[int, ...]]):
+    """Tell which pairs of names are one thing, by their numbers from 1."""
+
+    label = "compare names"
+    size_setting = "resolve.resolve"
+
+    pairs: tuple[tuple[str, str], ...]
+    """Each name with its type and what a text says of it."""
+
+
+@dataclass(frozen=True)
 class DescribeElement(Task[Description]):
     """Make one description of all the descriptions of an entity, a relationship or a claim (GraphRAG §3.1.3)."""
 

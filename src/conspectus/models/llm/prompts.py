@@ -279,6 +279,7 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
         "language": _language,
         "data": _data(lambda task: _blocks("Sample", [chunk.text for chunk in task.samples])),
     },
+    tasks.ConfirmJoins: {"data": _data(lambda task: _numbered([" <> ".join(pair) for pair in task.pairs]))},
     tasks.DescribeElement: {
         "name": None,
         "descriptions": None,

@@ -382,6 +382,7 @@ FORMS: Mapping[type[Task[Any]], Kind | Callable[[str], Any]] = {
     tasks.SelectFactual: _single_field("sentences", COUNTS),
     tasks.ClearSentences: _single_field("sentences", _rows("sentences", _NUMBERED)),
     tasks.FactualClaims: _single_field("claims", _rows("claims", _NUMBERED)),
+    tasks.ConfirmJoins: _single_field("same", COUNTS),
     tasks.DescribeElement: tasks.Description,
     tasks.MapAnswer: _partial_answer,
     tasks.RateReport: _rating,
