@@ -492,8 +492,8 @@ function SourceView(props: { id: string; citation: Citation; marked: boolean; ho
 function Passage({ id, source }: { id: string; source: Source }) {
   const words = useWords();
   const { index } = useAppState();
-  const points = Array.from(source.text.slice(0, 4 * QUOTED));
-  const quoted = points.length > QUOTED ? `${points.slice(0, QUOTED).join("")}…` : source.text;
+  const points = Array.from(source.text.slice(0, 4 * QUOTED).replace(/\s*\n\s*/g, "\n")); // empty lines would be most of a card
+  const quoted = points.length > QUOTED ? `${points.slice(0, QUOTED).join("")}…` : points.join("");
   return (
     <figure>
       <blockquote dir="auto">{quoted}</blockquote>
