@@ -72,7 +72,7 @@ class Address:
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         problem = ""
         for port in range(self.port, self.port + 10) if self.port == PORT else (self.port,):
-            listener = socket.socket(family, socket.SOCK_STREAM)
+            listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 listener.bind((self.host, port))
