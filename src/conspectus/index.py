@@ -275,6 +275,8 @@ class Rows(Sequence[T]):
     @overload
     def __getitem__(self, at: slice) -> Sequence[T]: ...
     def __getitem__(self, at: int | slice) -> T | Sequence[T]:
+        if isinstance(at, int) and "_all" in self.__dict__:
+            return self._all[at]
         numbers = range(len(self))[at]
         if isinstance(numbers, int):
             return self._part(numbers, numbers + 1)[0]

@@ -27,7 +27,7 @@ from conspectus.configuration import (
     overridden,
 )
 from conspectus.errors import SettingsError, UsageError
-from conspectus.index import Index
+from conspectus.index import BoundedCache, Index
 from conspectus.models.llm.adapters import is_registered
 from conspectus.models.llm.providers import PRESETS, is_local
 from conspectus.settings import EXTRACTIVE, Settings
@@ -42,10 +42,16 @@ FUNCTION = "python/"
 """How the names of embedders begin that are functions of a caller: only that caller has them."""
 MODELS = ("model", "llm.base_url", "llm.embedder_base_url", "vectors.embedder")
 """Settings of models that are never taken over from an index without a look at the address."""
+_stored = BoundedCache[str, Settings](32)
 
 
 def stored_settings(built: Mapping[str, Any]) -> Settings:
     """Return the settings that the manifest of an index has; the defaults where it was changed by hand to others."""
+    key = repr(built)  # 30 us, and 2 ms to read them, twice for each question
+    return _stored.get(key) or _stored.setdefault(key, _read_settings(built))
+
+
+def _read_settings(built: Mapping[str, Any]) -> Settings:
     known = {key: value for key, value in dotted(built) if key in FIELDS}
     try:
         return overridden(known).settings

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, cast
 
 DEFAULT = "cl100k_base"
 NAMES = ("cl100k_base", "o200k_base")
+LONG_LINE = 1_000
+"""Characters of a line whose count is not cached."""
+_LINE_START = re.compile(r"(?<=\n)(?=[^\s/])")
+"""No token goes on over the start of a line, but those of o200k with a slash there, and white space."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -64,7 +68,15 @@ def encoding(name: str = DEFAULT) -> Encoding:
 
 def count(text: str, name: str = DEFAULT) -> int:
     """Return the number of tokens of a text."""
-    return encoding(name).count(text)
+    return sum(
+        _count_line(line, name) if len(line) < LONG_LINE else encoding(name).count(line)
+        for line in _LINE_START.split(text)
+    )
+
+
+@lru_cache(maxsize=16_384)  # 4 MB of lines in podcasts, 16 MB at most; a local answer counts 10 ms less
+def _count_line(line: str, name: str) -> int:
+    return encoding(name).count(line)
 
 
 def at_most(text: str, limit: int, name: str = DEFAULT) -> bool:

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -293,16 +294,9 @@ def cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
 
 def row_of(reference: Reference, index: Index) -> Row | None:
     """Return the row that a reference names, None where there is no such row."""
-    tables: dict[str, Sequence[Row]] = {
-        "Reports": index.reports,
-        "Sources": index.chunks,
-        "Entities": index.entities,
-        "Relationships": index.relationships,
-        "Claims": index.claims,
-    }
     if reference.table == "Reports" and reference.number in index.further_reports:
         return index.further_reports[reference.number]
-    rows = tables[reference.table]
+    rows: Sequence[Row] = getattr(index, "chunks" if reference.table == "Sources" else reference.table.lower())
     return rows[reference.number] if 0 <= reference.number < len(rows) else None
 
 
@@ -334,11 +328,9 @@ def _spans(
         case Report():
             if reference not in seen:
                 words = _bare(statement)
-                texts = [row.summary, *(f.explanation for f in row.findings)]
-                holding = [text for text in texts if words and words in _bare(strip(text))]
-                named = [r for text in holding for r in find(text)] or [
-                    r for text in texts for r in find(text)
-                ]
+                texts = [_report_text(text) for text in (row.summary, *(f.explanation for f in row.findings))]
+                holding = [r for bare, references in texts if words and words in bare for r in references]
+                named = holding or [r for _, references in texts for r in references]
                 documents = documents or _documents_of(row, index)
                 for inner in dict.fromkeys(named):
                     yield from _spans(inner, statement, index, seen | {reference}, documents)
@@ -364,38 +356,63 @@ def _bare(text: str) -> str:
     return re.sub(r"\W+", " ", text).strip().casefold()
 
 
+@lru_cache(
+    maxsize=4_096
+)  # 6 MB of texts at some 600 characters; answers cite the same reports again and again
+def _report_text(text: str) -> tuple[str, tuple[Reference, ...]]:
+    """Return a text of a report in bare words, and its references."""
+    return _bare(strip(text)), tuple(find(text))
+
+
 def _locate_quotations(statement: str, span: Span, index: Index) -> list[Span]:
     """Return the spans, inside a span, of what a statement quotes; of the whole statement if it is a quotation."""
+    for quotations in _quotations(statement):
+        if locations := [location for words in quotations if (location := _search(words, span, index))]:
+            return locations
+    return []
+
+
+@lru_cache(
+    maxsize=256
+)  # a statement is looked for in all passages behind what it cites, 50 in a global answer
+def _quotations(statement: str) -> tuple[list[list[str]], ...]:
+    """Return the words of what a statement may quote: what takes the place of the rest where it is found, first."""
     quotation = _OPENED.sub("", statement)
-    if is_unspaced(quotation) and (location := _locate(quotation, span, index)):
-        return [location]  # inner quotation marks belong to it
-    if (whole := _WHOLE.search(statement)) and (location := _locate(whole.group(1), span, index)):
-        return [location]
-    parts = [m.group(1) for m in _QUOTED.finditer(statement)] or [quotation]
-    return [location for words in parts if (location := _locate(words, span, index))]
+    whole = _WHOLE.search(statement)
+    readings = [
+        [quotation] if is_unspaced(quotation) else [],  # inner quotation marks belong to it
+        [whole[1]] if whole else [],
+        [match[1] for match in _QUOTED.finditer(statement)] or [quotation],
+    ]
+    return tuple([text.split() for text in texts if _is_long(text)] for texts in readings)
 
 
-def _locate(words: str, span: Span, index: Index) -> Span | None:
-    """Return the characters inside a span that hold the words, whatever the white space and case."""
-    parts = words.split()
-    if len(parts) < 3 and not (is_unspaced(words) and len(words) > UNSPACED_LEAST):
-        return None
-    return _search(parts, span, index)
+def _is_long(text: str) -> bool:
+    """Whether a text is so long that it is found in few places."""
+    return len(text.split()) >= 3 or (is_unspaced(text) and len(text) > UNSPACED_LEAST)
 
 
 def _search(words: Sequence[str], span: Span, index: Index) -> Span | None:
-    """Return where words stand in a row inside a span: a few as whole words, a long quotation may be cut in one."""
+    """Return where words stand in a row inside a span, whatever the white space and case.
+
+    A few are found as whole words, a long quotation may be cut in one.
+    """
     few = len(words) <= FEW
     literal = " ".join(words)
     text = index.document_of[span.document_id].text
     start = -1 if few else text.find(literal, span.start, span.end)
     if start >= 0:  # as most quotations are: a pattern of each costs a tenth of an answer's time
         return Span(span.document_id, start, start + len(literal))
-    joined = r"\s+".join(map(re.escape, words))
-    before = rf"(?<!{_NEIGHBOUR})" if few and words[0][0].isalnum() else ""
-    after = rf"(?!{_NEIGHBOUR})" if few and words[-1][-1].isalnum() else ""
-    match = re.compile(before + joined + after, re.IGNORECASE).search(text, span.start, span.end)
+    match = _pattern(literal, few=few).search(text, span.start, span.end)
     return Span(span.document_id, match.start(), match.end()) if match else None
+
+
+@lru_cache(maxsize=256)
+def _pattern(words: str, *, few: bool) -> re.Pattern[str]:
+    joined = r"\s+".join(map(re.escape, words.split(" ")))
+    before = rf"(?<!{_NEIGHBOUR})" if few and words[0].isalnum() else ""
+    after = rf"(?!{_NEIGHBOUR})" if few and words[-1].isalnum() else ""
+    return re.compile(before + joined + after, re.IGNORECASE)
 
 
 def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:

@@ -84,14 +84,18 @@ def level_of(index: Index, settings: GlobalSettings) -> int:
             "this index has no reports to answer from: ask by rollup, which writes those that it needs"
         )
     if settings.level is None or settings.level == "auto":
-        least: int = index.settings.get("reports", {}).get("min_report_entities", 0)  # the others are brief
-        full = {c.number for c in index.communities if c.size >= least} & index.report_of_community.keys()
-        sizes = [sum(c.number in full for c in index.communities_at(level)) for level in index.levels]
-        enough = (level for level, size in enumerate(sizes) if size >= ENOUGH_REPORTS)
-        return next(enough, sizes.index(max(sizes)))
+        return index.derive(_default_level)
     if settings.level not in index.levels:
         raise UsageError(f"this index has levels 0 to {len(index.levels) - 1}, and no level {settings.level}")
     return settings.level
+
+
+def _default_level(index: Index) -> int:
+    least: int = index.settings.get("reports", {}).get("min_report_entities", 0)  # the others are brief
+    full = {c.number for c in index.communities if c.size >= least} & index.report_of_community.keys()
+    sizes = [sum(c.number in full for c in index.communities_at(level)) for level in index.levels]
+    enough = (level for level, size in enumerate(sizes) if size >= ENOUGH_REPORTS)
+    return next(enough, sizes.index(max(sizes)))
 
 
 def report_windows(reports: Sequence[Report], settings: AnswerSettings) -> list[Context]:
