@@ -13,9 +13,11 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Literal, Protocol, TypeVar
+
+from pydantic_core import to_json, to_jsonable_python
 
 import conspectus
 from conspectus import Citation, Conversation, Index, api
@@ -77,7 +79,6 @@ class Event:
     text: str = ""
     """A piece of the text, or the name of the method."""
     why: str = ""
-    answer: Answer | None = None
     error: BaseException | None = None
 
 
@@ -89,8 +90,8 @@ class Asking:
     events: list[Event] = field(default_factory=list[Event])
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     listeners: int = 0
-    citations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """Those of the answer, with the numbers of what they lead to."""
+    body: bytes = b""
+    """The answer as JSON, once there is one: a third of the memory of its objects, and written once for all askers."""
     stop: Callable[[], None] | None = None
     """Ends the work, once a thread has begun it."""
 
@@ -98,11 +99,6 @@ class Asking:
     def finished(self) -> bool:
         """Whether an answer or an error is there."""
         return bool(self.events) and self.events[-1].kind not in UNDER_WAY
-
-    @property
-    def answer(self) -> Answer | None:
-        """The answer, once there is one."""
-        return self.events[-1].answer if self.events else None
 
     def add(self, event: Event) -> None:
         """Append an event and wake everyone who waits; on the event loop only."""
@@ -178,7 +174,7 @@ class Answers:
         """Begin to answer a question, or join an equal one; raise Busy where too many wait."""
         ask = Ask(question, served.name, index.snapshot, tuple(sorted(options.items())), earlier)
         asking = self._askings.get(ask.id)
-        if asking and (not asking.finished or asking.answer):
+        if asking and (not asking.finished or asking.body):
             self._askings.move_to_end(ask.id)
             return asking
         if self._pending >= QUEUE_LIMIT:
@@ -219,7 +215,7 @@ class Answers:
             return
         try:
             answer = asyncio.run(cancellable(answered(asking.ask, index, self._settings, tell), asking))
-            asking.citations = citation_rows(answer.citations, index)
+            asking.body = body_of(asking.ask, answer, index)
         except asyncio.CancelledError:
             tell(Event("cancelled"))
         except ConspectusError as error:
@@ -228,7 +224,7 @@ class Answers:
             tell(Event("error", error=error))
             raise
         else:
-            tell(Event("done", answer=answer))
+            tell(Event("done"))
 
 
 async def answered(
@@ -267,10 +263,17 @@ async def cancellable(work: Coroutine[Any, Any, T], holder: Stoppable) -> T:
     return await task
 
 
+def body_of(ask: Ask, answer: Answer, index: Index) -> bytes:
+    """Return an answer as JSON, with its address and the snapshot it is from."""
+    head = {"id": ask.id, "index": ask.index, "snapshot": ask.snapshot}
+    row = to_jsonable_python(replace(answer, citations=()))
+    return to_json({**head, **row, "citations": citation_rows(answer.citations, index)})
+
+
 def citation_rows(citations: Sequence[Citation], index: Index) -> list[dict[str, Any]]:
     """Return citations with the number of the row that each leads to, where it has a page, and of each document."""
     documents, reports = index.derive(number_of_document), index.derive(number_of_report)
-    rows = [asdict(citation) for citation in citations]
+    rows: list[dict[str, Any]] = to_jsonable_python(citations)
     for row in rows:
         row["number"] = (
             index.entity_of_name.get(row["title"]) if row["kind"] == "entity" else reports.get(row["id"])

@@ -16,17 +16,17 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Body, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.concurrency import run_in_threadpool
 
 from conspectus import api
 from conspectus.errors import NotFound, UsageError
-from conspectus.rows import Answer
 from conspectus.server.answers import Answers, Asking
 from conspectus.server.errors import as_error
 from conspectus.server.indexes import Indexes
 from conspectus.server.rest import finished
 
 router = APIRouter(prefix="/v1")
+Row = Mapping[str, Any]
+"""A row of an answer as JSON."""
 
 
 class TextPart(BaseModel):
@@ -129,14 +129,13 @@ async def complete(request: Request, body: Annotated[ChatRequest, Body()]) -> An
     answers: Answers = request.app.state.answers
     name, method = split_model(request.app.state.indexes, body.model)
     served = request.app.state.indexes[name]
-    index = await run_in_threadpool(served.current)
+    index = await served.latest()
     asking = answers.start(body.question, served, index, {"method": method} if method else {}, body.earlier)
     if body.stream:
         usage = bool(body.stream_options and body.stream_options.include_usage)
         chunks = chunks_of(asking, body.model, str(request.base_url), usage=usage)
         return StreamingResponse(chunks, media_type="text/event-stream", headers={"cache-control": "no-store"})
-    answer = (await finished(request, asking)).answer
-    assert answer is not None
+    answer = json.loads((await finished(request, asking)).body)
     message = {
         "role": "assistant",
         "content": shown_text(answer),
@@ -153,26 +152,27 @@ def completion_head(asking: Asking, model: str, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{asking.ask.id}", "object": kind, "created": int(time.time()), "model": model}
 
 
-def shown_text(answer: Answer) -> str:
+def shown_text(answer: Row) -> str:
     """Return the text of an answer with its sources: clients without annotations show them, too."""
-    lines = [
-        f"[{c.marker}] {c.title or c.kind}: {c.sources[0].document}" for c in answer.citations if c.sources
-    ]
-    sources = "\n\n" + "\n".join(f"- {line}" for line in lines) if lines else ""
-    return f"{answer.text}{sources}"
+    cited = [row for row in answer["citations"] if row["sources"]]
+    lines = [f"- [{c['marker']}] {c['title'] or c['kind']}: {c['sources'][0]['document']}" for c in cited]
+    return "\n".join([answer["text"], "", *lines] if lines else [answer["text"]])
 
 
-def citation_annotations(answer: Answer, index: str, base_url: str) -> Iterator[Mapping[str, Any]]:
+def citation_annotations(answer: Row, index: str, base_url: str) -> Iterator[Row]:
     """Yield the citations of an answer: where each marker is in the text, and the address of its first source."""
-    for citation in answer.citations:
-        marker = f"[{citation.marker}]"
-        start = answer.text.find(marker)
-        if start < 0 or not citation.sources:
+    for citation in answer["citations"]:
+        marker = f"[{citation['marker']}]"
+        start = answer["text"].find(marker)
+        if start < 0 or not citation["sources"]:
             continue
-        source = citation.sources[0]
-        url = source_url(base_url, index, source.document, source.start, source.end)
+        source = citation["sources"][0]
+        url = source_url(base_url, index, source["document"], source["start"], source["end"])
         place = {"start_index": start, "end_index": start + len(marker), "url": url}
-        yield {"type": "url_citation", "url_citation": {**place, "title": citation.title or source.document}}
+        yield {
+            "type": "url_citation",
+            "url_citation": {**place, "title": citation["title"] or source["document"]},
+        }
 
 
 def source_url(base_url: str, index: str, document: str, start: int, end: int) -> str:
@@ -181,11 +181,10 @@ def source_url(base_url: str, index: str, document: str, start: int, end: int) -
     return f"{base_url.rstrip('/')}/documents/{quote(document, safe='/')}?{query}"
 
 
-def usage_of(answer: Answer) -> dict[str, int]:
+def usage_of(answer: Row) -> dict[str, int]:
     """Return what an answer took of language models, as tokens."""
-    usage = answer.usage
-    counts = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
-    return {**counts, "total_tokens": usage.tokens}
+    counts = {name: answer["usage"][name] for name in ("prompt_tokens", "completion_tokens")}
+    return {**counts, "total_tokens": sum(counts.values())}
 
 
 async def chunks_of(asking: Asking, model: str, base_url: str, *, usage: bool) -> AsyncGenerator[str]:
@@ -202,7 +201,8 @@ async def chunks_of(asking: Asking, model: str, base_url: str, *, usage: bool) -
         if event.kind == "text":
             sent += event.text
             yield chunk({"content": event.text})
-        elif event.kind == "done" and (answer := event.answer):
+        elif event.kind == "done":
+            answer = json.loads(asking.body)
             text = shown_text(answer)
             rest = text.removeprefix(sent) if text.startswith(sent) else ""
             links = list(citation_annotations(answer, asking.ask.index, base_url))

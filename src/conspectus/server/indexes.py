@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from starlette.concurrency import run_in_threadpool
+
 import conspectus
 from conspectus import Index
 from conspectus.errors import ConspectusError, NotFound, UsageError
@@ -57,6 +59,13 @@ class ServedIndex:
                 return self._index
             self._index, self._stamp = opened, stamp
             return opened
+
+    async def latest(self) -> Index:
+        """Return what `current` does; a thread opens a new snapshot, and none is needed where there is none."""
+        index = self._index
+        if index is not None and self._now() == self._stamp:
+            return index
+        return await run_in_threadpool(self.current)
 
     def exists(self) -> bool:
         """Whether the folder holds an index; the first one may still have to be built."""

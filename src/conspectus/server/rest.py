@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
@@ -36,15 +36,15 @@ MAX_MEMBERS = 50
 """Entities that are listed with a report: the best connected ones, as many as a page shows without scrolling twice."""
 
 
-def served_index(request: Request, index: Annotated[str, Query(max_length=200)] = "") -> ServedIndex:
+async def served_index(request: Request, index: Annotated[str, Query(max_length=200)] = "") -> ServedIndex:
     """Return the index that a request names; the first one if it names none."""
     indexes: Indexes = request.app.state.indexes
     return indexes[index]
 
 
-def open_snapshot(served: Annotated[ServedIndex, Depends(served_index)]) -> Index:
+async def open_snapshot(served: Annotated[ServedIndex, Depends(served_index)]) -> Index:
     """Return the current snapshot of the index that a request names."""
-    return served.current()
+    return await served.latest()
 
 
 Served = Annotated[ServedIndex, Depends(served_index)]
@@ -449,13 +449,13 @@ async def ask(request: Request, served: Served, body: Annotated[AskRequest, Body
     cancels the answer, unless somebody else waits for the same one.
     """
     answers: Answers = request.app.state.answers
-    index = await run_in_threadpool(served.current)
+    index = await served.latest()
     earlier = tuple((exchange.question, exchange.answer) for exchange in body.earlier)
     asking = answers.start(body.question, served, index, body.options, earlier)
     if body.stream or "text/event-stream" in request.headers.get("accept", ""):
         headers = {"x-accel-buffering": "no", "cache-control": "no-store"}
         return StreamingResponse(events_of(asking), media_type="text/event-stream", headers=headers)
-    return JSONResponse(answer_json(await finished(request, asking)))
+    return Response((await finished(request, asking)).body, media_type="application/json")
 
 
 async def finished(request: Request, asking: Asking) -> Asking:
@@ -481,13 +481,6 @@ async def finished(request: Request, asking: Asking) -> Asking:
         leaving.cancel()
 
 
-def answer_json(asking: Asking) -> dict[str, Any]:
-    """Return an answer with its address and the snapshot it is from."""
-    assert asking.answer is not None
-    head = {"id": asking.ask.id, "index": asking.ask.index, "snapshot": asking.ask.snapshot}
-    return {**head, **asdict(asking.answer), "citations": asking.citations}
-
-
 async def events_of(asking: Asking) -> AsyncGenerator[str]:
     """Yield the events of an answer as server-sent events."""
     yield sse("start", {"id": asking.ask.id, "index": asking.ask.index, "snapshot": asking.ask.snapshot})
@@ -498,7 +491,7 @@ async def events_of(asking: Asking) -> AsyncGenerator[str]:
             case "text":
                 yield sse("text", {"text": event.text})
             case "done":
-                yield sse("done", answer_json(asking))
+                yield f"event: done\ndata: {asking.body.decode()}\n\n"
             case "error":
                 yield sse("error", as_error(event.error)[1])
             case "cancelled":
@@ -514,9 +507,9 @@ def sse(event: str, data: Any) -> str:
 async def answer(request: Request, address: Annotated[str, Path(pattern="^[0-9a-f]{20}$")]) -> Any:
     """Return an answer by its address; 404 where it is no longer remembered, and asking again gives the same one."""
     asking = request.app.state.answers.get(address)
-    if asking is None or asking.answer is None:
+    if asking is None or not asking.body:
         raise NotFound("this answer is no longer remembered; ask the question again")
-    return JSONResponse(answer_json(asking))
+    return Response(asking.body, media_type="application/json")
 
 
 @router.delete("/answers/{address}", summary="Stop an answer that is being written", status_code=204)
