@@ -15,7 +15,7 @@ import numpy as np
 from conspectus import tokens
 from conspectus.algorithms.ranking import highest
 from conspectus.errors import ModelError, NotSupported
-from conspectus.index import Index
+from conspectus.index import BoundedCache, Index
 from conspectus.messages import wording
 from conspectus.models.base import Model, writes
 from conspectus.models.extractive.model import ExtractiveModel
@@ -265,6 +265,16 @@ def cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
 
     References that lead to the same passages get one number.
     """
+    key, cited = (text, len(index.further_reports)), index.derive(_cited)
+    return cited.get(key) or cited.setdefault(key, _cite(text, index))
+
+
+def _cited(index: Index) -> BoundedCache[tuple[str, int], tuple[str, tuple[Citation, ...], int]]:
+    """Return the last texts with their citations: those of an answer are needed while it is written and at its end."""
+    return BoundedCache(16)
+
+
+def _cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
     markers: dict[tuple[Source, ...], int] = {}
     citations: list[Citation] = []
     removed = 0
