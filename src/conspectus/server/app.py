@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
@@ -81,7 +82,9 @@ def create_app(options: ServerOptions) -> ASGIApp:
             await stack.enter_async_context(
                 tools.session_manager.run()
             )  # the lifespan of a mounted app never runs
+            first = asyncio.ensure_future(app.state.maps.prepare(indexes[""]))
             yield
+            first.cancel()
         answers.close()
 
     app = FastAPI(
@@ -96,6 +99,7 @@ def create_app(options: ServerOptions) -> ASGIApp:
     app.state.indexes = indexes
     app.state.answers = answers
     app.state.jobs = jobs.Jobs()
+    app.state.maps = graph_map.Maps(write=not options.read_only)
     app.state.options = options
     app.include_router(rest.router)
     app.include_router(graph_map.router)

@@ -2,41 +2,55 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
-from threading import Lock
+from contextlib import suppress
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
+from starlette.concurrency import run_in_threadpool
 
 from conspectus import Index
-from conspectus.interchange.map import MapData, map_data
+from conspectus.errors import ConspectusError
+from conspectus.interchange.map import MapData, stored_map
+from conspectus.server.indexes import ServedIndex
 from conspectus.server.rest import Snapshot
 
 router = APIRouter(prefix="/api/map")
 MAX_MAPS = 4
 """Snapshots whose maps stay in memory: 20 bytes an entity and 28 a community, 5 MB at 100,000 entities."""
 
-_maps: OrderedDict[str, MapData] = OrderedDict()
-_lock = Lock()
 
+class Maps:
+    """The maps that were asked for last; those who wait for the same one take no threads from other requests."""
 
-def map_of(index: Index) -> MapData:
-    """Return the map of a snapshot, laid out once."""
-    with _lock:
-        if index.snapshot not in _maps:
-            _maps[index.snapshot] = map_data(index)
-            while len(_maps) > MAX_MAPS:
-                _maps.popitem(last=False)
-        return _maps[index.snapshot]
+    def __init__(self, *, write: bool) -> None:
+        self._write = write
+        self._maps: OrderedDict[str, asyncio.Future[MapData]] = OrderedDict()
+
+    async def of(self, index: Index) -> MapData:
+        """Return the map of a snapshot; where the server may write, it is stored with the index."""
+        asked = self._maps.get(index.snapshot)
+        if asked is None or (asked.done() and asked.exception()):
+            made = run_in_threadpool(stored_map, index, write=self._write)
+            asked = self._maps[index.snapshot] = asyncio.ensure_future(made)
+            while len(self._maps) > MAX_MAPS:
+                self._maps.popitem(last=False)
+        return await asyncio.shield(asked)
+
+    async def prepare(self, served: ServedIndex) -> None:
+        """Make the map of an index before somebody asks for it, where there is an index."""
+        with suppress(ConspectusError):
+            await self.of(await served.latest())
 
 
 @router.get("", summary="Positions of communities and entities, as arrays", response_class=Response)
-def arrays(index: Snapshot) -> Response:
+async def arrays(request: Request, index: Snapshot) -> Response:
     """Return the map as binary data: a JSON header and little-endian arrays of 32-bit numbers."""
-    return Response(map_of(index).arrays, media_type="application/octet-stream")
+    return Response((await request.app.state.maps.of(index)).arrays, media_type="application/octet-stream")
 
 
 @router.get("/names", summary="Names of what is on the map")
-def names(index: Snapshot) -> JSONResponse:
+async def names(request: Request, index: Snapshot) -> JSONResponse:
     """Return titles of communities and names of entities, in the order of the arrays."""
-    return JSONResponse(map_of(index).names)
+    return JSONResponse((await request.app.state.maps.of(index)).names)

@@ -7,13 +7,17 @@ import colorsys
 import gzip
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
+import conspectus
 from conspectus import Index
 from conspectus.algorithms.layout import Layout, nested_discs
 from conspectus.rows import Community, Entity, Relationship, Span
@@ -83,6 +87,32 @@ def map_data(index: Index) -> MapData:
         "aliases": [[int(point_of[e.number]), alias] for e in entities for alias in e.aliases],
     }
     return MapData(_encoded(head, arrays), names)
+
+
+STORED = "map.bin"
+"""The file of an index folder with the map of one snapshot: a line of JSON with the names, and the arrays."""
+
+
+def stored_map(index: Index, *, write: bool) -> MapData:
+    """Return the map of an index as it was stored with it, else lay it out, and store it where that is possible.
+
+    The layout takes 2 s of CPU at 20,000 entities and 8 s at 100,000, reading it 0.1 s.
+    """
+    made_by = {"snapshot": index.snapshot, "version": conspectus.__version__}
+    file = index.folder / STORED if index.folder else None
+    if file:
+        with suppress(OSError, ValueError, KeyError), file.open("rb") as stored:
+            head = json.loads(stored.readline())
+            if made_by.items() <= head.items():
+                return MapData(stored.read(), head["names"])
+    data = map_data(index)
+    if file and write:
+        with suppress(OSError), TemporaryDirectory(dir=file.parent, prefix=".map-") as folder:
+            line = json.dumps({**made_by, "names": data.names}).encode()
+            written = Path(folder) / STORED
+            written.write_bytes(line + b"\n" + data.arrays)
+            written.replace(file)
+    return data
 
 
 def _hierarchy(index: Index) -> Array:
