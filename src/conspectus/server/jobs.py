@@ -36,6 +36,7 @@ from conspectus.server.answers import cancellable
 from conspectus.server.errors import as_error
 from conspectus.server.indexes import ServedIndex
 from conspectus.server.rest import Served, estimate_json, sse
+from conspectus.server.security import BODY_SECONDS
 
 State = Literal["running", "done", "failed", "cancelled"]
 UPLOADS = "uploads"
@@ -242,6 +243,20 @@ def uploads(served: Served) -> Uploads:
     return Uploads(rows, [str(folder) for folder in folders_of(served)], sorted(ALLOWED_SUFFIXES))
 
 
+async def pieces_of(request: Request) -> AsyncGenerator[bytes]:
+    """Yield the pieces of a body; 408 where one does not arrive in time."""
+    stream = request.stream()
+    try:
+        while True:
+            async with asyncio.timeout(BODY_SECONDS):
+                piece = await anext(stream)
+            yield piece
+    except StopAsyncIteration:
+        return
+    except TimeoutError:
+        raise HTTPException(408, "the file did not arrive in time", {"connection": "close"}) from None
+
+
 @router.put("/uploads/{name}", summary="Upload a file", status_code=201)
 async def upload(
     request: Request, served: Served, name: Annotated[str, InPath(max_length=200)]
@@ -261,7 +276,7 @@ async def upload(
     size = 0
     try:
         with os.fdopen(descriptor, "wb") as file:
-            async for piece in request.stream():
+            async for piece in pieces_of(request):
                 size += len(piece)
                 if size > MAX_UPLOAD_BYTES:
                     raise HTTPException(413, f"{plain} is larger than {MAX_UPLOAD_BYTES:,} bytes")

@@ -7,8 +7,10 @@ must carry a token as well.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
+import re
 import secrets
 import time
 from collections import OrderedDict
@@ -27,6 +29,8 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 MAX_BODY_BYTES = 2_000_000
 """Bytes of a request's body, except of uploads, which are limited where they are read. A question has at most 20,000
 characters, and a long conversation of a chat client some 100 kB."""
+BODY_SECONDS = 30
+"""Seconds that a body may take to arrive, and a piece of an uploaded file: senders that stall do not add up."""
 LOGIN_SECONDS = 600
 """Seconds that the one-time login link is valid: long enough to start a browser by hand."""
 SESSION_SECONDS = 7 * 24 * 3600
@@ -122,9 +126,8 @@ class Access:
 
 
 def _without_port(host: str) -> str:
-    if host.startswith("["):  # an IPv6 address
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0]
+    match = re.fullmatch(r"(\[[\da-fA-F:.]+\]|[^\[\]:@\s]*)(:\d*)?", host)
+    return match[1] if match else ""
 
 
 class Guard:
@@ -150,7 +153,12 @@ class Guard:
             await self._login(scope, send)
         else:
             if not scope["path"].startswith(UPLOADS):
-                body = await _limited_body(Headers(scope=scope), receive)
+                try:
+                    async with asyncio.timeout(BODY_SECONDS):
+                        body = await _limited_body(Headers(scope=scope), receive)
+                except TimeoutError:
+                    await _refuse(send, 408, "The body did not arrive in time.", {"connection": "close"})
+                    return
                 if body is None:
                     await _refuse(send, 413, f"The body is larger than {MAX_BODY_BYTES:,} bytes.")
                     return
@@ -162,7 +170,9 @@ class Guard:
         headers, host = Headers(scope=scope), Headers(scope=scope).get("host", "")
         if not self.access.knows_host(host):
             return 421, "This server does not answer for that host; --allowed-host adds a name.", {}
-        if (origin := headers.get("origin")) is not None and not self.access.knows_origin(origin, host):
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+        is_embedded = site not in ("none", "same-origin") and headers.get("sec-fetch-dest") != "document"
+        if is_embedded or (origin is not None and not self.access.knows_origin(origin, host)):
             return 403, "Requests from pages of other sites are refused.", {}
         if scope["path"] in OPEN_PATHS:
             return None

@@ -352,6 +352,7 @@ def roots_of_label(label: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(root(w) for w in words if is_content(w))) or tuple(map(root, words))
 
 
+@lru_cache(WORDS_CACHED)
 def grams(word: str) -> frozenset[str]:
     """Return the runs of three characters of a word with its ends marked."""
     marked = f"^{word}$"
