@@ -37,7 +37,7 @@ FILE_NAME = "conspectus.toml"
 INDEX = "the index"
 """The origin of what an index remembers."""
 PREFIX = "CONSPECTUS_"
-RESERVED = {"CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_INDEX", "CONSPECTUS_LOG"}
+RESERVED = {"CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_INDEX", "CONSPECTUS_LOG", "CONSPECTUS_TOKEN"}
 """Environment variables with our prefix that are not settings; neither is any that ends in `_API_KEY`."""
 PATHS = ("llm.prompts",)
 """Keys whose values are paths; in a settings file they are relative to that file."""

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 import httpx2 as httpx
 import pytest
 
+from conspectus.server import jobs, security
+from conspectus.server.running import Address
 from conspectus.server.security import COOKIE, MAX_BODY_BYTES, Access
 from tests.server.conftest import Running
 
@@ -37,6 +39,30 @@ def guarded(serve: Callable[..., Running], sample_index: Path) -> Running:
 def test_a_foreign_host_is_refused(server: Running, method: str, path: str) -> None:
     response = httpx.request(method, server.url + path, headers={"host": "evil.example"})
     assert response.status_code == 421
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["localhost.evil.example", "[::1].evil.example", "localhost:80@evil.example", "localhost:evil", "127.1"],
+)
+def test_a_host_that_only_looks_like_this_machine_is_refused(server: Running, host: str) -> None:
+    forwarded = {"x-forwarded-host": "localhost", "x-forwarded-for": "127.0.0.1"}
+    response = httpx.get(server.url + "/api/status", headers={"host": host, **forwarded})
+    assert response.status_code == 421
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize("embedded", ["image", "script", "iframe", "empty"])
+def test_what_a_page_of_another_site_embeds_is_refused(server: Running, site: str, embedded: str) -> None:
+    headers = {"sec-fetch-site": site, "sec-fetch-dest": embedded}  # without Origin, as browsers send it
+    for path in ("/api/export?format=json", "/api/status", "/"):
+        assert httpx.get(server.url + path, headers=headers).status_code == 403
+
+
+def test_links_of_other_sites_and_pages_of_its_own_are_followed(server: Running) -> None:
+    for site, place in (("cross-site", "document"), ("same-origin", "empty"), ("none", "document")):
+        headers = {"sec-fetch-site": site, "sec-fetch-dest": place}
+        assert httpx.get(server.url + "/api/status", headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:1", "file://"])
@@ -89,6 +115,55 @@ def test_a_body_that_is_too_large_is_refused(server: Running, path: str, chunked
     assert httpx.post(server.url + path, content=body, headers=headers).status_code == 413
 
 
+@pytest.mark.parametrize("path", ["/api/ask", "/api/uploads/a.txt"])
+def test_a_body_that_does_not_arrive_is_given_up(
+    serve: Callable[..., Running], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr(security, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(jobs, "BODY_SECONDS", 0.05)
+    running = serve(tmp_path / "new")
+    method = "PUT" if "uploads" in path else "POST"
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
+    assert sent(running, head.encode() + b"some of it").split()[1] == b"408"
+    assert not [file for file in tmp_path.rglob("*") if file.is_file()]
+
+
+def sent(running: Running, request: bytes) -> bytes:
+    """Return what the server answers until it closes the connection: clients would mend what is sent."""
+    parts = urlsplit(running.url)
+    with socket.create_connection((parts.hostname, parts.port)) as raw:
+        raw.sendall(request)
+        return b"".join(iter(lambda: raw.recv(65536), b""))
+
+
+@pytest.mark.parametrize(
+    ("lines", "statuses"),
+    [
+        (
+            ["Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="],
+            "4",
+        ),
+        (["Range: bytes=" + ",".join(["0-1"] * 8_000)], "24"),
+        (["Host: evil.example"], "4"),
+    ],
+    ids=["websocket", "ranges", "second host"],
+)
+def test_what_no_browser_sends_is_answered_and_ends(server: Running, lines: list[str], statuses: str) -> None:
+    head = ["GET /no/file HTTP/1.1", "Host: localhost", "Connection: close", *lines]
+    request = "\r\n".join([*head, "", ""]).encode()
+    if "websocket" in lines[0]:
+        request = request.replace(b"GET /no/file", b"GET /api/ask").replace(b"Connection: close\r\n", b"")
+        request = request.replace(b"\r\n\r\n", b"\r\nConnection: Upgrade, close\r\n\r\n")
+    assert sent(server, request).split()[1][:1].decode() in statuses
+
+
+def test_small_replies_do_not_wait_for_acknowledgements() -> None:
+    with Address("127.0.0.1", 0).listener() as listener:
+        assert (
+            listener.proto == socket.IPPROTO_TCP
+        )  # else asyncio leaves Nagle's algorithm on: 40 ms a request
+
+
 def test_a_client_above_the_rate_limit_waits(serve: Callable[..., Running], sample_index: Path) -> None:
     limited = serve(sample_index, access=Access(requests_per_minute=3), read_only=True)
     responses = [httpx.get(limited.url + "/api/indexes") for _ in range(5)]
@@ -107,10 +182,8 @@ def test_a_client_above_the_rate_limit_waits(serve: Callable[..., Running], samp
     ],
 )
 def test_no_path_leaves_the_folder_of_the_app(server: Running, path: str) -> None:
-    parts = urlsplit(server.url)
-    with socket.create_connection((parts.hostname, parts.port)) as raw:  # clients resolve the dots themselves
-        raw.sendall(f"GET {path} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n".encode())
-        answer = b"".join(iter(lambda: raw.recv(65536), b""))
+    # clients resolve the dots themselves
+    answer = sent(server, f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
     assert b"import" not in answer
     assert answer.split()[1] in (b"200", b"404")
 

@@ -212,6 +212,31 @@ async def test_a_client_that_leaves_cancels_its_model_calls(
         await until(lambda: pending in httpx.get(running.url + "/metrics").text)
 
 
+async def test_an_answer_goes_on_until_the_last_of_those_who_wait_for_it_has_left(
+    serve: Callable[..., Running], sample_index: Path
+) -> None:
+    with SimulatedServer(Behaviour(latencies=(3600.0,))) as model:
+        settings = {"model": "openai/simulated", "llm.base_url": model.url}
+        running = serve(sample_index, settings=settings, read_only=True)
+        async with httpx.AsyncClient(timeout=120, limits=httpx.Limits(max_connections=100)) as client:
+
+            def asked(question: str) -> asyncio.Task[Any]:
+                body = {"question": question, "method": "local"}
+                return asyncio.create_task(client.post(running.url + "/api/ask", json=body))
+
+            others = [asked(f"{QUESTION} ({number})") for number in range(20)]
+            equal = [asked(QUESTION) for _ in range(20)]
+            await until(lambda: model.under_way == 21)
+            for task in (*others, *equal[1:]):
+                task.cancel()
+            await until(lambda: model.under_way == 1)
+            pending = "conspectus_answers_pending 1.0"
+            await until(lambda: pending in httpx.get(running.url + "/metrics").text)
+            assert not equal[0].done()
+            equal[0].cancel()
+            await until(lambda: model.under_way == 0)
+
+
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for a condition, at most a minute."""
     async with asyncio.timeout(60):

@@ -175,7 +175,7 @@ OWN_DOCUMENTS = '\nYour own documents: conspectus index FOLDER, then conspectus 
 
 _MODEL_INDEX = "Also ask an index that was built with a large language model (included)."
 _BUNDLED = Path(conspectus.__file__).parent
-_HARMLESS = frozenset(("CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_LOG"))
+_HARMLESS = frozenset(("CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_LOG", "CONSPECTUS_TOKEN"))
 """Environment variables that may stay: they change neither what is asked nor what is paid for."""
 
 

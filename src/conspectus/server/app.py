@@ -110,7 +110,7 @@ def create_app(options: ServerOptions) -> ASGIApp:
     _add_errors(app)
     _add_health(app)
     _add_pages(app)
-    return Guard(Observed(app, app.state.metrics), options.access)
+    return Observed(Guard(app, options.access), app.state.metrics)
 
 
 def _add_errors(app: FastAPI) -> None:
