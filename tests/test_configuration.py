@@ -183,6 +183,7 @@ def test_an_empty_variable_is_not_set_and_reserved_ones_are_not_settings():
         "CONSPECTUS_SEARCH_K": "",
         "CONSPECTUS_INDEX": "folder",
         "CONSPECTUS_LOG": "debug",
+        "CONSPECTUS_TOKEN": "of the server",
         "CONSPECTUS_ANY_API_KEY": "secret",
         "PATH": "/bin",
     }

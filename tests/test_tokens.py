@@ -39,6 +39,11 @@ def test_a_count_is_the_length_of_the_encoding_and_decoding_gives_the_text_back(
     assert vocabulary.decode(ids) == tokens.well_formed(text)
 
 
+@given(st.text("aB1.,'-/ \n\r\t\u3000\x1c中"), names)
+def test_lines_are_counted_one_by_one(text: str, name: str):
+    assert tokens.count(text, name) == len(tokens.encoding(name).encode(text))
+
+
 @given(any_text, st.integers(-1, 40), names)
 def test_at_most_says_what_counting_says(text: str, limit: int, name: str):
     counted = tokens.count(text, name)

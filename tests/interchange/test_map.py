@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from making import a_report, an_index
 
 from conspectus.index import Index
 from conspectus.indexing.given_graph import GivenGraph, index_of
-from conspectus.interchange.map import colours, page, title_of
+from conspectus.interchange import map as maps
+from conspectus.interchange.map import colours, map_data, page, stored_map, title_of
 from conspectus.rows import Community
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -203,3 +205,28 @@ def test_a_graph_without_text_is_described_by_its_triples(show: Callable[..., An
 
     tab.wait_for_selector(".selected .results li")
     assert "Rook built at Kell" in tab.inner_text(".selected")
+
+
+def test_a_map_is_laid_out_once_for_each_snapshot(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def counted(index: Index) -> maps.MapData:
+        made.append(index.snapshot)
+        return map_data(index)
+
+    monkeypatch.setattr(maps, "map_data", counted)
+    first, second = (replace(index, folder=tmp_path, snapshot=name) for name in ("first", "second"))
+    for row in (first, first, second, second):
+        assert stored_map(row, write=True) == map_data(index)
+    assert made == ["first", "second"]
+    assert [path.name for path in tmp_path.iterdir()] == [maps.STORED]
+    (tmp_path / maps.STORED).write_bytes(b"{}")
+    assert stored_map(second, write=True) == map_data(index)
+
+
+def test_a_map_of_a_folder_that_is_not_written_to_is_made(index: Index, tmp_path: Path) -> None:
+    for folder, write in ((tmp_path, False), (tmp_path / "missing", True)):
+        assert stored_map(replace(index, folder=folder), write=write) == map_data(index)
+    assert not list(tmp_path.iterdir())
