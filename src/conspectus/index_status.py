@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
@@ -211,6 +211,11 @@ class Snapshot:
     """Which tasks each model did for it, by the names of both; none for an imported index."""
 
 
+_PARTS: Mapping[str, Callable[[manifests.Manifest], object]] = {
+    "documents": lambda manifest: [path for path in manifest.files if "/documents-" in path],  # with a hash
+    "corrections": lambda manifest: manifest.origin.get("corrections", ""),
+    "settings": lambda manifest: manifest.settings,
+}
 COUNTED = ("documents", "entities", "relationships", "communities", "reports", "failures")
 """Tables whose rows the history counts."""
 
@@ -221,12 +226,10 @@ def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
     target = path_of(folder)
     now = manifests.current(target).snapshot
     snapshots: list[Snapshot] = []
-    stored = manifests.snapshots(target)
-    made_from = {manifest.snapshot: _made_from(manifest) for manifest in stored}
-    for manifest in stored:
-        made = made_from[manifest.snapshot]
-        before = made_from.get(manifest.before, made)
-        changed = tuple(name for name, value in made.items() if value != before[name])
+    stored = {manifest.snapshot: manifest for manifest in manifests.snapshots(target)}
+    for manifest in stored.values():
+        before = stored.get(manifest.before, manifest)
+        changed = tuple(name for name, part in _PARTS.items() if part(manifest) != part(before))
         usage = {task: Usage(**row) for task, row in manifest.usage.items()}
         row = {name: getattr(manifest, name) for name in ("snapshot", "created", "before")}
         row |= {table: manifest.counts[table] for table in COUNTED}
@@ -234,15 +237,6 @@ def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
         row |= {"usage": total, "cost": cost, "changed": changed, "models": _models(manifest.settings)}
         snapshots.append(Snapshot(current=manifest.snapshot == now, **row))
     return snapshots
-
-
-def _made_from(manifest: manifests.Manifest) -> dict[str, Any]:
-    documents = next((path for path in manifest.files if "/documents-" in path), "")  # its name has its hash
-    return {
-        "documents": documents,
-        "corrections": manifest.origin.get("corrections", ""),
-        "settings": manifest.settings,
-    }
 
 
 @dataclass(frozen=True, slots=True)

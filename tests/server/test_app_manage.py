@@ -124,6 +124,8 @@ def test_an_index_is_made_by_drag_and_drop(
     page.keyboard.press("Enter")
     expect(page.locator("a.marker").first).to_be_visible()
     assert "Ada Brook" in page.locator("main").inner_text()
+    page.get_by_role("link", name="Manage").click()
+    expect(result.locator(".unread")).to_contain_text("broken.pdf")  # whoever comes back sees it again
     assert visited.errors == []
     assert visited.foreign == []
 
@@ -322,6 +324,13 @@ def test_an_index_is_rolled_back_by_keyboard_alone(own: Running, visit: Callable
 PAGES = ("/build", "/corrections", "/snapshots", "entity")
 
 
+def check(page: Any) -> None:
+    """Assert that axe finds nothing on a page as it is now."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run().then(result => result.violations)")
+    assert [(row["id"], [node["html"] for node in row["nodes"]]) for row in found] == []
+
+
 @contextmanager
 def opened(visited: Visit, name: str) -> Iterator[Any]:
     """Open a dialog of an entity's page."""
@@ -336,27 +345,30 @@ def of(own: Running, path: str) -> str:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed; npm ci in web/ installs it")
 def test_axe_finds_nothing_on_the_pages_that_change_an_index(
     own: Running, visit: Callable[..., Visit], theme: str
 ) -> None:
-    if not AXE.exists():
-        pytest.skip("axe-core is not installed; npm ci in web/ installs it")
     httpx.put(own.url + "/api/uploads/mill.txt", content=MILL)
     httpx.post(own.url + "/api/corrections", json={"kind": "retype", "name": "Ada Brook", "type": "miller"})
-
-    def check(page: Any) -> None:
-        page.evaluate(AXE.read_text(encoding="utf-8"))
-        found = page.evaluate("axe.run().then(result => result.violations)")
-        assert [(row["id"], [node["html"] for node in row["nodes"]]) for row in found] == []
-
     for path in PAGES:
         visited = visit(of(own, path), theme=theme)
         expect(visited.page.locator("main h1").first).to_be_visible()
         visited.page.wait_for_load_state("networkidle")
         check(visited.page)
-    for name in ("Merge…", "Change type…", "Delete…"):
+    for name in ("Merge…", "Change type…", "Delete…", "Not the same…"):
         with opened(visited, name) as page:
             check(page)
+    page = visit(own.url + "/build", theme=theme).page
+    page.get_by_role("button", name="Estimate").click()
+    expect(page.locator(".estimate")).to_be_visible()
+    check(page)
+    page.get_by_role("button", name="Start indexing").click()
+    expect(page.locator(".result")).to_be_visible(timeout=60_000)
+    check(page)
+    page.goto(own.url + "/snapshots")
+    page.get_by_role("button", name="Roll back…").first.click()
+    check(page)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

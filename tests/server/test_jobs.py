@@ -72,6 +72,29 @@ def test_a_correction_is_applied_undone_and_rolled_back(new: Running) -> None:
     assert "Ada Brook" in names
 
 
+def test_an_alias_is_split_off_and_what_was_undone_is_listed(new: Running) -> None:
+    upload(new, "mill.txt", TEXT)
+    upload(new, "letter.txt", "Brook wrote to Edith Hale. Ada Brook paid for the lamp of Edith Hale.")
+    follow(new, httpx.post(new.url + "/api/builds", json={}).json())
+    assert httpx.get(new.url + "/api/uploads").json()["folders"] == []  # the uploads themselves are none
+    corrections = new.url + "/api/corrections"
+    body = {"kind": "split", "name": "Ada Brook", "into": "Brook", "note": "her father"}
+    assert httpx.post(corrections, json={**body, "into": "Hale"}).status_code == 400
+    httpx.post(corrections, json=body)
+    httpx.post(corrections, json={"kind": "retype", "name": "Orran Mill", "type": "mill"})
+    follow(new, httpx.post(corrections + "/apply").json())
+    types = {row["name"]: row["type"] for row in httpx.get(new.url + "/api/entities").json()}
+    assert {"Brook", "Ada Brook"} <= types.keys()
+    assert types["Orran Mill"] == "mill"
+    assert httpx.get(new.url + "/api/snapshots").json()[0]["changed"] == ["corrections"]
+    httpx.delete(corrections + "/1")
+    rows = httpx.get(corrections).json()
+    assert [(row["kind"], row["state"], row["note"]) for row in rows] == [
+        ("retype", "applied", ""),
+        ("split", "undone", "her father"),
+    ]
+
+
 @pytest.mark.parametrize(
     "name", ["..%2Fa.txt", ".hidden.txt", "a%00.txt", "a%5Cb.txt", "program.exe", "page.zip", "no-suffix"]
 )

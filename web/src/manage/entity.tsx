@@ -115,7 +115,7 @@ export function EntityCorrections({ entity, joins }: { entity: EntityRow; joins:
                   {!index.read_only && applied && (
                     <button type="button" class="quiet" aria-label={words("undoNumber", made)} onClick={() => undo(Number(made))}>{words("undo")}</button>
                   )}
-                  {!index.read_only && join && join.rule !== "person" && (
+                  {!index.read_only && join && join.rule !== "person" && !waiting.some((row) => row.kind === "split" && row.into === alias) && (
                     <button type="button" class="quiet" aria-label={words("splitLabel", alias)} onClick={() => setAsked({ alias })}>{words("splitButton")}</button>
                   )}
                 </li>

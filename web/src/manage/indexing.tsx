@@ -59,10 +59,12 @@ function Builder({ uploads }: { uploads: Uploads }) {
   const [busy, setBusy] = useState<"" | "estimate" | "start">("");
   const [problem, setProblem] = useState("");
   const [began, setBegan] = useState("");
+  const [past, setPast] = useState(""); // the job whose end is no news any more
   const panel = useRef<HTMLDivElement>(null);
   const version = useRef(0);
   const changed = () => {
     version.current++;
+    setPast(running ? "" : (job?.id ?? ""));
     setEstimated(null);
     setProblem("");
   };
@@ -102,7 +104,13 @@ function Builder({ uploads }: { uploads: Uploads }) {
     }
     setBusy("");
   };
-  const state = running ? "running" : job && job.id === began ? job.state : "idle";
+  // whoever comes back later sees the end of the build that made the present snapshot
+  const made = job?.kind === "build" && job.state === "done" && job.result.snapshot === index.snapshot;
+  const ended = job && job.state !== "running" && job.id !== past && (job.id === began || made) ? job : null;
+  const state = running ? "running" : estimated || !ended ? "idle" : ended.state;
+  useEffect(() => {
+    if (running) setBegan(running.id);
+  }, [running?.id]);
   useEffect(() => {
     if (began && state !== "idle") panel.current?.focus();
   }, [state === "running", began]);
@@ -114,7 +122,7 @@ function Builder({ uploads }: { uploads: Uploads }) {
   const panelOf = (
     <div class="state" tabIndex={-1} ref={panel}>
       {running && <JobProgress job={running} />}
-      {!running && job && job.id === began && (job.state === "done" ? <Result job={job} /> : <JobEnd job={job} />)}
+      {!running && !estimated && ended && (ended.state === "done" ? <Result job={ended} /> : <JobEnd job={ended} />)}
       {!running && estimated && <Estimate seen={estimated} />}
     </div>
   );
