@@ -225,6 +225,9 @@ def test_a_wrong_alias_is_put_right_applied_and_undone(own: Running, visit: Call
     expect(page.get_by_role("heading", name="Applied")).to_be_visible(timeout=60_000)
     assert {"Brook", "Ada Brook"} <= names(own)
     assert states(own) == [("split", "applied")]
+    page.get_by_role("link", name="Show the entity").click()
+    expect(page.locator(".entries li")).to_have_count(2)  # the name is one of each now
+    page.go_back()
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".taken-back")).to_contain_text("Brook")
     page.get_by_role("button", name="Apply now").click()

@@ -164,7 +164,7 @@ function Page({ location, index }: { location: Location; index: IndexSummary }) 
       if (!id) return <ReportsPage />;
       return number < 0 ? <NotFound /> : <ReportPage number={number} />;
     case "entities":
-      if (!id) return <EntitiesPage />;
+      if (!id) return <EntitiesPage query={location.query} />;
       return number < 0 ? <NotFound /> : <EntityPage number={number} />;
     case "path":
       return <PathPage query={location.query} />;

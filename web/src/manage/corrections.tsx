@@ -158,8 +158,12 @@ function Section({ title, help, rows, change }: { title: string; help?: string; 
 
 const UNDO: Record<Correction["state"], ManageKey> = { waiting: "remove", applied: "undo", failing: "undo", undone: "again" };
 
+/** What the entity of a correction is called after it. */
+const nameNow = (row: Correction) => row.to ?? (row.into || (row.name ?? row.source ?? ""));
+
 function Rows({ rows, change }: { rows: Correction[]; change: (row: Correction) => void }) {
   const words = useManaging();
+  const path = usePath();
   const { index } = useAppState();
   return (
     <ul class="corrected">
@@ -170,7 +174,10 @@ function Rows({ rows, change }: { rows: Correction[]; change: (row: Correction) 
               {row.state === "undone" && <span class="badge">{words("takenBack")}</span>} {said(row, words)}
             </p>
             {row.reason && <p class="error">{row.reason}</p>}
-            <p class="note">{[words("numbered", row.number), row.date, row.author, row.note].filter(Boolean).join(" · ")}</p>
+            <p class="note">
+              {[words("numbered", row.number), row.date, row.author, row.note].filter(Boolean).join(" · ")}
+              {row.state === "applied" && row.kind !== "delete" && <> · <Link href={path("/entities", { q: nameNow(row) })} label={`${words("show")}: ${nameNow(row)}`}>{words("show")}</Link></>}
+            </p>
           </div>
           {!index.read_only && !(row.state === "undone" && row.kind === "add-fact") && (
             <button type="button" aria-label={`${words(UNDO[row.state])}: ${said(row, words)}`} onClick={() => change(row)}>{words(UNDO[row.state])}</button>

@@ -30,16 +30,20 @@ interface View {
 
 const ROWS = 100;
 
-export function EntitiesPage() {
+export function EntitiesPage({ query }: { query: URLSearchParams }) {
   const words = useWords();
   const { index } = useAppState();
-  const [wanted, setWanted] = useState("");
+  const wanted = query.get("q") ?? "";
   const [shown, setShown] = useState(ROWS);
   const { value, error } = useLoaded<EntityRow[]>(
     (signal) => get(address("/api/entities", index.name, { q: wanted, limit: shown }), signal),
-    [index.name, wanted, shown],
+    [index.name, index.snapshot, wanted, shown],
     { keep: true },
   );
+  const search = (q: string) => {
+    setShown(ROWS);
+    navigate(address("/entities", index.name, { q }), { replace: true });
+  };
   const folded = wanted.trim().toLowerCase();
   const alias = (row: EntityRow) =>
     folded && !row.name.toLowerCase().includes(folded) ? row.aliases.find((name) => name.toLowerCase().includes(folded)) : undefined;
@@ -48,7 +52,7 @@ export function EntitiesPage() {
       <header class="listhead">
         <h1>{words("entities")} <span class="note">{count(index.entities)}</span></h1>
         <Link class="aside" href={address("/path", index.name)}>{words("pathBetween")}</Link>
-        <input data-search type="search" aria-label={words("search")} placeholder={words("search")} value={wanted} onInput={(event) => { setWanted(event.currentTarget.value); setShown(ROWS); }} />
+        <input data-search type="search" aria-label={words("search")} placeholder={words("search")} value={wanted} maxLength={500} onInput={(event) => search(event.currentTarget.value)} />
       </header>
       {error && <Problem error={error} />}
       {value?.length === 0 && <p class="empty">{words("noEntities")}</p>}
