@@ -65,10 +65,10 @@ class AnswerModel(WithAnswerOptions):
         self.read: dict[str, int] = {}
         """Tokens of the reports and chunks that were read, by id."""
 
-    def _styled(self, task: Task[R]) -> Task[R]:
+    async def prepare(self, task: Task[R]) -> Task[R]:
         self.tasks += 1
         self.read.update((row.id, row.n_tokens) for row in _units(task))
-        return super()._styled(task) if self.generative else task
+        return await super().prepare(task) if self.generative else task
 
 
 def _units(task: Task[Any]) -> Iterator[Report | Chunk]:
