@@ -250,14 +250,19 @@ def retrieval(
     if flags.json:
         show.as_json({name: measured.as_row() for name, measured in results.items()})
         return
-    first, *others = results.values()
-    table(tables.measures([first, *others]))
-    show.out(f"\n{JUDGED}, with 95 % intervals:")
-    for measured in (first, *others):
-        mean, low, high = (100 * bound for bound in measured.interval(JUDGED))
+    _compared([*results.values()], JUDGED)
+
+
+def _compared(results: Sequence[Measured], measure: str) -> None:
+    """Print the measures of methods, and one with its intervals, beside that of the first."""
+    first = results[0]
+    table(tables.measures(results))
+    show.out(f"\n{measure}, with 95 % intervals:")
+    for measured in results:
+        mean, low, high = (100 * bound for bound in measured.interval(measure))
         line = f"{measured.method}: {mean:.1f} ({low:.1f} to {high:.1f})"
-        if measured is not first:
-            more, least, most = (100 * bound for bound in measured.over(first, JUDGED))
+        if measured is not first and measured.queries == first.queries:
+            more, least, most = (100 * bound for bound in measured.over(first, measure))
             line += f", {more:+.1f} ({least:+.1f} to {most:+.1f}) over {first.method}"
         show.out(line)
 
@@ -265,45 +270,44 @@ def retrieval(
 @app.command("context")
 @step(*MODELS, "--embedder", "--rerank", switches=["json"])
 def context(
-    source: Annotated[
+    file: Annotated[
         Path,
         argument(
             "FILE", "Questions with `documents` that answer them: JSON, JSON lines or .csv, or a BEIR folder."
         ),
     ],
-    index: Annotated[
-        Path | None,
-        option("Folder of the index (default: the one here, or FILE/.conspectus).", "--index", metavar="DIR"),
-    ] = None,
     methods: Annotated[
         str, option("Answer methods to compare, separated by commas.", metavar="NAMES")
-    ] = "auto,mixed,walk,bm25",
+    ] = "auto,walk,bm25",
+    index: Annotated[
+        Path | None,
+        option("Folder of the index (default: .conspectus, in a BEIR folder if it is one).", metavar="DIR"),
+    ] = None,
     limit: Annotated[int | None, option("Take only the first N questions.", metavar="N", min=1)] = None,
     *,
     flags: Flags,
 ) -> None:
-    """Measure what answers are made from: evidence recall.
+    """Measure how often an answer's context has every document that answers the question (evidence recall).
 
-    Gathers the context of each question, asks no model for an answer, and prints how often every document that answers
-    it is in the context, by kind of question (`kind` or `type`, else the number of documents), with 95 % intervals.
+    Asks for no answer. Percentages with 95 % intervals, by kind of question: its `kind` or `type`, else the number of
+    its documents.
 
     Example: conspectus eval context data/hotpotqa --methods auto,walk,local
     """
-    results = evaluation.evaluate_context(source, index, parts(methods), settings=flags.settings, limit=limit)
+    results = evaluation.evaluate_context(file, parts(methods), index, settings=flags.settings, limit=limit)
     if flags.json:
-        show.as_json(
-            {
-                name: {kind: _with_interval(one) for kind, one in kinds.items()}
-                for name, kinds in results.items()
+        rows = {
+            method: {
+                kind: one.as_row() | {"evidence_95": one.interval("evidence")[1:]}
+                for kind, one in kinds.items()
             }
-        )
-    else:
-        table(tables.contexts(results))
-
-
-def _with_interval(measured: Measured) -> dict[str, Any]:
-    _, *interval = measured.interval("evidence")
-    return measured.as_row() | {"evidence_95": [round(bound, 4) for bound in interval]}
+            for method, kinds in results.items()
+        }
+        show.as_json(rows)
+        return
+    for kind in dict.fromkeys(kind for kinds in results.values() for kind in kinds):
+        show.out(f"\n{show.bold(kind)}\n")
+        _compared([kinds[kind] for kinds in results.values()], "evidence")
 
 
 @app.command("qa")

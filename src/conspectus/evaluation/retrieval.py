@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from conspectus import Index, open_index
+from conspectus import Index
 from conspectus.api.asking import context
 from conspectus.errors import IndexMissing, UsageError
 from conspectus.evaluation.comparison import Question, read_list
@@ -28,9 +28,11 @@ from conspectus.retrieval.rerank import rank_reranked
 from conspectus.rows import Document, counted
 from conspectus.runtime import (
     DEFAULT_FOLDER,
+    AnyIndex,
     Given,
     check_question,
     named,
+    opened,
     path_of,
     public,
     resolved,
@@ -218,81 +220,66 @@ def _measured(
 
 # Contexts
 
-ALL = "all"
-"""The name under which the questions of all kinds are measured together."""
-
 
 @public
 def evaluate_context(
     questions: str | Path,
-    index: Index | str | Path | None = None,
     methods: Sequence[str] = ("auto",),
+    index: AnyIndex | None = None,
     *,
     settings: Given = None,
     limit: int | None = None,
 ) -> dict[str, dict[str, Measured]]:
-    """Gather what methods would answer from, and measure how many of the documents that answer a question are in it.
+    """Measure how often what an answer would be made from has every document that answers a question.
 
-    questions: a folder in the BEIR layout, or a file of questions with the `documents` that answer each (ends of their
-        paths suffice) and perhaps their `kind`; a question of no kind counts by the number of its documents.
-    index: left out, that of the passages of a BEIR folder, which is built if need be, or the one in this folder.
-    limit: the number of questions that are asked, the first of the file.
+    questions: a folder in the BEIR layout, or a file of questions, the first `limit` of which count, with `documents`
+        that answer each (their paths, or ends of these) and perhaps a `kind`; by default that is their number.
+    index: the one of the file's documents, or the folder for that of the passages, by default as `evaluate_retrieval`.
 
-    Returns the measures by method and kind of question, `all` first: `evidence` is the share of questions whose
-    documents are all in the context, `documents` the share of these documents, `tokens` the size of the context. Raises
-    UsageError where a method, or a document of a question, does not exist.
-
-    Example: `evaluate_context("data/hotpotqa", methods=["auto", "walk"])["auto"]["all"].means["evidence"]`
+    Returns `evidence`, 1 where all documents are in the context, and `documents`, the share of them, by method and
+    kind, `all` first. Raises UsageError where there is no such method or document.
     """
     source, chosen = path_of(questions), resolved(settings)
-    if source.is_dir() and not isinstance(index, Index):
+    if source.is_dir():
         data = read_beir(source)
         queries, asked = data.queries, passage_index(data, path_of(index or source / DEFAULT), chosen)
     else:
-        asked = index if isinstance(index, Index) else open_index(index or DEFAULT_FOLDER)
-        queries = read_beir(source).queries if source.is_dir() else _of_documents(read_list(source), asked)
-    queries = [query for query in queries[:limit] if query.text.strip()]
+        asked = opened(index or DEFAULT_FOLDER)
+        queries = [_query(question, asked) for question in read_list(source) if question.documents]
     if not queries:
         raise UsageError(f"no question of {source} says which documents answer it: give each its `documents`")
-    return {method: _contexts_measured(method, queries, asked, chosen) for method in methods}
+    return {method: _gathered(method, queries[:limit], asked, chosen) for method in methods}
 
 
-def _of_documents(questions: Sequence[Question], index: Index) -> list[Query]:
-    """Return the questions that documents answer, by the paths of these; UsageError where the index lacks one."""
-    paths: dict[str, str] = {}
-    for document in index.documents:
-        parts = document.path.split("/")
-        paths |= {"/".join(parts[start:]): document.path for start in range(len(parts))}
-    if lacking := [end for question in questions for end in question.documents if end not in paths]:
-        raise UsageError(f"the index has no document {lacking[0]!r}, which is said to answer a question")
-    return [
-        Query(question.id, question.text, {paths[end]: 1.0 for end in question.documents}, question.kind)
-        for question in questions
-        if question.documents
-    ]
+def _query(question: Question, index: Index) -> Query:
+    relevant: dict[str, float] = {}
+    for end in question.documents:
+        paths = [d.path for d in index.documents if f"/{d.path}".endswith(f"/{end}")]
+        if not paths:
+            raise UsageError(f"the index has no document {end!r}, which is said to answer {question.text!r}")
+        relevant[paths[0]] = 1.0
+    return Query(question.id, question.text, relevant, question.kind)
 
 
-def _contexts_measured(
-    method: str, queries: Sequence[Query], index: Index, settings: Settings
-) -> dict[str, Measured]:
-    values: dict[str, dict[str, list[float]]] = {}
-    milliseconds: dict[str, list[float]] = {}
+def _gathered(method: str, queries: Sequence[Query], index: Index, settings: Settings) -> dict[str, Measured]:
+    """Return the measures of a method by kind of question."""
+    rows: dict[str, list[tuple[float, float]]] = {}
     for query in queries:
         began = time.process_time()
-        gathered = context(query.text, index, method=method, settings=settings)
-        took = (time.process_time() - began) * 1000
-        read = {index.document_of[c.document_id].path for window in gathered.windows for c in window.sources}
-        found = len(read & query.relevant.keys()) / len(query.relevant)
-        measured = {
-            "evidence": float(found == 1),
-            "documents": found,
-            "tokens": float(gathered.context_tokens),
-        }
-        for kind in (ALL, query.kind or counted(len(query.relevant), "document")):
-            milliseconds.setdefault(kind, []).append(took)
-            for name, value in measured.items():
-                values.setdefault(kind, {}).setdefault(name, []).append(value)
-    return {kind: Measured(method, values[kind], milliseconds[kind]) for kind in values}
+        windows = (
+            context(query.text, index, method=method, settings=settings).windows if query.text.strip() else ()
+        )
+        milliseconds = (time.process_time() - began) * 1000
+        read = {index.document_of[chunk.document_id].path for window in windows for chunk in window.sources}
+        for kind in ("all", query.kind or counted(len(query.relevant), "document")):
+            share = recall([*read], query.relevant, len(read))
+            rows.setdefault(kind, []).append((share, milliseconds))
+    by_kind: dict[str, Measured] = {}
+    for kind, pairs in rows.items():
+        shares = [share for share, _ in pairs]
+        values = {"evidence": [float(share == 1) for share in shares], "documents": shares}
+        by_kind[kind] = Measured(method, values, [took for _, took in pairs])
+    return by_kind
 
 
 # The index

