@@ -261,7 +261,7 @@ def _compared(results: Sequence[Measured], measure: str) -> None:
     for measured in results:
         mean, low, high = (100 * bound for bound in measured.interval(measure))
         line = f"{measured.method}: {mean:.1f} ({low:.1f} to {high:.1f})"
-        if measured is not first and measured.queries == first.queries:
+        if measured is not first:
             more, least, most = (100 * bound for bound in measured.over(first, measure))
             line += f", {more:+.1f} ({least:+.1f} to {most:+.1f}) over {first.method}"
         show.out(line)

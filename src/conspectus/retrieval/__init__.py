@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from inspect import iscoroutinefunction
 from typing import Any, Literal, TypeVar
 
 from conspectus.errors import NotSupported
 from conspectus.index import Index
 from conspectus.models.base import Model
-from conspectus.retrieval.base import answer_from, most_chunks
+from conspectus.retrieval.base import answer_from, extractive, most_chunks, run_ready
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Section, Settings
 
@@ -166,17 +167,24 @@ def ranking(
 ) -> Callable[[F], F]:
     """Register a function (question, index, settings) -> hits as a method that answers from the best chunks.
 
-    An answer is made from as many as its window holds (`answer.context_tokens`); `search.k` is for searches.
+    An async one is also given the model after the index; searches have the extractive one perform its tasks. An answer
+    is made from as many chunks as its window holds (`answer.context_tokens`); `search.k` is for searches.
     """
 
     def register(rank: F) -> F:
+        asks = iscoroutinefunction(rank)
         ranked = _taking(settings, rank)
 
+        def searched(question: str, index: Index, given: Settings) -> list[Hit]:
+            if asks:
+                return run_ready(ranked(question, index, extractive(index), given))
+            return ranked(question, index, given)
+
         async def answer(question: str, index: Index, model: Model, given: Settings) -> Answer:
-            hits = ranked(question, index, given)
+            hits = await ranked(question, index, model, given) if asks else ranked(question, index, given)
             return await answer_from(hits, question, index, model, given, method=name)
 
-        method(name, help=help, reads=reads, needs=needs, rank=ranked)(answer)
+        method(name, help=help, reads=reads, needs=needs, rank=searched)(answer)
         return rank
 
     return register

@@ -28,8 +28,8 @@ from conspectus.errors import ModelError
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model, succeeded
-from conspectus.retrieval import Answering, method
-from conspectus.retrieval.base import answer_from, extractive, hit, hits_of, run_ready
+from conspectus.retrieval import Answering, method, ranking
+from conspectus.retrieval.base import hit, hits_of
 from conspectus.retrieval.vector import embedder_of, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
@@ -226,7 +226,8 @@ def _trees(_: Index) -> dict[bool, Tree]:
     return {}
 
 
-async def _tree_hits(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
+@ranking("raptor", help="a tree of summaries of clustered chunks")
+async def rank_by_tree(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
     """Return the `k` chunks of the nodes most like the question, those of a summary by their own likeness."""
     trees = index.derive(_trees)
     if model.generative not in trees:
@@ -245,18 +246,6 @@ async def _tree_hits(question: str, index: Index, model: Model, settings: Settin
         for leaf in sorted(tree.leaves[node], key=lambda c: (-float(like[c]), c)):
             best.setdefault(leaf, float(like[node]))
     return [hit(chunk, score, index) for chunk, score in list(best.items())[: settings.search.k]]
-
-
-def rank_by_tree(question: str, index: Index, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks that a tree of extracted summaries leads to."""
-    return run_ready(_tree_hits(question, index, extractive(index), settings))
-
-
-@method("raptor", help="a tree of summaries of clustered chunks", rank=rank_by_tree)
-async def answer_by_tree(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer from the chunks that were found."""
-    hits = await _tree_hits(question, index, model, settings)
-    return await answer_from(hits, question, index, model, settings, method="raptor")
 
 
 # Propositions
@@ -322,7 +311,8 @@ def _statements(_: Index) -> dict[bool, Statements]:
     return {}
 
 
-async def _statement_hits(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
+@ranking("propositions", help="single statements are ranked, their chunks read")
+async def rank_by_statements(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
     """Return the `k` chunks of the best statements: by words, or of sentences by vectors where the index has them."""
     if has_vectors(index) and not model.generative:
         query = question_vectors([question], index, settings)[0]
@@ -340,15 +330,3 @@ async def _statement_hits(question: str, index: Index, model: Model, settings: S
     best = np.zeros(len(index.chunks), np.float32)
     np.maximum.at(best, statements.chunk, statements.words.scores(question))
     return hits_of(best, index, settings.search.k)
-
-
-def rank_by_statements(question: str, index: Index, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks of the best sentences."""
-    return run_ready(_statement_hits(question, index, extractive(index), settings))
-
-
-@method("propositions", help="single statements are ranked, their chunks read", rank=rank_by_statements)
-async def answer_by_statements(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer from the chunks of the best statements."""
-    hits = await _statement_hits(question, index, model, settings)
-    return await answer_from(hits, question, index, model, settings, method="propositions")

@@ -24,10 +24,10 @@ from conspectus.algorithms.similarity import Grams, pairs_of_texts, pairs_of_vec
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.messages import wording
-from conspectus.models.base import Model, writes
+from conspectus.models.base import Model
 from conspectus.models.extractive.reason import name_entities
 from conspectus.retrieval import method
-from conspectus.retrieval.base import answer_from, hits_of
+from conspectus.retrieval.base import answer_from, extractive, hits_of, run_ready
 from conspectus.retrieval.bm25 import scores_of
 from conspectus.retrieval.vector import cosines, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
@@ -188,21 +188,18 @@ def _similarity(question: str, index: Index, settings: Settings) -> Floats:
     return scores_of(question, index)
 
 
-def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks that hold most; what the question names is read off it by rules.
+async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
+    """Return the `k` chunks that hold most; the model says what the question names, without one rules do.
 
     Raises UsageError where the index has neither triples nor relationships.
     """
-    named = name_entities(question)
+    named = await model.perform(NameEntities(question)) if model.generative else name_entities(question)
     return hits_of(scores(question, named, index, settings), index, settings.search.k)
 
 
-async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
-    """Do what `rank` does, where a model says what the question names."""
-    if not writes(model, NameEntities):
-        return rank(question, index, settings)
-    named = await model.perform(NameEntities(question, settings.hippo.strict))
-    return hits_of(scores(question, named, index, settings), index, settings.search.k)
+def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
+    """Return the same without a language model."""
+    return run_ready(rank_with(question, index, extractive(index), settings))
 
 
 @method(
