@@ -37,16 +37,6 @@ def test_the_rows_hold_passages_and_what_the_graph_knows_of_what_is_named():
     assert rows.reports == ()
 
 
-def test_a_further_query_has_its_turn_and_its_names():
-    question = "What did Mara Tolan rebuild?"
-    alone = mixed.rows_for(question, INDEX, Settings())
-    both = mixed.rows_for(question, INDEX, Settings(), ["Which clock stopped? Zorba Orrin saw it."])
-
-    assert TEXTS[3] not in [chunk.text for chunk in alone.sources]
-    assert {both.sources[0].text, both.sources[1].text} == {TEXTS[0], TEXTS[3]}
-    assert "Zorba Orrin" in [entity.name for entity in both.entities]
-
-
 async def test_the_answer_counts_what_was_read_of_how_much():
     model = ScriptedModel({AnswerFromContext: ["The weir [Data: Sources (0)]."]})
     answer = await METHODS["mixed"]("What did Mara Tolan rebuild?", INDEX, model, Settings())
