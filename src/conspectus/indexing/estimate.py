@@ -17,8 +17,7 @@ from conspectus.community_context import CommunityContextBuilder
 from conspectus.errors import ModelError
 from conspectus.indexing.chunks import Extracted, dates_of, extract
 from conspectus.indexing.communities import DescribedGraph, write_reports
-from conspectus.indexing.graph import Names, join_by_model, resolve
-from conspectus.indexing.pipeline import BuildInput, GraphBuild, build_graph
+from conspectus.indexing.pipeline import BuildInput, GraphBuild, build_graph, resolve_names
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.budget import Budget
 from conspectus.models.llm.model import ChatModel
@@ -297,22 +296,14 @@ class Estimator:
         else:
             rows = self._from_text(left, {id_: len(draft.entities) for id_, draft in drafts.items()}, language)
         graphs = [r.graph if r.graph.entities else drafts.get(r.chunk.id, r.graph) for r in replays]
-        names, compared = await self._compare(build, chunks, graphs, language)
+        cache = _CacheOnly(self._sender)
+        names, _ = await resolve_names(build, chunks, graphs, ChatModel(cache, self._settings), language)
+        rows.append(self._missing("ConfirmJoins", cache.steps, CONFIRMED, [COMPARED, COMPARED], NONE))
         made = build_graph(build, chunks, Extracted(graphs, [r.claims for r in replays]), names, language)
         drafted = sum(not replay.graph.entities for replay in left)
         rest = await self.rest(made, language, drafted / max(1, len(chunks)))
-        tasks = *(row for row in (*rows, *compared) if row.calls.high), *rest.tasks
+        tasks = *(row for row in rows if row.calls.high), *rest.tasks
         return Estimate(tasks, len(complete) if sampled else 0)
-
-    async def _compare(
-        self, build: BuildInput, chunks: Sequence[Chunk], graphs: Sequence[Extraction], language: str
-    ) -> tuple[Names, list[TaskEstimate]]:
-        """Resolve names, and estimate what a model will take to compare those that are alike."""
-        names = resolve(chunks, graphs, build.documents, self._settings.resolve)
-        cache, pairs = _CacheOnly(self._sender), list(zip(chunks, graphs, strict=True))
-        if self._settings.resolve.resolve == "model":
-            await join_by_model(names, pairs, ChatModel(cache, self._settings), language)
-        return names, [self._missing("ConfirmJoins", cache.steps, CONFIRMED, [COMPARED, COMPARED], NONE)]
 
     async def rest(self, made: GraphBuild, language: str, drafted: float = 0.0) -> Estimate:
         """Estimate the descriptions and reports of a graph, a share of whose chunks was `drafted` without replies."""

@@ -352,8 +352,8 @@ def _join_part_of_name(
 def _join_short_forms(names: dict[str, _Name], language_of: Mapping[str, str], result: Names) -> None:
     """Join a name with that without its legal form, and the last words of a name with it: the Town Council.
 
-    The latter where its type says what both are, and just one name of the source ends so. What stands before must be no
-    more than an attribute: a name that ends in another behind "of", a comma or a number is of something else.
+    The latter where just one organization of the source ends so. What stands before must be no more than an attribute:
+    a name that ends in another behind "of", a comma or a number is of something else, as is North Little Rock.
     """
     by_tail: dict[str, list[str]] = defaultdict(list)
     for key, name in sorted(names.items()):
@@ -367,7 +367,7 @@ def _join_short_forms(names: dict[str, _Name], language_of: Mapping[str, str], r
         apart = _PARTS_OF_NAME.search(name.display) or any(
             rules_of(code).adjectives_follow for code in languages
         )
-        if apart or name.type in ("", "person"):
+        if apart or name.type != "organization":
             continue
         for cut in range(1, len(words) - 1):
             word = words[cut - 1]

@@ -40,7 +40,7 @@ from conspectus.models.base import Model, Tick, together, writes
 from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple, Usage, content_id
 from conspectus.settings import Settings
 from conspectus.storage.tables import paused_garbage_collection
-from conspectus.tasks import ConfirmJoins
+from conspectus.tasks import ConfirmJoins, Extraction
 from conspectus.text.language import in_languages, languages_in
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.sentence_table import find_sentences
@@ -120,19 +120,15 @@ async def build_index(
         on_exit.callback(reading.cancel)
         performer = model(documents, await reading) if callable(model) else model
         tick = show.stage("extract", len(chunks))
-        extracted = await extract(
-            chunks, performer, settings.extract, language, tick, dates_of(documents), settings.hippo.strict
-        )
+        dates, strict = dates_of(documents), settings.hippo.strict
+        extracted = await extract(chunks, performer, settings.extract, language, tick, dates, strict)
         extracted.check(performer.name)
         lexicon = await reading
         paths = {document.id: document.path or document.title for document in documents}
         failures = [replace(failure, document=paths[failure.document]) for failure in extracted.failures]
         build = replace(build, documents=documents)
         show.stage("resolve", 0)
-        names = resolve(chunks, extracted.graphs, documents, settings.resolve)
-        if settings.resolve.resolve == "model" and writes(performer, ConfirmJoins):
-            graphs = list(zip(chunks, extracted.graphs, strict=True))
-            failures += await join_by_model(names, graphs, performer, language, build.embed)
+        names, undecided = await resolve_names(build, chunks, extracted.graphs, performer, language)
         show.stage("communities", 0)
         made = build_graph(build, chunks, extracted, names, language)
         facts = made.corrected
@@ -155,11 +151,29 @@ async def build_index(
         communities=made.communities,
         reports=reports,
         joins=made.corrected.joins,
-        failures=[*build.failures, *failures, *made.corrected.failures, *made.graph.failures, *unwritten],
+        failures=[
+            *build.failures,
+            *failures,
+            *undecided,
+            *made.corrected.failures,
+            *made.graph.failures,
+            *unwritten,
+        ],
         words=words,
         arrays=arrays,
         settings={**settings.model_dump(mode="json", by_alias=True), "language": ",".join(languages)},
     )
+
+
+async def resolve_names(
+    build: BuildInput, chunks: Sequence[Chunk], graphs: Sequence[Extraction], model: Model, language: str
+) -> tuple[Names, list[Failure]]:
+    """Resolve the extracted names, by a model too where the settings want it; return what it failed on beside them."""
+    names = resolve(chunks, graphs, build.documents, build.settings.resolve)
+    if build.settings.resolve.resolve != "model" or not writes(model, ConfirmJoins):
+        return names, []
+    extracted = list(zip(chunks, graphs, strict=True))
+    return names, await join_by_model(names, extracted, model, language, build.embed)
 
 
 @dataclass(frozen=True)
