@@ -117,7 +117,7 @@ def test_strict_triples_are_asked_for_as_the_paper_does(language: str):
     rows = [(schema_of(task) or {})["properties"]["triples"]["items"]["properties"] for task in (ours, papers)]
 
     assert [list(row) for row in rows] == [
-        ["head", "relation", "tail", "time", "place", "amount"],
+        ["head", "relation", "tail", "time", "location", "amount"],
         ["head", "relation", "tail"],
     ]
     assert "amount" not in Prompts().render(papers)[0].content

@@ -240,9 +240,11 @@ def _sentence(triple: FoundTriple, date: str) -> str:
     """Return what a triple states; where it has no time, with the date of its document, if that is known."""
     head, relation, tail = triple.head, triple.relation, triple.tail
     if CJK.search(relation):
-        text = "，".join(filter(None, (triple.time, triple.place, f"{head}{relation}{tail}", triple.amount)))
+        text = "，".join(
+            filter(None, (triple.time, triple.location, f"{head}{relation}{tail}", triple.amount))
+        )
     else:
-        text = " ".join(filter(None, (head, relation, tail, triple.amount, triple.place, triple.time)))
+        text = " ".join(filter(None, (head, relation, tail, triple.amount, triple.location, triple.time)))
     return f"{text} ({date})" if date and not triple.time else text
 
 

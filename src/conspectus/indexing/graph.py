@@ -678,7 +678,7 @@ def triples_of(extracted: Iterable[tuple[str, Sequence[FoundTriple]]]) -> list[T
     chunks: dict[tuple[str, str, str], dict[str, None]] = {}
     for chunk, triples in extracted:
         for triple in triples:
-            qualifiers = "; ".join(filter(None, (triple.time, triple.place, triple.amount)))
+            qualifiers = "; ".join(filter(None, (triple.time, triple.location, triple.amount)))
             relation = f"{triple.relation} ({qualifiers})" if qualifiers else triple.relation
             chunks.setdefault((triple.head, relation, triple.tail), {})[chunk] = None
     return [Triple(content_id(*texts), i, *texts, tuple(ids)) for i, (texts, ids) in enumerate(chunks.items())]

@@ -39,7 +39,7 @@ class FoundTriple:
     tail: str
     time: str = ""
     """As all qualifiers with its preposition, "" where nothing is said of it: `in May 1911`."""
-    place: str = ""
+    location: str = ""
     amount: str = ""
 
 

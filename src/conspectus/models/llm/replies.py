@@ -350,7 +350,7 @@ _PROBE = _object(
 _RATED = _object(_rated, passage=COUNT, rating=RATING)
 _PERSONA = _object(tasks.Persona, name=NAME, description=NAME)
 _ENDS = {"head": NAME, "relation": NAME, "tail": NAME}
-_TRIPLE = _object(tasks.FoundTriple, **_ENDS, time=LINE, place=LINE, amount=LINE)
+_TRIPLE = _object(tasks.FoundTriple, **_ENDS, time=LINE, location=LINE, amount=LINE)
 _STRICT_TRIPLES = _single_field("triples", _rows("triple", _object(tasks.FoundTriple, **_ENDS)))
 _CHOICE = _object(_choice, entity=COUNT, relations=COUNTS)
 _NUMBERED = _object(tasks.Numbered, number=COUNT, text=NAME)
