@@ -46,6 +46,31 @@ def test_a_stream_names_the_method_before_the_text_and_ends_with_the_answer(serv
     assert httpx.get(f"{server.url}/api/answers/{answer['id']}").json() == answer
 
 
+def test_a_stream_says_that_it_looks_again_and_has_nothing_of_the_answer_before(
+    serve: Callable[..., Running], sample_index: Path
+) -> None:
+    replies = iter(
+        [
+            "<DATA_SUFFICES> no: boat of Wilf Garrick </DATA_SUFFICES>\nIt is not told.",
+            "<DATA_SUFFICES> yes </DATA_SUFFICES>\nThe Constance May [Data: Sources (1)].",
+        ]
+    )
+    with SimulatedServer(Behaviour(), lambda *_: next(replies)) as model:
+        settings = {"model": "openai/simulated", "llm.base_url": model.url}
+        running = serve(sample_index, settings=settings, read_only=True)
+        body = {"question": "Which boat belongs to the father of Tamsin Garrick?", "stream": True}
+        with httpx.stream("POST", running.url + "/api/ask", json=body, timeout=60) as response:
+            events = list(events_in(response.iter_lines()))
+    told = [data["why"] for kind, data in events if kind == "method"]
+    text = "".join(data["text"] for kind, data in events if kind == "text")
+    answer = events[-1][1]
+    assert len(told) == 2
+    assert "boat of Wilf Garrick" in told[1]
+    assert text == answer["text"] == "The Constance May [1]."
+    assert (answer["rounds"], answer["clues"], answer["sufficient"]) == (2, ["boat of Wilf Garrick"], True)
+    assert answer["usage"]["calls"] == 2
+
+
 def test_sources_name_their_documents_by_number(server: Running) -> None:
     answer = httpx.post(server.url + "/api/ask", json={"question": QUESTION, "method": "bm25"}).json()
     sources = [source for citation in answer["citations"] for source in citation["sources"]]
