@@ -179,7 +179,7 @@ def _add_pages(app: FastAPI) -> None:
 
     @app.get("/{path:path}", include_in_schema=False)
     async def page(path: str) -> FileResponse:  # pyright: ignore[reportUnusedFunction]
-        if path.startswith(("api/", "v1/")):
+        if path.startswith(("api/", "v1/", "assets/")) and path not in files:
             raise HTTPException(404, f"there is no route /{path}")
         if not files:
             raise HTTPException(
