@@ -19,8 +19,7 @@ const english = {
   part: "About a part",
   estimateFirst: "{} answers. What a question takes is shown here before it is asked.",
   estimating: "Estimating…",
-  estimateCalls: "{} calls",
-  estimateOneCall: "1 call",
+  estimateCalls: "{} call(/s)",
   estimateTokens: "about {} tokens",
   estimateCost: "about ${}",
   estimateFree: "no cost",
@@ -43,20 +42,20 @@ const english = {
   unreachable: "The server does not answer. It may have been stopped: start it again with conspectus serve, then try again.",
   again: "Try again",
   askTitle: "Ask {}",
-  holdings: "{} documents, {} entities, {} reports",
+  holdings: "{} document(/s), {} entit(y/ies), {} report(/s)",
   followUp: "Ask a follow-up question",
   auto: "automatic",
   autoHelp: "chosen by the question",
   askAgainBy: "Ask again by",
   by: "Answered by {}",
   answering: "Reading and writing…",
-  answered: "The answer is complete, with {} sources.",
+  answered: "The answer is complete, with {} source(/s).",
   noSources: "Nothing is cited in this answer.",
-  moreSources: "{} more passages",
+  moreSources: "{} more passage(/s)",
   showContext: "Show what was read",
   hideContext: "Hide what was read",
   contextSize: "{} tokens were read",
-  calls: "{} calls",
+  calls: "{} call(/s)",
   cost: "${}",
   removedOne: "One reference that leads nowhere was removed.",
   exampleThemes: "What are the main themes?",
@@ -76,7 +75,7 @@ const english = {
   file: "File",
   documentLanguage: "Language",
   size: "Length",
-  sizeValue: "{} characters",
+  sizeValue: "{} character(/s)",
   index: "Index",
   keys: "Keys",
   keysHelp: "Keys of this page",
@@ -109,8 +108,8 @@ const english = {
   mapHelp: "Map of the graph. Arrow keys move it, plus and minus zoom, 0 shows everything; the list beside it has the same.",
   mapAll: "Everything",
   breadcrumb: "Where this is",
-  degree: "{} relationships",
-  members: "{} entities",
+  degree: "{} relationship(/s)",
+  members: "{} entit(y/ies)",
   communities: "Communities",
   openEntity: "Open entity",
   openReport: "Open report",
@@ -131,8 +130,7 @@ const english = {
   findPath: "Find path",
   noReports: "This index has no reports yet. Build it, and they are listed here.",
   noEntities: "No entity has this name. Try a part of it.",
-  passages: "{} passages",
-  onePassage: "1 passage",
+  passages: "{} passage(/s)",
   showMore: "Show more",
 };
 
@@ -156,7 +154,6 @@ const chinese: Record<Key, string> = {
   estimateFirst: "由 {} 回答。提问之前，这里会显示所需用量。",
   estimating: "正在估算…",
   estimateCalls: "{} 次调用",
-  estimateOneCall: "1 次调用",
   estimateTokens: "约 {} 个词元",
   estimateCost: "约 {} 美元",
   estimateFree: "免费",
@@ -268,7 +265,6 @@ const chinese: Record<Key, string> = {
   noReports: "此索引还没有报告。建立索引后会列在这里。",
   noEntities: "没有此名称的实体，请试试其中一部分。",
   passages: "{} 处",
-  onePassage: "1 处",
   showMore: "显示更多",
 };
 
@@ -284,9 +280,14 @@ export function translator(language: Language): Translate {
   return Object.assign((key: Key, ...values: Values) => filled(LANGUAGES[language][key], values), { language });
 }
 
+/** Fill a text: `{}` takes the values in order, and `(y/ies)` the one or other ending by the value before it. */
 export function filled(text: string, values: Values): string {
   let index = 0;
-  return text.replace(/\{\}/g, () => String(values[index++] ?? ""));
+  let last = "";
+  return text.replace(/\{\}|\((\w*)\/(\w+)\)/g, (part, one, more) => {
+    if (part !== "{}") return last === "1" ? one : more;
+    return (last = String(values[index++] ?? ""));
+  });
 }
 
 /** A setting of before; none where the browser keeps no settings of a page, as it may be of a file. */

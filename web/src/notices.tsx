@@ -2,6 +2,7 @@
 import { ApiError } from "./api";
 import { useWords } from "./messages";
 import { Link } from "./router";
+import { sentence } from "./text";
 
 /** Shown only after a moment, so that what loads at once does not flicker. */
 export function Loading() {
@@ -15,7 +16,7 @@ export function Problem({ error, again }: { error: Error; again?: () => void }) 
   if (error instanceof ApiError && error.status === 404) return <NotFound message={error.message} />;
   return (
     <div class="problem" role="alert">
-      <p>{error instanceof ApiError ? error.message : words("unreachable")}</p>
+      <p>{error instanceof ApiError ? sentence(error.message) : words("unreachable")}</p>
       <button type="button" onClick={again ?? (() => window.location.reload())}>{words("again")}</button>
     </div>
   );
@@ -26,7 +27,7 @@ export function NotFound({ message }: { message?: string }) {
   return (
     <section class="empty">
       <h1>{words("notFound")}</h1>
-      <p>{message ? `${message.charAt(0).toUpperCase()}${message.slice(1)}.` : words("notFoundHelp")}</p>
+      <p>{message ? sentence(message) : words("notFoundHelp")}</p>
       <p><Link href="/">{words("toStart")}</Link></p>
     </section>
   );

@@ -10,3 +10,9 @@ export function slice(text: string, start: number, end: number): string {
 export function count(n: number): string {
   return n.toLocaleString(document.documentElement.lang || "en");
 }
+
+/** A message that begins and ends as a sentence does. */
+export function sentence(text: string): string {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?。！？:：]$/.test(first) ? first : `${first}.`;
+}

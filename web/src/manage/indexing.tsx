@@ -4,9 +4,9 @@ import { address, ApiError, send } from "../api";
 import { Loading, Problem } from "../notices";
 import { Link } from "../router";
 import { useAppState, useLoaded } from "../state";
-import { count } from "../text";
+import { count, sentence } from "../text";
 import { Managing, usePath, useSay } from "./frame";
-import { duration, JobEnd, JobProgress, money, sentence, useRunning, type Failure, type Job, type Skipped } from "./job";
+import { duration, JobEnd, JobProgress, money, useRunning, type Failure, type Job, type Skipped } from "./job";
 import { DropZone, FileList, loadUploads, useUploads, type Uploads } from "./uploads";
 import { useManaging, type ManageKey } from "./words";
 

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { address, get, send, type Usage } from "../api";
 import { useAppState } from "../state";
-import { count } from "../text";
+import { count, sentence } from "../text";
 import { useManaging, type Managing, type ManageKey } from "./words";
 
 export interface Stage {
@@ -143,11 +143,6 @@ export function JobEnd({ job }: { job: Job }) {
 export function useRunning(): Job | null {
   const { job } = useAppState();
   return job?.state === "running" ? job : null;
-}
-
-export function sentence(text: string): string {
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?。！？:：]$/.test(first) ? first : `${first}.`;
 }
 
 /** A time as people say it: "about 3 minutes"; seconds are not counted out. */

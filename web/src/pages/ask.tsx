@@ -380,7 +380,7 @@ function AnswerFoot(props: { answer: Answer; turn: Turn; methods: MethodRow[]; a
   const { usage } = answer;
   const facts = [
     words("answeredIn", answer.seconds.toFixed(1)),
-    usage.calls > 0 && (usage.calls === 1 ? words("estimateOneCall") : words("calls", count(usage.calls))),
+    usage.calls > 0 && words("calls", count(usage.calls)),
     usage.calls === 0 && usage.cached_calls > 0 && words("estimateNone"),
     usage.calls > 0 && words("tokens", count(usage.prompt_tokens + usage.completion_tokens)),
     usage.cost > 0 && words("cost", money(usage.cost)),

@@ -140,7 +140,7 @@ export function EstimateText({ estimated, followUp }: { estimated: Estimated; fo
 function figures(words: Translate, row: NonNullable<AnswerEstimate["estimate"]>, followUp?: boolean): string[] {
   const [low, high] = row.calls;
   if (!high) return [words("estimateNone")];
-  const calls = high === 1 ? words("estimateOneCall") : words("estimateCalls", low === high ? count(low) : `${count(low)}–${count(high)}`);
+  const calls = words("estimateCalls", low === high ? count(low) : `${count(low)}–${count(high)}`);
   const likely = row.likely_cost;
   const cost = likely === null ? words("estimateCostUnknown") : likely ? words("estimateCost", money(likely)) : words("estimateFree");
   return [calls, words("estimateTokens", count(rounded(row.likely_tokens))), cost, ...(followUp ? [words("estimateFollowUp")] : [])];

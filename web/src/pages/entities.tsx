@@ -132,7 +132,7 @@ export function EntityPage({ number }: { number: number }) {
                 {entity.documents.map((row) => (
                   <li>
                     <Link href={address(`/documents/${encodeURIComponent(row.document)}`, index.name)}>{row.title || row.document}</Link>{" "}
-                    <span class="note">{row.chunks === 1 ? words("onePassage") : words("passages", count(row.chunks))}</span>
+                    <span class="note">{words("passages", count(row.chunks))}</span>
                   </li>
                 ))}
               </ul>
