@@ -125,7 +125,7 @@ def test_answers_say_how_their_chunks_were_chosen(told: Told, indexed: Path):
         question = "Who refused to pay, the chairman?"
         said = told("ask", question, "--index", indexed, "--method", "bm25", "--rerank", server.url)
 
-    assert f"chunks, by {server.url}" in said["why"]
+    assert f"chunks reranked by {server.url}" in said["why"]
     assert said["usage"]["calls"] == 1
 
 

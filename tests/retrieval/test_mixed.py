@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from making import a_built_index, a_claim, an_index
+from making import a_built_index, a_claim, an_entity, an_index
 
 from conspectus import api, tokens
 from conspectus.index import Index
@@ -63,6 +63,15 @@ def test_what_one_table_leaves_of_its_share_goes_to_the_others():
     assert small.read["relationships"] == (len(small.relationships), 30)
     assert tokens.count(small.text) <= 1000
     assert large.read == {"entities": (3, 3), "relationships": (30, 30), "sources": (30, 30)}
+
+
+def test_a_long_description_leaves_room_for_passages_and_is_counted():
+    index = an_index(*TEXTS, entities=[an_entity("Mara Tolan", 0, description="She built. " * 200)])
+    window = pack(mixed.rows_for("What did Mara Tolan rebuild?", index, Settings()), 500)
+
+    assert window.read["entities"] == (0, 1)
+    assert window.sources
+    assert tokens.count(window.text) <= 500
 
 
 @pytest.fixture(scope="module")

@@ -119,15 +119,17 @@ def most_chunks(settings: AnswerSettings) -> int:
 def pack(rows: Context, limit: int) -> Context:
     """Return the first rows of each table that fit into a window of `limit` tokens, one chunk at least.
 
-    A table has a share of the window at the most; chunks get all that the others leave, and what chunks leave goes to
-    the others in their order. The window says how many rows of each table there were.
+    A table has a share of the window at the most, or its first row where that is less than half of the window; chunks
+    get all that the others leave, and what chunks leave goes to the others in their order. The window says how many
+    rows of each table there were.
     """
     shares = rows.shares or SHARES
     room = limit - HEADING_TOKENS * sum(1 for _ in rows.tables())
     fitting: dict[str, Sequence[Row]] = {}
     for name, table in rows.tables():
         if name in shares:
-            fitting[name], used = _fit(table, shares[name] * limit, at_least=1)
+            choices = _fit(table, shares[name] * limit), _fit(table[:1], min(room, limit / 2))
+            fitting[name], used = max(choices, key=lambda fit: len(fit[0]))
             room -= used
     fitting["sources"], used = _fit(rows.sources, room, at_least=1)
     room -= used
