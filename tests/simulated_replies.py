@@ -262,8 +262,22 @@ def same_names(messages: Conversation) -> str:
 
 
 def description(messages: Conversation) -> str:
-    lines = [re.sub(r"^\d+\.\s*", "", line) for line in data_of(messages).splitlines()]
-    return f"{lines[0]}: " + " ".join(dict.fromkeys(line[:LONGEST] for line in lines[1:6]))
+    return described(data_of(messages))
+
+
+def descriptions(messages: Conversation) -> str:
+    """Answer DescribeElements: each element as if it had been asked for alone."""
+    numbered = [
+        re.match(r"(\d+)\. (.*) \(.*\)\n(.*)", block, re.S) for block in data_of(messages).split("\n\n")
+    ]
+    rows = [{"number": int(m[1]), "text": described(f"{m[2]}\n{m[3]}")} for m in numbered if m]
+    return json.dumps({"descriptions": rows}, ensure_ascii=False)
+
+
+def described(element: str) -> str:
+    """Return the name of an element and its first five lines."""
+    texts = [line.removeprefix("- ")[:LONGEST] for line in element.splitlines() if line.startswith("- ")]
+    return f"{element.partition(chr(10))[0]}: " + " ".join(dict.fromkeys(texts[:5]))
 
 
 def report(messages: Conversation) -> str:
@@ -477,6 +491,7 @@ REPLIES: Mapping[str, Callable[[Conversation], str]] = {
     "ExtractClaims": claims,
     "ConfirmJoins": same_names,
     "DescribeElement": description,
+    "DescribeElements": descriptions,
     "WriteReport": report,
     "MapAnswer": map_answer,
     "ReduceAnswer": reduce_answer,

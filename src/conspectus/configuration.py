@@ -121,7 +121,7 @@ def _resolved(values: Iterable[_Given], before: Resolved | None = None) -> Resol
         settings = Settings.model_validate(tables, strict=True)
     except ValidationError as error:
         raise _not_allowed(error, given) from None
-    for task in sorted(settings.llm.tasks.keys() - TASKS.keys()):
+    for task in sorted(name for name in settings.llm.tasks if name not in TASKS or TASKS[name].counted_as):
         named = f"`llm.tasks` ({origins['llm.tasks']}) names {task}"
         raise SettingsError(f"{named}, which is no task{did_you_mean(task, TASKS)}")
     return Resolved(settings, origins)

@@ -118,6 +118,12 @@ class Document(Row, shows="number path"):
         of_name = _DAY.search(self.file.replace("\\", "/").rpartition("/")[2])
         return self.date or (of_name[0] if of_name else "")
 
+    @property
+    def label(self) -> str:
+        """What a language model is told of it: its day, where it has one, and the start of its title."""
+        day = self.day[:10]
+        return f"{day} {snippet(self.title.replace(f'{day}-', ''), 40)}".strip()
+
     def place(self, start: int, end: int) -> str:
         """Return where characters `start` to `end` stand: `p. 4`, `pp. 4-5`, or "" where no place is known."""
         first = bisect_right(self.places, start, key=itemgetter(0)) - 1

@@ -94,6 +94,7 @@ class ReportSettings(Section):
     context_tokens: int = setting(8000, "Tokens of context for a report", ge=500)
     min_report_entities: int = setting(3, "Minimum number of entities for a report of its own", ge=1)
     write: bool = setting(True, "Write reports while indexing")
+    strict: bool = setting(False, "Describe each element by a call of its own, as in the GraphRAG paper")
 
 
 class StoreSettings(Section):

@@ -22,6 +22,7 @@ import conspectus
 from conspectus.api import Built
 from conspectus.errors import BadKey, BudgetReached, ConspectusError, ModelError, ServerDown, UnknownModel
 from conspectus.index import Index
+from conspectus.models.llm import model
 
 TABLES = "documents chunks entities relationships claims communities reports joins failures words".split()
 DOCUMENTS = documents()
@@ -85,6 +86,41 @@ def test_a_model_whose_vocabulary_is_known_is_asked_once_whether_entities_were_m
     made, server = built(tmp_path, Behaviour(), model="openai/gpt-4.1-mini")
     assert not made.failures
     assert made.index.usage["AnyMissed"].calls == server.counts["ExtractGraph"] == len(made.index.chunks)
+
+
+def test_one_call_for_several_elements_gives_what_a_call_for_each_gives(
+    sound: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(model, "MOST_DESCRIBED", 1)
+    alone, server = built(tmp_path, Behaviour(), extract__claims=True)
+
+    assert server.counts["DescribeElement"] > sound.index.usage["DescribeElement"].calls
+    assert not server.counts["DescribeElements"]
+    for table in ("entities", "relationships", "claims", "communities", "reports"):
+        assert getattr(alone.index, table) == getattr(sound.index, table), table
+
+
+def elements_asked(server: SimulatedServer) -> set[str]:
+    """Return the elements of the calls for several of them, with their descriptions."""
+    asked = (body["messages"] for body in server.bodies)
+    several = (
+        messages[1]["content"] for messages in asked if "# Task: DescribeElements" in messages[0]["content"]
+    )
+    return {re.sub(r"^\d+\. ", "", block) for text in several for block in text[7:-8].split("\n\n")}
+
+
+def test_an_update_asks_only_for_elements_whose_descriptions_changed(tmp_path: Path):
+    _, first = built(tmp_path, Behaviour(keep_bodies=True))
+    changed = [
+        *DOCUMENTS[:-1],
+        {**DOCUMENTS[-1], "text": f"{DOCUMENTS[-1]['text']} Pit Lane sued Gull Rock twice."},
+    ]
+    with SimulatedServer(Behaviour(keep_bodies=True)) as second:
+        conspectus.build(documents=changed, folder=tmp_path, settings=settings(second.url))
+
+    assert elements_asked(first)
+    assert second.counts["DescribeElement"] + second.counts["DescribeElements"]
+    assert elements_asked(second).isdisjoint(elements_asked(first))
 
 
 def test_a_second_run_asks_for_nothing(sound: Built):
@@ -158,7 +194,7 @@ def test_reports_that_fail_are_named_and_written_by_the_next_run(tmp_path: Path)
 
     mended, server = built(tmp_path, Behaviour())
     assert not mended.failures
-    assert set(server.counts) & {"ExtractGraph", "DescribeElement"} == set()
+    assert set(server.counts) & {"ExtractGraph", "DescribeElement", "DescribeElements"} == set()
     assert server.counts["WriteReport"] >= len(broken.failures)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -320,7 +321,9 @@ def test_rows_are_as_urgent_as_the_deepest_report_that_waits_for_them():
     alone = an_entity("Gnu", len(entities))
     claims = [a_claim(subject, "NONE", n) for n, subject in enumerate(("Ant", "Elk", "Gnu"))]
     gatherer = CommunityContextBuilder(communities, [*entities, alone], edges, 8000, claims)
-    of_entities, of_relationships, of_claims = priorities(communities[:2], gatherer)
+    of_entities, of_relationships, of_claims = (
+        [floor(x) for x in rows] for rows in priorities(communities[:2], gatherer)
+    )
 
     assert of_entities == [2.0, 2.0, 2.0, 2.0, 1.0, 1.0, -1.0]
     assert max(of_relationships) == 2.0

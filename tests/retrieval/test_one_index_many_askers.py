@@ -111,13 +111,13 @@ async def test_a_task_of_indexing_has_the_same_reply_from_a_fresh_model_in_any_o
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
 ) -> None:
     done: list[tuple[Any, Any]] = []
-    perform = ExtractiveModel.perform
+    perform = ExtractiveModel._perform
 
-    async def recorded(self: ExtractiveModel, task: Any) -> Any:
-        done.append((task, await perform(self, task)))
+    def recorded(self: ExtractiveModel, task: Any) -> Any:
+        done.append((task, perform(self, task)))
         return done[-1][1]
 
-    monkeypatch.setattr(ExtractiveModel, "perform", recorded)
+    monkeypatch.setattr(ExtractiveModel, "_perform", recorded)
     index = (
         await conspectus.abuild(SAMPLE, tmp_path / "index", settings={"model": "extractive", **settings})
     ).index

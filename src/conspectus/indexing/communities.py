@@ -1,30 +1,44 @@
 """Communities of the graph (GraphRAG §3.1.4), descriptions of its elements (§3.1.3), and reports (§3.1.5).
 
-An element whose instances have only one description takes it without a task. Reports are written deepest first, so that
-a parent can stand on its parts; `community_context` says what each is written from. Where the model has to be waited
-for, both are done at once: a report waits for the descriptions of its own community alone.
+An element whose instances have only one description takes it without a task, and one of few and short ones without a
+call. Reports are written deepest first, so that a parent can stand on its parts; `community_context` says what each is
+written from. Where the model has to be waited for, both are done at once: a report waits for the descriptions of its
+own community, and of what is described together with that.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
-from typing import Generic, TypeVar
+from itertools import islice, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from conspectus import tokens
 from conspectus.algorithms.leiden import Part, adjacency, hierarchical_leiden
 from conspectus.community_context import CommunityContextBuilder, brief_draft, report_of
 from conspectus.errors import ModelError, Unusable
 from conspectus.index import Index
-from conspectus.indexing.graph import Element, Merged
-from conspectus.models.base import AT_ONCE, Model, Tick, no_tick, together, writes
-from conspectus.rows import Chunk, Claim, Community, Entity, Failure, Relationship, Report, content_id
+from conspectus.indexing.graph import Merged
+from conspectus.models.base import Model, Tick, no_tick, together, writes
+from conspectus.rows import (
+    Chunk,
+    Claim,
+    Community,
+    Document,
+    Entity,
+    Failure,
+    Relationship,
+    Report,
+    Span,
+    content_id,
+)
 from conspectus.settings import CommunitySettings, ReportSettings
-from conspectus.tasks import DescribeElement, WriteReport
+from conspectus.tasks import DescribeElement, Description, WriteReport
+from conspectus.text.words import WORD, is_unspaced
 
 Ints = NDArray[np.int64]
 Pairs = tuple[Ints, Ints]
@@ -137,9 +151,13 @@ def _grouped(owner: Ints, value: Ints, n: int) -> list[list[int]]:
     return [values[a:b] for a, b in pairwise(ends)]
 
 
-R = TypeVar("R", Entity, Relationship, Claim)
 MOST_SPANS = 8
 """Spans stored for one row, those that its description rests on first; a row stays a few hundred bytes."""
+FEW_LINES, FEW_TOKENS = 3, 80
+"""Descriptions of an element, and their tokens together, that are joined without a call. Of 200 elements that a strong
+model described (sample corpus), 111 have no more, and what it wrote of these has 0.89 of the tokens of the joined."""
+TOGETHER = 40
+"""Elements that are given to a model at a time, five calls of eight: a report waits for all that come with its own."""
 LAST = -1.0
 """The priority of a description that no report waits for; that of a report of the root is 0."""
 
@@ -148,71 +166,29 @@ Ready = Callable[[Community, Iterable[int]], Awaitable[None]]
 # Descriptions
 
 
-class Described(Generic[R]):
-    """The rows of one table, complete in `rows` as their descriptions come in."""
-
-    def __init__(self, kind: str, rows: Sequence[R], elements: Sequence[Element]) -> None:
-        self.rows = list(rows)
-        self.failures: dict[int, Failure] = {}
-        self.under_way: dict[int, asyncio.Future[None]] = {}
-        self._kind = kind
-        self._texts = [element.descriptions for element in elements]
-        for i, texts in enumerate(self._texts):
-            if len(texts) <= 1:
-                self._set_description(i, next(iter(texts), ""), ())
-
-    async def describe(self, model: Model, language: str, priority: Sequence[float], tick: Tick) -> None:
-        """Describe all rows, or, where the model has to be waited for, begin to."""
-        for i, texts in enumerate(self._texts):
-            if len(texts) <= 1:
-                continue
-            first = priority[i] if priority else 0.0
-            task = DescribeElement(
-                _name(self.rows[i]), self._kind, tuple(texts), language=language, priority=first
-            )
-            work = self._describe_row(i, task, model, tick)
-            if not writes(model, DescribeElement):
-                await work
-                continue
-            self.under_way[i] = asyncio.ensure_future(work)
-            if i % AT_ONCE == 0:
-                await asyncio.sleep(0)  # so that the first calls go out before all are thought of
-
-    async def _describe_row(self, i: int, task: DescribeElement, model: Model, tick: Tick) -> None:
-        """Describe one row; where the model fails, by the longest description of its instances."""
-        try:
-            reply = await model.perform(task)
-        except Unusable:
-            raise
-        except ModelError as error:
-            self.failures[i] = Failure("describe", f"{self._kind} {task.name}: {error}")
-            self._set_description(i, max(task.descriptions, key=len), ())
-        else:
-            self._set_description(i, reply.text, reply.used)
-        tick()
-        self.under_way.pop(i, None)
-
-    def _set_description(self, i: int, description: str, used: Sequence[int]) -> None:
-        """Describe a row, by the instances `used` of it; without any, by the first ones."""
-        spans = list(self._texts[i].values())
-        first = [spans[n] for n in used if n < len(spans)]
-        distinct = tuple(dict.fromkeys(first or spans))
-        self.rows[i] = replace(self.rows[i], description=description, spans=distinct[:MOST_SPANS])
+Work = tuple[int, int, Mapping[str, Span], DescribeElement]
+"""A row whose descriptions are to become one: its table, its number, what is said of it and where, and the task."""
 
 
 class DescribedGraph:
-    """The graph, with descriptions that are there or on their way."""
+    """The graph, whose rows are complete as their descriptions come in."""
 
-    def __init__(self, merged: Merged) -> None:
-        """Describe what needs no task."""
-        self.entities = Described("entity", merged.entities, merged.entity_elements)
-        self.relationships = Described("relationship", merged.relationships, merged.relationship_elements)
-        self.claims = Described("claim", merged.claims, merged.claim_elements)
-        self._tables = self.entities, self.relationships, self.claims
+    def __init__(
+        self, merged: Merged, model: Model, documents: Iterable[Document] = (), *, strict: bool = False
+    ) -> None:
+        """Few and short descriptions are joined without a language model, unless it is `strict`."""
+        self.entities, self.relationships = list(merged.entities), list(merged.relationships)
+        self.claims = list(merged.claims)
+        self._tables: tuple[list[Any], ...] = (self.entities, self.relationships, self.claims)
+        self._elements = merged.entity_elements, merged.relationship_elements, merged.claim_elements
+        self._model, self._writes = model, writes(model, DescribeElement)
+        self._join = self._writes and not strict
+        self._documents = {document.id: document for document in documents if self._writes}
+        self._failures: dict[tuple[int, int], Failure] = {}
+        self._under_way: dict[tuple[int, int], asyncio.Future[None]] = {}
 
     async def describe(
         self,
-        model: Model,
         language: str = "en",
         priority: tuple[Sequence[float], Sequence[float], Sequence[float]] = ((), (), ()),
         tick: Tick = no_tick,
@@ -221,33 +197,103 @@ class DescribedGraph:
 
         `priority` is of the entities, the relationships and the claims: those that reports wait for longest go first.
         """
-        for table, first in zip(self._tables, priority, strict=True):
-            await table.describe(model, language, first, tick)
+        works = self._works(language, priority)
+        if self._writes:
+            works = iter(sorted(works, key=lambda work: -work[3].priority))
+        while group := list(islice(works, TOGETHER)):
+            describing = self._describe(group, tick)
+            if not self._writes:
+                await describing
+                continue
+            future = asyncio.ensure_future(describing)
+            self._under_way |= {(table, number): future for table, number, _, _ in group}
+            await asyncio.sleep(0)  # so that the first calls go out before all are thought of
+
+    def _works(self, language: str, priority: Sequence[Sequence[float]]) -> Iterator[Work]:
+        """Yield the rows that are to be described by the model, what is said of each from the oldest to the newest.
+
+        Describes the others.
+        """
+        known = self._documents
+        for table, (kind, elements, first) in enumerate(zip(KINDS, self._elements, priority, strict=True)):
+            for number, element in enumerate(elements):
+                texts = element.descriptions
+                if known and len(texts) > 1:
+                    texts = dict(sorted(texts.items(), key=lambda item: known[item[1].document_id].day))
+                joined = joined_descriptions(list(texts)) if self._join and len(texts) > 1 else ""
+                if joined or len(texts) <= 1:
+                    self._add(table, number, texts, Description(joined or "".join(texts)))
+                    continue
+                name, urgent = _name(self._tables[table][number]), first[number] if first else 0.0
+                labels = tuple(known[span.document_id].label for span in texts.values()) if known else ()
+                task = DescribeElement(name, kind, tuple(texts), labels, language=language, priority=urgent)
+                yield table, number, texts, task
+
+    async def _describe(self, works: Sequence[Work], tick: Tick) -> None:
+        """Describe rows; where the model fails, by the longest description of their instances."""
+        replies = await self._model.perform_all([task for *_, task in works], tick)
+        for (table, number, texts, task), reply in zip(works, replies, strict=True):
+            if isinstance(reply, ModelError):
+                self._failures[table, number] = Failure("describe", f"{task.kind} {task.name}: {reply}")
+                reply = Description(max(texts, key=len))
+            self._add(table, number, texts, reply)
+            self._under_way.pop((table, number), None)
+
+    def _add(self, table: int, number: int, texts: Mapping[str, Span], description: Description) -> None:
+        """Describe a row, by the instances that the description used; without any, by the first ones."""
+        rows, spans = self._tables[table], list(texts.values())
+        used = [spans[n] for n in description.used if n < len(spans)]
+        distinct = tuple(dict.fromkeys(used or spans))[:MOST_SPANS]
+        rows[number] = replace(rows[number], description=description.text, spans=distinct)
 
     async def ready(self, community: Community, claims: Iterable[int] = ()) -> None:
         """Wait for the descriptions of all that is in a community."""
-        numbers = (community.entity_numbers, community.relationship_numbers, claims)
-        for table, of_table in zip(self._tables, numbers, strict=True):
-            for number in of_table if table.under_way else ():
-                if (work := table.under_way.get(number)) is not None:
-                    await work
+        rows = (community.entity_numbers, community.relationship_numbers, claims)
+        for place in ((table, number) for table, numbers in enumerate(rows) for number in numbers):
+            if work := self._under_way.get(place):
+                await work
 
     async def done(self) -> None:
         """Wait for all descriptions; raise Unusable where nothing more can be asked of the model."""
-        await together(self._under_way())
+        await together(set(self._under_way.values()))
 
     def cancel(self) -> None:
         """Give up what is on its way."""
-        for work in self._under_way():
+        for work in self._under_way.values():
             work.cancel()
-
-    def _under_way(self) -> list[asyncio.Future[None]]:
-        return [work for table in self._tables for work in table.under_way.values()]
 
     @property
     def failures(self) -> list[Failure]:
         """What could not be described, in the order of the rows."""
-        return [table.failures[i] for table in self._tables for i in sorted(table.failures)]
+        return [self._failures[place] for place in sorted(self._failures)]
+
+
+KINDS = ("entity", "relationship", "claim")
+_END = tuple(".!?。！？…")
+
+
+def joined_descriptions(descriptions: Sequence[str]) -> str:
+    """Return few and short descriptions as one text, without those that another repeats; "" where there is more."""
+    distinct: list[str] = []
+    for text in sorted(descriptions, key=len, reverse=True):
+        if len(distinct) <= FEW_LINES and not any(_repeats(text, longer) for longer in distinct):
+            distinct.append(text)
+    if len(distinct) > FEW_LINES or not tokens.at_most("\n".join(distinct), FEW_TOKENS):
+        return ""
+    texts = [" ".join(text.split()) for text in descriptions if text in distinct]
+    end, space = ("。", "") if is_unspaced("".join(texts)) else (".", " ")
+    return space.join(text if text.endswith(_END) else text + end for text in texts)
+
+
+def _repeats(text: str, longer: str) -> bool:
+    """Tell whether a longer text has the words of a text in their order, and between them names and numbers alone."""
+    words = WORD.findall(text)[::-1]
+    for word in WORD.findall(longer):
+        if words and word.casefold() == words[-1].casefold():
+            words.pop()
+        elif words and not (word[0].isupper() or word[0].isdigit()):
+            return False
+    return not words
 
 
 def _name(row: Entity | Relationship | Claim) -> str:
@@ -321,12 +367,13 @@ def priorities(
 ) -> tuple[list[float], list[float], list[float]]:
     """Return how urgent the descriptions of entities, relationships and claims are: by the deepest report that waits.
 
-    It is the number of calls that have to follow on one another; what no report waits for comes last.
+    It is the number of calls that have to follow on one another, and a fraction that keeps those of one community
+    together; what no report waits for comes last.
     """
     rows = (contexts.entities, contexts.relationships, contexts.claims)
     entities, relationships, claims = ([LAST] * len(table) for table in rows)
     for community in sorted(communities, key=lambda c: c.level):
-        urgent = community.level + 1.0
+        urgent = community.level + 1.0 + community.number / (2 * len(contexts.communities))
         for number in community.entity_numbers:
             entities[number] = urgent
         for number in community.relationship_numbers:

@@ -85,16 +85,17 @@ GLEANED = 0.135
 REPEATED, QUESTION = Range(0.46, 0.86), Range(15, 60)
 """What a further turn repeats, as a share of the reply before it (0.69 to 0.75; less on a corpus of ten short texts,
 whose replies are shorter than `GRAPH` says), and what it adds."""
-DESCRIBED, DESCRIBED_PROMPTS = Range(0.18, 0.9), Range(0.165, 0.84)
-"""Descriptions and their prompts, as a share of those of the graph that the extractive model reads: 0.31 to 0.70 and
-0.28 to 0.61, and 0.19 of the descriptions of a few short made-up texts."""
+DESCRIBED, DESCRIBED_PROMPTS = Range(0.17, 0.72), Range(0.17, 0.75)
+"""Calls for descriptions and their prompts, as a share of those of the graph that the extractive model reads: 0.19 to
+0.47 and 0.20 to 0.55, of the strong model 0.57 and 0.60."""
 REPORTED, REPORTED_PROMPTS = Range(0.5, 1.55), Range(0.32, 0.95)
 """The same of reports: 0.61 to 1.14, and 0.41 to 0.76."""
-DESCRIPTION, REPORT = Range(40, 185), Range(230, 1050)
-"""One reply: 65 to 91 and 415 to 504, of the strong model 104 and 619."""
+DESCRIPTIONS, REPORT = Range(0.22, 0.9), Range(230, 1050)
+"""The descriptions of a call, as a share of its prompt (0.33 to 0.61, of the strong model 0.55), and a report (303 to
+523, of the strong model 619)."""
 MARGIN = Range(-3, 3)
-"""Descriptions, and reports, that a graph without cached replies may take more or less: the other ranges are shares,
-and of 12 reports on a graph of 20 names 3 were written."""
+"""Reports that a graph without cached replies may take more or less: the other ranges are shares, and of 12 reports on
+a graph of 20 names 3 were written."""
 UPDATED = 3.0
 """Descriptions, and reports, that an update asks for at most, as a share of all of them, for each share of the chunks
 that is new: where words, sentences and documents of the sample corpus were added or edited, 0.1 to 2."""
@@ -238,8 +239,11 @@ class _CacheOnly:
         self._sender = sender
         self.steps: list[Step] = []
 
+    def peek(self, request: Request) -> Completion | None:
+        return self._sender.peek(request)
+
     async def send(self, request: Request) -> Completion:
-        reply = self._sender.peek(request)
+        reply = self.peek(request)
         tokens = (reply.prompt_tokens if reply else 0) or prompt_tokens(request)
         self.steps.append(Step(request.task, tokens, reply.completion_tokens if reply else None))
         if reply is None:
@@ -323,7 +327,7 @@ class Estimator:
         elif any(step.completion_tokens is None for step in described):
             shares[3] = CONTEXT
         rows = (
-            self._missing("DescribeElement", described, DESCRIPTION, shares[:2], margin),
+            self._missing("DescribeElement", described, DESCRIPTIONS, shares[:2], NONE),
             self._missing("WriteReport", reports, REPORT, shares[2:], margin),
         )
         return Estimate(tuple(row for row in rows if row.calls.high))
@@ -333,11 +337,11 @@ class Estimator:
         cache = _CacheOnly(self._sender)
         model = ChatModel(cache, self._settings, self._model.extractive)
         settings = self._settings.reports
-        graph = DescribedGraph(made.merged)
-        await graph.describe(model, language)
+        graph = DescribedGraph(made.merged, model, made.documents, strict=settings.strict)
+        await graph.describe(language)
         await graph.done()
-        rows = graph.entities.rows, graph.relationships.rows
-        contexts = CommunityContextBuilder(made.communities, *rows, settings.context_tokens, graph.claims.rows)
+        rows = graph.entities, graph.relationships
+        contexts = CommunityContextBuilder(made.communities, *rows, settings.context_tokens, graph.claims)
         await write_reports(made.communities, contexts, model, settings, language)
         return cache.steps
 
@@ -347,11 +351,13 @@ class Estimator:
         """Estimate the steps without cached replies, of whose calls and prompts `shares` are asked, and a `margin`."""
         missing = [step.prompt_tokens for step in steps if step.completion_tokens is None]
         replies = [step.completion_tokens for step in steps if step.completion_tokens is not None]
-        if len(replies) >= FEW:
-            reply = exactly(sum(replies) / len(replies)).times(ALIKE)
         usual = sum(step.prompt_tokens for step in steps) / max(1, len(steps))
         calls = exactly(len(missing)).times(shares[0]).plus(margin) if steps else NONE
         prompts = exactly(sum(missing)).times(shares[1]).plus(margin.times(exactly(usual)))
+        if reply is DESCRIPTIONS:  # a share of the prompt, whose elements it describes
+            return self.row(task, calls, prompts, prompts.times(reply))
+        if len(replies) >= FEW:
+            reply = exactly(sum(replies) / len(replies)).times(ALIKE)
         return self.row(task, calls, prompts, calls.times(reply))
 
     # Extraction
@@ -429,5 +435,6 @@ class Estimator:
 
 
 def _missing_share(steps: Sequence[Step]) -> float:
-    """Return the share of steps whose replies are not cached."""
-    return sum(step.completion_tokens is None for step in steps) / max(1, len(steps))
+    """Return the share of the tokens of prompts whose replies are not cached."""
+    missing = sum(step.prompt_tokens for step in steps if step.completion_tokens is None)
+    return missing / max(1, sum(step.prompt_tokens for step in steps))

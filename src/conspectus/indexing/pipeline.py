@@ -115,8 +115,7 @@ async def build_index(
         chunks = cut(documents, settings.chunk)
         language, *_ = languages = languages_in(documents, settings.language)
         show.stage("lexicon", 0)
-        aside = not callable(model)
-        reading = _beside(lambda: read_lexicon(documents, settings.extract.entity_types), aside)
+        reading = _beside(lambda: read_lexicon(documents, settings.extract.entity_types), not callable(model))
         on_exit.callback(reading.cancel)
         performer = model(documents, await reading) if callable(model) else model
         tick = show.stage("extract", len(chunks))
@@ -131,34 +130,26 @@ async def build_index(
         names, undecided = await resolve_names(build, chunks, extracted.graphs, performer, language)
         show.stage("communities", 0)
         made = build_graph(build, chunks, extracted, names, language)
-        facts = made.corrected
-        documents, chunks = [*documents, *facts.documents], [*chunks, *facts.chunks]
+        documents, chunks = made.documents, [*chunks, *made.corrected.chunks]
         del extracted
         if check:
             await check(made, language)
         indexing = _beside(lambda: _arrays(documents, chunks, lexicon, made, settings), performer.generative)
         on_exit.callback(indexing.cancel)
-        reports, unwritten = await _describe_and_report(made, performer, settings, language, show)
+        graph, reports, failed = await _describe_and_report(made, performer, settings, language, show)
         show.stage("lexical", 0)
         words, arrays = await indexing
     return Index(
         documents=documents,
         chunks=chunks,
-        entities=made.graph.entities.rows,
-        relationships=made.graph.relationships.rows,
+        entities=graph.entities,
+        relationships=graph.relationships,
         triples=made.triples,
-        claims=made.graph.claims.rows,
+        claims=graph.claims,
         communities=made.communities,
         reports=reports,
         joins=made.corrected.joins,
-        failures=[
-            *build.failures,
-            *failures,
-            *undecided,
-            *made.corrected.failures,
-            *made.graph.failures,
-            *unwritten,
-        ],
+        failures=[*build.failures, *failures, *undecided, *made.corrected.failures, *failed],
         words=words,
         arrays=arrays,
         settings={**settings.model_dump(mode="json", by_alias=True), "language": ",".join(languages)},
@@ -180,11 +171,12 @@ async def resolve_names(
 class GraphBuild:
     """The graph and its communities, before descriptions are written."""
 
+    documents: list[Document]
+    """Those of added facts among them."""
     corrected: CorrectionResult
     merged: Merged
     triples: list[Triple]
     communities: list[Community]
-    graph: DescribedGraph
 
 
 def build_graph(
@@ -203,7 +195,7 @@ def build_graph(
     communities = find_communities(
         merged.entities, merged.relationships, build.settings.communities, every, build.before
     )
-    return GraphBuild(corrected, merged, triples, communities, DescribedGraph(merged))
+    return GraphBuild([*build.documents, *corrected.documents], corrected, merged, triples, communities)
 
 
 Check = Callable[[GraphBuild, str], Awaitable[None]]
@@ -252,19 +244,14 @@ def _arrays(
 
 async def _describe_and_report(
     made: GraphBuild, model: Model, settings: Settings, language: str, show: Progress
-) -> tuple[list[Report], list[Failure]]:
+) -> tuple[DescribedGraph, list[Report], list[Failure]]:
     """Do both at once: each report waits only for its own descriptions and for the reports of its sub-communities."""
-    graph, communities = made.graph, made.communities
+    graph = DescribedGraph(made.merged, model, made.documents, strict=settings.reports.strict)
+    communities, rows = made.communities, (graph.entities, graph.relationships)
     large = reported(communities, settings.reports)
-    contexts = CommunityContextBuilder(
-        communities,
-        graph.entities.rows,
-        graph.relationships.rows,
-        settings.reports.context_tokens,
-        graph.claims.rows,
-    )
+    contexts = CommunityContextBuilder(communities, *rows, settings.reports.context_tokens, graph.claims)
     try:
-        await graph.describe(model, language, priorities(large, contexts), show.stage("describe", 0))
+        await graph.describe(language, priorities(large, contexts), show.stage("describe", 0))
         tick = show.stage("reports", len(large))
         writing = write_reports(communities, contexts, model, settings.reports, language, tick, graph.ready)
         reports = asyncio.ensure_future(writing)
@@ -273,7 +260,8 @@ async def _describe_and_report(
         # Or else they would go on to ask a server whose connection is closed, and say so at the end.
         graph.cancel()
         raise
-    return reports.result()
+    written, failed = reports.result()
+    return graph, written, [*graph.failures, *failed]
 
 
 def index_passages(documents: Sequence[Document], settings: Settings) -> Index:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from conspectus.errors import ModelError
+from conspectus.errors import ModelError, Unusable
 from conspectus.models.base import Tick, no_tick
 from conspectus.tasks import Task
 
@@ -47,6 +47,8 @@ class ScriptedModel:
         for task in tasks:
             try:
                 replies.append(await self.perform(task))
+            except Unusable:
+                raise
             except ModelError as error:
                 replies.append(error)
             tick()

@@ -30,6 +30,8 @@ class Task(Generic[R]):
 
     label: ClassVar[str] = ""
     """What people read for the task, where the words of its name do not say it."""
+    counted_as: ClassVar[str] = ""
+    """The task that its calls are counted, priced and set as, where that is another: it asks for many of them."""
     size_setting: ClassVar[str] = "context_tokens"
     """The setting that says how long the requests of the task are, for errors of ones that are too long."""
 
@@ -51,6 +53,14 @@ class Turn:
 
     task: Task[Any]
     reply: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A text made from what was shown under that number, from 1."""
+
+    number: int
+    text: str
 
 
 def task_label(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conspectus.tasks.base import Task
+from conspectus.tasks.base import Numbered, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,6 @@ class Verdict:
 
     winner: int
     reasoning: str
-
-
-@dataclass(frozen=True, slots=True)
-class Numbered:
-    """A text made from the sentence of that number, from 1."""
-
-    number: int
-    text: str
 
 
 @dataclass(frozen=True)

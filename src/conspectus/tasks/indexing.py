@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conspectus.rows import Chunk, Finding, Span
-from conspectus.tasks.base import Context, Task, Turn
+from conspectus.tasks.base import Context, Numbered, Task, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +205,18 @@ class DescribeElement(Task[Description]):
     name: str
     kind: str
     descriptions: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    """The date and name of the document of each description, where they are known."""
+
+
+@dataclass(frozen=True)
+class DescribeElements(Task[tuple[Numbered, ...]]):
+    """Describe several elements by one call: what a language model makes of tasks that it is given together."""
+
+    counted_as = "DescribeElement"
+    size_setting = "reports.context_tokens"
+
+    elements: tuple[DescribeElement, ...]
 
 
 @dataclass(frozen=True)

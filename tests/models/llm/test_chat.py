@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 
-from conspectus.errors import BadKey, BadReply, ModelError, NotAccepted, ServerFailed
-from conspectus.models.llm.model import ChatModel, bias_to
+from conspectus.errors import BadKey, BadReply, ModelError, NotAccepted, Refused, ServerFailed
+from conspectus.models.llm.model import DESCRIBED_CHARACTERS, MOST_DESCRIBED, ChatModel, bias_to
 from conspectus.models.llm.replies import dump
 from conspectus.models.llm.wire import Completion, Feature, Request
 from conspectus.rows import Chunk, Entity, Report
-from conspectus.settings import ModelSettings, Settings
+from conspectus.settings import ModelSettings, ReportSettings, Settings
 from conspectus.tasks import (
     AnswerFromContext,
     AnyMissed,
     DescribeElement,
+    Description,
     ExtractClaims,
     ExtractGraph,
     Extraction,
@@ -46,6 +47,7 @@ class FakeSender:
         self.rejected: list[str] = []
         self.kept: list[tuple[Request, Completion]] = []
         self.known: dict[str, bool] = {}
+        self.cached: set[str] = set()
         self.refuses = refuses
 
     async def send(self, request: Request) -> Completion:
@@ -77,6 +79,9 @@ class FakeSender:
 
     async def keep(self, request: Request, reply: Completion) -> None:
         self.kept.append((request, reply))
+
+    def peek(self, request: Request) -> Completion | None:
+        return Completion("Cached.", "stop", 1, 1) if request.key in self.cached else None
 
     def accepts(self, model: str, feature: Feature) -> bool | None:
         return self.known.get(feature)
@@ -326,7 +331,71 @@ async def test_long_lists_are_described_in_steps() -> None:
     assert len(sender.requests) == 3
     asked = [request.messages[1].content for request in sender.requests]
     assert all(sum(f"Fact {n}:" in text for text in asked) == 1 for n in range(20))
-    assert all("1. A summary." in text for text in asked[1:])
+    assert all("- A summary." in text for text in asked[1:])
+
+
+# Several elements by one call
+
+BEES, OWLS, ANTS = (DescribeElement(name, "entity", ("One.", "Two.")) for name in ("Bees", "Owls", "Ants"))
+
+
+def texts(*rows: tuple[int, str]) -> str:
+    return json.dumps({"descriptions": [{"number": n, "text": text} for n, text in rows]})
+
+
+async def test_elements_are_described_together_and_cached_as_if_each_had_been_asked_for_alone() -> None:
+    sender = FakeSender(texts((1, "Bees hum."), (2, "Owls hoot.")))
+    model = a_model(sender)
+
+    assert await model.perform_all([BEES, OWLS]) == [Description("Bees hum."), Description("Owls hoot.")]
+    assert [(request.key, reply.text) for request, reply in sender.kept] == [
+        (model.request(BEES).key, "Bees hum."),
+        (model.request(OWLS).key, "Owls hoot."),
+    ]
+
+
+async def test_what_is_cached_or_missing_in_a_reply_is_asked_for_alone() -> None:
+    sender = FakeSender(texts((2, "Ants march."), (3, "A stray.")), "Bees hum.", BadKey("no key"))
+    model = a_model(sender)
+    sender.cached = {model.request(OWLS).key}
+
+    with pytest.raises(BadKey):
+        await model.perform_all([BEES, OWLS, ANTS])
+    several, bees, owls = sender.requests
+    assert "Owls" not in several.messages[1].content
+    assert (bees.key, owls.key) == (model.request(BEES).key, model.request(OWLS).key)
+
+
+async def test_after_a_call_for_several_elements_that_failed_each_is_asked_for_alone() -> None:
+    sender = FakeSender("None.", "None.", "None.", "Bees hum.", Refused("no"))
+
+    bees, owls = await a_model(sender).perform_all([BEES, OWLS])
+
+    assert bees == Description("Bees hum.")
+    assert isinstance(owls, Refused)
+
+
+async def test_elements_are_asked_for_one_by_one_where_that_is_set() -> None:
+    sender = FakeSender("Bees hum.", "Owls hoot.")
+    strict = Settings(model="openai/gpt-4.1-mini", reports=ReportSettings(strict=True))
+
+    await ChatModel(sender, strict).perform_all([BEES, OWLS])
+
+    assert [request.schema for request in sender.requests] == [None, None]
+
+
+async def test_no_call_describes_more_elements_or_characters_than_fit() -> None:
+    sender = FakeSender(lambda request: texts() if request.schema else "Alone.")
+    tasks = [
+        DescribeElement(f"Bee {n}", "entity", ("It hums.", "It stings.")) for n in range(MOST_DESCRIBED + 2)
+    ]
+    long = DescribeElement("Hive", "entity", ("wax " * DESCRIBED_CHARACTERS, "Old."))
+
+    await a_model(sender).perform_all([*tasks, long])
+
+    several = [request.messages[1].content for request in sender.requests if request.schema]
+    assert [text.count("(entity)") for text in several] == [MOST_DESCRIBED, 2]
+    assert "Hive" not in "".join(several)
 
 
 # References

@@ -22,6 +22,7 @@ from conspectus.tasks import (
     ClearSentences,
     Criterion,
     DescribeElement,
+    DescribeElements,
     DraftAnswer,
     Edge,
     Entails,
@@ -78,6 +79,9 @@ def every_task(text: str, language: str = "en", **more: Any) -> list[Task[Any]]:
         sources=(chunk,),
     )
     extract = ExtractGraph(chunk, TYPES, language=language)
+    described = DescribeElement(
+        text[:30], "entity", (text, "A miller."), ("2024-05-01 notes", "mail"), language=language
+    )
     turn = Turn(extract, Extraction((FoundEntity("Ada", "person", text),)))
     answers = (PartialAnswer(text, 80), PartialAnswer("Bees.", 40))
     return [
@@ -85,7 +89,8 @@ def every_task(text: str, language: str = "en", **more: Any) -> list[Task[Any]]:
         AnyMissed(turn, language=language),
         GleanMore(turn, language=language),
         ExtractClaims(chunk, ("Ada", text[:30]), language=language),
-        DescribeElement(text[:30], "entity", (text, "A miller."), language=language),
+        described,
+        DescribeElements((described, described), language=language),
         WriteReport(evidence, language=language),
         MapAnswer("Who?", Context(reports=(report,)), language=language, **more),
         ReduceAnswer("Who?", answers, language=language, **more),
@@ -162,14 +167,13 @@ def test_a_conversation_goes_on_from_the_same_messages() -> None:
     assert messages[2].content == dump(extract, graph)
 
 
-def test_the_rules_of_a_report_are_repeated_after_the_data() -> None:
+def test_the_rules_of_a_report_are_given_once() -> None:
     task = next(task for task in every_task("Bees swarm.") if isinstance(task, WriteReport))
     system, user = Prompts().render(task)
-    after = user.content.rpartition("</data>")[2]
 
-    for rule in ('"findings"', "[Data: Entities (5, 7); Relationships (23)]", "+more", "5 to 10"):
+    for rule in ('"findings"', "[Data: Entities (5, 7); Relationships (23)]", "+more", "at most 10"):
         assert rule in system.content
-        assert rule in after
+        assert rule not in user.content
 
 
 def test_general_knowledge_is_allowed_only_where_it_is_asked_for() -> None:
@@ -335,7 +339,7 @@ def test_prompts_are_short() -> None:
         "ExtractGraph": 480,
         "AnyMissed": 40,
         "GleanMore": 60,
-        "DescribeElement": 120,
+        "DescribeElement": 150,
         "RateReport": 120,
     }
     for task in every_task("x"):

@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, starmap
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -31,12 +31,12 @@ from conspectus.errors import (
     SettingsError,
     Unusable,
 )
-from conspectus.models.base import Model, Tick, no_tick, performer_of, writes
+from conspectus.models.base import Model, Tick, no_tick, performer_of, together, writes
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.budget import open_budget
 from conspectus.models.llm.prompts import Prompts
 from conspectus.models.llm.replies import Parsed, parse, schema_of, strict
-from conspectus.models.llm.sender import CachingSender, open_sender
+from conspectus.models.llm.sender import CachingSender, batches, open_sender
 from conspectus.models.llm.wire import (
     Completion,
     Feature,
@@ -51,6 +51,7 @@ from conspectus.settings import EXTRACTIVE, Settings
 from conspectus.tasks import (
     AnyMissed,
     DescribeElement,
+    DescribeElements,
     Description,
     ExtractGraph,
     Extraction,
@@ -73,6 +74,9 @@ MOST_FAILURES = {"cut off": 2, "cut off with room left": 5, "unreadable": 3}
 passes."""
 completions: ContextVar[list[Completion]] = ContextVar("completions")
 """Where the completions that tasks take are added, those from the cache among them, for who set it."""
+MOST_DESCRIBED, DESCRIBED_CHARACTERS = 8, 6000
+"""Elements that are described by one call at the most, and characters of what texts say of them: a reply has about as
+many, some 1,500 tokens."""
 SHOWN = 3
 """Notices of one kind that are told in full."""
 
@@ -95,7 +99,7 @@ class ChatModel:
         """What of replies was not used, or was changed, by the names of their tasks."""
         self._sender = sender
         self._llm = settings.llm
-        self._describe_tokens = settings.reports.context_tokens
+        self._describe_tokens, self._strict = settings.reports.context_tokens, settings.reports.strict
         self._prompts = Prompts(Path(settings.llm.prompts) if settings.llm.prompts else None)
         for task in self.selected.intersection(settings.llm.tasks):
             if performer_of(TASKS[task]) is None:
@@ -121,15 +125,17 @@ class ChatModel:
         Raises Unusable, when all calls under way have ended, where nothing more can be asked of the model.
         """
 
-        async def one(task: Task[R]) -> R | ModelError:
+        described = await self._described(tasks)
+
+        async def one(i: int, task: Task[R]) -> R | ModelError:
             try:
-                return await self.perform(task)
+                return cast("R", described[i]) if i in described else await self.perform(task)
             except ModelError as error:
                 return error
             finally:
                 tick()
 
-        replies = list(await asyncio.gather(*map(one, tasks)))
+        replies = list(await asyncio.gather(*starmap(one, enumerate(tasks))))
         if stop := next((reply for reply in replies if isinstance(reply, Unusable)), None):
             raise stop
         return replies
@@ -161,7 +167,7 @@ class ChatModel:
 
     def request(self, task: Task[Any]) -> Request:
         """Return what is sent for a task first: also what an estimate of its cost stands on."""
-        name = type(task).__name__
+        name = task.counted_as or type(task).__name__
         model = self._llm.tasks.get(name, self.name)
         schema = schema_of(task)
         takes: ResponseFormat = "text"
@@ -231,6 +237,39 @@ class ChatModel:
                     raise
                 request = lesser
 
+    async def _described(self, tasks: Sequence[Task[Any]]) -> dict[int, Description | ModelError]:
+        """Describe elements, several by a call, and cache each reply as if its element had been asked for alone.
+
+        Returns them by the numbers of their tasks. What is cached already, what is long, and what a reply lacks or a
+        failed call asked for is left to `perform`.
+        """
+        several = writes(self, DescribeElement) and not self._strict
+        described: dict[int, Description | ModelError] = {}
+        waiting = (
+            (str(i), "\n".join(task.descriptions))
+            for i, task in enumerate(tasks)
+            if several and isinstance(task, DescribeElement) and not self._sender.peek(self.request(task))
+        )
+
+        async def ask(numbers: Sequence[int]) -> None:
+            elements = cast("tuple[DescribeElement, ...]", tuple(tasks[i] for i in numbers))
+            first = elements[0]
+            task = DescribeElements(elements, language=first.language, priority=first.priority)
+            try:
+                texts = {row.number: row.text for row in (await self._reply(task)).reply}
+            except CallFailed:
+                return
+            except ModelError as error:
+                described.update(dict.fromkeys(numbers, error))
+                return
+            described.update((i, Description(texts[n])) for n, i in enumerate(numbers, 1) if n in texts)
+            pairs = ((self.request(tasks[i]), texts[n]) for n, i in enumerate(numbers, 1) if n in texts)
+            await together(self._sender.keep(one, Completion(text, "stop", 0, 0)) for one, text in pairs)
+
+        calls = batches(waiting, MOST_DESCRIBED, DESCRIBED_CHARACTERS)
+        await together(ask([int(key) for key, _ in batch]) for batch in calls if len(batch) > 1)
+        return described
+
     async def _shortened(self, task: DescribeElement) -> DescribeElement:
         """Return the task with its first descriptions made into one, as often as it takes for all to fit."""
         while len(task.descriptions) > 2 and not at_most("\n".join(task.descriptions), self._describe_tokens):
@@ -241,7 +280,9 @@ class ChatModel:
             made: Parsed[Description] = await self._reply(
                 replace(task, descriptions=task.descriptions[:first])
             )
-            task = replace(task, descriptions=(made.reply.text, *task.descriptions[first:]))
+            rest = task.descriptions[first:]
+            sources = task.sources and ("", *task.sources[first:])
+            task = replace(task, descriptions=(made.reply.text, *rest), sources=sources)
         return task
 
     # What comes back

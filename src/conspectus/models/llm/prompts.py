@@ -21,6 +21,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
@@ -188,6 +189,20 @@ def _numbered(texts: Sequence[str]) -> str:
     return "\n".join(f"{n}. {' '.join(text.split())}" for n, text in enumerate(texts, 1))
 
 
+def _described(elements: Sequence[tasks.DescribeElement], own: str = "") -> str:
+    """Return elements, each with its descriptions below their sources; in a language, with numbers and kinds."""
+    kinds: Mapping[str, str] = _words(own)["kinds"] if own else {}
+    lines: list[str] = []
+    for n, task in enumerate(elements, 1):
+        lines.append(f"\n{n}. {task.name} ({kinds.get(task.kind, task.kind)})" if own else task.name)
+        before = ""
+        for text, source in zip_longest(task.descriptions, task.sources, fillvalue=""):
+            lines += [f"{source or '-'}:"] if source != before else []
+            lines.append(f"- {' '.join(text.split())}")
+            before = source
+    return "\n".join(lines)
+
+
 def _blocks(title: str, texts: Sequence[str]) -> str:
     return "\n\n".join(f"-----{title} {n}-----\n{text.strip()}" for n, text in enumerate(texts, 1))
 
@@ -283,11 +298,14 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
     tasks.DescribeElement: {
         "name": None,
         "descriptions": None,
+        "sources": None,
         "kind": lambda task, own: _words(own)["kinds"].get(task.kind, task.kind),
         "language": _language,
-        "data": _data(
-            lambda task: f"{task.name}\n{_numbered(task.descriptions)}" if task.descriptions else task.name
-        ),
+        "data": _data(lambda task: _described([task])),
+    },
+    tasks.DescribeElements: {
+        "language": _language,
+        "data": lambda task, own: fence(_described(task.elements, own)),
     },
     tasks.WriteReport: {"language": _language},
     tasks.MapAnswer: {"response": _response, "table": _all_tables},

@@ -384,6 +384,7 @@ FORMS: Mapping[type[Task[Any]], Kind | Callable[[str], Any]] = {
     tasks.FactualClaims: _single_field("claims", _rows("claims", _NUMBERED)),
     tasks.ConfirmJoins: _single_field("same", COUNTS),
     tasks.DescribeElement: tasks.Description,
+    tasks.DescribeElements: _single_field("descriptions", _rows("description", _NUMBERED)),
     tasks.MapAnswer: _partial_answer,
     tasks.RateReport: _rating,
     # The question may stand behind a label, or in quotation marks:

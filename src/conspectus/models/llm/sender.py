@@ -447,12 +447,14 @@ def embedding_key(model: str, text: str) -> str:
     return digest(["embedding", model, text])
 
 
-def batches(items: Iterable[tuple[str, str]], most: int = BATCH_TEXTS) -> list[list[tuple[str, str]]]:
-    """Return keys and texts as they go into one request each, at most so many."""
+def batches(
+    items: Iterable[tuple[str, str]], most: int = BATCH_TEXTS, characters: int = BATCH_CHARACTERS
+) -> list[list[tuple[str, str]]]:
+    """Return keys and texts as they go into one request each, at most so many, of so many characters together."""
     made: list[list[tuple[str, str]]] = []
-    size = BATCH_CHARACTERS
+    size = characters
     for key, text in items:
-        if size + len(text) > BATCH_CHARACTERS or len(made[-1]) == most:
+        if size + len(text) > characters or len(made[-1]) == most:
             made.append([])
             size = 0
         made[-1].append((key, text))
