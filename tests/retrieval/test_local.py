@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from making import a_claim, a_report, an_entity, an_index
 
+import conspectus
 from conspectus import tokens
+from conspectus.filters import select_view
 from conspectus.index import Index
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import local
 from conspectus.retrieval.base import NOTHING
 from conspectus.rows import Community
-from conspectus.settings import AnswerSettings
+from conspectus.runtime import run_of
+from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import AnswerFromContext
 
 TEXTS = (
@@ -120,7 +126,7 @@ def test_a_question_that_names_nothing_is_answered_from_the_chunks_of_its_words(
 
 async def test_the_answer_says_what_it_looked_at():
     model = ScriptedModel({AnswerFromContext: ["She rebuilt it [Data: Relationships (0)]."]})
-    answer = await local.answer("What did Mara Tolan do?", INDEX, model, AnswerSettings())
+    answer = await local.answer("What did Mara Tolan do?", INDEX, model, Settings())
 
     assert answer.text == "She rebuilt it [1]."
     assert answer.citations[0].sources[0].text == TEXTS[0]
@@ -129,7 +135,7 @@ async def test_the_answer_says_what_it_looked_at():
 
 
 async def test_where_nothing_is_found_no_task_is_asked_and_nothing_cited():
-    answer = await local.answer("Zebras?", INDEX, ScriptedModel({}), AnswerSettings())
+    answer = await local.answer("Zebras?", INDEX, ScriptedModel({}), Settings())
 
     assert (answer.text, answer.citations) == (NOTHING, ())
 
@@ -175,3 +181,68 @@ def test_chinese_names_are_found_in_the_run_of_a_question():
     index = an_index("王丽在南京大学。", entities=["南京", "南京大学", "王丽", "在"])
 
     assert [e.name for e in local.entities_in("王丽是南京大学的吗？", index)] == ["南京大学", "王丽"]
+
+
+# Descriptions compared by vectors
+
+MEANINGS = ({"boat", "vessel", "barge"}, {"bread", "loaves", "bakery"}, {"clock", "hour"})
+HARBOUR = [
+    "Rook Wherry is an old barge. Ada Byrne painted Rook Wherry in May.",
+    "Lune Mills sells loaves. Bo Quill bought Lune Mills in June.",
+    "Kell Tower has a clock. Dora Pask wound the clock of Kell Tower.",
+]
+
+
+def by_meaning(texts: list[str]) -> list[list[float]]:
+    """Vectors of texts: which meanings their words have."""
+    words = [set(re.findall(r"\w+", text.lower())) for text in texts]
+    return [[0.05, *(float(bool(of & meaning)) for meaning in MEANINGS)] for of in words]
+
+
+def test_what_a_question_describes_without_naming_it_is_found_by_the_vectors_of_descriptions(tmp_path: Path):
+    index = conspectus.build(documents=HARBOUR, folder=tmp_path, embedder=by_meaning).index
+    assert local.entities_in("Which vessel was it?", index) == []
+
+    chosen = run_of({"embedder": by_meaning}).settings
+    start = local.matching("Which vessel was it?", index, chosen)
+
+    assert start[0].name == "Rook Wherry"
+    answer = index.ask("Which vessel was it?", method="local", embedder=by_meaning)
+    assert "Rook Wherry" in answer.why
+
+
+def test_what_is_named_goes_first_and_without_vectors_it_is_all(tmp_path: Path):
+    index = conspectus.build(documents=HARBOUR, folder=tmp_path / "with", embedder=by_meaning).index
+    plain = conspectus.build(documents=HARBOUR, folder=tmp_path / "without").index
+    question, chosen = "Did Bo Quill see the vessel?", run_of({"embedder": by_meaning}).settings
+
+    assert [e.name for e in local.matching(question, plain, chosen)] == ["Bo Quill"]
+    start = [entity.name for entity in local.matching(question, index, chosen)]
+    assert start[0] == "Bo Quill"
+    assert len(start) == local.FILLED_UP
+
+
+def test_descriptions_that_did_not_change_are_not_embedded_again(tmp_path: Path):
+    asked: list[str] = []
+
+    def embedder(texts: list[str]) -> list[list[float]]:
+        asked.extend(texts)
+        return by_meaning(texts)
+
+    conspectus.build(documents=HARBOUR, folder=tmp_path, embedder=embedder)
+    assert any(text.startswith("Rook Wherry: ") for text in asked)
+    asked.clear()
+
+    more = [*HARBOUR, "Elder Press prints the hour. Sam Orr owns Elder Press."]
+    index = conspectus.build(documents=more, folder=tmp_path, embedder=embedder).index
+
+    assert any(text.startswith("Elder Press: ") for text in asked)
+    assert not any(text.startswith("Rook Wherry: ") for text in asked)
+    assert len(index.arrays["vectors.entities"]) == len(index.entities)
+
+
+def test_vectors_of_descriptions_stay_where_a_part_of_the_documents_is_asked(tmp_path: Path):
+    index = conspectus.build(documents=HARBOUR, folder=tmp_path, embedder=by_meaning).index
+    part = select_view([index], "path~2").index
+
+    assert len(part.arrays["vectors.entities"]) == len(part.entities)

@@ -300,10 +300,11 @@ def embed(
     *,
     given: options.Given,
 ) -> None:
-    """Compute embeddings of the chunks and sentences of an index.
+    """Compute embeddings of an index.
 
-    The methods vector, hybrid, walk and hippo use them. Without --embedder, uses the embedding model of the index, or
-    local. Only new texts are embedded. --embedder none removes the embeddings.
+    They are of chunks, sentences, entities and triples, for the methods vector, hybrid, walk, hippo and local.
+    Without --embedder, uses the embedding model of the index, or local. Only new texts are embedded. --embedder none
+    removes the embeddings.
 
     Example: conspectus embed --embedder local
     Example: conspectus embed --embedder openai/text-embedding-3-small --dry-run

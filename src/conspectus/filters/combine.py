@@ -54,6 +54,7 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "walk.kinds": ("names", ""),
     "vectors.chunks": ("chunks", ""),
     "vectors.sentences": ("sentences", ""),
+    "vectors.entities": ("entities", ""),
     "vectors.names": ("phrases", ""),
 }
 """Arrays with a value for each row of an axis, and the axis whose rows the values number (-1 for none), if they do."""

@@ -4,6 +4,7 @@ Names under which an index keeps them, rows of length 1:
 
 - `vectors.chunks`, in the order of the chunks: float32, which is searched fast.
 - `vectors.sentences`: float16, half the space, since few of them are read for a question.
+- `vectors.entities`: float16, of names with descriptions, in the order of the entities, where there are any.
 - `vectors.names`: float16, where the index has triples, as `triples.TripleGraph` orders them.
 
 Vectors of chunks and sentences are of the text with the title of its document before it. The `vectors` of the settings
@@ -34,6 +35,7 @@ Array = np.ndarray[Any, Any]
 BATCH = 8192
 """Texts handed to the embedder at once."""
 PREFIX, CHUNKS, SENTENCES = "vectors.", "vectors.chunks", "vectors.sentences"
+ENTITIES = "vectors.entities"
 SAMPLE = 200
 """Sentences whose letters are looked at to tell whether a model knows their script."""
 
@@ -85,6 +87,8 @@ def texts_of(index: Index) -> dict[str, list[str]]:
     """Return what is embedded of an index, by the names of the arrays."""
     spans = np.stack([index.arrays[f"sentences.{part}"] for part in ("document", "start", "end")], axis=1)
     texts = texts_of_sources(index.documents, index.chunks, spans)
+    if len(index.entities):
+        texts[ENTITIES] = [_titled(entity.name, ": ", entity.description) for entity in index.entities]
     if len(index.triples):
         texts["vectors.names"] = list(TripleGraph.of(index).names)
     return texts

@@ -6,14 +6,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from conspectus.algorithms.ranking import highest
+from conspectus.algorithms.ranking import highest, products
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval import method
 from conspectus.retrieval.base import answer_within, most_chunks, pack
 from conspectus.retrieval.bm25 import scores_of
+from conspectus.retrieval.vector import question_vectors
 from conspectus.rows import Answer, Claim, Entity, Relationship, Report
-from conspectus.settings import AnswerSettings
+from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks.base import Context
 from conspectus.text.mentions import units
 from conspectus.text.words import (
@@ -30,6 +31,9 @@ Floats = np.ndarray[tuple[int], np.dtype[np.float32]]
 
 MOST_NAMED = 10
 """Maximum number of entities that the context starts from."""
+FILLED_UP = 4
+"""Entities to start from: those described most like a question are added to fewer that it names. Of the 19 joins of the
+sample corpus, all evidence is in the context of 15 without them, of 16 up to 3 or 4, of 14 with 4 more in any case."""
 NEIGHBOURS = 2
 """Neighbours of a named entity that are added for each one that is named."""
 LONGEST, LONGEST_UNSPACED = 6, 14
@@ -40,14 +44,25 @@ LONGEST, LONGEST_UNSPACED = 6, 14
     "local",
     help="entities that the question names and their neighbourhood",
     reads={"reports", "graph", "chunks"},
-    settings=AnswerSettings,
 )
-async def answer(question: str, index: Index, model: Model, settings: AnswerSettings) -> Answer:
-    """Answer from entities, relationships, reports, claims and chunks around what the question names."""
-    names = ", ".join([entity.name for entity in entities_in(question, index)[:4]])
+async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+    """Answer from entities, relationships, reports, claims and chunks around what the question is about."""
+    start = matching(question, index, settings)
+    names = ", ".join([entity.name for entity in start[:4]])
     why = f"from what the graph knows of {names}" if names else "from the chunks nearest to the question"
-    draft = Answer(question, "", "local", why=why)
-    return await answer_within(rows_around(question, index, settings), draft, index, model, settings)
+    rows = rows_around(question, index, settings.answer, start)
+    return await answer_within(rows, Answer(question, "", "local", why=why), index, model, settings.answer)
+
+
+def matching(question: str, index: Index, settings: Settings) -> list[Entity]:
+    """Return the entities that a question names, then, where there are vectors, those described most like it."""
+    named = entities_in(question, index)
+    if "vectors.entities" not in index.arrays:
+        return named[:MOST_NAMED]
+    cosines = products(index.arrays["vectors.entities"], question_vectors([question], index, settings)[0])
+    near: list[int] = highest(cosines, FILLED_UP).tolist()
+    numbers = dict.fromkeys([*(entity.number for entity in named), *near])
+    return [index.entities[number] for number in numbers][: max(FILLED_UP, min(len(named), MOST_NAMED))]
 
 
 def context(question: str, index: Index, settings: AnswerSettings) -> Context:
@@ -55,9 +70,11 @@ def context(question: str, index: Index, settings: AnswerSettings) -> Context:
     return pack(rows_around(question, index, settings), settings.context_tokens)
 
 
-def rows_around(question: str, index: Index, settings: AnswerSettings) -> Context:
-    """Return what the graph holds around what a question names, the most relevant rows of each table first."""
-    named = entities_in(question, index)[:MOST_NAMED]
+def rows_around(
+    question: str, index: Index, settings: AnswerSettings, start: Sequence[Entity] | None = None
+) -> Context:
+    """Return the rows around what a question names, or `start`, the most relevant of each table first."""
+    named = entities_in(question, index)[:MOST_NAMED] if start is None else start
     scores = scores_of(question, index)
     edges = _edges(named, scores, index)
     around = _scores_around(named, edges, scores, index)
