@@ -2,9 +2,10 @@
 
     python benchmarks/serve.py INDEX QUESTIONS.csv [--soak 20000]
 
-Each method is asked by one asker, by 50 askers with different questions, by 50 with the same, each of whom asks again
-when the answer is there (closed loop), and by arrivals at half of the capacity that was measured (open loop). No
-question is asked twice except where it says so, so that no answer comes from memory.
+Each method is asked by one asker; by 50 people, each of whom thinks 10 seconds on average before the next question; by
+50 askers at once with different questions, and with the same one, each of whom asks again when the answer is there. No
+question is asked twice except where it says so, so that no answer comes from memory. CPU is that of the server alone,
+and that of a loop of Python tells how fast the machine is, and how busy others keep it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import asyncio
 import csv
 import itertools
 import os
+import random
 import re
 import subprocess
 import sys
@@ -28,7 +30,9 @@ METHODS = ("walk", "local", "global")
 ASKERS = 50
 REQUESTS = 200
 """Of each load: the 95th percentile is then that of the ten slowest."""
-SOLO = 20
+SOLO = 60
+THINKING = 10.0
+"""Seconds that one of 50 people thinks on average between an answer and the next question."""
 Asker = Callable[[str], Awaitable[float]]
 
 
@@ -55,32 +59,31 @@ def percentile(times: list[float], share: float) -> float:
     return sorted(times)[min(len(times) - 1, int(share * len(times)))]
 
 
-async def closed(ask: Asker, questions: Iterator[str], askers: int, total: int) -> tuple[list[float], float]:
-    """Ask in a closed loop; return latencies and requests a second."""
+async def closed(
+    ask: Asker, questions: Iterator[str], askers: int, total: int, thinking: float = 0.0
+) -> tuple[list[float], float]:
+    """Let some askers ask until there are `total` answers; return latencies and requests a second.
+
+    thinking: seconds that an asker waits on average before each question, at random.
+    """
     numbers, times, began = iter(range(total)), list[float](), time.perf_counter()
+    pauses = random.Random(1)
 
     async def asker() -> None:
         for _ in numbers:
+            if thinking:
+                await asyncio.sleep(pauses.expovariate(1 / thinking))
             times.append(await ask(next(questions)))
 
     await asyncio.gather(*(asker() for _ in range(askers)))
     return times, total / (time.perf_counter() - began)
 
 
-async def opened(ask: Asker, questions: Iterator[str], rate: float, total: int) -> list[float]:
-    """Ask `rate` questions a second, whatever the answers take; return latencies."""
-
-    async def later(number: int) -> float:
-        await asyncio.sleep(number / rate)
-        return await ask(next(questions))
-
-    return await asyncio.gather(*map(later, range(total)))
-
-
-async def load(url: str, questions: list[str]) -> None:
+async def load(url: str, pid: int, questions: list[str]) -> None:
     """Print a row for each method and load."""
     number = itertools.count()
     distinct = (f"{q} ({next(number)})" for q in itertools.cycle(questions))
+    print("method | load               | answers/s | p50 s  | p95 s  | p95 / p50 of one | CPU ms an answer")
     async with httpx.AsyncClient(timeout=600, limits=httpx.Limits(max_connections=2 * ASKERS)) as client:
         for method in METHODS:
 
@@ -90,19 +93,37 @@ async def load(url: str, questions: list[str]) -> None:
                 (await client.post(f"{url}/api/ask", json=body)).raise_for_status()
                 return time.perf_counter() - began
 
-            await closed(ask, distinct, 8, 8)  # what is derived from the index is made
-            loads = {
-                "1 asker": await closed(ask, distinct, 1, SOLO),
-                f"{ASKERS} askers": await closed(ask, distinct, ASKERS, REQUESTS),
-                f"{ASKERS} askers, equal": await closed(
-                    ask, itertools.repeat(next(distinct)), ASKERS, REQUESTS
-                ),
-            }
-            half = loads[f"{ASKERS} askers"][1] / 2
-            loads["half the capacity"] = await opened(ask, distinct, half, REQUESTS // 2), half
-            for name, (times, rate) in loads.items():
+            await closed(ask, distinct, 8, 40)  # what is derived from the index is made
+            same = itertools.repeat(next(distinct))
+            one = 0.0
+            for name, asked, askers, total, thinking in (
+                ("1 asker", distinct, 1, SOLO, 0.0),
+                (f"{ASKERS} people", distinct, ASKERS, REQUESTS, THINKING),
+                (f"{ASKERS} at once", distinct, ASKERS, REQUESTS, 0.0),
+                (f"{ASKERS} at once, equal", same, ASKERS, REQUESTS, 0.0),
+            ):
+                before = cpu_seconds(pid)
+                times, rate = await closed(ask, asked, askers, total, thinking)
+                cpu = 1000 * (cpu_seconds(pid) - before) / total
                 p50, p95 = percentile(times, 0.5), percentile(times, 0.95)
-                print(f"{method:6} | {name:18} | {rate:7.1f}/s | {p50:6.3f} | {p95:6.3f}")
+                one = one or p50
+                figures = f"{rate:9.1f} | {p50:6.3f} | {p95:6.3f} | {p95 / one:16.1f} | {cpu:6.1f}"
+                print(f"{method:6} | {name:18} | {figures}", flush=True)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the seconds of CPU that a process has taken."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def calibrate() -> None:
+    """Print how long a loop of Python takes: by CPU, and by the clock, which is more where others keep it busy."""
+    began, cpu, total = time.perf_counter(), time.process_time(), 0
+    for step in range(5_000_000):
+        total += step * step % 7
+    took = f"{time.process_time() - cpu:.2f} s of CPU, {time.perf_counter() - began:.2f} s by the clock"
+    print(f"calibration: {took} for five million steps of Python", flush=True)
 
 
 def memory(pid: int) -> float:
@@ -146,7 +167,7 @@ async def soak(url: str, pid: int, questions: list[str], total: int) -> None:
 
 
 def main() -> None:
-    """Run all loads, or the soak."""
+    """Run all loads, and the soak."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("index", type=Path)
     parser.add_argument("questions", type=Path)
@@ -154,8 +175,13 @@ def main() -> None:
     given = parser.parse_args()
     with given.questions.open(encoding="utf-8") as file:
         questions = [row[0] for row in csv.reader(file)][1:]
+    calibrate()
     with served(given.index) as (url, pid):
-        asyncio.run(soak(url, pid, questions, given.soak) if given.soak else load(url, questions))
+        asyncio.run(load(url, pid, questions))
+    calibrate()
+    if given.soak:
+        with served(given.index) as (url, pid):
+            asyncio.run(soak(url, pid, questions, given.soak))
 
 
 if __name__ == "__main__":

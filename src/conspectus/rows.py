@@ -126,6 +126,8 @@ class Document(Row, shows="number path"):
 
     def place(self, start: int, end: int) -> str:
         """Return where characters `start` to `end` stand: `p. 4`, `pp. 4-5`, or "" where no place is known."""
+        if not self.places:
+            return ""
         first = bisect_right(self.places, start, key=itemgetter(0)) - 1
         last = bisect_left(self.places, max(start + 1, end), key=itemgetter(0)) - 1
         names = list(dict.fromkeys(self.places[i].name for i in (first, last) if i >= 0))

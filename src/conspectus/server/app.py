@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,20 +68,14 @@ def create_app(options: ServerOptions) -> ASGIApp:
     """
     indexes, answers = Indexes(options.folders), Answers(options.settings)
     tools = create_mcp(indexes, dict(options.settings) if options.settings else None)
+    unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the guard does it
     tools_app = tools.streamable_http_app(
-        stateless_http=True,
-        json_response=True,
-        transport_security=TransportSecuritySettings(
-            enable_dns_rebinding_protection=False
-        ),  # the guard does it
+        stateless_http=True, json_response=True, transport_security=unguarded
     )
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(
-                tools.session_manager.run()
-            )  # the lifespan of a mounted app never runs
+        async with tools.session_manager.run():  # the lifespan of a mounted app never runs
             first = asyncio.ensure_future(app.state.maps.prepare(indexes[""]))
             yield
             first.cancel()
@@ -101,11 +95,8 @@ def create_app(options: ServerOptions) -> ASGIApp:
     app.state.jobs = jobs.Jobs()
     app.state.maps = graph_map.Maps(write=not options.read_only)
     app.state.options = options
-    app.include_router(rest.router)
-    app.include_router(graph_map.router)
-    app.include_router(jobs.router)
-    app.include_router(chat.router)
-    app.include_router(studies.router)
+    for part in (rest, graph_map, jobs, chat, studies):
+        app.include_router(part.router)
     app.router.routes.extend(tools_app.routes)
     _add_errors(app)
     _add_health(app)
@@ -185,12 +176,8 @@ def _add_pages(app: FastAPI) -> None:
             raise HTTPException(
                 404, "this installation has no web app; the API is described at /api/openapi.json"
             )
-        # names of built files hold a hash of their content
-        caching = (
-            "public, max-age=31536000, immutable"
-            if path.startswith("assets/") and path in files
-            else "no-cache"
-        )
+        is_built = path.startswith("assets/") and path in files  # its name holds a hash of its content
+        caching = "public, max-age=31536000, immutable" if is_built else "no-cache"
         return FileResponse(files.get(path) or files["index.html"], headers={"cache-control": caching})
 
 

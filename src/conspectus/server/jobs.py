@@ -243,20 +243,6 @@ def uploads(served: Served) -> Uploads:
     return Uploads(rows, [str(folder) for folder in folders_of(served)], sorted(ALLOWED_SUFFIXES))
 
 
-async def pieces_of(request: Request) -> AsyncGenerator[bytes]:
-    """Yield the pieces of a body; 408 where one does not arrive in time."""
-    stream = request.stream()
-    try:
-        while True:
-            async with asyncio.timeout(BODY_SECONDS):
-                piece = await anext(stream)
-            yield piece
-    except StopAsyncIteration:
-        return
-    except TimeoutError:
-        raise HTTPException(408, "the file did not arrive in time", {"connection": "close"}) from None
-
-
 @router.put("/uploads/{name}", summary="Upload a file", status_code=201)
 async def upload(
     request: Request, served: Served, name: Annotated[str, InPath(max_length=200)]
@@ -276,12 +262,16 @@ async def upload(
     size = 0
     try:
         with os.fdopen(descriptor, "wb") as file:
-            async for piece in pieces_of(request):
-                size += len(piece)
-                if size > MAX_UPLOAD_BYTES:
-                    raise HTTPException(413, f"{plain} is larger than {MAX_UPLOAD_BYTES:,} bytes")
-                file.write(piece)
+            async with asyncio.timeout(BODY_SECONDS) as patience:
+                async for piece in request.stream():
+                    patience.reschedule(asyncio.get_running_loop().time() + BODY_SECONDS)
+                    size += len(piece)
+                    if size > MAX_UPLOAD_BYTES:
+                        raise HTTPException(413, f"{plain} is larger than {MAX_UPLOAD_BYTES:,} bytes")
+                    file.write(piece)
         os.replace(temporary, folder / plain)
+    except TimeoutError:
+        raise HTTPException(408, f"{plain} did not arrive in time", {"connection": "close"}) from None
     finally:
         with suppress(FileNotFoundError):
             os.unlink(temporary)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import re
 import secrets
 import time
@@ -17,10 +16,10 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "conspectus_session"
@@ -147,54 +146,54 @@ class Guard:
             await self.app(scope, receive, send)
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
-        elif refusal := self._refusal(scope):
-            await _refuse(send, *refusal)
-        elif scope["path"] == LOGIN:
-            await self._login(scope, send)
         else:
-            if not scope["path"].startswith(UPLOADS):
-                try:
-                    async with asyncio.timeout(BODY_SECONDS):
-                        body = await _limited_body(Headers(scope=scope), receive)
-                except TimeoutError:
-                    await _refuse(send, 408, "The body did not arrive in time.", {"connection": "close"})
-                    return
-                if body is None:
-                    await _refuse(send, 413, f"The body is larger than {MAX_BODY_BYTES:,} bytes.")
-                    return
-                receive = _replayed(body, receive)
-            await self.app(scope, receive, _with_headers(send, SECURITY_HEADERS))
+            await self._serve(scope, receive, _with_headers(send, SECURITY_HEADERS))
 
-    def _refusal(self, scope: Scope) -> tuple[int, str, dict[str, str]] | None:
-        """Return status, message and headers of why a request is refused; None where it is not."""
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = self._refusal(scope)
+        if response is None and scope["path"] == LOGIN:
+            response = self._login(scope)
+        if response is None and not scope["path"].startswith(UPLOADS):
+            try:
+                async with asyncio.timeout(BODY_SECONDS):
+                    body = await _limited_body(Headers(scope=scope), receive)
+            except TimeoutError:
+                response = _refused(408, "The body did not arrive in time.", {"connection": "close"})
+            else:
+                receive = _replayed(body or [], receive)
+                if body is None:
+                    response = _refused(413, f"The body is larger than {MAX_BODY_BYTES:,} bytes.")
+        await (response or self.app)(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """Return why a request is refused; None where it is not."""
         headers, host = Headers(scope=scope), Headers(scope=scope).get("host", "")
         if not self.access.knows_host(host):
-            return 421, "This server does not answer for that host; --allowed-host adds a name.", {}
+            return _refused(421, "This server does not answer for that host; --allowed-host adds a name.")
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
         is_embedded = site not in ("none", "same-origin") and headers.get("sec-fetch-dest") != "document"
         if is_embedded or (origin is not None and not self.access.knows_origin(origin, host)):
-            return 403, "Requests from pages of other sites are refused.", {}
+            return _refused(403, "Requests from pages of other sites are refused.")
         if scope["path"] in OPEN_PATHS:
             return None
         client = self.access.client_of(headers, (scope.get("client") or ("", 0))[0])
         if client is None:
-            return 401, "A token is required: Authorization: Bearer TOKEN.", {"www-authenticate": "Bearer"}
+            return _refused(
+                401, "A token is required: Authorization: Bearer TOKEN.", {"www-authenticate": "Bearer"}
+            )
         if wait := self.access.seconds_to_wait(client):
-            return 429, "Too many requests; see Retry-After.", {"retry-after": str(int(wait) + 1)}
+            return _refused(429, "Too many requests; see Retry-After.", {"retry-after": str(int(wait) + 1)})
         return None
 
-    async def _login(self, scope: Scope, send: Send) -> None:
+    def _login(self, scope: Scope) -> Response:
         """Turn a one-time code into a session cookie, and lead to the first page."""
         code = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("code", [""])[0]
         session = self.access.login(code)
         if session is None:
-            await _refuse(
-                send, 401, "This login link was used or has expired; start the server again for one."
-            )
-            return
+            return _refused(401, "This login link was used or has expired; start the server again for one.")
         secure = "; Secure" if scope.get("scheme") == "https" else ""
         cookie = f"{COOKIE}={session}; HttpOnly; SameSite=Strict; Path=/; Max-Age={SESSION_SECONDS}{secure}"
-        await _respond(send, 303, b"", {"location": "/", "set-cookie": cookie, "cache-control": "no-store"})
+        return RedirectResponse("/", 303, {"set-cookie": cookie, "cache-control": "no-store"})
 
 
 async def _limited_body(headers: Headers, receive: Receive) -> list[Message] | None:
@@ -237,18 +236,6 @@ def _with_headers(send: Send, extra: Mapping[str, str]) -> Send:
     return sending
 
 
-async def _refuse(send: Send, status: int, message: str, extra: Mapping[str, str] | None = None) -> None:
-    body = json.dumps({"error": {"type": "HTTPError", "message": message}}).encode()
-    headers: dict[str, Any] = {
-        "content-type": "application/json",
-        "cache-control": "no-store",
-        **(extra or {}),
-    }
-    await _respond(send, status, body, headers)
-
-
-async def _respond(send: Send, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-    every = {**SECURITY_HEADERS, **headers, "content-length": str(len(body))}
-    rows = [(name.encode(), value.encode()) for name, value in every.items()]
-    await send({"type": "http.response.start", "status": status, "headers": rows})
-    await send({"type": "http.response.body", "body": body})
+def _refused(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    body = {"error": {"type": "HTTPError", "message": message}}
+    return JSONResponse(body, status, {"cache-control": "no-store", **(headers or {})})
