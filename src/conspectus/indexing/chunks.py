@@ -209,7 +209,8 @@ async def _rounds(
 async def _open_triples(chunk: Chunk, model: Model, language: str, date: str, strict: bool) -> Extraction:
     """Return the named entities of a chunk, then what it states of them and other noun phrases (HippoRAG)."""
     names = await model.perform(NameEntities(chunk.text, strict, language=language))
-    triples = await model.perform(ExtractTriples(chunk, names, date, strict, language=language))
+    task = ExtractTriples(chunk, names, "" if strict else date, strict, language=language)
+    triples = await model.perform(task)
     return open_extraction(names, triples, date)
 
 
