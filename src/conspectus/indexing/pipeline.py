@@ -118,16 +118,12 @@ async def build_index(
         reading = _beside(lambda: read_lexicon(documents, settings.extract.entity_types), not callable(model))
         on_exit.callback(reading.cancel)
         performer = model(documents, await reading) if callable(model) else model
-        tick = show.stage("extract", len(chunks))
-        dates, strict = dates_of(documents), settings.hippo.strict
-        extracted = await extract(chunks, performer, settings.extract, language, tick, dates, strict)
-        extracted.check(performer.name)
-        lexicon = await reading
-        paths = {document.id: document.path or document.title for document in documents}
-        failures = [replace(failure, document=paths[failure.document]) for failure in extracted.failures]
         build = replace(build, documents=documents)
+        extracted = await _extract(build, chunks, performer, language, show)
+        lexicon = await reading
         show.stage("resolve", 0)
-        names, undecided = await resolve_names(build, chunks, extracted.graphs, performer, language)
+        names, failures = await resolve_names(build, chunks, extracted.graphs, performer, language)
+        failures = [*build.failures, *extracted.failures, *failures]
         show.stage("communities", 0)
         made = build_graph(build, chunks, extracted, names, language)
         documents, chunks = made.documents, [*chunks, *made.corrected.chunks]
@@ -149,11 +145,24 @@ async def build_index(
         communities=made.communities,
         reports=reports,
         joins=made.corrected.joins,
-        failures=[*build.failures, *failures, *undecided, *made.corrected.failures, *failed],
+        failures=[*failures, *made.corrected.failures, *failed],
         words=words,
         arrays=arrays,
         settings={**settings.model_dump(mode="json", by_alias=True), "language": ",".join(languages)},
     )
+
+
+async def _extract(
+    build: BuildInput, chunks: Sequence[Chunk], model: Model, language: str, show: Progress
+) -> Extracted:
+    """Return what chunks hold, with failures by the paths of documents; raise ModelError where all failed."""
+    settings, tick = build.settings, show.stage("extract", len(chunks))
+    dates, strict = dates_of(build.documents), settings.hippo.strict
+    extracted = await extract(chunks, model, settings.extract, language, tick, dates, strict)
+    extracted.check(model.name)
+    paths = {document.id: document.path or document.title for document in build.documents}
+    extracted.failures = [replace(failure, document=paths[failure.document]) for failure in extracted.failures]
+    return extracted
 
 
 async def resolve_names(
