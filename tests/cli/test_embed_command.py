@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -61,7 +62,7 @@ def test_status_shows_model_dimension_and_what_was_spent(
         figures["usage"]["prompt_tokens"] == server.prompt_tokens - 1
     )  # but for the word that tried the server
     (spent,) = figures["spent"]
-    assert (spent["task"], spent["calls"], spent["prompt_tokens"]) == ("Embed", 3, server.prompt_tokens)
+    assert (spent["task"], spent["calls"], spent["prompt_tokens"]) == ("Embed", 4, server.prompt_tokens)
 
 
 def test_asking_with_another_embedder_names_the_command_that_makes_its_vectors(made: Path, run: Run):
@@ -116,8 +117,9 @@ def test_a_dry_run_says_what_it_would_cost_and_asks_nothing(
     run("index", corpus, "--index", "one", *more)
 
     assert task["task"] == "Embed"
-    assert task["prompt_tokens"] == [server.prompt_tokens - 1, server.prompt_tokens - 1]  # as above
-    assert task["cost"][0] == pytest.approx(task["prompt_tokens"][0] * 20 / 1e6)
+    low, high = task["prompt_tokens"]  # what describes entities is known only when there is a graph
+    assert low <= server.prompt_tokens - 1 <= high  # as above
+    assert task["cost"][0] == pytest.approx(task["prompt_tokens"][0] * 20 / 1e6, rel=0.01)
     shown = run("embed", "--index", "one", "--dry-run", *more).stdout
     assert NAME in shown.splitlines()[0]
     assert shown.splitlines()[1].split() == ["compute", "embeddings", "0", "0", "0", "0"]
@@ -138,7 +140,7 @@ def test_a_server_that_fails_on_the_way_leaves_an_index_without_vectors_and_a_fa
     more = ("--embedder", NAME, "--base-url", server.url, "--set", "llm.attempts=2")
     failed = run("index", corpus, "--index", "half", *more, code=3).stderr
 
-    assert "None of 24 texts has a vector" in failed
+    assert re.search(r"None of \d+ texts has a vector", failed)
     assert f"conspectus embed --index half --embedder {NAME} makes them" in failed
     assert told("status", "--index", "half")["vectors"] is None
     server.behaviour = Behaviour()
@@ -177,4 +179,4 @@ def test_only_what_is_new_is_embedded_when_files_are_added(
     before = server.prompt_tokens
     run("index", more, "--index", made, "--embedder", NAME, "--config", "conspectus.toml")
 
-    assert 0 < server.prompt_tokens - before < 60
+    assert 0 < server.prompt_tokens - before < before / 4

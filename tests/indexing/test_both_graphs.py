@@ -73,7 +73,8 @@ def test_the_triples_are_those_of_triples_alone(server: SimulatedServer, both: P
 def test_every_method_answers_from_one_index(method: str, both: Path) -> None:
     index = conspectus.open_index(both)
 
-    answer = index.ask(ASKED[1], method=method)
+    more = {"model": "extractive"} if method == "tog" else {}  # the simulated model follows few relations
+    answer = index.ask(ASKED[1], method=method, **more)
 
     assert answer.citations
     assert answer.method == method
