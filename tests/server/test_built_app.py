@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import conspectus
+from conspectus import api
 
 PACKAGE = Path(conspectus.__file__).parent
 STATIC, MAP = PACKAGE / "server" / "static", PACKAGE / "interchange" / "map"
@@ -43,6 +44,12 @@ def test_the_built_files_are_those_of_one_build() -> None:
     built = files_in(STATIC, "static") | {f"map/{name}": MAP / name for name in ("map.css", "map.js")}
     del built["static/built.json"]
     assert hash_of(built) == recorded()["built"], REBUILD
+
+
+def test_every_method_is_explained_in_chinese_too() -> None:
+    text = (WEB / "src" / "methods.ts").read_text("utf-8")
+    explained = set(re.findall(r'^  "?([\w-]+)"?: "', text, re.MULTILINE))
+    assert set(api.METHODS) - explained == set()
 
 
 def test_the_app_and_the_map_are_small() -> None:
