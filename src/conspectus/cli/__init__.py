@@ -46,7 +46,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "cache": ("start:cache", "Show the size of the response cache, or prune it"),
     },
     "Models and settings": {
-        "embed": ("index:embed", "Compute embeddings of the chunks and sentences of an index"),
+        "embed": ("index:embed", "Compute embeddings of an index"),
         "tune": ("index:tune", "Write prompts adapted to a corpus, from a sample of it"),
         "config": ("start:config", "Show the settings in force, and where each comes from"),
         "init": ("start:init", "Write a conspectus.toml with every setting, commented out"),
