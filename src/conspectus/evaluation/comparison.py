@@ -95,6 +95,11 @@ class ConditionAnswer:
     """A digest of index, model and settings."""
     error: str = ""
 
+    @property
+    def with_references(self) -> str:
+        """The text, and below it what each of its references leads to."""
+        return "\n".join((self.text, *(f"[{cited.marker}] {cited.title}" for cited in self.cited)))
+
 
 @dataclass(frozen=True)
 class Judgement:

@@ -115,7 +115,7 @@ class HeadToHead:
     @property
     def digest(self) -> str:
         """A digest of all that a judge is shown, in any order."""
-        texts = sorted((self.first.text, self.second.text))
+        texts = sorted((self.first.with_references, self.second.with_references))
         return comparison.digest_of(
             self.criterion.name, self.criterion.description, self.question.text, *texts
         )
@@ -133,7 +133,7 @@ class HeadToHead:
 
     def task(self, language: str) -> Judge:
         """Return what a model is asked."""
-        shown = (self.question.text, self.first.text, self.second.text)
+        shown = (self.question.text, self.first.with_references, self.second.with_references)
         return Judge(*shown, self.criterion, language=language, sample=self.replicate)
 
 
