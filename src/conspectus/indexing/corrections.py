@@ -121,8 +121,10 @@ class CorrectedNames(Names):
                     self.types[self.find(name)] = type_
                 case Delete(name):
                     self.redirect(self.find(name), DELETED)
-                case AddFact():
-                    self._add_fact(correction)
+                case AddFact(source, target):
+                    for name in (source, target):
+                        self.use(name, self.find(name), correction)
+                    self.facts += [correction] if correction not in self.facts else []
                 case _:
                     pass
         except NotFound as error:
@@ -179,12 +181,6 @@ class CorrectedNames(Names):
         uses.update({document: to for document, entity in uses.items() if entity == key})
         self.given.setdefault(to, split.into)
         self.use(split.into, to, split)
-
-    def _add_fact(self, fact: AddFact) -> None:
-        for name in (fact.source, fact.target):
-            self.use(name, self.find(name), fact)
-        if fact not in self.facts:
-            self.facts.append(fact)
 
     def final_facts(self) -> list[AddFact]:
         """Return the facts that join two entities after all corrections; the others are failures."""

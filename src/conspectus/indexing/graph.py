@@ -46,8 +46,6 @@ _IMPERSONAL = re.compile(r"['’]s?(?=\s|$)|[()\[\]（）,;:/&\d]|^(?:the|an?)\s
 _PARTS_OF_NAME = re.compile(r"[()\[\]（）,;:/&–—]")
 """Marks that part a name into two."""
 _LEGAL = frozenset("inc incorporated corp corporation ltd limited llc plc gmbh ag sa oy oyj ab bv srl".split())
-
-
 _UNTYPED = frozenset(("", "concept", "entity"))
 """Types that do not say what kind of thing a name is of: those of open triples, and what fits no other type."""
 _OF_WOMEN, _OF_MEN = frozenset("mrs miss ms lady dame aunt".split()), frozenset("mr sir lord uncle".split())
@@ -72,6 +70,10 @@ class _Name:
         """The type that it has most often, "" where that says nothing."""
         type_ = min(self.types, key=lambda t: (-self.types[t], t))
         return "" if type_ in _UNTYPED else type_
+
+
+_Sources = Sequence[tuple[str, Set[int]]]
+"""Keys of names with the sources in which each may be meant."""
 
 
 def key_of(name: str) -> str:
@@ -118,21 +120,6 @@ def resolve(
     """Decide which names of the chunks' graphs are one entity."""
     numbers = sources([d.path for d in documents], [d.text for d in documents])
     source_of = dict(zip((d.id for d in documents), numbers, strict=True))
-    names = _known_names(chunks, graphs, source_of)
-    result = Names({key: name.display for key, name in names.items()}, {}, {}, source_of, [])
-    if settings.resolve != "exact":
-        for key, into in parenthetical_aliases(chunks, names.keys()):
-            _join(result, key, into, "gloss", "the text gives it in brackets after the other")
-        _join_acronyms(names, chunks, result)
-        _join_people(names, result)
-        _join_short_forms(names, {d.id: d.language for d in documents}, result)
-    return result
-
-
-def _known_names(
-    chunks: Sequence[Chunk], graphs: Sequence[Extraction], source_of: dict[str, int]
-) -> dict[str, _Name]:
-    """Count the spellings, types, sources and documents of each name, by its key."""
     names: dict[str, _Name] = defaultdict(_Name)
     for chunk, graph in zip(chunks, graphs, strict=True):
         for entity in graph.entities:
@@ -141,7 +128,14 @@ def _known_names(
             name.types[entity.type.lower()] += 1
             name.sources.add(source_of.get(chunk.document_id, -1))
             name.documents.add(chunk.document_id)
-    return dict(names)
+    result = Names({key: name.display for key, name in names.items()}, {}, {}, source_of, [])
+    if settings.resolve != "exact":
+        for key, into in parenthetical_aliases(chunks, names.keys()):
+            _join(result, key, into, "gloss", "the text gives it in brackets after the other")
+        _join_acronyms(names, chunks, result)
+        _join_people(names, result)
+        _join_short_forms(names, {d.id: d.language for d in documents}, result)
+    return result
 
 
 def _join(result: Names, key: str, into: str, rule: str, evidence: str) -> None:
@@ -155,14 +149,15 @@ def _join(result: Names, key: str, into: str, rule: str, evidence: str) -> None:
 
 
 def _join_within_sources(
-    result: Names, key: str, meant: Mapping[int, Sequence[str]], rule: str, evidence: str
+    result: Names, key: str, names: Mapping[str, _Name], others: _Sources, rule: str, evidence: str
 ) -> None:
-    """Join a name in each of its sources where it can mean just one other."""
+    """Join a name in each of its sources where just one of the others is, too."""
     joined: Counter[str] = Counter()
-    for source, others in sorted(meant.items()):
-        if len(others) == 1 and others[0] != key:
-            result.within[key, source] = others[0]
-            joined[others[0]] += 1
+    for source in sorted(names[key].sources):
+        meant = [other for other, sources in others if source in sources]
+        if len(meant) == 1 and meant[0] != key:
+            result.within[key, source] = meant[0]
+            joined[meant[0]] += 1
     for other, count in sorted(joined.items()):
         why = f"{evidence} in {count} source{'s' if count > 1 else ''}"
         result.joins.append(AliasDecision(result.display[key], result.display[other], rule, why))
@@ -199,9 +194,8 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
         if len(others) == 1 and (other := min(others)):
             _join(result, key, other, "acronym", "a text gives one in brackets after the other")
         else:  # it has several meanings; "" is one that is no name of the graph
-            known = sorted(others - {""})
-            meant = {s: [o for o in known if s in names[o].sources] for s in names[key].sources}
-            _join_within_sources(result, key, meant, "acronym", "the only name of these initials")
+            known = [(other, names[other].sources) for other in sorted(others - {""})]
+            _join_within_sources(result, key, names, known, "acronym", "the only name of these initials")
 
 
 def _initials(name: str) -> Iterator[str]:
@@ -323,7 +317,7 @@ def _join_people(names: dict[str, _Name], result: Names) -> None:
 def _join_part_of_name(
     person: _Person,
     full: Sequence[_Person],
-    family: Mapping[str, Set[int]],
+    family: Mapping[str, set[int]],
     names: dict[str, _Name],
     result: Names,
 ) -> None:
@@ -342,11 +336,11 @@ def _join_part_of_name(
         _join(result, person.keys[0], known[0].keys[0], "last name", why)
         return
     first = [other for other in full if other.words[0] == word and other.sure and not person.titles]
+    meant = [(other.keys[0], other.sources) for other in (*known, *first)]
+    if len(meant) == 1 and not known:
+        meant.append((first[0].keys[0], family[first[0].words[-1]] - first[0].sources))
     for key in person.keys:
-        meant = {s: [o.keys[0] for o in (*known, *first) if s in o.sources] for s in names[key].sources}
-        if len(first) == 1 and not known:
-            meant |= {s: [first[0].keys[0]] for s in meant if s in family[first[0].words[-1]]}
-        _join_within_sources(result, key, meant, "short name", "the only person of that name")
+        _join_within_sources(result, key, names, meant, "short name", "the only person of that name")
 
 
 def _join_short_forms(names: dict[str, _Name], language_of: Mapping[str, str], result: Names) -> None:
@@ -375,9 +369,9 @@ def _join_short_forms(names: dict[str, _Name], language_of: Mapping[str, str], r
                 break
             by_tail[" ".join(words[cut:])].append(key)
     for key in sorted((by_tail.keys() & names.keys()) - result.everywhere.keys()):
-        alike = [other for other in by_tail[key] if names[other].type == names[key].type]
-        meant = {s: [other for other in alike if s in names[other].sources] for s in names[key].sources}
-        _join_within_sources(result, key, meant, "short form", "the only name that ends so")
+        type_ = names[key].type
+        alike = [(other, names[other].sources) for other in by_tail[key] if names[other].type == type_]
+        _join_within_sources(result, key, names, alike, "short form", "the only name that ends so")
 
 
 @cache
@@ -404,32 +398,22 @@ _PARTS = re.compile(r"[,，;；、/]|\s+or\s+|或")
 def parenthetical_aliases(chunks: Iterable[Chunk], known: Set[str]) -> Iterator[tuple[str, str]]:
     """Yield the keys of names with the key of the one that each is given in brackets behind, where that is always one.
 
-    Both are names that are known; the longest one that ends at the brackets is meant. One in the same letters must be
-    said to be another name.
+    Both are names that are known; the longest one that ends at the brackets is meant, a short one only where no other
+    characters stand before it. One in the same letters must be said to be another name.
     """
-    meant: dict[str, Counter[str]] = defaultdict(Counter)
+    meant: dict[str, set[str]] = defaultdict(set)
     for chunk in chunks:
         if not CJK.search(chunk.text):
             continue
         for match in _GLOSS.finditer(chunk.text):
-            into = _longest_known_name(match.group(1), known)
-            for part in _PARTS.split(match.group(2)) if into else ():
+            ends = [name_key(match[1][at:]) for at in range(len(match[1]) - 1)]
+            into = next((key for key in ends if key in known and (key == ends[0] or len(key) >= SURE)), "")
+            for part in _PARTS.split(match[2]) if into else ():
                 name = _LABEL.sub("", part)
                 key = name_key(name)
                 if key in known and key != into and (name != part or not CJK.search(name)):
-                    meant[key][into] += 1
-    for key in sorted(meant):
-        if len(meant[key]) == 1:
-            yield key, next(iter(meant[key]))
-
-
-def _longest_known_name(before: str, known: Set[str]) -> str:
-    """Return the key of the longest name that ends a text, "" where there is none; a short one must be all of it."""
-    for at in range(len(before) - 1):
-        key = name_key(before[at:])
-        if key in known and (at == 0 or len(key) >= SURE):
-            return key
-    return ""
+                    meant[key].add(into)
+    yield from ((key, min(others)) for key, others in sorted(meant.items()) if len(others) == 1)
 
 
 # Joins that a model confirms
@@ -457,10 +441,9 @@ async def join_by_model(
     """
     merged = merge(extracted, names)
     keys = [element.key[0] for element in merged.entity_elements]
-    said = (next(iter(element.descriptions), "") for element in merged.entity_elements)
     shown = [
-        f"{row.name} ({row.type}): {snippet(s, MOST_SAID)}"
-        for row, s in zip(merged.entities, said, strict=True)
+        f"{row.name} ({row.type}): {snippet(next(iter(element.descriptions), ''), MOST_SAID)}"
+        for row, element in zip(merged.entities, merged.entity_elements, strict=True)
     ]
     if embed:
         first, second, _ = pairs_of_vectors(await asyncio.to_thread(embed, shown), NEAR)
@@ -523,10 +506,7 @@ class Element:
         for (span, _), description in self.instances.items():
             by_document.setdefault(span.document_id, []).append((span, description))
         documents = [sorted(instances) for instances in by_document.values()]
-        if len(documents) > 1:
-            documents.sort(
-                key=lambda instances: ([description for _, description in instances], instances[0][0])
-            )
+        documents.sort(key=lambda instances: ([description for _, description in instances], instances[0][0]))
         distinct: dict[str, Span] = {}
         for span, description in chain.from_iterable(documents):
             distinct.setdefault(description, span)
@@ -555,12 +535,11 @@ def merge(extracted: Sequence[tuple[Chunk, Extraction]], names: Names) -> Merged
     entities: dict[str, Element] = {}
     for chunk, graph in extracted:
         for entity in graph.entities:
-            if not (key := names.key(entity.name, chunk.document_id)):
-                continue
-            element = entities.get(key) or entities.setdefault(key, Element((key,)))
-            _add(element, entity, chunk)
-            (element.types if name_key(entity.name) == key else element.alias_types)[entity.type] += 1
-            element.forms[entity.name] += 1
+            if key := names.key(entity.name, chunk.document_id):
+                element = entities.get(key) or entities.setdefault(key, Element((key,)))
+                _add(element, entity, chunk)
+                (element.types if name_key(entity.name) == key else element.alias_types)[entity.type] += 1
+                element.forms[entity.name] += 1
     ends: dict[str, Element] = {}
     pairs: dict[tuple[str, str], Element] = {}
     for chunk, graph in extracted:
@@ -657,20 +636,16 @@ def merge_claims(
             if (span, claim.description) not in element.instances:
                 element.instances[span, claim.description] = claim.description
                 element.types[claim.status] += 1
-    keys = sorted(elements)
-    rows = [_claim(number, key, elements[key]) for number, key in enumerate(keys)]
-    return replace(merged, claims=rows, claim_elements=[elements[key] for key in keys])
-
-
-def _claim(number: int, key: Key, element: Element) -> Claim:
-    subject, object_, kind, start, end = key
-    (status, most), *others = element.types.most_common()
-    if others and others[0][1] == most:
-        status = "SUSPECTED"
-    return Claim(
-        content_id("claim", *key), number, subject, object_, kind, status, "",
-        tuple(element.chunk_ids), (), start or None, end or None,
-    )  # fmt: skip
+    rows: list[Claim] = []
+    for number, key in enumerate(sorted(elements)):
+        (subject, object_, kind, start, end), element = key, elements[key]
+        (status, most), *others = element.types.most_common()
+        if others and others[0][1] == most:
+            status = "SUSPECTED"
+        id_, chunk_ids = content_id("claim", *key), tuple(element.chunk_ids)
+        dates = start or None, end or None
+        rows.append(Claim(id_, number, subject, object_, kind, status, "", chunk_ids, (), *dates))
+    return replace(merged, claims=rows, claim_elements=[elements[key] for key in sorted(elements)])
 
 
 def triples_of(extracted: Iterable[tuple[str, Sequence[FoundTriple]]]) -> list[Triple]:
