@@ -105,7 +105,7 @@ class Merge(Correction):
 
 @dataclass(frozen=True)
 class Split(Correction):
-    """Split an entity whose name stands for two, or whose alias is another entity.
+    """Split an entity that stands for two, or split off an alias.
 
     In some documents, its name stands for another entity. Without documents, one of its aliases does everywhere.
 

@@ -287,7 +287,9 @@ def context(
     *,
     flags: Flags,
 ) -> None:
-    """Measure how often an answer's context has every document that answers the question (evidence recall).
+    """Measure evidence recall: is what answers in the context?
+
+    That is how often an answer's context has every document that answers the question.
 
     Asks for no answer. Percentages with 95 % intervals, by kind of question: its `kind` or `type`, else the number of
     its documents.

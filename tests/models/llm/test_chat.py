@@ -507,10 +507,10 @@ async def test_what_is_copied_from_the_example_of_the_instructions_is_left_out_a
     echoed = Extraction(
         (
             *BOTH.entities,
-            FoundEntity("Lune  Mills", "organization", "A firm."),
+            FoundEntity("Tom  Pask", "person", "A sailor."),
             FoundEntity("Cid", "person", "Unsaid."),
         ),
-        (*BOTH.relationships, FoundRelationship("Ada", "Lune  Mills", "She is of it.", 8)),
+        (*BOTH.relationships, FoundRelationship("Ada", "Tom  Pask", "She sued him.", 8)),
     )
     model = a_model(FakeSender(dump(EXTRACT, echoed)))
 
@@ -523,11 +523,11 @@ async def test_what_is_copied_from_the_example_of_the_instructions_is_left_out_a
     ]  # a name may be made out of the text
     assert found.relationships == BOTH.relationships
     (notice,) = model.notices["ExtractGraph"]
-    assert notice.endswith("left out: Lune Mills, which the instructions name and the text does not")
+    assert notice.endswith("left out: Tom Pask, which the instructions name and the text does not")
 
 
 async def test_what_the_example_and_the_text_both_name_is_kept() -> None:
-    task = ExtractGraph(a_chunk("Ada sells flour to Lune\nMills."), ("person",))
-    said = Extraction((FoundEntity("Lune Mills", "organization", "It buys flour."),))
+    task = ExtractGraph(a_chunk("Ada sells flour to Tom\nPask."), ("person",))
+    said = Extraction((FoundEntity("Tom Pask", "person", "He buys flour."),))
 
     assert await a_model(FakeSender(dump(task, said))).perform(task) == said
