@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -20,10 +20,11 @@ from conspectus.messages import is_empty_answer
 from conspectus.models.base import Model, writes
 from conspectus.models.extractive.answer import assembled_notice
 from conspectus.models.llm.adapters import is_registered
+from conspectus.models.rerankers import open_reranker
 from conspectus.retrieval import METHODS, RANKINGS, Method, auto
 from conspectus.retrieval.base import extractive, unknown_name_notice
 from conspectus.retrieval.model_wrappers import AnsweringModel, ContextRecorder, WithAnswerOptions
-from conspectus.retrieval.rerank import answer_reranked, rank_reranked, reranker_for
+from conspectus.retrieval.rerank import answer_reranked, rank_reranked
 from conspectus.rows import Answer, Hit, counted, plain
 from conspectus.runtime import (
     DEFAULT_FOLDER,
@@ -222,8 +223,6 @@ async def asearch(
     ranking = named(RANKINGS, method)
     view.check(METHODS[method].needs)
     settings = run_of(options, view.built, language_model=None, overrides={"search.k": k}).settings
-    if not settings.rerank.enabled:
-        return ranking(question, view.index, settings)
     return await rank_reranked(ranking, question, view.index, settings)
 
 
@@ -282,11 +281,8 @@ class Request:
         the caller gave may rate them.
         """
         question, index, settings = self.question, self.view.index, self.run.settings
-        if not settings.rerank.enabled:
-            answer = await self.method(question, index, model, settings)
-            return replace(answer, usage=session.total) if session else answer
-        opening = reranker_for(self.method.name, settings, index.folder, model=self.run.model, session=session)
-        async with opening as reranker:
+        opening = open_reranker(settings, index.folder, model=self.run.model, session=session)
+        async with opening if self.method.rank else nullcontext() as reranker:
             answer = await answer_reranked(self.method, question, index, model, settings, reranker)
             usage = session.total if session else reranker.usage if reranker else answer.usage
             return replace(answer, usage=usage)
@@ -349,8 +345,6 @@ async def _answer_in_rounds(
     question, settings = request.question, request.run.settings
     # without a language model nothing says what is missing
     rounds = settings.auto.rounds if request.why and model.generative else 1
-    if rounds == 1 and not on_text:
-        return await request.answer(model, session)
     window = settings.answer.context_tokens
     answering = AnsweringModel(model, question, request.view.index, on_text, rounds, window)
     answer = await request.answer(answering, session)

@@ -7,17 +7,15 @@ could not be scored stands behind those that could, in its old order.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from conspectus import tokens
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.models.rerankers import Reranker, open_reranker
-from conspectus.retrieval import RANKINGS, Answering, Ranking, with_depth
+from conspectus.retrieval import Answering, Ranking, with_depth
 from conspectus.retrieval.base import pack
 from conspectus.retrieval.model_wrappers import WrappedModel
 from conspectus.rows import Answer, Hit
@@ -25,16 +23,11 @@ from conspectus.settings import Settings
 from conspectus.tasks import AnswerFromContext, NextThought, Task
 from conspectus.tasks.base import Context
 
-if TYPE_CHECKING:
-    from conspectus.models.llm.model import Session
-
 R = TypeVar("R")
 READING = (AnswerFromContext, NextThought)
 """The tasks that read the chunks of a ranking."""
 DEPTH = 20
 """Number of top-ranked chunks that are reranked."""
-
-
 LONG_CHUNK = 1000
 """Tokens of a long chunk: a window of as many as are reranked holds them all."""
 
@@ -69,32 +62,12 @@ async def rank_reranked(ranking: Ranking, question: str, index: Index, settings:
     async with open_reranker(settings, index.folder) as reranker:
         if reranker is None:
             return ranking(question, index, settings)
-        return await reranked(
-            question,
-            ranking(question, index, with_depth(settings, max(DEPTH, settings.search.k))),
-            reranker,
-            settings.search.k,
-        )
+        k = settings.search.k
+        hits = ranking(question, index, with_depth(settings, max(DEPTH, k)))
+        return await reranked(question, hits, reranker, k)
 
 
 # Answers
-
-
-@asynccontextmanager
-async def reranker_for(
-    method: str,
-    settings: Settings,
-    folder: Path | None,
-    *,
-    model: Model | None = None,
-    session: Session | None = None,
-) -> AsyncGenerator[Reranker | None]:
-    """Open the reranker of the settings for a method that ranks; None for others."""
-    if method not in RANKINGS:
-        yield None
-        return
-    async with open_reranker(settings, folder, model=model, session=session) as reranker:
-        yield reranker
 
 
 async def answer_reranked(
@@ -151,10 +124,8 @@ class RerankingModel(WrappedModel):
         by = f"the first {self._looked_at} chunks reranked by {self._reranker.name}"
         notices = answer.notices
         if self._unscored:
-            unscored = (
-                f"{self._unscored} of {self._looked_at} chunks could not be scored; they come last of these."
-            )
-            notices = (*notices, unscored)
+            unscored = f"{self._unscored} of {self._looked_at} chunks could not be scored"
+            notices = (*notices, f"{unscored}; they come last of these.")
         return replace(
             answer,
             why="; ".join(part for part in (answer.why, by) if part),
