@@ -50,8 +50,7 @@ async def test_what_was_assembled_from_quotations_bears_no_notice_of_an_ai():
 
 
 async def test_an_empty_reply_is_an_answer_that_found_nothing():
-    assert await finished(" [Data: Sources (9)] ") == empty_answer(
-        TASK.question, INDEX, method="local", level=2, context_tokens=9
-    )
-    assert empty_answer("Why?", INDEX, method="local").text == NOTHING
-    assert empty_answer("Why?", INDEX, method="local").citations == ()
+    draft = Answer(TASK.question, "", "local", level=2, context_tokens=9)
+    assert await finished(" [Data: Sources (9)] ") == empty_answer(draft, INDEX)
+    assert empty_answer(draft, INDEX).text == NOTHING
+    assert empty_answer(draft, INDEX).citations == ()

@@ -59,12 +59,10 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
         return "local", f"it is about {_listed(named)}"
     if of_all and read.about_many:
         return of_all, "it asks what several sources say"
-    if subjects and read.asks_description:
+    if subjects and (read.asks_description or not read.asks_fact):
         return "local", f"it is about {_listed(subjects)}"
     if read.asks_fact:
         return lookup, "it asks for a fact"
-    if subjects:
-        return "local", f"it is about {_listed(subjects)}"
     return "mixed", "it names nothing the graph knows"
 
 

@@ -47,7 +47,7 @@ async def finish(task: Task[str], draft: Answer, index: Index, model: Model) -> 
     text, citations, removed = cite(reply, index)
     words = wording(question_language(draft.question, index))
     if not text.strip():
-        return replace(draft, text=words.nothing, notices=(), sufficient=False)
+        return replace(empty_answer(draft, index), notices=())
     notices = draft.notices
     if writes(model, type(task)):
         notices = (*notices, words.written if citations else words.uncited)
@@ -60,12 +60,9 @@ async def finish(task: Task[str], draft: Answer, index: Index, model: Model) -> 
     )
 
 
-def empty_answer(
-    question: str, index: Index, *, method: str, level: int | None = None, context_tokens: int = 0
-) -> Answer:
-    """Return the answer of a method that found nothing: it says so and cites nothing."""
-    words = wording(question_language(question, index)).nothing
-    return Answer(question, words, method, level=level, context_tokens=context_tokens, sufficient=False)
+def empty_answer(draft: Answer, index: Index) -> Answer:
+    """Return the draft of an answer for which nothing was found: it says so and cites nothing."""
+    return replace(draft, text=wording(question_language(draft.question, index)).nothing, sufficient=False)
 
 
 async def map_reduce(
@@ -75,8 +72,7 @@ async def map_reduce(
 
     Raises ModelError where no window could be answered.
     """
-    question = draft.question
-    replies = await model.perform_all([MapAnswer(question, window) for window in windows])
+    replies = await model.perform_all([MapAnswer(draft.question, window) for window in windows])
     failed = [reply for reply in replies if isinstance(reply, ModelError)]
     if failed and len(failed) == len(replies):
         raise failed[0]
@@ -85,7 +81,7 @@ async def map_reduce(
         notice = f"{len(failed)} of {len(windows)} windows could not be read: {failed[0]}"
         draft = replace(draft, notices=(*draft.notices, notice))
     if not partial:
-        return replace(draft, text=wording(question_language(question, index)).nothing, sufficient=False)
+        return empty_answer(draft, index)
     return await reduce(partial, draft, index, model, settings)
 
 
@@ -158,7 +154,7 @@ async def answer_within(
     """Answer the question of a draft from one window with the first of some rows."""
     context = pack(rows, settings.context_tokens)
     if not context.sources:
-        return replace(draft, text=wording(question_language(draft.question, index)).nothing, sufficient=False)
+        return empty_answer(draft, index)
     draft = replace(draft, context_tokens=tokens.count(context.text), read=context.read)
     return await finish(AnswerFromContext(draft.question, context), draft, index, model)
 

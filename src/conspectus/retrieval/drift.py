@@ -68,7 +68,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         draft = Answer(question, "", METHOD, context_tokens=drifted.used, notices=tuple(notices))
         result = await reduce(helpful, draft, index, model, settings.answer)
     else:
-        result = empty_answer(question, index, method=METHOD, context_tokens=drifted.used)
+        result = empty_answer(Answer(question, "", METHOD, context_tokens=drifted.used), index)
     questions = "; ".join(f"“{question}”" for question in drifted.questions)
     why = f"from the reports of communities {', '.join(str(report.community) for report in reports)}"
     return replace(result, why=f"{why}, then asked {questions}" if questions else why)

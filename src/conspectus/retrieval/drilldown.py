@@ -43,13 +43,13 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     annotations = [] if whole else match_annotations(question, index, settings)
     selection = await follow(question, annotations, index, model)
     why = f"{selection.rated} reports rated from the root down"
+    draft = Answer(question, "", METHOD, notices=selection.notices)
     if not selection.chosen:
-        result = empty_answer(question, index, method=METHOD)
-        return replace(result, why=f"{why}, none of them relevant", notices=selection.notices)
+        return empty_answer(replace(draft, why=f"{why}, none of them relevant"), index)
     reports = [rated.report for rated in selection.chosen]
     rows = community_rows(question, reports, annotations, index)
     paths = "; ".join(rated.path for rated in selection.chosen)
-    draft = Answer(question, "", METHOD, why=f"{why}, followed {paths}", notices=selection.notices)
+    draft = replace(draft, why=f"{why}, followed {paths}")
     return await answer_within(rows, draft, index, model, settings.answer)
 
 

@@ -46,22 +46,21 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
 
     Raises UsageError where the index has no such level, ModelError where no window could be answered.
     """
-    level: int | None = level_of(index, settings.global_)
-    why, notices = "", tuple[str, ...]()
+    level = level_of(index, settings.global_)
     if settings.global_.level == "auto":
         selection = await select_communities(question, index, model)
-        level, why, notices = None, selection.description, selection.notices
         reports: Sequence[Report] = [rated.report for rated in selection.chosen]
+        draft = Answer(question, "", "global", why=selection.description, notices=selection.notices)
         if not reports:
-            return replace(empty_answer(question, index, method="global"), why=why, notices=notices)
+            return empty_answer(draft, index)
     else:
         reports = index.reports_at(level)
+        draft = Answer(question, "", "global", level=level)
     windows = report_windows(reports, settings.answer)
-    used = sum(report.n_tokens for report in reports)
-    draft = Answer(question, "", "global", level=level, context_tokens=used, notices=notices)
+    draft = replace(draft, context_tokens=sum(report.n_tokens for report in reports))
     result = await map_reduce(draft, windows, index, model, settings.answer)
-    read = f"{len(windows)} window{'s' if len(windows) > 1 else ''} of reports"
-    return replace(result, why="; ".join(filter(None, (why, read))))
+    read = f"{len(windows)} window{'s' * (len(windows) > 1)} of reports"
+    return replace(result, why="; ".join(filter(None, (draft.why, read))))
 
 
 @method(SOURCE_SUMMARY, help="map-reduce over all source texts", settings=AnswerSettings)
@@ -69,10 +68,10 @@ async def source_summary(question: str, index: Index, model: Model, settings: An
     """Answer from windows of all chunks, shuffled, with the prompts of global answers."""
     parts = shuffled_windows(index.chunks, settings.context_tokens)
     windows = [Context(sources=tuple(part)) for part in parts]
-    if not windows:
-        return empty_answer(question, index, method=SOURCE_SUMMARY)
     used = sum(chunk.n_tokens for chunk in index.chunks)
     draft = Answer(question, "", SOURCE_SUMMARY, context_tokens=used)
+    if not windows:
+        return empty_answer(draft, index)
     result = await map_reduce(draft, windows, index, model, settings)
     return replace(result, why=f"{len(windows)} window{'s' * (len(windows) != 1)} of source text")
 

@@ -6,7 +6,6 @@ share most, and those around the entities that it names have what their descript
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, zip_longest
 
@@ -49,19 +48,13 @@ def rows_for(question: str, index: Index, settings: Settings) -> Context:
     Passages stand in turns: the best of each ranking, then the second.
     """
     rows = local.rows_around(question, index, settings.answer)
-    rankings = (*_rankings(question, index, settings), [chunk.number for chunk in rows.sources])
-    in_turns = dict.fromkeys(number for turn in zip_longest(*rankings) for number in turn)
-    best = islice(
-        (index.chunks[number] for number in in_turns if number is not None), most_chunks(settings.answer)
-    )
-    return replace(rows, reports=(), sources=tuple(best), shares=SHARES)
-
-
-def _rankings(question: str, index: Index, settings: Settings) -> Iterator[list[int]]:
-    """Yield the best chunks by the walk, where the index can be walked on, and by BM25."""
-    rankings = [bm25.scores_of(question, index)]
-    if "walk.names" in index.arrays:
-        rankings.insert(0, walk.scores_of(question, index, settings))
-    for scores in rankings:
-        best = highest(scores, most_chunks(settings.answer))
-        yield best[scores[best] > 0].tolist()
+    most = most_chunks(settings.answer)
+    scored = [walk.scores_of(question, index, settings)] if "walk.names" in index.arrays else []
+    scored.append(bm25.scores_of(question, index))
+    rankings: list[list[int]] = [
+        [n for n in highest(scores, most).tolist() if scores[n] > 0] for scores in scored
+    ]
+    rankings.append([chunk.number for chunk in rows.sources])
+    in_turns = dict.fromkeys(n for turn in zip_longest(*rankings) for n in turn if n is not None)
+    best = tuple(index.chunks[number] for number in islice(in_turns, most))
+    return replace(rows, reports=(), sources=best, shares=SHARES)

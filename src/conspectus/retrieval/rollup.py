@@ -83,7 +83,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
         annotations = match_annotations(question, index, settings)
         scores = communities_of(annotations, index, min_size)
     if not scores:
-        return empty_answer(question, index, method=METHOD)
+        return empty_answer(Answer(question, "", METHOD), index)
     numbers, parts = roll_up(scores, index.communities)
     chosen = [index.communities[number] for number in numbers]
     written = await reports_for(chosen, parts, index, model)

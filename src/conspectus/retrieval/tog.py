@@ -107,7 +107,7 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
         raise UsageError(f"{method} needs a graph, and this index has no triples and no relationships")
     exploration = await explore(question, index, model, settings, texts=method == "tog")
     if not exploration.paths:
-        return empty_answer(question, index, method=method)
+        return empty_answer(Answer(question, "", method), index)
     answers = exploration.answers
     words = wording(question_language(question, index))
     context = Context()
