@@ -183,13 +183,8 @@ TABLES: Mapping[str, type[Section]] = {
     for name, info in Settings.model_fields.items()
     if isinstance(info.annotation, type) and issubclass(info.annotation, Section)
 }
-LOOSE: Mapping[str, FieldInfo] = {
-    name: info
-    for name, info in Settings.model_fields.items()
-    if (info.serialization_alias or name) not in TABLES
-}
 FIELDS: Mapping[str, FieldInfo] = {
-    **LOOSE,
+    **{name: info for name, info in Settings.model_fields.items() if info.annotation not in TABLES.values()},
     **{f"{table}.{name}": info for table in TABLES for name, info in TABLES[table].model_fields.items()},
 }
 """Every setting by its dotted key, those of no table first."""

@@ -6,6 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
@@ -263,11 +264,8 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
     built = stored_settings(known[0]) if known else Settings()
     base_url = chosen.llm.base_url or built.llm.base_url
     budget = Budget({**built.prices, **chosen.prices}, base_url=base_url)
-    replies = ResponseCache(folder / FILE_NAME)
-    try:
+    with closing(ResponseCache(folder / FILE_NAME)) as replies:
         rows = replies.spent()
-    finally:
-        replies.close()
     spent: list[Spending] = []
     for row in rows:
         tokens = row.prompt_tokens, row.completion_tokens

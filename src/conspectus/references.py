@@ -8,7 +8,7 @@ most five ids of a table, then `+more`).
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -125,6 +125,41 @@ def translate(text: str, to: Callable[[Reference], Reference | None]) -> tuple[s
         return write(m for m in mapped if m is not None)
 
     return rewrite(text, block), removed
+
+
+class Translation:
+    """Maps the references of a text that comes as a whole or in pieces, and counts those that lead nowhere.
+
+    Without `to`, texts stay as they are. A bare number, `[77]`, is left alone if it is one of `rows`, or in one of the
+    texts that the model was `shown`.
+    """
+
+    def __init__(
+        self,
+        to: Callable[[Reference], Reference | None] | None = None,
+        shown: Sequence[str] = (),
+        rows: Collection[int] = (),
+    ) -> None:
+        self._to = to
+        self._shown = shown
+        self._rows = rows
+        self._fence: str = ""
+        """What opened the code in which a piece ended."""
+        self.removed = 0
+
+    def translate(self, text: str) -> str:
+        if self._to is None:
+            return text
+        fence = self._fence
+        text, unknown = without_unknown(fence + text, self._knows)
+        inline = text.rpartition("\n")[2].replace("```", "").count("`") % 2
+        self._fence = "```" if text.count("```") % 2 else "`" * inline
+        text, removed = translate(text.removeprefix(fence), self._to)
+        self.removed += removed + unknown
+        return text
+
+    def _knows(self, number: int) -> bool:
+        return number in self._rows or any(f"[{number}]" in text for text in self._shown)
 
 
 # Streams

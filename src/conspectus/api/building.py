@@ -243,7 +243,7 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
     skipped, guessed = tuple(read.skipped), tuple(read.warnings)
     if request.agree:  # before the lock: others may write while a question waits for its answer
         update = request.update(read)
-        replaced = update.replaced_documents if update.changes else 0
+        replaced = update.replaced_documents
         if not update.up_to_date and (replaced or costs(settings)):
             _warn_of_replacement(update, request)
             check_embedder(request.resolved, folder)

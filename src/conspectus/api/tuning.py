@@ -10,7 +10,7 @@ import json
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,6 @@ PERSONA = {
 EXAMPLE = {"en": "For this text, types {types}:", "zh": "对于以下文本，类型为{types}："}
 WITH_PERSONA = "ExtractGraph ExtractClaims WriteReport MapAnswer ReduceAnswer AnswerFromContext".split()
 """The tasks whose prompts say who reads the corpus."""
-NO_USAGE = Usage()
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]|\n")
 _MARKS = re.compile(r"\{\{|\}\}|<!--")
 
@@ -60,7 +59,7 @@ class Tuned:
     language: str
     examples: int
     files: tuple[Path, ...]
-    usage: Usage = NO_USAGE
+    usage: Usage = field(default=Usage())
 
 
 @public

@@ -69,7 +69,9 @@ def with_vectors(
     for array, contents in texts.items():
         kind = np.float32 if array == CHUNKS else np.float16
         arrays[array] = _vectors(contents, embedder, kind, reusable.get(array), tick, passage)
-    unread = round(embedder.unread([texts[SENTENCES][i] for i in _sample_of(texts[SENTENCES])]), 3)
+    sentences = texts[SENTENCES]
+    sample = np.linspace(0, len(sentences) - 1, min(SAMPLE, len(sentences)))  # at equal distances
+    unread = round(embedder.unread([sentences[int(place)] for place in sample]), 3)
     made: dict[str, Any] = {
         "embedder": name, "model": embedder.name, "dimension": embedder.dimension, "unread": unread
     }  # fmt: skip
@@ -115,11 +117,6 @@ def _sentences(documents: Sequence[Document], titles: list[str], spans: Array) -
         yield _titled(titles[document], ": ", " ".join(text[start:end].split()))
 
 
-def _sample_of(rows: Sequence[object] | Array) -> list[int]:
-    """Return the numbers of rows at equal distances."""
-    return np.linspace(0, len(rows) - 1, min(SAMPLE, len(rows))).astype(int).tolist()
-
-
 def _titled(title: str, joint: str, text: str) -> str:
     return f"{title}{joint}{text}" if title else text
 
@@ -158,8 +155,7 @@ def _vectors(
     for start in range(0, len(new), BATCH):
         batch = new[start : start + BATCH]
         vectors[[first[text] for text in batch]] = embedder.embed([prefix + text for text in batch], tick)
-    if len(new) < len(texts):
-        for place, text in enumerate(texts):
-            if first.get(text, place) != place:
-                vectors[place] = vectors[first[text]]
+    for place, text in enumerate(texts):
+        if first.get(text, place) != place:
+            vectors[place] = vectors[first[text]]
     return vectors

@@ -175,8 +175,7 @@ class Estimate:
     @property
     def likely_cost(self) -> float | None:
         """The US dollars to count on; None where the price of a model is unknown."""
-        costs = [task.cost.likely for task in self.tasks if task.cost is not None]
-        return sum(costs) if len(costs) == len(self.tasks) else None
+        return None if self.cost is None else sum(task.cost.likely for task in self.tasks if task.cost)
 
 
 def check_budget(rest: Estimate, budget: Budget) -> None:
@@ -186,12 +185,9 @@ def check_budget(rest: Estimate, budget: Budget) -> None:
 
 def in_words(taken: Estimate | Usage) -> str:
     """Return calls, tokens and, if known, money, as `120 calls and 9,000 to 12,000 tokens`."""
-    if isinstance(taken, Usage):
-        calls, used = exactly(taken.calls), exactly(taken.prompt_tokens + taken.completion_tokens)
-        cost = exactly(taken.cost) if taken.cost else None
-    else:
-        calls, used, cost = taken.calls, taken.tokens, taken.cost
-    money = f" ({cost.text(2)} USD)" if cost and cost.high else ""
+    amounts = taken.calls, taken.tokens, taken.cost
+    calls, used, cost = (it if isinstance(it, Range) else exactly(it or 0) for it in amounts)
+    money = f" ({cost.text(2)} USD)" if cost.high else ""
     return f"{calls.text()} calls and {used.text()} tokens{money}"
 
 
@@ -283,22 +279,18 @@ class Estimator:
     async def build(self, build: BuildInput, chunks: Sequence[Chunk], language: str) -> Estimate:
         """Estimate a whole build."""
         types, dates = self._settings.extract.entity_types, dates_of(build.documents)
+        rules = ExtractiveModel.fit(build.documents, types)
         if self._model.selected:
-            self._model.extractive = ExtractiveModel.fit(build.documents, types)
+            self._model.extractive = rules
         replays = [await self._replay(chunk, language, dates) for chunk in chunks]
         complete = [replay for replay in replays if replay.complete and replay.steps]
         left = [replay for replay in replays if not replay.complete]
-        drafts: dict[str, Extraction] = {}
-        if left:
-            model = (
-                self._model.extractive if self._model.selected else ExtractiveModel.fit(build.documents, types)
-            )
-            extracted = await extract([r.chunk for r in left], model, self._settings.extract, language)
-            drafts = {r.chunk.id: graph for r, graph in zip(left, extracted.graphs, strict=True)}
+        extracted = await extract([r.chunk for r in left], rules, self._settings.extract, language)
+        drafts = {r.chunk.id: graph for r, graph in zip(left, extracted.graphs, strict=True)}
         if sampled := len(complete) >= FEW:
             rows = self._from_sample(complete, left)
         else:
-            rows = self._from_text(left, {id_: len(draft.entities) for id_, draft in drafts.items()}, language)
+            rows = self._from_text(left, drafts, language)
         graphs = [r.graph if r.graph.entities else drafts.get(r.chunk.id, r.graph) for r in replays]
         cache = _CacheOnly(self._sender)
         names, _ = await resolve_names(build, chunks, graphs, ChatModel(cache, self._settings), language)
@@ -392,27 +384,25 @@ class Estimator:
         return rows
 
     def _from_text(
-        self, left: Sequence[Replay], entities: Mapping[str, int], language: str
+        self, left: Sequence[Replay], drafts: Mapping[str, Extraction], language: str
     ) -> list[TaskEstimate]:
-        """Estimate an extraction by measured ranges, for the number of `entities` in each chunk."""
+        """Estimate an extraction by measured ranges, for the number of entities in the draft of each chunk."""
         extraction = self._settings.extract
-        rows: list[TaskEstimate] = []
-        if graphs := [replay for replay in left if replay.lacks("ExtractGraph", "AnyMissed", "GleanMore")]:
-            fresh = [replay for replay in graphs if replay.lacks("ExtractGraph")]
-            first, prompts = (exactly(sum(r.steps[0].prompt_tokens for r in of)) for of in (graphs, fresh))
-            replies, every = (
-                exactly(sum(entities[r.chunk.id] for r in of)).times(GRAPH) for of in (fresh, graphs)
-            )
-            rows.append(self.row("ExtractGraph", exactly(len(fresh)), prompts, replies))
-            calls = exactly(len(graphs))
-            conversation = first.plus(every.times(REPEATED)).plus(calls.times(QUESTION))
-            rounds = extraction.max_gleanings
-            asked, more = Range(1 if rounds else 0, rounds), Range(0, rounds)
-            gleaned = every.times(exactly(GLEANED)).times(more)
-            rows += [
-                self.row("AnyMissed", calls.times(asked), conversation.times(asked), calls.times(asked)),
-                self.row("GleanMore", calls.times(more), conversation.times(more), gleaned),
-            ]
+        graphs = [replay for replay in left if replay.lacks("ExtractGraph", "AnyMissed", "GleanMore")]
+        fresh = [replay for replay in graphs if replay.lacks("ExtractGraph")]
+        first, prompts = (exactly(sum(r.steps[0].prompt_tokens for r in of)) for of in (graphs, fresh))
+        every, replies = (
+            exactly(sum(len(drafts[r.chunk.id].entities) for r in of)).times(GRAPH) for of in (graphs, fresh)
+        )
+        calls, rounds = exactly(len(graphs)), extraction.max_gleanings
+        conversation = first.plus(every.times(REPEATED)).plus(calls.times(QUESTION))
+        asked, more = Range(1 if rounds else 0, rounds), Range(0, rounds)
+        gleaned = every.times(exactly(GLEANED)).times(more)
+        rows = [
+            self.row("ExtractGraph", exactly(len(fresh)), prompts, replies),
+            self.row("AnyMissed", calls.times(asked), conversation.times(asked), calls.times(asked)),
+            self.row("GleanMore", calls.times(more), conversation.times(more), gleaned),
+        ]
         if extraction.style != "graph":
             strict = self._settings.hippo.strict
             fresh = [replay.chunk for replay in left if not replay.taken("NameEntities")]

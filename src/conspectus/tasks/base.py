@@ -69,6 +69,26 @@ def task_label(name: str) -> str:
     return label or re.sub(r"(?<!^)(?=[A-Z])", " ", name).lower()
 
 
+def first_task(task: Task[Any]) -> Task[Any]:
+    """Return the task that the conversation of a task began with."""
+    while isinstance(after := getattr(task, "after", None), Turn):
+        task = after.task
+    return task
+
+
+def about(task: Task[Any]) -> str:
+    """Return what a task is about, in words that lead to it: `ExtractGraph of chunk 7 (id…)`."""
+    name, first = type(task).__name__, first_task(task)
+    if chunk := getattr(first, "chunk", None):
+        return f"{name} of chunk {chunk.number} ({chunk.id})"
+    for detail in ("name", "question"):
+        if value := getattr(first, detail, None):
+            return f"{name} of {value!r}"
+    if (context := getattr(first, "context", None)) and context.entities:
+        return f"{name} of the community of {', '.join(e.name for e in context.entities[:3])}"
+    return name
+
+
 def reply_type(kind: type[Task[Any]]) -> Any:
     """Return the type of the reply to a type of task: `bool` for `class Entails(Task[bool])`."""
     for base in kind.__mro__:

@@ -59,9 +59,8 @@ from conspectus.tasks import (
     ReduceAnswer,
     ReportDraft,
     Task,
-    Turn,
 )
-from conspectus.tasks.base import TASKS, Context
+from conspectus.tasks.base import TASKS, about, first_task
 from conspectus.tokens import at_most, count
 
 R = TypeVar("R")
@@ -124,7 +123,6 @@ class ChatModel:
 
         Raises Unusable, when all calls under way have ended, where nothing more can be asked of the model.
         """
-
         described = await self._described(tasks)
 
         async def one(i: int, task: Task[R]) -> R | ModelError:
@@ -145,7 +143,7 @@ class ChatModel:
         if not writes(self, type(task)):
             yield await self.extractive.perform(task)
             return
-        citations = _Citations(task)
+        citations = _citations(task)
         try:
             async for piece in references.translate_stream(self._pieces(task), citations.translate):
                 yield piece
@@ -277,19 +275,17 @@ class ChatModel:
             first = next((max(n, 2) for n, total in enumerate(totals) if total > self._describe_tokens), None)
             if first is None:
                 break
-            made: Parsed[Description] = await self._reply(
-                replace(task, descriptions=task.descriptions[:first])
-            )
-            rest = task.descriptions[first:]
+            made = await self._reply(replace(task, descriptions=task.descriptions[:first]))
+            descriptions = made.reply.text, *task.descriptions[first:]
             sources = task.sources and ("", *task.sources[first:])
-            task = replace(task, descriptions=(made.reply.text, *rest), sources=sources)
+            task = replace(task, descriptions=descriptions, sources=sources)
         return task
 
     # What comes back
 
     def _without_leaked(self, task: Task[Any], graph: Extraction) -> Extraction:
         """Return what was found in a chunk without names that only the instructions have, as those of an example."""
-        first = _first_task(task)
+        first = first_task(task)
         if not isinstance(first, ExtractGraph):
             return graph
         text = _plain(first.chunk.text)
@@ -311,7 +307,7 @@ class ChatModel:
 
     def _with_references(self, task: Task[R], reply: R) -> R:
         """Return the reply with its references in the index's numbers, without those that lead nowhere."""
-        citations = _Citations(task)
+        citations = _citations(task)
         translate, result = citations.translate, cast("Any", reply)
         if isinstance(reply, ReportDraft):
             findings = (Finding(f.summary, translate(f.explanation)) for f in reply.findings)
@@ -328,53 +324,23 @@ class ChatModel:
 
     def _note_removed(self, task: Task[Any], count: int) -> None:
         if count:
-            self._note(
-                task,
-                f"left out: {count} {'reference that leads' if count == 1 else 'references that lead'} nowhere",
-            )
+            what = "reference that leads" if count == 1 else "references that lead"
+            self._note(task, f"left out: {count} {what} nowhere")
             references.removed_by_model.get([]).append(count)
 
 
-class _Citations:
-    """Puts the references in the reply to a task in the index's numbers, and counts those that lead nowhere."""
-
-    def __init__(self, task: Task[Any]) -> None:
-        self._context: Context | None = getattr(task, "context", None)
-        self._given: set[references.Reference] | None = None
-        """The references that an answer made of others may use, as they are: in the index's numbers already."""
-        self._shown = [str(getattr(task, "question", ""))]
-        """What the model was shown: a `[77]` that it repeats is no reference."""
-        self._rows = 0
-        if self._context:
-            self._shown.append(self._context.text)
-            self._rows = max((len(rows) for _, rows in self._context.tables()), default=0)
-        if isinstance(task, ReduceAnswer):
-            self._shown += [answer.text for answer in task.answers]
-            self._given = {reference for text in self._shown for reference in references.find(text)}
-        self._fence: str = ""
-        """What opened the code in which a piece ended."""
-        self.removed = 0
-
-    def translate(self, text: str) -> str:
-        if self._context is None and self._given is None:
-            return text
-        fence = self._fence
-        text, unknown = references.without_unknown(fence + text, self._knows)
-        inline = text.rpartition("\n")[2].replace("```", "").count("`") % 2
-        self._fence = "```" if text.count("```") % 2 else "`" * inline
-        text, removed = references.translate(text.removeprefix(fence), self._to_index)
-        self.removed += removed + unknown
-        return text
-
-    def _to_index(self, reference: references.Reference) -> references.Reference | None:
-        if self._given is not None:
-            return reference if reference in self._given else None
-        return self._context.to_index(reference) if self._context else None
-
-    def _knows(self, number: int) -> bool:
-        """Tell whether there is a row of a number, or the model was shown the number in brackets."""
-        given = any(reference.number == number for reference in self._given or ())
-        return given or 0 < number <= self._rows or any(f"[{number}]" in text for text in self._shown)
+def _citations(task: Task[Any]) -> references.Translation:
+    """Return what puts the references in the reply to a task in the index's numbers."""
+    question, context = str(getattr(task, "question", "")), getattr(task, "context", None)
+    if isinstance(task, ReduceAnswer):  # its answers are in the index's numbers already
+        shown = [question, *(answer.text for answer in task.answers)]
+        given = {reference for text in shown for reference in references.find(text)}
+        numbers = {reference.number for reference in given}
+        return references.Translation(lambda r: r if r in given else None, shown, numbers)
+    if context is None:
+        return references.Translation()
+    rows = max((len(rows) for _, rows in context.tables()), default=0)
+    return references.Translation(context.to_index, [question, context.text], range(1, rows + 1))
 
 
 def _without(request: Request, feature: str, max_tokens: int | None) -> Request:
@@ -385,26 +351,6 @@ def _without(request: Request, feature: str, max_tokens: int | None) -> Request:
     if feature == "json_object" and request.response_format == "json_object":
         return replace(request, response_format="text")
     return request
-
-
-def _first_task(task: Task[Any]) -> Task[Any]:
-    """Return the task that the conversation of a task began with."""
-    while isinstance(after := getattr(task, "after", None), Turn):
-        task = after.task
-    return task
-
-
-def about(task: Task[Any]) -> str:
-    """Return what a task is about, in words that lead to it: `ExtractGraph of chunk 7 (id…)`."""
-    name, first = type(task).__name__, _first_task(task)
-    if chunk := getattr(first, "chunk", None):
-        return f"{name} of chunk {chunk.number} ({chunk.id})"
-    for field in ("name", "question"):
-        if value := getattr(first, field, None):
-            return f"{name} of {value!r}"
-    if (context := getattr(first, "context", None)) and context.entities:
-        return f"{name} of the community of {', '.join(e.name for e in context.entities[:3])}"
-    return name
 
 
 def _plain(text: str) -> str:

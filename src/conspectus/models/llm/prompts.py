@@ -172,10 +172,6 @@ def _tables(task: Any) -> list[str]:
     return [name.capitalize() for name, _ in task.context.tables()] or ["Reports"]
 
 
-def _first_table(task: Any, own: str) -> str:
-    return _tables(task)[0]
-
-
 def _all_tables(task: Any, own: str) -> str:
     return ", ".join(_tables(task))
 
@@ -231,12 +227,8 @@ def _topics(task: tasks.ChooseRelations) -> str:
         reached = f" (reached by {'; '.join(map(_fact, topic.path.triples))})" if topic.path.triples else ""
         lines.append(f"Entity {n}: {topic.name}{reached}")
         for number, edge in enumerate(topic.edges, 1):
-            shown = (
-                f"(?, {edge.relation}, {topic.name})"
-                if edge.inverse
-                else f"({topic.name}, {edge.relation}, ?)"
-            )
-            lines.append(f"  {number}. {shown} x {edge.count}")
+            head, tail = ("?", topic.name) if edge.inverse else (topic.name, "?")
+            lines.append(f"  {number}. ({head}, {edge.relation}, {tail}) x {edge.count}")
     return "\n".join(lines)
 
 
@@ -267,6 +259,11 @@ def _of_entities(task: tasks.ExtractClaims | tasks.ExtractTriples) -> str:
     return f"Entities: {'; '.join(task.entities)}\n\nText:\n{task.chunk.text}"
 
 
+_CITING: Mapping[str, Variable | None] = {
+    "response": _response,
+    "table": lambda task, _: _tables(task)[0],
+    "reference": _reference,
+}
 _SENTENCES: Mapping[str, Variable | None] = {
     "sentences": None,
     "data": _data(lambda task: _numbered(task.sentences)),
@@ -309,18 +306,8 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
     },
     tasks.WriteReport: {"language": _language},
     tasks.MapAnswer: {"response": _response, "table": _all_tables},
-    tasks.ReduceAnswer: {
-        "response": _response,
-        "table": _first_table,
-        "reference": _reference,
-        "data": _data(_analysts),
-    },
-    tasks.AnswerFromContext: {
-        "response": _response,
-        "tables": _all_tables,
-        "table": _first_table,
-        "reference": _reference,
-    },
+    tasks.ReduceAnswer: {**_CITING, "data": _data(_analysts)},
+    tasks.AnswerFromContext: {**_CITING, "tables": _all_tables},
     tasks.PursueFollowUp: {"reference": _reference},
     tasks.StandaloneQuestion: {
         "data": _data(
@@ -358,9 +345,7 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
 def _shown(value: Any) -> str:
     """Return a field as a prompt shows it."""
     match value:
-        case Context():
-            return fence(value.text)
-        case Chunk():
+        case Context() | Chunk():
             return fence(value.text)
         case Report():
             return fence(strip(value.text))
