@@ -151,7 +151,6 @@ def _joined(*reasons: str) -> str:
 
 
 def _read(file: Path) -> list[Turn]:
-    """Return the exchanges that a file stores."""
     turns: list[Turn] = []
     try:
         for line in file.read_text(encoding="utf-8").splitlines():

@@ -84,10 +84,8 @@ def _shares(
         return [report.rating / 10 for report in reports]
     words = Postings.of(index.arrays, "chunk_terms")
     number = index.number_of_word
-    weight: dict[str, float] = {}
-    for term in read.focus:
-        if term in number:
-            weight[term] = idf(len(words.lengths), words.frequency(number[term])) ** 2
+    terms = [term for term in read.focus if term in number]
+    weight = {term: idf(len(words.lengths), words.frequency(number[term])) ** 2 for term in terms}
     total = sum(weight.values()) or 1.0
     highest = max((scores.get(report.community, 0.0) for report in reports), default=0.0) or 1.0
     shares: list[float] = []

@@ -147,7 +147,6 @@ def claims_of(names: Collection[str], scores: Floats, index: Index) -> list[Clai
 
 
 def _relevance(chunk_ids: Sequence[str], scores: Floats, index: Index) -> float:
-    """Return the highest score of some chunks."""
     return max((float(scores[index.chunk_of[chunk].number]) for chunk in chunk_ids), default=0.0)
 
 

@@ -76,9 +76,8 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     min_size = settings.reports.min_report_entities
     annotations: list[Annotation] = []
     if read_question(question, *index.languages).about_whole:
-        roots = (community for community in index.communities if community.level == 0)
-        sizes = {community.number: float(community.size) for community in roots}
-        scores = {number: size for number, size in sizes.items() if size >= min_size}
+        roots = (community for community in index.communities_at(0) if community.size >= min_size)
+        scores = {community.number: float(community.size) for community in roots}
     else:
         annotations = match_annotations(question, index, settings)
         scores = communities_of(annotations, index, min_size)

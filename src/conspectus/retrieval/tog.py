@@ -32,14 +32,7 @@ from conspectus.retrieval.bm25 import scores_of
 from conspectus.retrieval.vector import has_vectors, question_vectors
 from conspectus.rows import Answer, Hit, ReasoningPath, Triple
 from conspectus.settings import Settings
-from conspectus.tasks import (
-    ChooseRelations,
-    DraftAnswer,
-    Edge,
-    ExamineEvidence,
-    NameEntities,
-    Topic,
-)
+from conspectus.tasks import ChooseRelations, DraftAnswer, Edge, ExamineEvidence, NameEntities, Topic
 from conspectus.tasks.base import Context
 from conspectus.text.language import question_language
 from conspectus.text.words import (
@@ -212,10 +205,8 @@ async def explore(
     reached: tuple[ReasoningPath, ...] = ()
     for round_ in range(1, tog.depth + 1):
         topics = tuple(topic for path in paths if (topic := Topic(path, _edges(path, graph))).edges)
-        chosen: Sequence[Sequence[int]] = [(0,)] * len(topics)
-        if not model.generative or any(
-            len(topic.edges) > 1 for topic in topics
-        ):  # else nothing is to be chosen
+        chosen: Sequence[Sequence[int]] = [(0,)] * len(topics)  # where there is nothing to choose
+        if not model.generative or any(len(topic.edges) > 1 for topic in topics):
             chosen = await model.perform(ChooseRelations(question, topics, tog.width, clues))
         paths, chunks = prune(_candidates(topics, chosen, graph, tog.width), scorer, clues, tog.width)
         if not paths:
@@ -226,7 +217,7 @@ async def explore(
         shown = _ranked(linked | chunks)[:READ_CHUNKS]
         context = Context(sources=tuple(index.chunks[chunk] for chunk, _ in shown))
         examined = await model.perform(ExamineEvidence(question, reached, context, clues))
-        if examined.complete:
+        if examined.answers:
             answering = sorted(paths, key=lambda path: path.end not in examined.answers)
             return Exploration(examined.answers, tuple(answering), _ranked(seen), round_)
         clues = (*clues, examined.clue) if examined.clue else clues
@@ -407,11 +398,9 @@ def prune(
     """
     graph = scorer.graph
     if len(candidates) > MOST_PRUNED:
-
-        def rarity(candidate: ReasoningPath) -> tuple[int, int]:
-            return graph.degree(graph.number_of[candidate.end]), candidate.triples[-1].number
-
-        candidates = sorted(candidates, key=rarity)[:MOST_PRUNED]
+        degrees = {end: graph.degree(graph.number_of[end]) for end in {c.end for c in candidates}}
+        rarest = sorted(candidates, key=lambda c: (degrees[c.end], c.triples[-1].number))
+        candidates = rarest[:MOST_PRUNED]
     ranked = scorer.chunks(candidates, clues, SCORED_CHUNKS) if scorer.texts else []
     scores = [0.0] * len(candidates)
     chunks: dict[int, float] = {}

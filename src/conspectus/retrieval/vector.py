@@ -62,11 +62,10 @@ def embedder_of(index: Index, settings: Settings) -> Embedder:
 
 
 def _differ(index: Index, other: str, name: str) -> UsageError:
-    made: Mapping[str, Any] = index.settings.get("vectors", {})
-    dimension = int(index.arrays["vectors.chunks"].shape[1])
-    made_by = f"{made.get('model')} ({dimension} numbers)"
+    model: str | None = index.settings.get("vectors", {}).get("model")
+    dimension: int = index.arrays["vectors.chunks"].shape[1]
     return UsageError(
-        f"the index has vectors of {made_by}, the question would have one of {other};"
+        f"the index has vectors of {model} ({dimension} numbers), the question would have one of {other};"
         f" name that embedder, or make the vectors anew: {embed_call(index.folder, name)}"
     )
 

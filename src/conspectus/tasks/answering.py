@@ -191,11 +191,6 @@ class Examined:
     answers: tuple[str, ...] = ()
     clue: str = ""
 
-    @property
-    def complete(self) -> bool:
-        """Whether there is an answer."""
-        return bool(self.answers)
-
 
 @dataclass(frozen=True, slots=True)
 class Draft:
