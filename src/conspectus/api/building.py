@@ -479,13 +479,10 @@ async def estimated_build(
         table = read_lexicon(documents, settings.extract.entity_types).sentences
         spans = np.stack([table.document, table.start, table.end], axis=1)
         texts = texts_of_sources(documents, chunks, spans)
-        row = estimate_texts(texts, settings, folder)
-        prompts, cost = (
-            row.prompt_tokens.times(estimates.Range(*DESCRIBED)),
-            row.cost and row.cost.times(estimates.Range(*DESCRIBED)),
-        )
-        calls = row.calls.times(estimates.Range(1, DESCRIBED[1])).whole()
-        vectors = [replace(row, calls=calls, prompt_tokens=prompts.whole(), cost=cost)]
+        row, described = estimate_texts(texts, settings, folder), estimates.Range(*DESCRIBED)
+        calls = row.calls.times(estimates.Range(1, described.high)).whole()
+        prompts, cost = row.prompt_tokens.times(described).whole(), row.cost and row.cost.times(described)
+        vectors = [replace(row, calls=calls, prompt_tokens=prompts, cost=cost)]
     if not settings.language_models:
         return estimates.Estimate(tuple(vectors))
     cache = folder if sample or (folder / FILE_NAME).exists() else None

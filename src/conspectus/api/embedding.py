@@ -252,9 +252,7 @@ def estimate_texts(texts: Mapping[str, Sequence[str]], settings: Settings, folde
     new = {sender.embedding_key(name, prompt): prompt for prompt in prompts}
     if (folder / FILE_NAME).exists():
         with closing(ResponseCache(folder / FILE_NAME)) as replies:
-            cached = {key for key in new if replies.get_bytes(key) is not None}
-        for key in cached:
-            del new[key]
+            new = {key: prompt for key, prompt in new.items() if replies.get_bytes(key) is None}
     count = sum(tokens.count(text, wire.vocabulary(name)) for text in new.values())
     budget = Budget(settings.prices, base_url=settings.llm.embedder_base_url or settings.llm.base_url)
     cost = estimates.exactly(budget.cost(name, count, 0)) if budget.price(name) else None
