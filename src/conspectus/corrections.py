@@ -203,24 +203,17 @@ def validated(kind: type[C], values: Mapping[str, Any]) -> C:
         raise UsageError(
             f"{kind.kind}: `{where}` is wrong: {first['msg'].removeprefix('Value error, ')}"
         ) from None
-    if problem := _problem(correction):
-        raise UsageError(problem)
-    return correction
-
-
-def _problem(correction: Correction) -> str:
-    """Return why a correction makes no sense by itself, "" where it does."""
     match correction:
         case Merge(names, into) if len({*map(name_key, (*names, into))}) < 2:
-            return "merge takes two names or more that differ in more than case and spelling"
+            raise UsageError("merge takes two names or more that differ in more than case and spelling")
         case Split(name, into) if name_key(into) == name_key(name):
-            return f"what is split from {name} needs another name than {into}"
+            raise UsageError(f"what is split from {name} needs another name than {into}")
         case Rename(name, to) if name == to:
-            return f"the name is {to} already"
+            raise UsageError(f"the name is {to} already")
         case AddFact(source, target) if name_key(source) == name_key(target):
-            return f"a fact joins two entities, and {source!r} is only one"
+            raise UsageError(f"a fact joins two entities, and {source!r} is only one")
         case _:
-            return ""
+            return correction
 
 
 def marks(corrections: Iterable[Correction]) -> str:

@@ -188,30 +188,25 @@ async def _rounds(
 
     Where both are extracted, the graph is what it would be alone, and triples are found by prompts of their own.
     """
-    opens = settings.style != "graph" and writes(model, ExtractTriples)
-    if opens and settings.style == "triples":
-        yield await _open_triples(chunk, model, language, date, strict)
-        return
-    task: Task[Extraction] = ExtractGraph(chunk, settings.entity_types, date, language=language)
-    graph = await model.perform(task)
-    yield graph
-    for _ in range(settings.max_gleanings if writes(model, ExtractGraph) else 0):
-        turn = Turn(task, graph)
-        if not await model.perform(AnyMissed(turn, language=language)):
-            break
-        task = GleanMore(turn, language=language)
+    style = settings.style if writes(model, ExtractTriples) else "graph"
+    if style != "triples":
+        task: Task[Extraction] = ExtractGraph(chunk, settings.entity_types, date, language=language)
         graph = await model.perform(task)
         yield graph
-    if opens:
-        yield Extraction(triples=(await _open_triples(chunk, model, language, date, strict)).triples)
-
-
-async def _open_triples(chunk: Chunk, model: Model, language: str, date: str, strict: bool) -> Extraction:
-    """Return the named entities of a chunk, then what it states of them and other noun phrases (HippoRAG)."""
-    names = await model.perform(NameEntities(chunk.text, strict, language=language))
-    task = ExtractTriples(chunk, names, "" if strict else date, strict, language=language)
-    triples = await model.perform(task)
-    return open_extraction(names, triples, date)
+        for _ in range(settings.max_gleanings if writes(model, ExtractGraph) else 0):
+            turn = Turn(task, graph)
+            if not await model.perform(AnyMissed(turn, language=language)):
+                break
+            task = GleanMore(turn, language=language)
+            graph = await model.perform(task)
+            yield graph
+    if (
+        style != "graph"
+    ):  # first the named entities, then what is stated of them and other noun phrases (HippoRAG)
+        names = await model.perform(NameEntities(chunk.text, strict, language=language))
+        when = "" if strict else date
+        triples = await model.perform(ExtractTriples(chunk, names, when, strict, language=language))
+        yield open_extraction(names, triples, date) if style == "triples" else Extraction(triples=triples)
 
 
 def open_extraction(names: Sequence[str], triples: Sequence[FoundTriple], date: str = "") -> Extraction:
@@ -268,8 +263,6 @@ def _is_value(name: str) -> bool:
 
 
 def _joined(graphs: Sequence[Extraction]) -> Extraction:
-    if len(graphs) == 1:
-        return graphs[0]
     return Extraction(
         tuple(entity for graph in graphs for entity in graph.entities),
         tuple(pair for graph in graphs for pair in graph.relationships),

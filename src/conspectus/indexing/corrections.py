@@ -244,10 +244,8 @@ def apply_corrections(
         corrected.apply(correction)
     result = CorrectionResult(corrected, corrected.final_joins(), failures=corrected.failures)
     if facts := corrected.final_facts():
-        result.documents, result.chunks = _document_of(facts, language, len(documents), len(chunks))
         triples = any(graph.triples for graph in extracted.graphs)
-        pairs = zip(facts, result.chunks, strict=True)
-        result.extracted = [_extraction(fact, chunk, triples=triples) for fact, chunk in pairs]
+        _add_facts(result, facts, language, (len(documents), len(chunks)), triples)
     result.deleted = frozenset(name for name, uses in corrected.uses.items() if {*uses.values()} == {DELETED})
     return result
 
@@ -297,30 +295,29 @@ def _matches(path: str, pattern: str) -> bool:
     return ends or fnmatchcase(path, pattern) or fnmatchcase(path, f"*/{pattern}")
 
 
-def _document_of(
-    facts: Sequence[AddFact], language: str, documents: int, chunks: int
-) -> tuple[list[Document], list[Chunk]]:
-    """Return facts as chunks of one document, numbered after so many documents and chunks."""
+def _add_facts(
+    result: CorrectionResult, facts: Sequence[AddFact], language: str, numbers: tuple[int, int], triples: bool
+) -> None:
+    """Add facts as chunks of one document, numbered from `numbers` on; `triples` says whether they are triples too."""
     lines = [FACT_TEXTS.get(language, FACT_TEXTS["en"]).format(fact.description) for fact in facts]
     text = "\n".join(lines)
-    id_ = content_id(ADDED_FACTS, text)
-    rows: list[Chunk] = []
+    id_, (number, first) = content_id(ADDED_FACTS, text), numbers
+    chunks: list[Chunk] = []
     places: list[Place] = []
+    extracted: list[tuple[Chunk, Extraction]] = []
     start = 0
-    for number, (fact, line) in enumerate(zip(facts, lines, strict=True), chunks):
+    for fact, line in zip(facts, lines, strict=True):
         end = start + len(line)
         chunk_id = content_id(id_, str(start), str(end))
-        rows.append(Chunk(chunk_id, number, id_, start, end, line, tokens.count(line)))
+        chunk = Chunk(chunk_id, first + len(chunks), id_, start, end, line, tokens.count(line))
+        chunks.append(chunk)
         places.append(Place(start, f"{fact.title} by {fact.author}" if fact.author else fact.title))
+        relationship = FoundRelationship(fact.source, fact.target, line, STRENGTH, chunk.span)
+        relation = fact.description.removeprefix(fact.source).rstrip(".").removesuffix(fact.target).strip()
+        triple = FoundTriple(fact.source, relation or fact.description, fact.target)
+        extraction = Extraction((), (relationship,), (triple,) if triples else ())
+        extracted.append((replace(chunk, document_id=fact.title), extraction))
         start = end + 1
     title, metadata = ADDED_FACTS.capitalize(), {"language": language}
-    return [Document(id_, documents, title, text, ADDED_FACTS, None, metadata, tuple(places))], rows
-
-
-def _extraction(fact: AddFact, chunk: Chunk, *, triples: bool) -> tuple[Chunk, Extraction]:
-    """Return what a fact says, as extracted from its chunk; `triples` says whether it is a triple too."""
-    relationship = FoundRelationship(fact.source, fact.target, chunk.text, STRENGTH, chunk.span)
-    relation = fact.description.removeprefix(fact.source).rstrip(".").removesuffix(fact.target).strip()
-    triple = FoundTriple(fact.source, relation or fact.description, fact.target)
-    extraction = Extraction((), (relationship,), (triple,) if triples else ())
-    return replace(chunk, document_id=fact.title), extraction
+    document = Document(id_, number, title, text, ADDED_FACTS, None, metadata, tuple(places))
+    result.documents, result.chunks, result.extracted = [document], chunks, extracted
