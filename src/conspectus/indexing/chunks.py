@@ -32,7 +32,7 @@ from conspectus.tasks import (
 )
 from conspectus.text.types import CALENDAR
 from conspectus.text.words import CJK, STOPWORDS
-from conspectus.tokens import Encoding, encoding
+from conspectus.tokens import encoding
 
 
 def chunk(documents: Iterable[Document], settings: ChunkSettings) -> list[Chunk]:
@@ -67,44 +67,34 @@ def _windows(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int, int
         if whole:
             yield 0, len(text), whole
         return
-    tokens = _Tokens(vocabulary, vocabulary.encode(text))
-    first, start = 0, 0  # the same place, in tokens and in characters
-    while True:
-        last = tokens.edge(first + settings.tokens)
-        if len(tokens.ids) - last <= tail:
-            last = len(tokens.ids)
-        yield start, start + tokens.characters(first, last), last - first
-        if last == len(tokens.ids):
-            return
-        following = tokens.edge(last - settings.overlap)
-        start += tokens.characters(first, following)
-        first = following
+    ids = vocabulary.encode(text)
 
-
-@dataclass(frozen=True, slots=True)
-class _Tokens:
-    """The tokens of a text. Places are counted in tokens; an edge is one that is not inside a character."""
-
-    vocabulary: Encoding
-    ids: list[int]
-
-    def edge(self, at: int) -> int:
-        """Return the first edge from a place on.
+    def edge(at: int) -> int:
+        """Return the first place among the tokens, from one on, that is not inside a character.
 
         What begins inside a character never decodes. What begins at one does, with the one to four tokens
         that spell it (more where tokens straddle characters, which is rare; such an edge may be passed over).
         """
-        while at < len(self.ids):
-            if any(self.vocabulary.decode(self.ids[at : at + n]) is not None for n in range(1, 9)):
-                return at
+        while at < len(ids) and all(vocabulary.decode(ids[at : at + n]) is None for n in range(1, 9)):
             at += 1
-        return len(self.ids)
+        return min(at, len(ids))
 
-    def characters(self, first: int, last: int) -> int:
-        """Return how many characters there are between two edges."""
-        text = self.vocabulary.decode(self.ids[first:last])
-        assert text is not None, "both are edges"
-        return len(text)
+    def characters(first: int, last: int) -> int:
+        between = vocabulary.decode(ids[first:last])
+        assert between is not None, "both are edges"
+        return len(between)
+
+    first, start = 0, 0  # the same place, in tokens and in characters
+    while True:
+        last = edge(first + settings.tokens)
+        if len(ids) - last <= tail:
+            last = len(ids)
+        yield start, start + characters(first, last), last - first
+        if last == len(ids):
+            return
+        following = edge(last - settings.overlap)
+        start += characters(first, following)
+        first = following
 
 
 # Extraction
@@ -128,11 +118,8 @@ class Extracted:
 
     def check(self, model: str) -> None:
         """Raise ModelError where the model failed on every chunk, so that there is nothing to make an index of."""
-        if (
-            self.failures
-            and len(self.failures) == len(self.graphs)
-            and not any(g.entities for g in self.graphs)
-        ):
+        found = any(graph.entities for graph in self.graphs)
+        if self.failures and len(self.failures) == len(self.graphs) and not found:
             _, _, why = self.failures[-1].error.partition("): ")
             raise ModelError(f"{model} could not read any of the {len(self.graphs)} chunks: {why}")
 

@@ -572,7 +572,6 @@ def _add(element: Element, instance: FoundEntity | FoundRelationship, chunk: Chu
 
 
 def _rows(entities: dict[str, Element], pairs: dict[tuple[str, str], Element], names: Names) -> Merged:
-    """Make the rows of entities and relationships, given by their keys."""
     degree = Counter(key for pair in pairs for key in pair)
     display: dict[str, str] = {}
     taken: set[str] = set()
