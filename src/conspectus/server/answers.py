@@ -23,6 +23,7 @@ import conspectus
 from conspectus import Citation, Conversation, Index, api
 from conspectus.errors import ConspectusError
 from conspectus.rows import Answer
+from conspectus.server.errors import Busy
 from conspectus.server.indexes import ServedIndex
 
 T = TypeVar("T")
@@ -37,18 +38,6 @@ MODEL_THREADS = 64
 """Questions that are answered with a language model at once: each waits for a server most of the time."""
 QUEUE_LIMIT = 1_000
 """Questions that may wait for a thread; further ones are refused, since nobody waits that long for an answer."""
-
-
-class Busy(ConspectusError):
-    """More questions are waiting than the server accepts."""
-
-    status = 503
-
-
-class Cancelled(ConspectusError):
-    """Somebody cancelled an answer that others wait for."""
-
-    status = 409
 
 
 @dataclass(frozen=True)
@@ -145,7 +134,7 @@ class Answers:
         self._askings: OrderedDict[str, Asking] = OrderedDict()
         self._computing = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="ask")
         self._waiting = ThreadPoolExecutor(MODEL_THREADS, thread_name_prefix="ask-model")
-        self._pending = 0
+        self._pending: set[asyncio.Future[None]] = set()
 
     def close(self) -> None:
         """Cancel what is under way, and end the threads."""
@@ -157,7 +146,7 @@ class Answers:
     @property
     def pending(self) -> int:
         """How many questions wait or are being answered."""
-        return self._pending
+        return len(self._pending)
 
     def get(self, address: str) -> Asking | None:
         """Return the asking with an address, where it is remembered."""
@@ -177,19 +166,16 @@ class Answers:
         if asking and (not asking.finished or asking.body):
             self._askings.move_to_end(ask.id)
             return asking
-        if self._pending >= QUEUE_LIMIT:
-            raise Busy(f"{self._pending:,} questions are waiting already; ask again in a minute")
+        if self.pending >= QUEUE_LIMIT:
+            raise Busy(f"{self.pending:,} questions are waiting already; ask again in a minute")
         asking = self._askings[ask.id] = Asking(ask)
         self._forget_oldest()
         threads = self._computing if self.model_of(index) == EXTRACTIVE else self._waiting
         loop = asyncio.get_running_loop()
-        self._pending += 1
         future = loop.run_in_executor(threads, self._answer, asking, index, loop)
-        future.add_done_callback(lambda _: self._finished())
+        self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
         return asking
-
-    def _finished(self) -> None:
-        self._pending -= 1
 
     def _forget_oldest(self) -> None:
         for address in list(self._askings):
@@ -272,7 +258,7 @@ def body_of(ask: Ask, answer: Answer, index: Index) -> bytes:
 
 def citation_rows(citations: Sequence[Citation], index: Index) -> list[dict[str, Any]]:
     """Return citations with the number of the row that each leads to, where it has a page, and of each document."""
-    documents, reports = index.derive(number_of_document), index.derive(number_of_report)
+    documents, reports = index.derive(page_numbers)
     rows: list[dict[str, Any]] = to_jsonable_python(citations)
     for row in rows:
         row["number"] = (
@@ -283,11 +269,7 @@ def citation_rows(citations: Sequence[Citation], index: Index) -> list[dict[str,
     return rows
 
 
-def number_of_document(index: Index) -> dict[str, int]:
-    """Return the numbers of documents by path."""
-    return {document.path: document.number for document in index.documents}
-
-
-def number_of_report(index: Index) -> dict[str, int]:
-    """Return the numbers of reports by id."""
-    return {report.id: report.number for report in index.reports}
+def page_numbers(index: Index) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the numbers of documents by path, and those of reports by id."""
+    documents = {document.path: document.number for document in index.documents}
+    return documents, {report.id: report.number for report in index.reports}

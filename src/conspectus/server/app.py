@@ -53,11 +53,6 @@ class ServerOptions:
     read_only: bool = False
     studies: Sequence[Path] = ()
 
-    @property
-    def named_studies(self) -> Mapping[str, Path]:
-        """The folders of evaluations by their names."""
-        return {folder.absolute().name: folder for folder in self.studies}
-
 
 def create_app(options: ServerOptions) -> ASGIApp:
     """Return the ASGI application that serves indexes.
@@ -67,7 +62,7 @@ def create_app(options: ServerOptions) -> ASGIApp:
     Raises UsageError where no folder is named, or one twice.
     """
     indexes, answers = Indexes(options.folders), Answers(options.settings)
-    tools = create_mcp(indexes, dict(options.settings) if options.settings else None)
+    tools = create_mcp(indexes, options.settings)
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the guard does it
     tools_app = tools.streamable_http_app(
         stateless_http=True, json_response=True, transport_security=unguarded
@@ -95,6 +90,7 @@ def create_app(options: ServerOptions) -> ASGIApp:
     app.state.jobs = jobs.Jobs()
     app.state.maps = graph_map.Maps(write=not options.read_only)
     app.state.options = options
+    app.state.studies = {folder.absolute().name: folder for folder in options.studies}
     for part in (rest, graph_map, jobs, chat, studies):
         app.include_router(part.router)
     app.router.routes.extend(tools_app.routes)
@@ -228,11 +224,12 @@ class JsonLog(logging.Formatter):
         return json.dumps(row, ensure_ascii=False)
 
 
-def log_as_json(level: int = logging.INFO) -> None:
+def log_as_json() -> None:
     """Write the log of the server to standard error, a JSON object a line."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLog())
-    for logger in (logging.getLogger("conspectus.server"), logging.getLogger("uvicorn.error")):
+    for name, level in (("conspectus.server", logging.INFO), ("uvicorn.error", logging.WARNING)):
+        logger = logging.getLogger(name)
         logger.addHandler(handler)
-        logger.setLevel(level if logger.name.startswith("conspectus") else logging.WARNING)
+        logger.setLevel(level)
         logger.propagate = False

@@ -10,10 +10,10 @@ import json
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
-from fastapi import APIRouter, Body, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -88,7 +88,8 @@ class ChatRequest(BaseModel):
 @router.get("/models", summary="The indexes as models")
 def models(request: Request) -> dict[str, Any]:
     """Return a model for each index, and one for each of its methods."""
-    rows = [model_row(name) for name in names_of(request.app.state.indexes)]
+    suffixes = ["", *(f":{method}" for method in api.METHODS)]
+    rows = [model_row(name + suffix) for name in request.app.state.indexes for suffix in suffixes]
     return {"object": "list", "data": rows}
 
 
@@ -97,13 +98,6 @@ def model(request: Request, model: str) -> dict[str, Any]:
     """Return a model by its name."""
     split_model(request.app.state.indexes, model)
     return model_row(model)
-
-
-def names_of(indexes: Indexes) -> Iterator[str]:
-    """Yield the names of all models."""
-    for name in indexes:
-        yield name
-        yield from (f"{name}:{method}" for method in api.METHODS)
 
 
 def model_row(name: str) -> dict[str, Any]:
@@ -124,7 +118,7 @@ def split_model(indexes: Indexes, model: str) -> tuple[str, str]:
 
 
 @router.post("/chat/completions", summary="Answer the last message of a conversation")
-async def complete(request: Request, body: Annotated[ChatRequest, Body()]) -> Any:
+async def complete(request: Request, body: ChatRequest) -> Any:
     """Answer as a chat completion, at once or as a stream of chunks."""
     answers: Answers = request.app.state.answers
     name, method = split_model(request.app.state.indexes, body.model)
@@ -160,25 +154,20 @@ def shown_text(answer: Row) -> str:
 
 
 def citation_annotations(answer: Row, index: str, base_url: str) -> Iterator[Row]:
-    """Yield the citations of an answer: where each marker is in the text, and the address of its first source."""
+    """Yield the citations of an answer: where each marker is in the text, and what opens its first source."""
     for citation in answer["citations"]:
         marker = f"[{citation['marker']}]"
         start = answer["text"].find(marker)
         if start < 0 or not citation["sources"]:
             continue
         source = citation["sources"][0]
-        url = source_url(base_url, index, source["document"], source["start"], source["end"])
+        query = urlencode({"index": index, "start": source["start"], "end": source["end"]})
+        url = f"{base_url.rstrip('/')}/documents/{quote(source['document'], safe='/')}?{query}"
         place = {"start_index": start, "end_index": start + len(marker), "url": url}
         yield {
             "type": "url_citation",
             "url_citation": {**place, "title": citation["title"] or source["document"]},
         }
-
-
-def source_url(base_url: str, index: str, document: str, start: int, end: int) -> str:
-    """Return the address that opens characters of a document in the web app."""
-    query = urlencode({"index": index, "start": start, "end": end})
-    return f"{base_url.rstrip('/')}/documents/{quote(document, safe='/')}?{query}"
 
 
 def usage_of(answer: Row) -> dict[str, int]:

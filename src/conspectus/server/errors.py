@@ -7,6 +7,15 @@ from typing import Any
 from conspectus import errors
 from conspectus.errors import ConspectusError
 
+
+class Busy(ConspectusError):
+    """More questions are waiting than the server accepts."""
+
+
+class Cancelled(ConspectusError):
+    """Somebody cancelled an answer that others wait for."""
+
+
 STATUS: tuple[tuple[type[ConspectusError], int], ...] = (
     (errors.NotFound, 404),
     (errors.IndexMissing, 404),
@@ -18,6 +27,8 @@ STATUS: tuple[tuple[type[ConspectusError], int], ...] = (
     (errors.RateLimited, 429),
     (errors.TimedOut, 504),
     (errors.ModelError, 502),
+    (Busy, 503),
+    (Cancelled, 409),
 )
 """The HTTP status of each kind of error; the first that fits counts."""
 
@@ -27,5 +38,5 @@ def as_error(error: BaseException | None) -> tuple[int, dict[str, Any]]:
     if not isinstance(error, ConspectusError):
         message = "The server failed on this request; its log has the details."
         return 500, {"error": {"type": "InternalError", "message": message}}
-    status = next((code for kind, code in STATUS if isinstance(error, kind)), getattr(error, "status", 500))
+    status = next((code for kind, code in STATUS if isinstance(error, kind)), 500)
     return status, {"error": {"type": type(error).__name__, "message": str(error)}}

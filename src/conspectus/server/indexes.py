@@ -44,21 +44,15 @@ class ServedIndex:
 
         Raises IndexMissing and IndexDamaged as `open_index` does, where no snapshot was opened before.
         """
-        stamp = self._now()
-        index = self._index
-        if index is not None and stamp == self._stamp:
-            return index
         with self._lock:
-            if self._index is not None and stamp == self._stamp:
-                return self._index
-            try:
-                opened = conspectus.open_index(self.folder)
-            except ConspectusError:
-                if self._index is None:
-                    raise
-                return self._index
-            self._index, self._stamp = opened, stamp
-            return opened
+            stamp = self._now()
+            if self._index is None or stamp != self._stamp:
+                try:
+                    self._index, self._stamp = conspectus.open_index(self.folder), stamp
+                except ConspectusError:
+                    if self._index is None:
+                        raise
+            return self._index
 
     async def latest(self) -> Index:
         """Return what `current` does; a thread opens a new snapshot, and none is needed where there is none."""

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Body, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi import Path as InPath
 from fastapi.responses import FileResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
@@ -50,7 +50,7 @@ MAX_FINISHED_JOBS = 100
 ALLOWED_SUFFIXES = frozenset(api.FORMATS)
 """The formats that are read; archives are none of them, so that nothing is unpacked here."""
 
-_NOT_IN_NAMES = re.compile(r'[/\\:\x00-\x1f\x7f"<>|?*]')
+_NO_FILE_NAME = re.compile(r'^$|^\.|[/\\:\x00-\x1f\x7f"<>|?*]')
 MAX_NAME_BYTES = 200
 """Bytes of a file name at most: file systems take 255, and a temporary name needs some."""
 
@@ -109,10 +109,9 @@ class JobProgress:
         def tick(steps: int = 1) -> None:
             self._check()
             stage.done += steps
-            each = (time.time() - stage.began) / max(1, stage.done)
-            stage.remaining_seconds = (
-                round(each * max(0, stage.total - stage.done), 1) if stage.total else None
-            )
+            if stage.total:
+                each = (time.time() - stage.began) / max(1, stage.done)
+                stage.remaining_seconds = round(each * max(0, stage.total - stage.done), 1)
             if self._usage:
                 self._job.usage = asdict(self._usage())
 
@@ -184,10 +183,16 @@ class Jobs:
                 progress.stop()
 
 
-def writable(request: Request) -> None:
-    """Raise 403 where the server is read-only."""
+async def writable_index(request: Request, served: Served) -> ServedIndex:
+    """Return the index that a request names; raise 403 where the server is read-only."""
     if request.app.state.options.read_only:
         raise HTTPException(403, "this server is read-only")
+    return served
+
+
+Writable = Annotated[ServedIndex, Depends(writable_index)]
+FileName = Annotated[str, InPath(max_length=200)]
+JobId = Annotated[str, InPath(pattern="^[0-9a-f]{16}$")]
 
 
 # Uploads
@@ -212,20 +217,10 @@ class Uploads:
     max_files: int = MAX_UPLOADED_FILES
 
 
-def uploads_of(served: ServedIndex) -> Path:
-    """Return the folder of an index's uploaded files."""
-    return served.folder / UPLOADS
-
-
 def upload_name(name: str) -> str:
     """Return the name that a file is stored under; raise UsageError for one that is no plain file name."""
     plain = unicodedata.normalize("NFC", name).strip()
-    if (
-        not plain
-        or len(plain.encode()) > MAX_NAME_BYTES
-        or plain.startswith(".")
-        or _NOT_IN_NAMES.search(plain)
-    ):
+    if len(plain.encode()) > MAX_NAME_BYTES or _NO_FILE_NAME.search(plain):
         raise UsageError(f"{name!r} cannot be the name of an uploaded file")
     if Path(plain).suffix.lower() not in ALLOWED_SUFFIXES:
         raise UsageError(
@@ -237,22 +232,19 @@ def upload_name(name: str) -> str:
 @router.get("/uploads", summary="List uploaded files")
 def uploads(served: Served) -> Uploads:
     """Return the files that were uploaded to an index, and what may be uploaded."""
-    folder = uploads_of(served)
+    folder = served.folder / UPLOADS
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     rows = [UploadedFile(file.name, file.stat().st_size) for file in files if not file.name.startswith(".")]
     return Uploads(rows, [str(folder) for folder in folders_of(served)], sorted(ALLOWED_SUFFIXES))
 
 
 @router.put("/uploads/{name}", summary="Upload a file", status_code=201)
-async def upload(
-    request: Request, served: Served, name: Annotated[str, InPath(max_length=200)]
-) -> UploadedFile:
+async def upload(request: Request, served: Writable, name: FileName) -> UploadedFile:
     """Store the body as a file that the next build reads; a file of that name is replaced.
 
     413 for a file above the limit, whether its length is announced or not.
     """
-    writable(request)
-    plain, folder = upload_name(name), uploads_of(served)
+    plain, folder = upload_name(name), served.folder / UPLOADS
     folder.mkdir(parents=True, exist_ok=True)
     if len({plain, *os.listdir(folder)}) > MAX_UPLOADED_FILES:
         raise UsageError(
@@ -279,10 +271,9 @@ async def upload(
 
 
 @router.delete("/uploads/{name}", summary="Remove an uploaded file", status_code=204)
-def remove_upload(request: Request, served: Served, name: Annotated[str, InPath(max_length=200)]) -> None:
+def remove_upload(served: Writable, name: FileName) -> None:
     """Remove a file; the next build takes its document out of the index."""
-    writable(request)
-    file = uploads_of(served) / upload_name(name)
+    file = served.folder / UPLOADS / upload_name(name)
     if not file.exists():
         raise NotFound(f"there is no uploaded file {name!r}")
     file.unlink()
@@ -303,7 +294,7 @@ class BuildRequest(BaseModel):
 def folders_of(served: ServedIndex) -> list[Path]:
     """Return the folders that an index was built from, without that of uploaded files."""
     folders = conspectus.status_of(served.current()).folders if served.exists() else ()
-    uploaded = uploads_of(served).resolve()
+    uploaded = (served.folder / UPLOADS).resolve()
     return [folder for folder in map(Path, folders) if not folder.resolve().is_relative_to(uploaded)]
 
 
@@ -315,8 +306,9 @@ def sources_of(served: ServedIndex) -> list[Path]:
     sources = folders_of(served)
     if gone := next((folder for folder in sources if not folder.exists()), None):
         raise UsageError(f"{gone}, which the index was built from, is not there; index on the command line")
-    if uploads_of(served).is_dir() and any(uploads_of(served).iterdir()):
-        sources.append(uploads_of(served))
+    uploaded = served.folder / UPLOADS
+    if uploaded.is_dir() and any(uploaded.iterdir()):
+        sources.append(uploaded)
     if not sources:
         raise UsageError("there is nothing to index yet; upload files first")
     return sources
@@ -332,9 +324,8 @@ def build_options(request: Request, body: BuildRequest) -> dict[str, Any]:
 
 
 @router.post("/builds/estimate", summary="What a build would read and cost")
-async def estimate(request: Request, served: Served, body: Annotated[BuildRequest, Body()]) -> dict[str, Any]:
+async def estimate(request: Request, served: Writable, body: BuildRequest) -> dict[str, Any]:
     """Return what would change, and with a language model the calls, tokens and cost; nothing is asked or written."""
-    writable(request)
     options, sources = build_options(request, body), await run_in_threadpool(sources_of, served)
     seen = await run_in_threadpool(conspectus.preview, sources, served.folder, **options)
     result: dict[str, Any] = {"preview": asdict(seen), "estimate": None}
@@ -346,16 +337,14 @@ async def estimate(request: Request, served: Served, body: Annotated[BuildReques
 
 
 @router.post("/builds", summary="Build an index, or bring it up to date", status_code=202)
-async def build(request: Request, served: Served, body: Annotated[BuildRequest, Body()]) -> Job:
+async def build(request: Request, served: Writable, body: BuildRequest) -> Job:
     """Start a build as a job; readers see the new snapshot when it is committed."""
-    writable(request)
     options, sources = build_options(request, body), await run_in_threadpool(sources_of, served)
 
     def work(progress: JobProgress) -> dict[str, Any]:
         building = conspectus.abuild(sources, served.folder, progress=progress, **options)
         built = asyncio.run(cancellable(building, progress))
-        skipped, failures = map(asdict, built.skipped), map(asdict, built.failures)
-        lists = {"skipped": list(skipped), "failures": list(failures), "notices": built.notices}
+        lists = {"skipped": built.skipped, "failures": built.failures, "notices": built.notices}
         return {"snapshot": built.snapshot, **lists}
 
     return request.app.state.jobs.start("build", served, work)
@@ -368,15 +357,13 @@ def jobs(request: Request, served: Served) -> list[Job]:
 
 
 @router.get("/jobs/{identity}", summary="One job")
-def job(request: Request, identity: Annotated[str, InPath(pattern="^[0-9a-f]{16}$")]) -> Job:
+def job(request: Request, identity: JobId) -> Job:
     """Return a job with its stages."""
     return request.app.state.jobs[identity]
 
 
 @router.get("/jobs/{identity}/events", summary="Follow a job as a stream of events")
-async def follow(
-    request: Request, identity: Annotated[str, InPath(pattern="^[0-9a-f]{16}$")]
-) -> StreamingResponse:
+async def follow(request: Request, identity: JobId) -> StreamingResponse:
     """Send the job whenever it changed, at most four times a second, until its end."""
     followed: Job = request.app.state.jobs[identity]
 
@@ -396,7 +383,7 @@ async def follow(
 
 
 @router.delete("/jobs/{identity}", summary="Cancel a job", status_code=204)
-def cancel(request: Request, identity: Annotated[str, InPath(pattern="^[0-9a-f]{16}$")]) -> None:
+def cancel(request: Request, identity: JobId) -> None:
     """Cancel a running job at its next step; the index stays as it was."""
     request.app.state.jobs.cancel(identity)
 
@@ -411,11 +398,8 @@ def snapshots(served: Served) -> list[dict[str, Any]]:
 
 
 @router.post("/snapshots/{snapshot}/rollback", summary="Return to an earlier snapshot")
-def rollback(
-    request: Request, served: Served, snapshot: Annotated[str, InPath(pattern="^[0-9a-f]{4,64}$")]
-) -> dict[str, str]:
+def rollback(served: Writable, snapshot: Annotated[str, InPath(pattern="^[0-9a-f]{4,64}$")]) -> dict[str, str]:
     """Make a stored snapshot the current one; the one before stays stored."""
-    writable(request)
     return {"snapshot": conspectus.rollback(served.folder, snapshot).snapshot}
 
 
@@ -450,9 +434,8 @@ class CorrectionRequest(BaseModel):
 
 
 @router.post("/corrections", summary="Add a correction", status_code=201)
-def correct(request: Request, served: Served, body: Annotated[CorrectionRequest, Body()]) -> dict[str, Any]:
+def correct(served: Writable, body: CorrectionRequest) -> dict[str, Any]:
     """Add a correction to the file of the index; the next build applies it."""
-    writable(request)
     values: dict[str, Any] = body.model_dump(exclude_defaults=True, exclude={"kind"})
     try:
         made = api.KINDS[body.kind](**values)
@@ -462,16 +445,14 @@ def correct(request: Request, served: Served, body: Annotated[CorrectionRequest,
 
 
 @router.delete("/corrections/{number}", summary="Undo a correction", status_code=204)
-def undo(request: Request, served: Served, number: Annotated[int, InPath(ge=1, le=10**6)]) -> None:
+def undo(served: Writable, number: Annotated[int, InPath(ge=1, le=10**6)]) -> None:
     """Undo a correction; the next build takes its effect back."""
-    writable(request)
     api.undo(served.folder, number)
 
 
 @router.post("/corrections/apply", summary="Apply corrections now", status_code=202)
-async def apply(request: Request, served: Served) -> Job:
+async def apply(request: Request, served: Writable) -> Job:
     """Rebuild the index with its corrections as a job; documents are not read again."""
-    writable(request)
 
     def work(progress: JobProgress) -> dict[str, Any]:
         return {"snapshot": api.apply_corrections(served.folder, progress=progress).snapshot}

@@ -6,10 +6,10 @@ Every tool takes the name of an index, the default one if it is empty, and retur
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
-import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.types import ToolAnnotations
 from pydantic import Field
@@ -92,7 +92,7 @@ class Overview:
     best_connected: list[str]
 
 
-def create_mcp(indexes: Indexes, settings: dict[str, Any] | None = None) -> MCPServer[Any]:
+def create_mcp(indexes: Indexes, settings: Mapping[str, Any] | None = None) -> MCPServer[Any]:
     """Return an MCP server with the tools and resources of some indexes."""
     handlers = list(logging.root.handlers)
     server: MCPServer[Any] = MCPServer("conspectus", instructions=INSTRUCTIONS, version=conspectus.__version__)
@@ -103,7 +103,7 @@ def create_mcp(indexes: Indexes, settings: dict[str, Any] | None = None) -> MCPS
     return server
 
 
-def _add_answering(server: MCPServer[Any], indexes: Indexes, settings: dict[str, Any] | None) -> None:
+def _add_answering(server: MCPServer[Any], indexes: Indexes, settings: Mapping[str, Any] | None) -> None:
     @server.tool(annotations=READ_ONLY, title="Answer a question")
     def ask(question: Question, index: IndexName = "", method: str = "auto") -> AskReply:  # pyright: ignore[reportUnusedFunction]
         """Answer a question about the documents, with citations. Works for the whole collection and for details."""
@@ -130,7 +130,11 @@ def _add_reading(server: MCPServer[Any], indexes: Indexes) -> None:
     @server.tool(annotations=READ_ONLY, title="Read a document")
     def fetch(document: str, index: IndexName = "", start: Annotated[int, Field(ge=0)] = 0) -> Passage:  # pyright: ignore[reportUnusedFunction]
         """Read a document by its path or number, from a character offset on; `length` is that of the whole."""
-        return passage(indexes[index].current(), document, start)
+        row = document_of(indexes[index].current(), document)
+        if start >= len(row.text) > 0:
+            raise NotFound(f"{row.path} has {len(row.text):,} characters; {start:,} is behind its end")
+        text = row.text[start : start + MAX_CHARACTERS]
+        return Passage(row.path, row.title, start, start + len(text), len(row.text), text)
 
     @server.tool(annotations=READ_ONLY, title="What the documents are about")
     def overview(index: IndexName = "") -> Overview:  # pyright: ignore[reportUnusedFunction]
@@ -175,33 +179,12 @@ def _add_resources(server: MCPServer[Any], indexes: Indexes) -> None:
         return document_of(indexes[""].current(), number).text
 
 
-def passage(index: Index, document: str, start: int) -> Passage:
-    """Return characters of a document from an offset on; raise NotFound behind its end."""
-    row = document_of(index, document)
-    if start >= len(row.text) > 0:
-        raise NotFound(f"{row.path} has {len(row.text):,} characters; {start:,} is behind its end")
-    text = row.text[start : start + MAX_CHARACTERS]
-    return Passage(row.path, row.title, start, start + len(text), len(row.text), text)
-
-
 def overview_of(indexes: Indexes, index: Index) -> Overview:
     """Return what an index holds, in the order of importance."""
     status = conspectus.status_of(index)
     top = [branch.report for branch in conspectus.report_tree(index, 0)][:12]
     themes = [Theme(r.number, r.title, r.rating, r.summary) for r in top]
     entities = sorted(index.entities, key=lambda e: (-e.degree, e.number))[:20]
+    sizes = status.documents, status.entities, status.relationships
     names = [entity.name for entity in entities]
-    return Overview(
-        list(indexes),
-        status.documents,
-        status.entities,
-        status.relationships,
-        dict(status.languages),
-        themes,
-        names,
-    )
-
-
-def run_stdio(indexes: Indexes, settings: dict[str, Any] | None = None) -> None:
-    """Serve the tools on standard input and output until the client closes them."""
-    anyio.run(create_mcp(indexes, settings).run_stdio_async)
+    return Overview(list(indexes), *sizes, dict(status.languages), themes, names)

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
@@ -23,8 +23,8 @@ from conspectus import EntityView, Hit, Index, api
 from conspectus.errors import NotFound
 from conspectus.evaluation import estimate_answer
 from conspectus.rows import Document, Entity, Report, Span
-from conspectus.server.answers import EXTRACTIVE, Answers, Asking, Cancelled, Event, citation_rows
-from conspectus.server.errors import as_error
+from conspectus.server.answers import EXTRACTIVE, Answers, Asking, Event, citation_rows
+from conspectus.server.errors import Cancelled, as_error
 from conspectus.server.indexes import Indexes, ServedIndex
 
 router = APIRouter(prefix="/api")
@@ -178,9 +178,8 @@ class ReportPage:
     linked: list[LinkedText] = field(default_factory=list[LinkedText])
 
 
-def entity_row(entity: Entity) -> EntityRow:
+def entity_row(e: Entity) -> EntityRow:
     """Return an entity as a row of a list."""
-    e = entity
     return EntityRow(e.number, e.name, e.type, e.degree, e.frequency, e.description, e.aliases)
 
 
@@ -194,13 +193,9 @@ def report(index: Snapshot, number: Annotated[int, Path(ge=0, le=10**9)]) -> Rep
     """Return a report with what is above and below it."""
     page = report_page(index, number)
     texts = [page.report.summary, *(finding.explanation for finding in page.report.findings)]
-    return replace(page, linked=[linked_text(text, index) for text in texts])
-
-
-def linked_text(text: str, index: Index) -> LinkedText:
-    """Return a text of the index with its references as citations."""
-    marked, citations, _ = api.cite(text, index)
-    return LinkedText(marked, citation_rows(citations, index))
+    cited = [api.cite(text, index) for text in texts]
+    linked = [LinkedText(marked, citation_rows(citations, index)) for marked, citations, _ in cited]
+    return replace(page, linked=linked)
 
 
 def report_page(index: Index, name: str | int) -> ReportPage:
@@ -297,9 +292,8 @@ class DocumentRow:
     characters: int
 
 
-def document_row(document: Document) -> DocumentRow:
+def document_row(d: Document) -> DocumentRow:
     """Return a document as a row of a list."""
-    d = document
     return DocumentRow(d.number, d.title, d.path, d.date, d.language, len(d.text))
 
 
@@ -416,7 +410,7 @@ class AskRequest(BaseModel):
 
 
 @router.post("/ask/estimate", summary="What an answer would take of a language model")
-async def estimate(request: Request, index: Snapshot, body: Annotated[AskRequest, Body()]) -> dict[str, Any]:
+async def estimate(request: Request, index: Snapshot, body: AskRequest) -> dict[str, Any]:
     """Return method and reason, and with a language model the calls, tokens and cost; nothing is asked."""
     options = {**body.options, "settings": request.app.state.options.settings}
     method, why, row = await run_in_threadpool(
@@ -433,7 +427,7 @@ def estimate_json(row: api.Estimate) -> dict[str, Any]:
 
 
 @router.post("/ask/context", summary="What an answer would be made from")
-async def context(request: Request, index: Snapshot, body: Annotated[AskRequest, Body()]) -> dict[str, Any]:
+async def context(request: Request, index: Snapshot, body: AskRequest) -> dict[str, Any]:
     """Return the evidence as a language model would read it, a text for each window; 400 for methods without one."""
     options = {**body.options, "settings": request.app.state.options.settings}
     seen = await run_in_threadpool(conspectus.context, body.question, index, **options)
@@ -442,7 +436,7 @@ async def context(request: Request, index: Snapshot, body: Annotated[AskRequest,
 
 
 @router.post("/ask", summary="Answer a question, as JSON or as a stream of events")
-async def ask(request: Request, served: Served, body: Annotated[AskRequest, Body()]) -> Any:
+async def ask(request: Request, served: Served, body: AskRequest) -> Any:
     """Answer; with `stream`, or `Accept: text/event-stream`, as a stream of events.
 
     The events are `start`, `method`, `text`, and at the end `done`, `error` or `cancelled`. Closing the connection

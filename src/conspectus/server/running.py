@@ -11,12 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
 import uvicorn
 
 from conspectus.errors import IndexMissing, UsageError
 from conspectus.server.app import ServerOptions, create_app, log_as_json
 from conspectus.server.indexes import Indexes
-from conspectus.server.mcp import run_stdio
+from conspectus.server.mcp import create_mcp
 
 PORT = 8080
 """Default port; where it is in use, the next free one of the following nine is taken."""
@@ -129,4 +130,4 @@ def run_tools(folders: Sequence[Path]) -> None:
     for served in indexes.values():
         if not served.exists():
             raise IndexMissing(f"there is no index in {served.folder}; conspectus index FOLDER makes one")
-    run_stdio(indexes)
+    anyio.run(create_mcp(indexes).run_stdio_async)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlsplit
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -103,7 +103,8 @@ class Access:
 
     def knows_host(self, host: str) -> bool:
         """Whether a `Host` header names this server."""
-        return _without_port(host).lower() in {*LOOPBACK, *self.hosts}
+        match = re.fullmatch(r"(\[[\da-fA-F:.]+\]|[^\[\]:@\s]*)(:\d*)?", host)  # with or without a port
+        return match is not None and match[1].lower() in {*LOOPBACK, *self.hosts}
 
     def knows_origin(self, origin: str, host: str) -> bool:
         """Whether a request with this `Origin` comes from a page of this server itself."""
@@ -124,11 +125,6 @@ class Access:
         return 0.0 if allowed else (1 - tokens) / rate
 
 
-def _without_port(host: str) -> str:
-    match = re.fullmatch(r"(\[[\da-fA-F:.]+\]|[^\[\]:@\s]*)(:\d*)?", host)
-    return match[1] if match else ""
-
-
 class Guard:
     """ASGI middleware that refuses what `Access` does not allow, and adds security headers to every response.
 
@@ -147,7 +143,7 @@ class Guard:
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await self._serve(scope, receive, _with_headers(send, SECURITY_HEADERS))
+            await self._serve(scope, receive, _with_headers(send))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         response = self._refusal(scope)
@@ -223,14 +219,14 @@ def _replayed(messages: list[Message], receive: Receive) -> Receive:
     return replay
 
 
-def _with_headers(send: Send, extra: Mapping[str, str]) -> Send:
-    """Return a `send` that adds headers to a response which does not set them itself."""
+def _with_headers(send: Send) -> Send:
+    """Return a `send` that adds the security headers to a response which does not set them itself."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            present = {name.lower() for name, _ in message.get("headers", [])}
-            added = [(k.encode(), v.encode()) for k, v in extra.items() if k.encode() not in present]
-            message = {**message, "headers": [*message.get("headers", []), *added]}
+            headers = MutableHeaders(scope=message)
+            for name, value in SECURITY_HEADERS.items():
+                headers.setdefault(name, value)
         await send(message)
 
     return sending

@@ -30,7 +30,7 @@ def _read(folder: Path, name: str, stamp: tuple[int, ...]) -> dict[str, Any]:
 
 def study_of(request: Request, name: str) -> dict[str, Any]:
     """Return a study by the name of its folder, read again when its files have changed."""
-    folder: Path | None = request.app.state.options.named_studies.get(name)
+    folder: Path | None = request.app.state.studies.get(name)
     if folder is None:
         raise NotFound(f"there is no study {name!r} here; --study DIR serves one")
     stamp = tuple(path.stat().st_mtime_ns for path in sorted(folder.glob("*.json*")))
@@ -40,7 +40,7 @@ def study_of(request: Request, name: str) -> dict[str, Any]:
 @router.get("", summary="The evaluations that are served")
 def studies(request: Request) -> list[str]:
     """Return the names of the folders that the server was given."""
-    return list(request.app.state.options.named_studies)
+    return list(request.app.state.studies)
 
 
 @router.get("/{name}", summary="What was compared in an evaluation, win rates and tables")
