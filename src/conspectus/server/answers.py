@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequen
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -113,8 +114,7 @@ class Asking:
         try:
             while True:
                 changed = self.changed
-                while position < len(self.events):
-                    event = self.events[position]
+                for event in self.events[position:]:
                     position += 1
                     yield event
                     if event.kind not in UNDER_WAY:
@@ -169,20 +169,15 @@ class Answers:
         if self.pending >= QUEUE_LIMIT:
             raise Busy(f"{self.pending:,} questions are waiting already; ask again in a minute")
         asking = self._askings[ask.id] = Asking(ask)
-        self._forget_oldest()
+        for address in list(self._askings)[:-MAX_ANSWERS]:
+            if self._askings[address].finished:
+                del self._askings[address]
         threads = self._computing if self.model_of(index) == EXTRACTIVE else self._waiting
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(threads, self._answer, asking, index, loop)
         self._pending.add(future)
         future.add_done_callback(self._pending.discard)
         return asking
-
-    def _forget_oldest(self) -> None:
-        for address in list(self._askings):
-            if len(self._askings) <= MAX_ANSWERS:
-                return
-            if self._askings[address].finished:
-                del self._askings[address]
 
     def model_of(self, index: Index) -> str:
         """Return the model that answers: that of the server, the environment, `conspectus.toml` or the index."""
@@ -194,8 +189,8 @@ class Answers:
     def _answer(self, asking: Asking, index: Index, loop: asyncio.AbstractEventLoop) -> None:
         """Answer in a thread with an event loop of its own, and tell the server's loop."""
 
-        def tell(event: Event) -> None:
-            loop.call_soon_threadsafe(asking.add, event)
+        def tell(kind: EventKind, text: str = "", why: str = "", error: Exception | None = None) -> None:
+            loop.call_soon_threadsafe(asking.add, Event(kind, text, why, error))
 
         if asking.finished:  # cancelled while it waited for a thread
             return
@@ -203,29 +198,22 @@ class Answers:
             answer = asyncio.run(cancellable(answered(asking.ask, index, self._settings, tell), asking))
             asking.body = body_of(asking.ask, answer, index)
         except asyncio.CancelledError:
-            tell(Event("cancelled"))
+            tell("cancelled")
         except ConspectusError as error:
-            tell(Event("error", error=error))
+            tell("error", error=error)
         except Exception as error:  # a defect of ours: the asker gets an error, and the log the traceback
-            tell(Event("error", error=error))
+            tell("error", error=error)
             raise
         else:
-            tell(Event("done"))
+            tell("done")
 
 
 async def answered(
-    ask: Ask, index: Index, settings: Mapping[str, Any] | None, tell: Callable[[Event], None]
+    ask: Ask, index: Index, settings: Mapping[str, Any] | None, tell: Callable[..., None]
 ) -> Answer:
     """Answer a question, and tell the method and the text on the way."""
-
-    def on_text(piece: str) -> None:
-        tell(Event("text", piece))
-
-    def on_method(method: str, why: str) -> None:
-        tell(Event("method", method, why))
-
     options: dict[str, Any] = {"settings": settings, **dict(ask.options)}
-    heard: dict[str, Any] = {"on_text": on_text, "on_method": on_method}
+    heard: dict[str, Any] = {"on_text": partial(tell, "text"), "on_method": partial(tell, "method")}
     if ask.earlier:
         return await Conversation(index, earlier=ask.earlier, **options).aask(ask.question, **heard)
     return await conspectus.aask(ask.question, index, **heard, **options)

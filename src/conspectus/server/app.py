@@ -1,5 +1,6 @@
 """The application: routes, errors, metrics, the MCP endpoint and the built web app behind one guard."""
 
+# pyright: reportUnusedFunction=false
 from __future__ import annotations
 
 import asyncio
@@ -16,7 +17,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
+from fastapi.responses import FileResponse, JSONResponse, Response
 from mcp.server.transport_security import TransportSecuritySettings
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.exceptions import HTTPException
@@ -105,17 +106,17 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(ConspectusError)
     @app.exception_handler(Exception)  # defects of ours, too
-    async def of_ours(request: Request, error: Exception) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+    async def of_ours(request: Request, error: Exception) -> JSONResponse:
         status, body = as_error(error)
         return JSONResponse(body, status)
 
     @app.exception_handler(HTTPException)
-    async def of_http(request: Request, error: HTTPException) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+    async def of_http(request: Request, error: HTTPException) -> JSONResponse:
         body = {"error": {"type": "HTTPError", "message": str(error.detail)}}
         return JSONResponse(body, error.status_code, headers=error.headers)
 
     @app.exception_handler(RequestValidationError)
-    async def of_arguments(request: Request, error: RequestValidationError) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+    async def of_arguments(request: Request, error: RequestValidationError) -> JSONResponse:
         problems = [f"{'.'.join(map(str, row['loc']))}: {row['msg']}" for row in error.errors()]
         return JSONResponse({"error": {"type": "UsageError", "message": "; ".join(problems)}}, 422)
 
@@ -147,14 +148,12 @@ def _add_health(app: FastAPI) -> None:
     metrics.pending.set_function(lambda: app.state.answers.pending)
 
     @app.get("/health", include_in_schema=False)
-    async def health() -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
+    async def health() -> JSONResponse:
         return JSONResponse({"status": "ok", "version": conspectus.__version__})
 
     @app.get("/metrics", include_in_schema=False)
-    async def prometheus() -> PlainTextResponse:  # pyright: ignore[reportUnusedFunction]
-        return PlainTextResponse(
-            generate_latest(metrics.registry).decode(), media_type="text/plain; version=0.0.4"
-        )
+    async def prometheus() -> Response:
+        return Response(generate_latest(metrics.registry), media_type="text/plain; version=0.0.4")
 
 
 def _add_pages(app: FastAPI) -> None:
@@ -165,7 +164,7 @@ def _add_pages(app: FastAPI) -> None:
     files = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*") if path.is_file()}
 
     @app.get("/{path:path}", include_in_schema=False)
-    async def page(path: str) -> FileResponse:  # pyright: ignore[reportUnusedFunction]
+    async def page(path: str) -> FileResponse:
         if path.startswith(("api/", "v1/", "assets/")) and path not in files:
             raise HTTPException(404, f"there is no route /{path}")
         if not files:

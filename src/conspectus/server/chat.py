@@ -21,7 +21,7 @@ from conspectus import api
 from conspectus.errors import NotFound, UsageError
 from conspectus.server.answers import Answers, Asking
 from conspectus.server.errors import as_error
-from conspectus.server.indexes import Indexes
+from conspectus.server.indexes import Indexes, ServedIndex
 from conspectus.server.rest import finished
 
 router = APIRouter(prefix="/v1")
@@ -88,8 +88,9 @@ class ChatRequest(BaseModel):
 @router.get("/models", summary="The indexes as models")
 def models(request: Request) -> dict[str, Any]:
     """Return a model for each index, and one for each of its methods."""
+    indexes: Indexes = request.app.state.indexes
     suffixes = ["", *(f":{method}" for method in api.METHODS)]
-    rows = [model_row(name + suffix) for name in request.app.state.indexes for suffix in suffixes]
+    rows = [model_row(name + suffix) for name in indexes for suffix in suffixes]
     return {"object": "list", "data": rows}
 
 
@@ -105,24 +106,20 @@ def model_row(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "conspectus"}
 
 
-def split_model(indexes: Indexes, model: str) -> tuple[str, str]:
+def split_model(indexes: Indexes, model: str) -> tuple[ServedIndex, str]:
     """Return index and method of a model's name; raise NotFound for unknown ones."""
     name, _, method = model.partition(":")
-    if name not in indexes:
-        raise NotFound(
-            f"there is no model {model!r}; models are {', '.join(indexes)}, and INDEX:METHOD of each"
-        )
+    served = indexes[name]
     if method and method not in api.METHODS:
         raise NotFound(f"there is no method {method!r}; methods are {', '.join(api.METHODS)}")
-    return name, method
+    return served, method
 
 
 @router.post("/chat/completions", summary="Answer the last message of a conversation")
 async def complete(request: Request, body: ChatRequest) -> Any:
     """Answer as a chat completion, at once or as a stream of chunks."""
     answers: Answers = request.app.state.answers
-    name, method = split_model(request.app.state.indexes, body.model)
-    served = request.app.state.indexes[name]
+    served, method = split_model(request.app.state.indexes, body.model)
     index = await served.latest()
     asking = answers.start(body.question, served, index, {"method": method} if method else {}, body.earlier)
     if body.stream:
@@ -134,7 +131,7 @@ async def complete(request: Request, body: ChatRequest) -> Any:
         "role": "assistant",
         "content": shown_text(answer),
         "refusal": None,
-        "annotations": list(citation_annotations(answer, name, str(request.base_url))),
+        "annotations": list(citation_annotations(answer, served.name, str(request.base_url))),
     }
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
     head = completion_head(asking, body.model, "chat.completion")

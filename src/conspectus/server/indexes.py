@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,12 +73,12 @@ class ServedIndex:
         return (status.st_mtime_ns, status.st_ino)
 
 
-class Indexes(Mapping[str, ServedIndex]):
+class Indexes(dict[str, ServedIndex]):
     """The served indexes by name, in the order in which their folders were given; the first is the default."""
 
     def __init__(self, folders: Sequence[str | Path]) -> None:
         """Name the indexes; raise UsageError for none, and for one folder given twice."""
-        self._served: dict[str, ServedIndex] = {}
+        super().__init__()
         paths = [Path(folder) for folder in folders]
         if not paths:
             raise UsageError("name the folder of an index to serve")
@@ -86,20 +86,13 @@ class Indexes(Mapping[str, ServedIndex]):
             raise UsageError("an index is named twice; each folder is served once")
         for path in paths:
             name, number = name_of(path), 1
-            while name in self._served:
+            while name in self:
                 number += 1
                 name = f"{name_of(path)}-{number}"
-            self._served[name] = ServedIndex(name, path)
+            self[name] = ServedIndex(name, path)
 
-    def __getitem__(self, name: str) -> ServedIndex:
-        """Return an index by its name, the default one for ""; raise NotFound for an unknown name."""
-        served = self._served.get(name or next(iter(self._served)))
-        if served is None:
-            raise NotFound(f"there is no index {name!r} here; served are {', '.join(self._served)}")
-        return served
-
-    def __iter__(self):
-        return iter(self._served)
-
-    def __len__(self) -> int:
-        return len(self._served)
+    def __missing__(self, name: str) -> ServedIndex:
+        """Return the default index for ""; raise NotFound for an unknown name."""
+        if name:
+            raise NotFound(f"there is no index {name!r} here; served are {', '.join(self)}")
+        return next(iter(self.values()))

@@ -232,9 +232,8 @@ def upload_name(name: str) -> str:
 @router.get("/uploads", summary="List uploaded files")
 def uploads(served: Served) -> Uploads:
     """Return the files that were uploaded to an index, and what may be uploaded."""
-    folder = served.folder / UPLOADS
-    files = sorted(folder.iterdir()) if folder.is_dir() else []
-    rows = [UploadedFile(file.name, file.stat().st_size) for file in files if not file.name.startswith(".")]
+    files = sorted((served.folder / UPLOADS).glob("[!.]*"))
+    rows = [UploadedFile(file.name, file.stat().st_size) for file in files]
     return Uploads(rows, [str(folder) for folder in folders_of(served)], sorted(ALLOWED_SUFFIXES))
 
 
@@ -319,8 +318,7 @@ def build_options(request: Request, body: BuildRequest) -> dict[str, Any]:
     settings = dict(request.app.state.options.settings or {})
     if body.budget is not None:
         settings["llm.budget"] = body.budget
-    options: dict[str, Any] = {"settings": settings, "fresh": body.fresh}
-    return options | ({"model": body.model} if body.model else {})
+    return {"settings": settings, "fresh": body.fresh, "model": body.model or None}
 
 
 @router.post("/builds/estimate", summary="What a build would read and cost")
@@ -329,11 +327,10 @@ async def estimate(request: Request, served: Writable, body: BuildRequest) -> di
     options, sources = build_options(request, body), await run_in_threadpool(sources_of, served)
     seen = await run_in_threadpool(conspectus.preview, sources, served.folder, **options)
     result: dict[str, Any] = {"preview": asdict(seen), "estimate": None}
-    try:
+    with suppress(UsageError):  # the extractive model costs nothing
         estimated = await run_in_threadpool(conspectus.estimate, sources, served.folder, **options)
-    except UsageError:  # the extractive model costs nothing
-        return result
-    return result | {"estimate": estimate_json(estimated)}
+        result["estimate"] = estimate_json(estimated)
+    return result
 
 
 @router.post("/builds", summary="Build an index, or bring it up to date", status_code=202)

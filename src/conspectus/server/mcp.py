@@ -3,6 +3,7 @@
 Every tool takes the name of an index, the default one if it is empty, and returns structured content with a schema.
 """
 
+# pyright: reportUnusedFunction=false
 from __future__ import annotations
 
 import logging
@@ -15,7 +16,7 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 import conspectus
-from conspectus import Hit, Index
+from conspectus import Hit
 from conspectus.errors import NotFound
 from conspectus.server.indexes import Indexes
 from conspectus.server.rest import EntityPage, ReportPage, document_of, entity_page, report_page
@@ -105,7 +106,7 @@ def create_mcp(indexes: Indexes, settings: Mapping[str, Any] | None = None) -> M
 
 def _add_answering(server: MCPServer[Any], indexes: Indexes, settings: Mapping[str, Any] | None) -> None:
     @server.tool(annotations=READ_ONLY, title="Answer a question")
-    def ask(question: Question, index: IndexName = "", method: str = "auto") -> AskReply:  # pyright: ignore[reportUnusedFunction]
+    def ask(question: Question, index: IndexName = "", method: str = "auto") -> AskReply:
         """Answer a question about the documents, with citations. Works for the whole collection and for details."""
         answer = conspectus.ask(question, indexes[index].current(), method=method, settings=settings)
         citations = [
@@ -116,7 +117,7 @@ def _add_answering(server: MCPServer[Any], indexes: Indexes, settings: Mapping[s
         return AskReply(answer.text, answer.method, answer.why, citations, list(answer.notices))
 
     @server.tool(annotations=READ_ONLY, title="Search passages")
-    def search(  # pyright: ignore[reportUnusedFunction]
+    def search(
         query: Question,
         index: IndexName = "",
         limit: Annotated[int, Field(ge=1, le=50)] = 8,
@@ -128,63 +129,60 @@ def _add_answering(server: MCPServer[Any], indexes: Indexes, settings: Mapping[s
 
 def _add_reading(server: MCPServer[Any], indexes: Indexes) -> None:
     @server.tool(annotations=READ_ONLY, title="Read a document")
-    def fetch(document: str, index: IndexName = "", start: Annotated[int, Field(ge=0)] = 0) -> Passage:  # pyright: ignore[reportUnusedFunction]
+    def fetch(document: str, index: IndexName = "", start: Annotated[int, Field(ge=0)] = 0) -> Passage:
         """Read a document by its path or number, from a character offset on; `length` is that of the whole."""
         row = document_of(indexes[index].current(), document)
-        if start >= len(row.text) > 0:
-            raise NotFound(f"{row.path} has {len(row.text):,} characters; {start:,} is behind its end")
+        length = len(row.text)
+        if start >= length > 0:
+            raise NotFound(f"{row.path} has {length:,} characters; {start:,} is behind its end")
         text = row.text[start : start + MAX_CHARACTERS]
-        return Passage(row.path, row.title, start, start + len(text), len(row.text), text)
+        return Passage(row.path, row.title, start, start + len(text), length, text)
 
     @server.tool(annotations=READ_ONLY, title="What the documents are about")
-    def overview(index: IndexName = "") -> Overview:  # pyright: ignore[reportUnusedFunction]
+    def overview(index: IndexName = "") -> Overview:
         """Return sizes, main themes and best connected entities of an index, and the names of all indexes."""
-        return overview_of(indexes, indexes[index].current())
+        opened = indexes[index].current()
+        status = conspectus.status_of(opened)
+        top = [branch.report for branch in conspectus.report_tree(opened, 0)][:12]
+        themes = [Theme(r.number, r.title, r.rating, r.summary) for r in top]
+        connected = sorted(opened.entities, key=lambda e: (-e.degree, e.number))[:20]
+        names = [entity.name for entity in connected]
+        sizes = status.documents, status.entities, status.relationships
+        return Overview(list(indexes), *sizes, dict(status.languages), themes, names)
 
     @server.tool(annotations=READ_ONLY, title="Read a report")
-    def report(report: str, index: IndexName = "") -> ReportPage:  # pyright: ignore[reportUnusedFunction]
+    def report(report: str, index: IndexName = "") -> ReportPage:
         """Read a community report by its number, with the reports above and below it."""
         return report_page(indexes[index].current(), report)
 
     @server.tool(annotations=READ_ONLY, title="Look up an entity")
-    def entity(name: str, index: IndexName = "") -> EntityPage:  # pyright: ignore[reportUnusedFunction]
+    def entity(name: str, index: IndexName = "") -> EntityPage:
         """Return what the graph knows of a person, organization, place or thing, by name or alias."""
         return entity_page(indexes[index].current(), name)
 
     @server.tool(annotations=READ_ONLY, title="Connect two entities")
-    def path(source: str, target: str, index: IndexName = "") -> dict[str, Any]:  # pyright: ignore[reportUnusedFunction]
+    def path(source: str, target: str, index: IndexName = "") -> dict[str, Any]:
         """Return how two entities are connected, step by step, with the sources of each step."""
         return asdict(conspectus.path_between(source, target, indexes[index].current()))
 
     @server.tool(annotations=READ_ONLY, title="State of an index")
-    def status(index: IndexName = "") -> dict[str, Any]:  # pyright: ignore[reportUnusedFunction]
+    def status(index: IndexName = "") -> dict[str, Any]:
         """Return sizes of all tables, levels of the hierarchy, failures and model usage of an index."""
         return asdict(conspectus.status_of(indexes[index].current()))
 
 
 def _add_resources(server: MCPServer[Any], indexes: Indexes) -> None:
     @server.resource("conspectus://reports/{number}", mime_type="text/markdown", title="Report")
-    def report(number: str) -> str:  # pyright: ignore[reportUnusedFunction]
+    def report(number: str) -> str:
         """Return a report of the default index as Markdown."""
         return str(conspectus.report_view(number, indexes[""].current()).report)
 
     @server.resource("conspectus://entities/{name}", mime_type="text/markdown", title="Entity")
-    def entity(name: str) -> str:  # pyright: ignore[reportUnusedFunction]
+    def entity(name: str) -> str:
         """Return an entity of the default index as Markdown."""
         return str(conspectus.entity_view(name, indexes[""].current()))
 
     @server.resource("conspectus://documents/{number}", mime_type="text/plain", title="Document")
-    def document(number: str) -> str:  # pyright: ignore[reportUnusedFunction]
+    def document(number: str) -> str:
         """Return the text of a document of the default index."""
         return document_of(indexes[""].current(), number).text
-
-
-def overview_of(indexes: Indexes, index: Index) -> Overview:
-    """Return what an index holds, in the order of importance."""
-    status = conspectus.status_of(index)
-    top = [branch.report for branch in conspectus.report_tree(index, 0)][:12]
-    themes = [Theme(r.number, r.title, r.rating, r.summary) for r in top]
-    entities = sorted(index.entities, key=lambda e: (-e.degree, e.number))[:20]
-    sizes = status.documents, status.entities, status.relationships
-    names = [entity.name for entity in entities]
-    return Overview(list(indexes), *sizes, dict(status.languages), themes, names)

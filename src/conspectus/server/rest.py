@@ -52,6 +52,8 @@ Snapshot = Annotated[Index, Depends(open_snapshot)]
 Limit = Annotated[int, Query(ge=1, le=MAX_ROWS, description="Maximum number of rows")]
 Offset = Annotated[int, Query(ge=0, le=10**9, description="Rows to skip")]
 Text = Annotated[str, Query(max_length=500)]
+Number = Annotated[int, Path(ge=0, le=10**9)]
+AnswerId = Annotated[str, Path(pattern="^[0-9a-f]{20}$")]
 
 
 # What an index holds
@@ -189,7 +191,7 @@ def report_link(report: Report) -> ReportLink:
 
 
 @router.get("/reports/{number}", summary="One report")
-def report(index: Snapshot, number: Annotated[int, Path(ge=0, le=10**9)]) -> ReportPage:
+def report(index: Snapshot, number: Number) -> ReportPage:
     """Return a report with what is above and below it."""
     page = report_page(index, number)
     texts = [page.report.summary, *(finding.explanation for finding in page.report.findings)]
@@ -252,11 +254,7 @@ class EntityPage:
 
 
 @router.get("/entities/{number}", summary="One entity, with relationships, aliases and mentions")
-def entity(
-    index: Snapshot,
-    number: Annotated[int, Path(ge=0, le=10**9)],
-    relationships: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 50,
-) -> EntityPage:
+def entity(index: Snapshot, number: Number, relationships: Limit = 50) -> EntityPage:
     """Return what the graph knows of an entity, and why its aliases were joined."""
     if number >= len(index.entities):
         raise NotFound(f"there is no entity {number}; this index has {len(index.entities):,}")
@@ -373,7 +371,7 @@ async def search(
     index: Snapshot,
     q: Annotated[str, Query(min_length=1, max_length=5_000)],
     method: Text = "bm25",
-    k: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 10,
+    k: Limit = 10,
     where: Annotated[list[str] | None, Query()] = None,
 ) -> list[Hit]:
     """Return the chunks that rank highest, as `conspectus search` does."""
@@ -398,24 +396,22 @@ class AskRequest(BaseModel):
     question: str = Field(min_length=1, max_length=20_000)
     method: str | None = Field(default=None, max_length=100)
     level: int | None = Field(default=None, ge=0, le=100)
-    where: list[str] | None = Field(default=None, max_length=20)
+    where: tuple[str, ...] | None = Field(default=None, max_length=20)
     earlier: list[EarlierExchange] = Field(default_factory=list[EarlierExchange], max_length=100)
     stream: bool = False
 
     @property
     def options(self) -> dict[str, Any]:
         """What `conspectus.ask` takes by name, without what was left out."""
-        options = {"method": self.method, "level": self.level, "where": tuple(self.where or ()) or None}
-        return {name: value for name, value in options.items() if value is not None}
+        return self.model_dump(include={"method", "level", "where"}, exclude_none=True)
 
 
 @router.post("/ask/estimate", summary="What an answer would take of a language model")
 async def estimate(request: Request, index: Snapshot, body: AskRequest) -> dict[str, Any]:
     """Return method and reason, and with a language model the calls, tokens and cost; nothing is asked."""
     options = {**body.options, "settings": request.app.state.options.settings}
-    method, why, row = await run_in_threadpool(
-        lambda: asyncio.run(estimate_answer(body.question, index, **options))
-    )
+    work = estimate_answer(body.question, index, **options)
+    method, why, row = await run_in_threadpool(asyncio.run, work)
     return {"method": method, "why": why, "estimate": estimate_json(row) if row else None}
 
 
@@ -498,7 +494,7 @@ def sse(event: str, data: Any) -> str:
 
 
 @router.get("/answers/{address}", summary="An answer that was given before")
-async def answer(request: Request, address: Annotated[str, Path(pattern="^[0-9a-f]{20}$")]) -> Any:
+async def answer(request: Request, address: AnswerId) -> Any:
     """Return an answer by its address; 404 where it is no longer remembered, and asking again gives the same one."""
     asking = request.app.state.answers.get(address)
     if asking is None or not asking.body:
@@ -507,7 +503,7 @@ async def answer(request: Request, address: Annotated[str, Path(pattern="^[0-9a-
 
 
 @router.delete("/answers/{address}", summary="Stop an answer that is being written", status_code=204)
-async def cancel(request: Request, address: Annotated[str, Path(pattern="^[0-9a-f]{20}$")]) -> None:
+async def cancel(request: Request, address: AnswerId) -> None:
     """Cancel a question; model calls that are under way are given up."""
     if asking := request.app.state.answers.get(address):
         asking.cancel()

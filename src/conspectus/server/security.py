@@ -15,10 +15,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -94,11 +94,7 @@ class Access:
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and hmac.compare_digest(bearer.strip().encode(), self.token.encode()):
             return "token"
-        try:
-            morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        except CookieError:
-            return None
-        session = morsel.value if morsel else ""
+        session = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
         return session if self._sessions.get(session, 0.0) > time.monotonic() else None
 
     def knows_host(self, host: str) -> bool:
@@ -156,7 +152,7 @@ class Guard:
             except TimeoutError:
                 response = _refused(408, "The body did not arrive in time.", {"connection": "close"})
             else:
-                receive = _replayed(body or [], receive)
+                receive = body or receive
                 if body is None:
                     response = _refused(413, f"The body is larger than {MAX_BODY_BYTES:,} bytes.")
         await (response or self.app)(scope, receive, send)
@@ -192,25 +188,23 @@ class Guard:
         return RedirectResponse("/", 303, {"set-cookie": cookie, "cache-control": "no-store"})
 
 
-async def _limited_body(headers: Headers, receive: Receive) -> list[Message] | None:
-    """Read a body up to the limit and return its messages; None where it is longer."""
+async def _limited_body(headers: Headers, receive: Receive) -> Receive | None:
+    """Read a body up to the limit, and return what gives its messages and then further ones, such as a disconnect.
+
+    None where the body is longer.
+    """
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > MAX_BODY_BYTES:
         return None
     messages: list[Message] = []
-    size = 0
-    while True:
+    size, more = 0, True
+    while more:
         message = await receive()
         messages.append(message)
         size += len(message.get("body", b""))
         if size > MAX_BODY_BYTES:
             return None
-        if message["type"] != "http.request" or not message.get("more_body", False):
-            return messages
-
-
-def _replayed(messages: list[Message], receive: Receive) -> Receive:
-    """Return what gives the messages that were read, and then waits for further ones, such as a disconnect."""
+        more = message.get("more_body", False)
     remaining = iter(messages)
 
     async def replay() -> Message:
