@@ -259,5 +259,5 @@ def citation_rows(citations: Sequence[Citation], index: Index) -> list[dict[str,
 
 def page_numbers(index: Index) -> tuple[dict[str, int], dict[str, int]]:
     """Return the numbers of documents by path, and those of reports by id."""
-    documents = {document.path: document.number for document in index.documents}
-    return documents, {report.id: report.number for report in index.reports}
+    documents = {d.path: d.number for d in index.documents}
+    return documents, {r.id: r.number for r in index.reports}

@@ -146,7 +146,7 @@ def _add_reading(server: MCPServer[Any], indexes: Indexes) -> None:
         top = [branch.report for branch in conspectus.report_tree(opened, 0)][:12]
         themes = [Theme(r.number, r.title, r.rating, r.summary) for r in top]
         connected = sorted(opened.entities, key=lambda e: (-e.degree, e.number))[:20]
-        names = [entity.name for entity in connected]
+        names = [e.name for e in connected]
         sizes = status.documents, status.entities, status.relationships
         return Overview(list(indexes), *sizes, dict(status.languages), themes, names)
 
