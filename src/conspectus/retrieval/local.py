@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from conspectus.algorithms.ranking import highest, products
 from conspectus.index import Index
+from conspectus.lazy import lazy_module
 from conspectus.models.base import Model
 from conspectus.retrieval import method
 from conspectus.retrieval.base import answer_within, most_chunks, pack
 from conspectus.retrieval.bm25 import scores_of
-from conspectus.retrieval.vector import question_vectors
 from conspectus.rows import Answer, Claim, Entity, Relationship, Report
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks.base import Context
@@ -26,6 +27,11 @@ from conspectus.text.words import (
     stem,
     without_particles,
 )
+
+if TYPE_CHECKING:
+    from conspectus.retrieval import vector
+else:
+    vector = lazy_module("conspectus.retrieval.vector")  # only an index with vectors of descriptions needs it
 
 Floats = np.ndarray[tuple[int], np.dtype[np.float32]]
 
@@ -59,7 +65,9 @@ def matching(question: str, index: Index, settings: Settings) -> list[Entity]:
     named = entities_in(question, index)
     if "vectors.entities" not in index.arrays:
         return named[:MOST_NAMED]
-    cosines = products(index.arrays["vectors.entities"], question_vectors([question], index, settings)[0])
+    cosines = products(
+        index.arrays["vectors.entities"], vector.question_vectors([question], index, settings)[0]
+    )
     near: list[int] = highest(cosines, FILLED_UP).tolist()
     numbers = dict.fromkeys([*(entity.number for entity in named), *near])
     return [index.entities[number] for number in numbers][: max(FILLED_UP, min(len(named), MOST_NAMED))]

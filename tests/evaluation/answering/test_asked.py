@@ -34,7 +34,7 @@ PUBLISHED: dict[str, tuple[Any, Question]] = {
                 "supporting_facts": [],
             }
         ],
-        Question("h1", "Whose was Rook?", answers=("Ada",)),
+        Question("h1", "Whose was Rook?", answers=("Ada",), kind="bridge"),
     ),
     "BEIR": ({"_id": "b1", "text": "Whose?", "answers": ["Ada"]}, Question("b1", "Whose?", answers=("Ada",))),
     "a number": ({"id": 7, "question": "When?", "answer": 1911}, Question("7", "When?", answers=("1911",))),
