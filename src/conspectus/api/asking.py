@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -281,8 +281,10 @@ class Request:
         the caller gave may rate them.
         """
         question, index, settings = self.question, self.view.index, self.run.settings
-        opening = open_reranker(settings, index.folder, model=self.run.model, session=session)
-        async with opening if self.method.rank else nullcontext() as reranker:
+        if not (settings.rerank.enabled and self.method.rank):
+            answer = await self.method(question, index, model, settings)
+            return replace(answer, usage=session.total) if session else answer
+        async with open_reranker(settings, index.folder, model=self.run.model, session=session) as reranker:
             answer = await answer_reranked(self.method, question, index, model, settings, reranker)
             usage = session.total if session else reranker.usage if reranker else answer.usage
             return replace(answer, usage=usage)
@@ -345,6 +347,8 @@ async def _answer_in_rounds(
     question, settings = request.question, request.run.settings
     # without a language model nothing says what is missing
     rounds = settings.auto.rounds if request.why and model.generative else 1
+    if rounds == 1 and not on_text:
+        return await request.answer(model, session)
     window = settings.answer.context_tokens
     answering = AnsweringModel(model, question, request.view.index, on_text, rounds, window)
     answer = await request.answer(answering, session)
