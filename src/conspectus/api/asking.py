@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -281,10 +281,11 @@ class Request:
         the caller gave may rate them.
         """
         question, index, settings = self.question, self.view.index, self.run.settings
-        if not (settings.rerank.enabled and self.method.rank):
+        if not settings.rerank.enabled:
             answer = await self.method(question, index, model, settings)
             return replace(answer, usage=session.total) if session else answer
-        async with open_reranker(settings, index.folder, model=self.run.model, session=session) as reranker:
+        opening = open_reranker(settings, index.folder, model=self.run.model, session=session)
+        async with opening if self.method.rank else nullcontext() as reranker:
             answer = await answer_reranked(self.method, question, index, model, settings, reranker)
             usage = session.total if session else reranker.usage if reranker else answer.usage
             return replace(answer, usage=usage)
