@@ -6,7 +6,7 @@ work standing is not an exception but a row: see `rows.Failure`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
@@ -144,7 +144,11 @@ class ServerFailed(CallFailed):
 
 
 class NotFound(ConspectusError):
-    """An index has nothing of the name that was asked for."""
+    """An index has nothing of the name that was asked for; `near` has names that are spelt like it."""
+
+    def __init__(self, message: str, name: str = "", near: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.name, self.near = name, tuple(near)
 
 
 class NothingToIndex(ConspectusError):

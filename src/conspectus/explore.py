@@ -248,12 +248,12 @@ def find_entity(name: str, index: Index) -> Entity:
         if form in index.derive(entity_keys):
             return index.entities[index.derive(entity_keys)[form]]
     if sharing := [e.name for e in index.entities if key in map(name_key, e.aliases)]:
-        raise NotFound(f"{name!r} may be any of {', '.join(sharing)}; name one of them")
+        raise NotFound(f"{name!r} may be any of {', '.join(sharing)}; name one of them", name, sharing)
     near = suggestions(name, index)
     hint = "nothing in it is called anything like that"
     if near:
         hint = f"did you mean {', '.join(near)}?"
-    raise NotFound(f"there is no {name!r} in the graph; {hint}")
+    raise NotFound(f"there is no {name!r} in the graph; {hint}", name, near)
 
 
 def suggestions(name: str, index: Index, most: int = 5) -> list[str]:

@@ -128,10 +128,11 @@ export interface DocumentPage {
   mentions: { start: number; end: number; entity: number }[];
 }
 
-/** A method of answering, and in a few words what it does. */
+/** A method of answering, in a few words what it does, and what it needs that is not there. */
 export interface MethodRow {
   name: string;
   help: string;
+  lacks: ("model" | "vectors")[];
 }
 
 /** What an answer would take: calls and tokens as ranges; `estimate` is null where no language model would be asked. */
@@ -158,6 +159,9 @@ export class ApiError extends Error {
   constructor(
     readonly status: number,
     message: string,
+    /** The name that was not found, and those that are spelt like it. */
+    readonly name = "",
+    readonly near: string[] = [],
   ) {
     super(message);
   }
@@ -177,8 +181,21 @@ export function address(path: string, index: string, parameters: Record<string, 
 async function checked(response: Response): Promise<Response> {
   if (response.ok) return response;
   const body = await response.json().catch(() => null);
-  throw new ApiError(response.status, body?.error?.message ?? `${response.status} ${response.statusText}`);
+  throw new ApiError(response.status, body?.error?.message ?? `${response.status} ${response.statusText}`, body?.error?.name, body?.error?.near);
 }
+
+/** Rows of one response at most. */
+export const MAX_ROWS = 500;
+
+/** The first rows of a list that match a search, in as many requests as they take. */
+export async function rowsOf<T>(path: string, index: string, q: string, most: number, signal: AbortSignal): Promise<T[]> {
+  const starts = Array.from({ length: Math.ceil(most / MAX_ROWS) }, (_, i) => i * MAX_ROWS);
+  const part = (offset: number) => get<T[]>(address(path, index, { q, offset, limit: Math.min(MAX_ROWS, most - offset) }), signal);
+  return (await Promise.all(starts.map(part))).flat();
+}
+
+/** How many rows are shown after "Show more". */
+export const moreThan = (shown: number) => (shown < MAX_ROWS ? MAX_ROWS : shown + MAX_ROWS);
 
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await checked(await fetch(path, { signal: signal ?? null }))).json() as Promise<T>;

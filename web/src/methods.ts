@@ -48,6 +48,18 @@ export function methodHelp(words: Translate, { name, help }: MethodRow): string 
   return (words.language === "zh" && CHINESE[name]) || help;
 }
 
+/** Why a method cannot answer here, "" where it can. */
+export function obstacle(words: Translate, { lacks }: MethodRow): string {
+  return lacks.map((need) => words(need === "vectors" ? "lacksVectors" : "lacksModel")).join(words.language === "zh" ? "，" : ", ");
+}
+
+/** The two entities that an answer is about; none where they are fewer or more. */
+export function connected(why: string): [string, string] | null {
+  const names = /(?:it asks how (.+?) go together|from what the graph knows of (.+?))(?:;|$)/.exec(why);
+  const [source, target, ...others] = (names?.[1] ?? names?.[2] ?? "").split(", ");
+  return source && target && !others.length ? [source, target] : null;
+}
+
 /** Why a method was chosen, and what it read. */
 export function reason(words: Translate, why: string): string {
   if (words.language !== "zh") return why;

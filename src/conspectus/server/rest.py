@@ -93,19 +93,20 @@ def status(index: Snapshot) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class MethodRow:
-    """A method that answers questions, and in a few words what it does."""
+    """A method that answers questions, in a few words what it does, and what it needs that is not there."""
 
     name: str
     help: str
+    lacks: list[str]
 
 
 @router.get("/methods", summary="The methods that answer questions of an index")
 def methods(request: Request, index: Snapshot) -> list[MethodRow]:
-    """Return the methods that have what they need; where none is named, the question chooses one."""
+    """Return all methods; those that lack vectors or a language model cannot answer here."""
     present = set[str]() if request.app.state.answers.model_of(index) == EXTRACTIVE else {"model"}
-    if index.settings.get("vectors"):
+    if "vectors.chunks" in index.arrays:
         present.add("vectors")
-    return [MethodRow(method.name, method.help) for method in api.METHODS.values() if method.needs <= present]
+    return [MethodRow(m.name, m.help, sorted(m.needs - present)) for m in api.METHODS.values()]
 
 
 @dataclass(frozen=True)
@@ -271,8 +272,10 @@ def entity_page(index: Index, name: str, relationships: int = 20) -> EntityPage:
 
 @router.get("/path", summary="How two entities are connected")
 def path(index: Snapshot, source: Text, target: Text) -> dict[str, Any]:
-    """Return the shortest path between two names by weight; no steps where there is none."""
-    return asdict(conspectus.path_between(source, target, index))
+    """Return the shortest path between two names by weight, and the numbers of its entities; maybe no steps."""
+    found = conspectus.path_between(source, target, index)
+    numbers = {name: index.entity_of_name[name] for s in found.steps for name in (s.source, s.target)}
+    return asdict(found) | {"numbers": numbers}
 
 
 # Documents
@@ -295,11 +298,16 @@ def document_row(d: Document) -> DocumentRow:
     return DocumentRow(d.number, d.title, d.path, d.date, d.language, len(d.text))
 
 
+def compact(name: str) -> str:
+    """Return a name as it is searched: files write `Ada-Lovelace` and `Ada_Lovelace` where people write a space."""
+    return re.sub(r"[\s_-]+", "", name.casefold())
+
+
 @router.get("/documents", summary="List documents, or find them by title or path")
 def documents(index: Snapshot, q: Text = "", limit: Limit = 50, offset: Offset = 0) -> list[DocumentRow]:
-    """Return documents in their order, those whose title or path contains `q`."""
-    wanted = q.casefold().strip()
-    rows = [d for d in index.documents if wanted in f"{d.title}\n{d.path}".casefold()]
+    """Return documents in their order, those whose title or path contains `q`; spaces, `-` and `_` do not count."""
+    wanted = compact(q)
+    rows = [d for d in index.documents if wanted in compact(d.title) or wanted in compact(d.path)]
     return [document_row(document) for document in rows[offset : offset + limit]]
 
 

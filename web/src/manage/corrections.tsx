@@ -127,8 +127,8 @@ export function CorrectionsPage() {
       {value && (
         <>
           <section hidden={!next.length && !note}>
-            <h2 tabIndex={-1} ref={first}>{words("nextBuild")} <span class="note">{count(next.length)}</span></h2>
-            {next.length > 0 && <Rows rows={next} change={change} />}
+            <h2 tabIndex={-1} ref={first}>{words(running ? "beingApplied" : "nextBuild")} <span class="note">{count(next.length)}</span></h2>
+            {next.length > 0 && <Rows rows={next} change={change} fixed={running !== null} />}
             {!next.length && <p class="note">{words("nothingWaits")}</p>}
             {next.length > 0 && !index.read_only && !running && (
               <p class="apply">
@@ -161,7 +161,8 @@ const UNDO: Record<Correction["state"], ManageKey> = { waiting: "remove", applie
 /** What the entity of a correction is called after it. */
 const nameNow = (row: Correction) => row.to ?? (row.into || (row.name ?? row.source ?? ""));
 
-function Rows({ rows, change }: { rows: Correction[]; change: (row: Correction) => void }) {
+/** Rows with the way to undo each; not while a build applies them: it has read them already. */
+function Rows({ rows, change, fixed = false }: { rows: Correction[]; change: (row: Correction) => void; fixed?: boolean }) {
   const words = useManaging();
   const path = usePath();
   const { index } = useAppState();
@@ -180,7 +181,7 @@ function Rows({ rows, change }: { rows: Correction[]; change: (row: Correction) 
             </p>
           </div>
           {!index.read_only && !(row.state === "undone" && row.kind === "add-fact") && (
-            <button type="button" aria-label={`${words(UNDO[row.state])}: ${said(row, words)}`} onClick={() => change(row)}>{words(UNDO[row.state])}</button>
+            <button type="button" disabled={fixed} aria-label={`${words(UNDO[row.state])}: ${said(row, words)}`} onClick={() => change(row)}>{words(UNDO[row.state])}</button>
           )}
         </li>
       ))}

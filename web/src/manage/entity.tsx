@@ -6,6 +6,7 @@ import { useAppState, useLoaded } from "../state";
 import { count } from "../text";
 import { addCorrection, isAbout, loadCorrections, said, undoCorrection, type NewCorrection } from "./corrections";
 import { ActionDialog, usePath, useSay } from "./frame";
+import { useRunning } from "./job";
 import { useManaging, type ManageKey, type Managing as Words } from "./words";
 import "./manage.css";
 
@@ -42,6 +43,7 @@ export function EntityCorrections({ entity, joins }: { entity: EntityRow; joins:
   const say = useSay();
   const path = usePath();
   const { index } = useAppState();
+  const running = useRunning() !== null;
   const [asked, setAsked] = useState<Asked | null>(null);
   const [read, setRead] = useState(0);
   const [note, setNote] = useState("");
@@ -86,13 +88,13 @@ export function EntityCorrections({ entity, joins }: { entity: EntityRow; joins:
         {problem && <p class="outcome wrong" role="alert">{problem}</p>}
         {waiting.length > 0 && (
           <div class="outcome">
-            <p><strong>{words("waitsHere")}</strong> <Link href={path("/corrections")}>{words("toCorrections")}</Link></p>
+            <p><strong>{words(running ? "beingApplied" : "waitsHere")}</strong> <Link href={path("/corrections")}>{words("toCorrections")}</Link></p>
             <ul class="corrected">
               {waiting.map((row) => (
                 <li key={`${row.number}${row.state}`}>
                   <p class={row.state === "undone" ? "taken-back" : ""}>{row.state === "undone" && <span class="badge">{words("takenBack")}</span>} {said(row, words)}</p>
                   {row.state === "waiting" && !index.read_only && (
-                    <button type="button" aria-label={`${words("undo")}: ${said(row, words)}`} onClick={() => undo(row.number)}>{words("undo")}</button>
+                    <button type="button" disabled={running} aria-label={`${words("undo")}: ${said(row, words)}`} onClick={() => undo(row.number)}>{words("undo")}</button>
                   )}
                 </li>
               ))}
@@ -269,9 +271,9 @@ function MergeDialog({ entity, add, close }: Dialog) {
       {chosen && (
         <fieldset>
           <legend>{words("whichName")}</legend>
-          {[entity.name, chosen.name].map((name, i) => (
+          {[entity.name, chosen.name].map((name) => (
             <label class="check">
-              <input ref={i === 0 ? first : undefined} type="radio" name={`${id}into`} checked={into === name} onChange={() => setInto(name)} /> {name}
+              <input ref={into === name ? first : undefined} type="radio" name={`${id}into`} checked={into === name} onChange={() => setInto(name)} /> {name}
             </label>
           ))}
           <button type="button" class="plain" onClick={again}>{words("chooseOther")}</button>

@@ -79,19 +79,19 @@ export class MapGraph {
   private folded: string[] | null = null;
 
   constructor(readonly data: MapData) {
-    const { communities, entities, edges, hierarchy, discs, rows, pairs } = data;
+    const { communities, entities, edges, hierarchy, rows, pairs } = data;
     for (let c = 0; c < communities; c++) {
       const parent = hierarchy[4 * c + 1]!;
       if (!this.children.has(parent)) this.children.set(parent, []);
       this.children.get(parent)!.push(c);
     }
-    for (const list of this.children.values()) list.sort((a, b) => discs[3 * b + 2]! - discs[3 * a + 2]! || a - b);
     this.pointOf = new Int32Array(entities);
     for (let p = 0; p < entities; p++) this.pointOf[rows[3 * p]!] = p;
     this.size = new Int32Array(communities);
     for (let p = 0; p < entities; p++) {
       for (let c = rows[3 * p + 2]!; c >= 0; c = hierarchy[4 * c + 1]!) this.size[c]!++;
     }
+    for (const list of this.children.values()) list.sort((a, b) => this.size[b]! - this.size[a]! || a - b);
     this.starts = new Uint32Array(entities + 1);
     for (let i = 0; i < 2 * edges; i++) this.starts[pairs[i]! + 1]!++;
     for (let p = 0; p < entities; p++) this.starts[p + 1]! += this.starts[p]!;

@@ -26,7 +26,7 @@ import {
 import { Markdown } from "../markdown";
 import { useWords } from "../messages";
 import { Problem } from "../notices";
-import { methodHelp, reason } from "../methods";
+import { connected, methodHelp, obstacle, reason } from "../methods";
 import { Link, navigate } from "../router";
 import { useAppState, useLoaded } from "../state";
 import { count } from "../text";
@@ -90,6 +90,16 @@ export function AskPage({ query }: { query: URLSearchParams }) {
   useEffect(() => {
     if (answered) sessionStorage.setItem("answer", window.location.pathname + window.location.search);
   }, [query.toString()]);
+  const page = useRef<HTMLDivElement>(null);
+  const shown = useRef(query.toString());
+  useEffect(() => {
+    if (shown.current === query.toString()) return;
+    shown.current = query.toString();
+    if (turns.length < 2 || window.history.state !== null) return; // one comes back with the position of before
+    const question = page.current?.querySelector<HTMLElement>(".exchange:last-of-type h2");
+    question?.focus({ preventScroll: true });
+    question?.scrollIntoView();
+  }, [query.toString()]);
   useEffect(() => {
     if (!busy) return;
     const onKey = (event: KeyboardEvent) => event.key === "Escape" && stop();
@@ -100,15 +110,15 @@ export function AskPage({ query }: { query: URLSearchParams }) {
   if (!answered) {
     return (
       <div class="ask">
-        <h1>{words("askTitle", index.name)}</h1>
-        <p class="note">{words("holdings", count(index.documents), count(index.entities), count(index.reports))}</p>
+        <h1>{words("askTitle")}</h1>
+        <p class="note"><bdi>{index.name}</bdi> · {words("holdings", count(index.documents), count(index.entities), count(index.reports))}</p>
         <Composer label={words("placeholder")} methods={methods} submit={ask} proposed={proposed} focused />
         <Examples submit={(question) => (index.model === "extractive" ? ask({ question, method: "" }) : setProposed(question))} />
       </div>
     );
   }
   return (
-    <div class="ask answered">
+    <div class="ask answered" ref={page}>
       {exchanges.map((exchange, i) => (
         <ExchangeView
           key={JSON.stringify(turns.slice(0, i + 1))}
@@ -273,6 +283,8 @@ function ExchangeView(props: {
   const [marked, setMarked] = useState<number | null>(null);
   const aside = useRef<HTMLElement>(null);
   const busy = !answer && !exchange.error && !exchange.stopped;
+  const method = props.methods.find(({ name }) => name === turn.method);
+  const impossible = method && obstacle(words, method);
   const Heading = number === 0 ? "h1" : "h2";
   const SourcesHeading = number === 0 ? "h2" : "h3";
   const cited = useMemo(() => new Map(answer?.citations.map((citation) => [citation.marker, citation])), [answer]);
@@ -301,7 +313,7 @@ function ExchangeView(props: {
   return (
     <section class="exchange" aria-busy={busy}>
       <header>
-        <Heading dir="auto">{turn.question}</Heading>
+        <Heading dir="auto" tabIndex={-1}>{turn.question}</Heading>
         <MethodLine turn={turn} exchange={exchange} methods={props.methods} />
       </header>
       <article class="answer" lang={answer?.language || undefined}>
@@ -312,7 +324,12 @@ function ExchangeView(props: {
             <button type="button" onClick={props.stop}>{words("stop")}</button>
           </div>
         )}
-        {exchange.error && <Problem error={exchange.error} again={props.again} />}
+        {exchange.error && !impossible && <Problem error={exchange.error} again={props.again} />}
+        {exchange.error && impossible && (
+          <div class="problem" role="alert">
+            <p>{words("cannotAnswer", turn.method, impossible)}</p>
+          </div>
+        )}
         {exchange.stopped && (
           <div class="problem">
             <p role="status">{words("stopped")}</p>
@@ -378,6 +395,8 @@ function AnswerFoot(props: { answer: Answer; turn: Turn; methods: MethodRow[]; a
   const words = useWords();
   const { answer } = props;
   const { usage } = answer;
+  const { index } = useAppState();
+  const pair = connected(answer.why);
   const facts = [
     words("answeredIn", answer.seconds.toFixed(1)),
     usage.calls > 0 && words("calls", count(usage.calls)),
@@ -390,6 +409,7 @@ function AnswerFoot(props: { answer: Answer; turn: Turn; methods: MethodRow[]; a
   return (
     <footer class="foot">
       {answer.notices.map((notice) => <p class="note" dir="auto">{notice}</p>)}
+      {pair && <p><Link href={address("/path", index.name, { source: pair[0], target: pair[1] })}>{words("pathOf", ...pair)}</Link></p>}
       <p class="note">{facts.filter(Boolean).join(" · ")}</p>
       <div class="more">
         <ContextView answer={answer} turn={props.turn} />

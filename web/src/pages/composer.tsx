@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { address, send, type AnswerEstimate, type MethodRow } from "../api";
 import { useWords, type Translate } from "../messages";
-import { methodHelp, reason } from "../methods";
+import { methodHelp, obstacle, reason } from "../methods";
 import { useAppState } from "../state";
 import { count } from "../text";
 
@@ -164,7 +164,11 @@ export function MethodOptions({ methods }: { methods: MethodRow[] }) {
       <option value="">{words("auto")}</option>
       {methods
         .filter(({ name }) => name !== "auto")
-        .map((row) => <option value={row.name} title={methodHelp(words, row)}>{row.name}</option>)}
+        .map((row) => (
+          <option value={row.name} title={methodHelp(words, row)} disabled={row.lacks.length > 0}>
+            {row.lacks.length > 0 ? `${row.name} (${obstacle(words, row)})` : row.name}
+          </option>
+        ))}
     </>
   );
 }

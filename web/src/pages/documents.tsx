@@ -1,7 +1,7 @@
 /** The list of documents, and a document with its entities marked and the cited characters highlighted. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren, RefObject } from "preact";
-import { address, get, type DocumentPage as Page, type DocumentRow } from "../api";
+import { address, get, moreThan, rowsOf, type DocumentPage as Page, type DocumentRow } from "../api";
 import { useWords } from "../messages";
 import { Loading, Problem } from "../notices";
 import { Link, navigate } from "../router";
@@ -22,7 +22,7 @@ export function DocumentsPage({ query }: { query: URLSearchParams }) {
   const wanted = query.get("q") ?? "";
   const [limit, setLimit] = useState(ROWS);
   const { value, error } = useLoaded<DocumentRow[]>(
-    (signal) => get(address("/api/documents", index.name, { q: wanted, limit: Math.min(limit, 500) }), signal),
+    (signal) => rowsOf("/api/documents", index.name, wanted, limit, signal),
     [index.name, wanted, limit],
     { keep: true },
   );
@@ -55,8 +55,8 @@ export function DocumentsPage({ query }: { query: URLSearchParams }) {
           </li>
         ))}
       </ul>
-      {value && value.length >= limit && limit < 500 && (
-        <button type="button" onClick={() => setLimit(limit + ROWS)}>{words("showMore")}</button>
+      {value && value.length >= limit && (
+        <button type="button" onClick={() => setLimit(moreThan(limit))}>{words("showMore")}</button>
       )}
     </section>
   );

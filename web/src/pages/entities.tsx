@@ -1,12 +1,12 @@
 /** The list of entities, one entity with relationships, aliases and mentions, and the path between two. */
-import { useState } from "preact/hooks";
-import { address, get, type EntityRow, type Source } from "../api";
+import { useEffect, useState } from "preact/hooks";
+import { address, ApiError, get, moreThan, rowsOf, type EntityRow, type Source } from "../api";
 import { EntityCorrections } from "../manage/entity";
 import { useWords } from "../messages";
 import { Loading, Problem } from "../notices";
 import { Link, navigate } from "../router";
 import { useAppState, useLoaded } from "../state";
-import { count } from "../text";
+import { count, sentence } from "../text";
 import "./graph.css";
 
 interface Edge {
@@ -36,7 +36,7 @@ export function EntitiesPage({ query }: { query: URLSearchParams }) {
   const wanted = query.get("q") ?? "";
   const [shown, setShown] = useState(ROWS);
   const { value, error } = useLoaded<EntityRow[]>(
-    (signal) => get(address("/api/entities", index.name, { q: wanted, limit: shown }), signal),
+    (signal) => rowsOf("/api/entities", index.name, wanted, shown, signal),
     [index.name, index.snapshot, wanted, shown],
     { keep: true },
   );
@@ -68,7 +68,7 @@ export function EntitiesPage({ query }: { query: URLSearchParams }) {
           </li>
         ))}
       </ul>
-      {value?.length === shown && shown < 500 && <button type="button" onClick={() => setShown(500)}>{words("showMore")}</button>}
+      {value?.length === shown && <button type="button" onClick={() => setShown(moreThan(shown))}>{words("showMore")}</button>}
     </section>
   );
 }
@@ -168,6 +168,8 @@ interface Found {
   source: string;
   target: string;
   steps: Edge[];
+  /** The numbers of the entities by name. */
+  numbers: Record<string, number>;
 }
 
 /** How two entities are connected: the address has their names. */
@@ -176,6 +178,10 @@ export function PathPage({ query }: { query: URLSearchParams }) {
   const { index } = useAppState();
   const [source, setSource] = useState(query.get("source") ?? "");
   const [target, setTarget] = useState(query.get("target") ?? "");
+  useEffect(() => {
+    setSource(query.get("source") ?? "");
+    setTarget(query.get("target") ?? "");
+  }, [query.toString()]);
   const asked = [query.get("source") ?? "", query.get("target") ?? ""] as const;
   const { value, error } = useLoaded<Found | null>(
     (signal) => (asked[0] && asked[1] ? get(address("/api/path", index.name, { source: asked[0], target: asked[1] }), signal) : Promise.resolve(null)),
@@ -195,18 +201,38 @@ export function PathPage({ query }: { query: URLSearchParams }) {
         <EntityField label={words("to")} value={target} change={setTarget} />
         <button type="submit" class="primary" disabled={!source.trim() || !target.trim()}>{words("findPath")}</button>
       </form>
-      {error && <Problem error={error} />}
-      {value === undefined && !error && asked[1] && <Loading />}
+      {error && (error instanceof ApiError && error.status === 404 ? <Unknown error={error} asked={asked} /> : <Problem error={error} />)}
+      {value === undefined && !error && asked[0] && asked[1] && <Loading />}
       {value?.steps.length === 0 && <p>{words("pathNone")}</p>}
       <ol class="lines path">
         {value?.steps.map((step) => (
           <li>
-            <strong>{step.source}</strong> → <strong>{step.target}</strong>
+            <EntityLink name={step.source} numbers={value.numbers} /> → <EntityLink name={step.target} numbers={value.numbers} />
             <Sources sources={step.sources} description={step.description} />
           </li>
         ))}
       </ol>
     </article>
+  );
+}
+
+function EntityLink({ name, numbers }: { name: string; numbers: Record<string, number> }) {
+  const { index } = useAppState();
+  const number = numbers[name];
+  return <strong>{number === undefined ? name : <Link href={address(`/entities/${number}`, index.name)}>{name}</Link>}</strong>;
+}
+
+/** A name that is not in the graph, with links to the path from or to those that are spelt like it. */
+function Unknown({ error, asked: [source, target] }: { error: ApiError; asked: readonly [string, string] }) {
+  const words = useWords();
+  const { index } = useAppState();
+  const other = (name: string) => (error.name === source ? { source: name, target } : { source, target: name });
+  if (!error.near.length) return <p role="alert">{sentence(error.message)}</p>;
+  return (
+    <div role="alert">
+      <p>{words("unknownName", error.name)}</p>
+      <p class="inline">{error.near.map((name) => <Link href={address("/path", index.name, other(name))}>{name}</Link>)}</p>
+    </div>
   );
 }
 
