@@ -183,6 +183,10 @@ def test_a_follow_up_question_is_read_in_the_light_of_the_one_before(
     assert asked.value.post_data_json["earlier"][0]["question"] == "Who is Rosamund Pellow?"
     expect(page.locator(".exchange")).to_have_count(2)
     expect(page.locator(".exchange").nth(1)).to_contain_text("Pellow")
+    question = page.locator(".exchange h2", has_text="What does she say about the chart?").first
+    expect(question).to_be_focused()
+    expect(question).to_be_in_viewport()
+    assert page.evaluate("scrollY") > 0
     page.reload()
     expect(page.locator(".exchange")).to_have_count(2)
     page.go_back()
@@ -245,6 +249,26 @@ def test_a_method_is_chosen_with_its_help(server: Running, visit: Callable[..., 
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.locator(".exchange header")).to_contain_text("bm25")
     assert "method=bm25" in page.url
+
+
+def test_a_method_that_cannot_answer_is_not_offered(server: Running, visit: Callable[..., Visit]) -> None:
+    page = visit(server.url).page
+    option = page.locator(".controls option[value=vector]")
+    expect(option).to_be_disabled()
+    expect(option).to_contain_text("no vectors")
+    page.goto(ask_address(server, "Who is Dorothea Quill?") + "&method=vector")
+    expect(page.locator(".problem")).to_contain_text("no vectors")
+    expect(page.locator(".problem")).not_to_contain_text("conspectus.")
+
+
+def test_a_path_of_an_unknown_name_leads_to_those_like_it(
+    server: Running, visit: Callable[..., Visit]
+) -> None:
+    page = visit(f"{server.url}/path?source=Dorothea+Quil&target=Rosamund+Pellow").page
+    page.get_by_role("link", name="Dorothea Quill").click()
+    expect(page.get_by_label("From")).to_have_value("Dorothea Quill")
+    page.locator(".path a").first.click()
+    expect(page).to_have_url(re.compile(r"/entities/\d+"))
 
 
 def test_what_was_read_is_shown_on_demand(server: Running, visit: Callable[..., Visit]) -> None:

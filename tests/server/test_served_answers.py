@@ -167,8 +167,8 @@ def test_a_model_of_the_environment_or_of_the_settings_file_answers(
             monkeypatch.chdir(tmp_path)
         running = serve(sample_index, read_only=True)
         assert httpx.get(running.url + "/api/indexes").json()[0]["model"] == "openai/simulated"
-        methods = {row["name"] for row in httpx.get(running.url + "/api/methods").json()}
-        assert "direct" in methods  # only a language model answers without reading
+        lacks = {row["name"]: row["lacks"] for row in httpx.get(running.url + "/api/methods").json()}
+        assert lacks["direct"] == []  # only a language model answers without reading
         body = {"question": f"{QUESTION} ({place})", "method": "local"}  # replies are cached
         estimated = httpx.post(running.url + "/api/ask/estimate", json=body).json()["estimate"]
         assert estimated["calls"][0] > 0

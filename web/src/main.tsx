@@ -152,7 +152,7 @@ function Page({ location, index }: { location: Location; index: IndexSummary }) 
     case "":
     case "ask":
       if (id) return <NotFound />;
-      return <AskPage key={location.query.get("index") ?? ""} query={location.query} />;
+      return <AskPage key={index.name} query={location.query} />;
     case "map":
       return (
         <>

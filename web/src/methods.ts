@@ -53,10 +53,12 @@ export function obstacle(words: Translate, { lacks }: MethodRow): string {
   return lacks.map((need) => words(need === "vectors" ? "lacksVectors" : "lacksModel")).join(words.language === "zh" ? "，" : ", ");
 }
 
-/** The two entities that an answer is about; none where they are fewer or more. */
-export function connected(why: string): [string, string] | null {
+/** The two entities that a question names, by why it was answered so; none where they are fewer or more. */
+export function connected(question: string, why: string): [string, string] | null {
   const names = /(?:it asks how (.+?) go together|from what the graph knows of (.+?))(?:;|$)/.exec(why);
-  const [source, target, ...others] = (names?.[1] ?? names?.[2] ?? "").split(", ");
+  const asked = question.toLowerCase();
+  const isNamed = (name: string) => name.toLowerCase().split(" ").some((word) => word && asked.includes(word));
+  const [source, target, ...others] = (names?.[1] ?? names?.[2] ?? "").split(", ").filter(isNamed);
   return source && target && !others.length ? [source, target] : null;
 }
 

@@ -39,5 +39,7 @@ def as_error(error: BaseException | None) -> tuple[int, dict[str, Any]]:
         message = "The server failed on this request; its log has the details."
         return 500, {"error": {"type": "InternalError", "message": message}}
     status = next((code for kind, code in STATUS if isinstance(error, kind)), 500)
-    near = {"name": error.name, "near": error.near} if isinstance(error, errors.NotFound) and error.near else {}
+    near = (
+        {"name": error.name, "near": error.near} if isinstance(error, errors.NotFound) and error.near else {}
+    )
     return status, {"error": {"type": type(error).__name__, "message": str(error), **near}}

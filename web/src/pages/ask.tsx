@@ -396,7 +396,7 @@ function AnswerFoot(props: { answer: Answer; turn: Turn; methods: MethodRow[]; a
   const { answer } = props;
   const { usage } = answer;
   const { index } = useAppState();
-  const pair = connected(answer.why);
+  const pair = connected(answer.question, answer.why);
   const facts = [
     words("answeredIn", answer.seconds.toFixed(1)),
     usage.calls > 0 && words("calls", count(usage.calls)),
