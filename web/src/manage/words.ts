@@ -126,7 +126,7 @@ const english = {
   toEntities: "To the entities",
   toCorrections: "All corrections",
   nextBuild: "At the next build",
-  beingApplied: "Being applied by the running build",
+  beingApplied: "In the running build",
   nothingWaits: "Nothing is waiting.",
   applyNow: "Apply now",
   applyHelp: "Rebuilds the graph from the documents it holds. Questions are answered meanwhile.",
