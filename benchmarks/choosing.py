@@ -83,7 +83,9 @@ def variants(with_vectors: bool) -> list[Variant]:
     }
     for field, values in grid.items():
         others = (v for v in values if v != getattr(weights, field))
-        made += [Variant(f"{field} {v:g}", {}, [(walk, name, replace(weights, **{field: v}))]) for v in others]
+        made += [
+            Variant(f"{field} {v:g}", {}, [(walk, name, replace(weights, **{field: v}))]) for v in others
+        ]
     made += [_constant(walk, "COVERED", v) for v in (0.8, 0.85, 0.95, 0.999)]
     made += [_constant(walk, "PART", v) for v in (0.1, 0.5, 1.0)]
     made += [_constant(walk, "SENTENCE_B", v) for v in (0.3, 0.75)]
@@ -215,7 +217,9 @@ def _report(arguments: argparse.Namespace, embedder: str) -> dict[str, Any]:
 
 def _one_hop(arguments: argparse.Namespace, embedder: str, taken: Sequence[Variant]) -> dict[str, Any]:
     """Hold variants against BM25 where one passage has the answer."""
-    sets = [_asked(single_hop(read_beir(arguments.data / s), HOPS), arguments.work, embedder, s) for s in SETS]
+    sets = [
+        _asked(single_hop(read_beir(arguments.data / s), HOPS), arguments.work, embedder, s) for s in SETS
+    ]
     sets.append(_asked(read_beir(arguments.data / "cmrc-zh"), arguments.work, embedder))
     names = [s.name for s in sets]
     print(f"\n| one hop: R@2/R@5 | {' | '.join(names)} |\n|{'---|' * (len(names) + 1)}")

@@ -328,7 +328,9 @@ def differences(name: str, before: Hashes, after: Hashes) -> Iterator[str]:
                     yield from lines_of(sides, differing)
 
 
-def of_columns(where: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Iterator[str]:
+def of_columns(
+    where: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+) -> Iterator[str]:
     """Yield what differs between hashes by name; a name that went where the same content came under another."""
     if before is None or after is None:
         yield f"{where} is {'new' if before is None else 'gone'}"

@@ -241,7 +241,9 @@ def main() -> None:
     print("## Not here\n\n" + "\n".join(f"- {name}: {why}." for name, why in ABSENT.items()))
     if arguments.json:
         tables = {name: asdict(table) for name, table in made.items()}
-        arguments.json.write_text(json.dumps({"tables": tables, "absent": ABSENT}, indent=1), encoding="utf-8")
+        arguments.json.write_text(
+            json.dumps({"tables": tables, "absent": ABSENT}, indent=1), encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -168,7 +168,9 @@ async def soak(url: str, pid: int, questions: list[str], total: int) -> None:
 
 def main() -> None:
     """Run all loads, and the soak."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("index", type=Path)
     parser.add_argument("questions", type=Path)
     parser.add_argument("--soak", type=int, default=0)

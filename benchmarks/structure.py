@@ -267,7 +267,8 @@ def largest() -> None:
     texts = {path: path.read_text("utf-8") for path in files()}
     trees = {path: ast.parse(text) for path, text in texts.items()}
     sizes = sorted(
-        ((len(text.splitlines()), str(path.relative_to(SOURCE))) for path, text in texts.items()), reverse=True
+        ((len(text.splitlines()), str(path.relative_to(SOURCE))) for path, text in texts.items()),
+        reverse=True,
     )
     every = [
         (f, f"{path.relative_to(SOURCE)}:{f.lineno} {f.name}")
@@ -287,7 +288,9 @@ def largest() -> None:
 
 def main() -> None:
     """Print the table, and end with exit code 1 when `--check` finds a limit exceeded."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="fail when a limit is exceeded")
     parser.add_argument("--verbose", action="store_true", help="list the largest modules and functions, too")
     parser.add_argument("--packages", action="store_true", help="lines and files by package")

@@ -164,7 +164,9 @@ def _together(ends: tuple[str, str], number: int, documents: Sequence[Document])
 
 
 def _sentence_at(document: Document, at: int) -> Span:
-    return next(Span(document.id, start, end) for _, start, end in _sentences([document]) if start <= at < end)
+    return next(
+        Span(document.id, start, end) for _, start, end in _sentences([document]) if start <= at < end
+    )
 
 
 def _sentences(documents: Sequence[Document]) -> list[tuple[int, int, int]]:

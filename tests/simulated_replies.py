@@ -110,7 +110,9 @@ def reply_to(messages: Conversation, schema: Mapping[str, Any] | None = None, sc
 def without_repairs(messages: Conversation) -> Conversation:
     """Return the conversation up to the request that replies were asked to be corrected for."""
     while (
-        len(messages) > 2 and messages[-2]["role"] == "assistant" and not _TASK.search(messages[-1]["content"])
+        len(messages) > 2
+        and messages[-2]["role"] == "assistant"
+        and not _TASK.search(messages[-1]["content"])
     ):
         messages = messages[:-2]
     return messages
@@ -283,7 +285,9 @@ def described(element: str) -> str:
 def report(messages: Conversation) -> str:
     tables = rows_of(data_of(messages))
     entities, reports = tables.get("Entities", []), tables.get("Reports", [])
-    names = [row[1] for row in entities[:2]] or [row[1].partition("\n")[0].lstrip("# ") for row in reports[:2]]
+    names = [row[1] for row in entities[:2]] or [
+        row[1].partition("\n")[0].lstrip("# ") for row in reports[:2]
+    ]
     findings: list[dict[str, str]] = []
     for row in entities[:5]:
         edges = [r[0] for r in tables.get("Relationships", []) if row[1] in r[1:3]][:5]
@@ -309,7 +313,9 @@ def report(messages: Conversation) -> str:
 def rows_of(data: str) -> dict[str, list[list[str]]]:
     """Return the tables of evidence: rows of cells, the id first; a report or a source is one cell."""
     tables: dict[str, list[list[str]]] = {}
-    for name, body in re.findall(r"^-----(\w+)-----\n[^\n]*\n(.*?)(?=^-----\w+-----\n|\Z)", data, re.M | re.S):
+    for name, body in re.findall(
+        r"^-----(\w+)-----\n[^\n]*\n(.*?)(?=^-----\w+-----\n|\Z)", data, re.M | re.S
+    ):
         if name in ("Reports", "Sources"):
             blocks = re.findall(r"^(\d+),\n(.*?)(?=^\d+,\n|\Z)", body, re.M | re.S)
             tables[name] = [[n, text.strip()] for n, text in blocks]
@@ -470,7 +476,8 @@ def probe(messages: Conversation) -> str:
     asked_of = said(messages, "user").partition("\n")[0]
     names = [n for s in sentences(text) for n in names_in(s, text) if n not in asked_of]
     asked = [
-        {"question": f"What is told of {n}?", "score": 80 - 10 * i} for i, n in enumerate(dict.fromkeys(names))
+        {"question": f"What is told of {n}?", "score": 80 - 10 * i}
+        for i, n in enumerate(dict.fromkeys(names))
     ]
     return json.dumps({"answer": text, "score": score, "follow_ups": asked[:2]}, ensure_ascii=False)
 

@@ -188,9 +188,9 @@ class Service:
 
     def _check(self, request: web.Request, body: Body, key: str) -> None:
         is_, text = self.behaviour, json.dumps(body.get("messages", body.get("input")), ensure_ascii=False)
-        given = request.headers.get("api-key") or request.headers.get("Authorization", "nothing").removeprefix(
-            "Bearer "
-        )
+        given = request.headers.get("api-key") or request.headers.get(
+            "Authorization", "nothing"
+        ).removeprefix("Bearer ")
         if is_.key and given != is_.key:
             raise Refusal(401, f"Incorrect API key provided: {given}.", "invalid_api_key")
         if is_.models is not None and body["model"] not in is_.models:

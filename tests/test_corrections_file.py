@@ -36,7 +36,9 @@ FACTS = st.builds(
     NAMES,
 )
 CORRECTIONS = st.one_of(
-    st.builds(lambda names: Merge(tuple(f"{i}{n}" for i, n in enumerate(names))), st.lists(NAMES, min_size=2)),
+    st.builds(
+        lambda names: Merge(tuple(f"{i}{n}" for i, n in enumerate(names))), st.lists(NAMES, min_size=2)
+    ),
     st.builds(lambda n, where: Split(n, f"other {n}", ("x", *where)), NAMES, st.lists(NAMES)),
     st.builds(lambda name: Rename(name, f"{name}!"), NAMES),
     st.builds(Retype, NAMES, NAMES),
@@ -163,7 +165,10 @@ def test_no_file_holds_no_corrections(tmp_path: Path):
         ("[[correction]]\nnumber = 1\nmerge = ['a', 'A']", "merge takes two names or more"),
         ("[[correction]]\nnumber = 1\nsplit = 'a'", "split: `into`"),
         ("[[correction]]\nnumber = 1\nsplit = 'a'\ninto = 'A'\ndocuments = ['x']", "needs another name"),
-        ("[[correction]]\nnumber = 1\nadd-fact = ''\nsource = 'a'\ntarget = 'b'", "`description`.*at least 1"),
+        (
+            "[[correction]]\nnumber = 1\nadd-fact = ''\nsource = 'a'\ntarget = 'b'",
+            "`description`.*at least 1",
+        ),
         ("[[correction]]\nnumber = 1\nadd-fact = 'x'\nsource = 'a'\ntarget = 'A'", "joins two entities"),
         ("[[correction]]\nnumber = 1\ndelete = ' '", "`name`.*at least 1"),
         ("[[correction]]\nnumber = 1\ndelete = 'a'\nnote = 3", "`note`"),

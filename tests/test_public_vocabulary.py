@@ -39,7 +39,9 @@ REMAINING = {
 def words(name: str) -> set[str]:
     """Return the words of a name in snake_case, camelCase or kebab-case."""
     return {
-        word.lower() for part in re.split(r"[_\W]+", name) for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", part)
+        word.lower()
+        for part in re.split(r"[_\W]+", name)
+        for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", part)
     }
 
 
@@ -87,7 +89,9 @@ def options(command: Any, path: str) -> Iterator[str]:
 def offending(names: Iterator[str]) -> list[str]:
     """Return the names whose last part has an old word."""
     allowed = re.compile("|".join(f"(?:{pattern})" for pattern in ALLOWED), re.IGNORECASE)
-    return [name for name in names if words(re.split(r"[. ]", name)[-1]) & OLD and not allowed.fullmatch(name)]
+    return [
+        name for name in names if words(re.split(r"[. ]", name)[-1]) & OLD and not allowed.fullmatch(name)
+    ]
 
 
 def test_no_name_of_the_code_has_an_old_word():

@@ -42,7 +42,9 @@ def an_index(mark: str = "a", n: int = 3, **more: Any) -> Index:
     return Index(
         documents=[Document(f"d{i}", i, mark, f"Text {mark}.", f"{i}.txt") for i in range(n)],
         chunks=[Chunk(f"c{i}", i, f"d{i}", 0, 7, mark, 2) for i in range(n)],
-        entities=[Entity(f"e{i}", i, f"E{i}", "person", mark, ("c0",), (Span("d0", 0, 4),)) for i in range(n)],
+        entities=[
+            Entity(f"e{i}", i, f"E{i}", "person", mark, ("c0",), (Span("d0", 0, 4),)) for i in range(n)
+        ],
         reports=[Report(f"p{i}", i, i, 0, -1, (), mark, mark, 5.0, "", (), 3) for i in range(n)],
         **more,
     )

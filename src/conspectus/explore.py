@@ -164,7 +164,9 @@ class GraphPath:
 
 
 @public
-def entity_view(name: str, index: AnyIndex = DEFAULT_FOLDER, *, most: int = 10, places: int = 2) -> EntityView:
+def entity_view(
+    name: str, index: AnyIndex = DEFAULT_FOLDER, *, most: int = 10, places: int = 2
+) -> EntityView:
     """Return what the graph of an index, or of that in a folder, knows of an entity.
 
     most: how many of its strongest relationships.

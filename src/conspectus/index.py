@@ -86,7 +86,9 @@ class Index:
 
     def _repr_markdown_(self) -> str:
         """Return what it holds as a table in Markdown."""
-        head = f"**Index** `{self.folder or 'not stored'}` {self.snapshot}\n\n| table | rows |\n| --- | ---: |"
+        head = (
+            f"**Index** `{self.folder or 'not stored'}` {self.snapshot}\n\n| table | rows |\n| --- | ---: |"
+        )
         return "\n".join([head, *(f"| {name} | {count:,} |" for name, count in self._counts())])
 
     def _counts(self) -> list[tuple[str, int]]:

@@ -237,7 +237,9 @@ def settings_in(folder: Path) -> list[Mapping[str, Any]]:
     try:
         return [manifests.current(folder).settings]
     except IndexMissing:
-        from conspectus.models.llm.cache import begun_in  # here: who has an index need not wait for its import
+        from conspectus.models.llm.cache import (
+            begun_in,
+        )  # here: who has an index need not wait for its import
 
         begun = begun_in(folder)
         return [begun] if begun else []

@@ -60,7 +60,9 @@ def test_postings_hold_every_term_of_every_text_with_its_count(texts: list[list[
 
     assert held == {(i, t): text.count(t) for i, text in enumerate(texts) for t in text}
     assert found.lengths.tolist() == [len(text) for text in texts]
-    assert [found.frequency(t) for t in range(SIZE)] == [sum(t in text for text in texts) for t in range(SIZE)]
+    assert [found.frequency(t) for t in range(SIZE)] == [
+        sum(t in text for text in texts) for t in range(SIZE)
+    ]
 
 
 @given(some_texts)

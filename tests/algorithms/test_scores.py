@@ -18,7 +18,10 @@ scores = st.lists(st.sampled_from([0.0, -1.0, 0.25, 0.5, 1.0, 2.0]), max_size=30
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
 def test_products_are_those_of_all_vectors_block_by_block(kind: type, monkeypatch: pytest.MonkeyPatch):
     random = np.random.default_rng(1)
-    vectors, query = random.standard_normal((50, 4)).astype(kind), random.standard_normal(4).astype(np.float32)
+    vectors, query = (
+        random.standard_normal((50, 4)).astype(kind),
+        random.standard_normal(4).astype(np.float32),
+    )
     monkeypatch.setattr(ranking, "BLOCK", 28)
 
     assert np.allclose(products(vectors, query), vectors.astype(np.float32) @ query)

@@ -24,7 +24,9 @@ def an_incidence(random: np.random.Generator, sentences: int, names: int, densit
     holds = random.random((sentences, names)) < density
     outward = holds / np.maximum(holds.sum(axis=1, keepdims=True), 1)
     inward = holds.T * random.uniform(0.5, 30, (names, sentences))
-    return Incidence(sparse.csr_array(outward.astype(np.float32)), sparse.csr_array(inward.astype(np.float32)))
+    return Incidence(
+        sparse.csr_array(outward.astype(np.float32)), sparse.csr_array(inward.astype(np.float32))
+    )
 
 
 def a_walk(

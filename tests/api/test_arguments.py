@@ -129,7 +129,11 @@ def test_results_show_themselves_on_one_short_line(tmp_path: Path):
     built = conspectus.build(documents=[*TEXTS, "Orran Mill stands in Hollin. " * 50], folder=tmp_path)
     index = conspectus.open_index(tmp_path)
     answer = index.ask("Who founded Tarn Works?")
-    things = [built, conspectus.preview(documents=TEXTS), conspectus.context("Who founded Tarn Works?", index)]
+    things = [
+        built,
+        conspectus.preview(documents=TEXTS),
+        conspectus.context("Who founded Tarn Works?", index),
+    ]
     things += [index.entities, index.documents, *index.documents, *index.chunks, *index.entities]
     things += [*index.relationships, *answer.citations, *answer.citations[0].sources, *index.search("Tarn")]
     for thing in things:
@@ -300,7 +304,9 @@ def test_what_build_returned_is_taken_wherever_an_index_is(tmp_path: Path):
         lambda _: call.Conversation(INDEX).ask(3),
         lambda _: call.Conversation(INDEX).ask(INDEX),
         lambda _: evaluation.evaluate_answers(cast("Any", ["Who?"]), INDEX),
-        lambda folder: evaluation.answer_questions(cast("Any", ["Who?"]), INDEX, folder, conditions=["local"]),
+        lambda folder: evaluation.answer_questions(
+            cast("Any", ["Who?"]), INDEX, folder, conditions=["local"]
+        ),
     ],
 )
 def test_what_is_of_the_wrong_type_is_an_error_of_ours(wrong: Callable[[Path], object], tmp_path: Path):

@@ -319,7 +319,9 @@ def test_an_imported_graph_is_not_corrected(tmp_path: Path):
         (AddFact("Ada Brook", "Ruben Vale", " "), "`description` is wrong"),
     ],
 )
-def test_what_makes_no_sense_is_added_facts_at_once_and_not_kept(own: Path, correction: Correction, said: str):
+def test_what_makes_no_sense_is_added_facts_at_once_and_not_kept(
+    own: Path, correction: Correction, said: str
+):
     with pytest.raises((UsageError, NotFound), match=said):
         api.correct(own / "index", correction)
     assert api.corrections(own / "index").rows == ()
@@ -330,7 +332,11 @@ def test_what_makes_no_sense_is_added_facts_at_once_and_not_kept(own: Path, corr
     [
         (Delete("Hollin"), Rename("Hollin", "Tuesday"), "there is no 'Hollin'"),
         (Retype("Tarn", "river"), Retype("Tarn", "river"), "correction 1 says so already"),
-        (Merge(("Ada Brook", "Ruben Vale")), Merge(("Ruben Vale", "Ada Brook")), "are one already: Ada Brook"),
+        (
+            Merge(("Ada Brook", "Ruben Vale")),
+            Merge(("Ruben Vale", "Ada Brook")),
+            "are one already: Ada Brook",
+        ),
     ],
 )
 def test_what_applied_corrections_did_already_or_made_impossible_is_refused(
@@ -399,7 +405,9 @@ def test_a_correction_whose_name_was_undone_fails_visibly(own: Path):
 def test_a_language_model_is_asked_only_for_what_a_correction_changes(tmp_path: Path):
     with SimulatedServer(Behaviour()) as server:
         made = api.build(
-            documents=llm_documents(), folder=tmp_path, settings=llm_settings(server.url, extract__claims=True)
+            documents=llm_documents(),
+            folder=tmp_path,
+            settings=llm_settings(server.url, extract__claims=True),
         )
         first = server.counts["requests"]
         asked: list[int] = []

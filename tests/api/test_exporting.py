@@ -42,7 +42,9 @@ def test_duckdb_has_a_table_for_each_table(tmp_path: Path):
 
 
 def test_duckdb_reads_the_tables_of_an_index_by_the_names_that_stay(tmp_path: Path):
-    conspectus.build(documents=["Ada Brook founded Orran Mill. Orran Mill stands in Hollin."], folder=tmp_path)
+    conspectus.build(
+        documents=["Ada Brook founded Orran Mill. Orran Mill stands in Hollin."], folder=tmp_path
+    )
     found = duckdb.connect().execute(f"SELECT title FROM '{tmp_path}/tables/entities.parquet'").fetchall()  # noqa: S608
     assert ("Orran Mill",) in found
 

@@ -20,7 +20,8 @@ from conspectus.runtime import LONGEST_QUESTION
 
 TOO_LONG = "Who rebuilt the weir? " * (LONGEST_QUESTION // 22 + 1)
 SENTENCES = [
-    f"Mara Tolan rebuilt weir {n} of Quenda{n} with mason Bruno{n} in the year {1700 + n}." for n in range(120)
+    f"Mara Tolan rebuilt weir {n} of Quenda{n} with mason Bruno{n} in the year {1700 + n}."
+    for n in range(120)
 ]
 
 
@@ -64,7 +65,9 @@ def test_the_work_grows_in_proportion_to_the_words_of_a_question(method: str, in
     calls = count()
 
     def ask(n: int) -> None:
-        call = next(calls)  # other words in each call: what is known of words that were asked before is cached
+        call = next(
+            calls
+        )  # other words in each call: what is known of words that were asked before is cached
         words = " ".join(f"zorb{call}x{i}alp" for i in range(n))
         conspectus.ask(f"Who rebuilt weir 3 of Quenda3 by {words}?", index, method=method)
 

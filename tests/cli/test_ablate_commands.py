@@ -60,7 +60,9 @@ def test_failures_end_with_code_3_and_the_next_run_mends_them(run: Run, told: To
     options = ("eval", "ablate", "--index", papers, *CUT, "--set", "llm.attempts=1")
     with SimulatedServer(Behaviour(never=("matter 105",))) as ill:
         assert "the same command tries again" in run(*options, *using(ill), code=3).stderr
-        failed = sum(json.loads(Path("ablation/ablation.json").read_text(encoding="utf-8"))["errors"].values())
+        failed = sum(
+            json.loads(Path("ablation/ablation.json").read_text(encoding="utf-8"))["errors"].values()
+        )
     with SimulatedServer(Behaviour()) as well:
         assert not told(*options, *using(well))["errors"]
         assert well.counts["ExtractGraph"] == failed > 0

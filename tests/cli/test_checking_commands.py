@@ -112,7 +112,9 @@ def test_failures_are_counted_and_asked_again_by_the_same_command(folder: Path, 
     with SimulatedServer(Behaviour(never=("Bo Quill has 3.",))) as server:
         result = run("eval", "claims", folder, *using(server), "--set", "llm.attempts=1", code=3)
         assert "Failed 2; the same command tries again:" in result.stderr
-        run("eval", "grounding", folder, *using(server), "--set", "llm.attempts=1")  # uncited: nobody is asked
+        run(
+            "eval", "grounding", folder, *using(server), "--set", "llm.attempts=1"
+        )  # uncited: nobody is asked
     assert {row.question for row in ClaimCheck.rows_in(folder).rows.values() if row.error} == {"q3"}
 
     with SimulatedServer(Behaviour()) as server:

@@ -135,7 +135,9 @@ def test_a_dry_run_tells_the_calls_of_each_condition_and_asks_nothing(
 ):
     with SimulatedServer(Behaviour()) as server:
         options = ("--index", papers, "--conditions", "C0,TS,bm25", *using(server))
-        seen = told("eval", "answers", asked, *options, "--dry-run", "--set", "prices={simulated={input=1.0}}")
+        seen = told(
+            "eval", "answers", asked, *options, "--dry-run", "--set", "prices={simulated={input=1.0}}"
+        )
         assert server.counts["requests"] == 0
         assert not Path("comparison").exists()
         rows_of = {
@@ -161,7 +163,9 @@ def test_a_budget_is_checked_before_the_first_call(run: Run, asked: Path, papers
         assert server.counts["requests"] == 0
 
 
-def test_failures_end_with_code_3_and_the_next_run_mends_them(run: Run, told: Told, asked: Path, papers: Path):
+def test_failures_end_with_code_3_and_the_next_run_mends_them(
+    run: Run, told: Told, asked: Path, papers: Path
+):
     with SimulatedServer(Behaviour(never=("Bo Quill?",))) as ill:
         options = ("--conditions", "C0", "--index", papers, "--set", "llm.attempts=2")
         run("eval", "answers", asked, *options, *using(ill), code=3)

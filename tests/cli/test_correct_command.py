@@ -119,7 +119,9 @@ def test_a_correction_that_fails_is_listed_with_why_and_told_by_the_exit_code(
     again = run("index", files, "--index", folder, code=3)
 
     for said in (result, again):
-        assert "correction 1: retype Hollin School as school: nothing is called 'Hollin School'" in said.stderr
+        assert (
+            "correction 1: retype Hollin School as school: nothing is called 'Hollin School'" in said.stderr
+        )
     listed = run("correct", "list", "--index", folder)
     assert "nothing is called 'Hollin School'" in " ".join(listed.stdout.split())
 
@@ -145,7 +147,13 @@ def test_undoing_restores_the_graph_and_a_fresh_build_communities_and_reports_to
 
 def test_a_reader_is_told_that_a_person_said_so(run: Run, own: Path):
     run(
-        "correct", "add-fact", "Ada Brook", "Ruben Vale", "Ada Brook wed Ruben Vale in Venice.", "--index", own
+        "correct",
+        "add-fact",
+        "Ada Brook",
+        "Ruben Vale",
+        "Ada Brook wed Ruben Vale in Venice.",
+        "--index",
+        own,
     )
     run("correct", "apply", "--index", own)
 

@@ -103,7 +103,9 @@ def test_embed_asks_the_server_that_the_index_remembers(
     run("index", corpus, "--index", "made", "--embedder", "emb1", "--base-url", server.url)
     for named in ((), ("--embedder", "emb1")):
         assert told("embed", "--index", "made", *named)["vectors"]["chunks"] == 6
-        assert told("embed", "--index", "made", "--dry-run", *named)["estimate"]["tasks"][0]["task"] == "Embed"
+        assert (
+            told("embed", "--index", "made", "--dry-run", *named)["estimate"]["tasks"][0]["task"] == "Embed"
+        )
     run("embed", "--index", "made", "--embedder", "emb2", code=2)
 
 

@@ -52,7 +52,11 @@ def test_the_table_shows_intervals_and_differences_to_the_first_method(folder: P
 
 
 def test_an_index_remembers_the_model_for_eval_commands(
-    run: Callable[..., Result], told: Callable[..., Any], papers: Path, tmp_path: Path, server: SimulatedServer
+    run: Callable[..., Result],
+    told: Callable[..., Any],
+    papers: Path,
+    tmp_path: Path,
+    server: SimulatedServer,
 ):
     (tmp_path / "asked.jsonl").write_text(
         '{"_id": "q", "text": "What did Ada Byrne buy?", "answers": ["Lune Mills"]}'

@@ -39,7 +39,8 @@ def small(commands: str) -> str:
     lines: list[str] = []
     for line in commands.splitlines():
         more = next(
-            (extra for start, extra in SMALL.items() if line.removeprefix("conspectus ").startswith(start)), ""
+            (extra for start, extra in SMALL.items() if line.removeprefix("conspectus ").startswith(start)),
+            "",
         )
         lines.append(line + more)
     return "\n".join(lines)

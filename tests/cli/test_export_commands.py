@@ -39,7 +39,9 @@ def test_an_output_that_cannot_be_written_is_a_mistake_of_usage(run: Run, indexe
     Path("taken").write_text("x")
     out = "taken" if "." not in FORMATS[format][0] else "taken/graph"
 
-    assert f"{out} cannot be written" in run("export", format, "--index", indexed, "--out", out, code=2).stderr
+    assert (
+        f"{out} cannot be written" in run("export", format, "--index", indexed, "--out", out, code=2).stderr
+    )
     assert Path("taken").read_text() == "x"
 
 

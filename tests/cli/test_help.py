@@ -132,7 +132,9 @@ def test_without_arguments_help_goes_where_it_can_be_piped_from(capsys: pytest.C
     assert RUN.invoke(app, ["correct"]).exit_code == 2
 
 
-def test_an_unquoted_question_is_joined_and_a_half_quoted_one_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unquoted_question_is_joined_and_a_half_quoted_one_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from conspectus.cli.ask import question_from
     from conspectus.errors import UsageError
 

@@ -330,7 +330,9 @@ def test_what_was_left_out_is_told_in_one_line_by_json_and_by_status(run: Run, t
         (tmp_path / name).mkdir(exist_ok=True)
 
     (line,) = [
-        line for line in run("index", tmp_path, "--exclude", "draft*").stderr.split("\n") if "node_mod" in line
+        line
+        for line in run("index", tmp_path, "--exclude", "draft*").stderr.split("\n")
+        if "node_mod" in line
     ]
     assert "20 " in line
     told = json.loads(run("index", tmp_path, "--exclude", "draft*", "--json").stdout)

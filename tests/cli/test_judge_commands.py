@@ -162,10 +162,13 @@ def test_stats_say_the_same_without_a_model(
     assert "The answer shown first won 50.0 %" in shown.stdout
 
 
-def test_another_pair_or_criterion_of_no_sense_is_a_usage_error(folder: Path, run: Callable[..., Any]) -> None:
+def test_another_pair_or_criterion_of_no_sense_is_a_usage_error(
+    folder: Path, run: Callable[..., Any]
+) -> None:
     with SimulatedServer(Behaviour()) as server:
         assert (
-            "of C0, TS, SS" in run("eval", "judge", folder, *asking(server, "--pairs", "C0:C9"), code=2).stderr
+            "of C0, TS, SS"
+            in run("eval", "judge", folder, *asking(server, "--pairs", "C0:C9"), code=2).stderr
         )
         assert (
             "candour" in run("eval", "judge", folder, *asking(server, "--criteria", "candour"), code=2).stderr

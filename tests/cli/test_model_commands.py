@@ -100,7 +100,9 @@ def test_a_dry_run_sums_what_is_asked_and_what_is_written_and_says_what_is_free(
     several = ("--set", 'llm.tasks={ WriteReport = "strong" }', "--set", prices)
     shown = run("index", papers, "--dry-run", *using(server), *several).stdout
     assert max(map(len, shown.splitlines())) <= 100
-    shown = re.sub(r"^(describe.*?relationships)(.*)\n(\(simulated\))$", r"\1 \3\2", shown, flags=re.MULTILINE)
+    shown = re.sub(
+        r"^(describe.*?relationships)(.*)\n(\(simulated\))$", r"\1 \3\2", shown, flags=re.MULTILINE
+    )
     rows = [re.split(r"\s{2,}", line) for line in shown.partition("\n(model) ")[2].splitlines()[1:]]
     assert {row[0]: row[-1] == "unknown" for row in rows[:-1]} == {
         "extract entities (simulated)": False,
@@ -279,7 +281,9 @@ def test_a_prompts_folder_made_by_tune_is_used_from_anywhere(
     assert all("a historian of" in request for request in asked)
 
 
-def test_open_triples_can_be_taken_in_place_of_typed_entities(run: Run, server: SimulatedServer, papers: Path):
+def test_open_triples_can_be_taken_in_place_of_typed_entities(
+    run: Run, server: SimulatedServer, papers: Path
+):
     run("index", papers, "--index", "triples", "--set", "extract.style=triples", *using(server))
     status = json.loads(run("status", "--index", "triples", "--json").stdout)
     assert {"NameEntities", "ExtractTriples"} <= {row["task"] for row in status["spent"]}
@@ -301,5 +305,7 @@ def test_what_tasks_cost_is_told_by_the_prices_that_the_index_was_built_with(
     assert rows["ExtractGraph"]["model"] == "cheap"
     assert rows["WriteReport"]["model"] == "simulated"
     for row, rate in ((rows["ExtractGraph"], 0.1), (rows["WriteReport"], 1.0)):
-        assert row["cost"] == pytest.approx(rate * (row["prompt_tokens"] + 4 * row["completion_tokens"]) / 1e6)
+        assert row["cost"] == pytest.approx(
+            rate * (row["prompt_tokens"] + 4 * row["completion_tokens"]) / 1e6
+        )
     assert "All" in run("status", "--index", "priced").stdout

@@ -415,7 +415,9 @@ def test_an_unforeseen_error_shows_no_traceback_in_a_process_of_its_own(tmp_path
 
 
 @pytest.mark.usefixtures("broken")
-def test_an_unforeseen_error_is_let_through_for_who_wants_to_see_it(run: Run, monkeypatch: pytest.MonkeyPatch):
+def test_an_unforeseen_error_is_let_through_for_who_wants_to_see_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("CONSPECTUS_DEBUG", "1")
 
     assert isinstance(run("status", code=1).exception, RuntimeError)

@@ -190,7 +190,9 @@ def test_a_quiet_run_prints_no_lines(capsys: pytest.CaptureFixture[str]):
 
 def test_what_wrote_nothing_leaves_nothing_behind(run: Run, server: SimulatedServer, papers: Path):
     run("index", "nowhere", code=2)
-    run("index", papers, "--model", "m", "--base-url", "http://127.0.0.1:9", "--set", "llm.attempts=1", code=1)
+    run(
+        "index", papers, "--model", "m", "--base-url", "http://127.0.0.1:9", "--set", "llm.attempts=1", code=1
+    )
     run("index", papers, *asking(server), *DEAR, code=2)  # nobody is there to agree
 
     assert not Path(".conspectus").exists()

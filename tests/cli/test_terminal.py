@@ -209,7 +209,9 @@ def test_wrapped_lines_fit_keep_all_words_and_are_indented_as_their_text(width: 
 
 def test_sources_are_indented_alike_however_many_numbers_lead_to_them():
     for numbers in ("[1]", "[1][2][3]", "[10][11][12][13][14][15][16]"):
-        lines = terminal.wrap(f"{numbers} minutes/2021-09-09-minutes-town-council.txt, characters 303-381", 40)
+        lines = terminal.wrap(
+            f"{numbers} minutes/2021-09-09-minutes-town-council.txt, characters 303-381", 40
+        )
         assert {len(line) - len(line.lstrip()) for line in lines[1:]} == {4}
 
 

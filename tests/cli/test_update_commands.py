@@ -55,7 +55,9 @@ def test_other_settings_say_why_all_is_made_anew(changing: Path, run: Run, told:
         "All was made anew: chunk.tokens was 600 and is 300."
         in run("index", "papers", "--chunk-tokens", 300).stdout
     )
-    assert told("index", "papers", "--fresh", "--chunk-tokens", 300)["rebuild_reasons"] == ["it was asked for"]
+    assert told("index", "papers", "--fresh", "--chunk-tokens", 300)["rebuild_reasons"] == [
+        "it was asked for"
+    ]
 
 
 def test_a_preview_says_what_would_be_done_again_and_does_nothing(changing: Path, run: Run, told: Told):
@@ -74,7 +76,9 @@ def test_a_preview_says_what_would_be_done_again_and_does_nothing(changing: Path
 
 
 def test_a_preview_says_why_all_would_be_made_anew(changing: Path, run: Run):
-    assert "All would be made anew: it was asked for." in run("index", "papers", "--dry-run", "--fresh").stdout
+    assert (
+        "All would be made anew: it was asked for." in run("index", "papers", "--dry-run", "--fresh").stdout
+    )
 
 
 # Snapshots

@@ -103,7 +103,9 @@ def test_what_answers_measure_up_to_is_of_the_documents_that_are_read(
     questions = tmp_path / "qa.json"
     questions.write_text(json.dumps([{"_id": "q", "question": "Who wrote to Ada Brook?", "answer": "Vale"}]))
 
-    measured = told("eval", "qa", questions, "--index", letters, "--methods", "bm25", "--where", "author=Vale")
+    measured = told(
+        "eval", "qa", questions, "--index", letters, "--methods", "bm25", "--where", "author=Vale"
+    )
 
     assert measured["bm25"]["queries"] == 1
     assert measured["bm25"]["failed"] == 0
@@ -144,5 +146,6 @@ def test_a_reranker_that_there_is_not_is_an_error_of_one_line(run: Run, indexed:
 
     assert "there is no reranker 'colbert'" in result.stderr
     assert (
-        "name one with --model" in run("search", "Ada", "--index", indexed, "--rerank", "model", code=2).stderr
+        "name one with --model"
+        in run("search", "Ada", "--index", indexed, "--rerank", "model", code=2).stderr
     )

@@ -192,7 +192,9 @@ def judge(folder: Path, winner: Any, criteria: Any = None, replicates: int = 3) 
     for one in planned.comparisons:
         shown = one.first.condition, one.second.condition
         rows.append(
-            one.judged(winner(*shown, one.criterion.name, one.question.id, one.replicate), "Said.", by="judge")
+            one.judged(
+                winner(*shown, one.criterion.name, one.question.id, one.replicate), "Said.", by="judge"
+            )
         )
     judgements_in(folder).add(*rows)
 

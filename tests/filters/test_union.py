@@ -37,7 +37,9 @@ BRIDGE = (
 
 
 def union_of(indexes: dict[str, Index]) -> Index:
-    return combine([Part(index, [True] * len(index.documents), f"{name}:") for name, index in indexes.items()])
+    return combine(
+        [Part(index, [True] * len(index.documents), f"{name}:") for name, index in indexes.items()]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +146,9 @@ def test_triples_join_and_relationships_stand_for_those_of_an_index_without():
     said = Triple(content_id("x"), 0, "Owl", "saw", "Rook", ())
     first = replace(an_index("Owl saw Rook."), triples=[replace(said, chunk_ids=("1",))])
     second = replace(an_index("Owl saw Rook once."), triples=[replace(said, chunk_ids=("2",))])
-    third = replace(an_index("Heron ate."), relationships=[an_edge("Heron", "fish", description="Heron ate.")])
+    third = replace(
+        an_index("Heron ate."), relationships=[an_edge("Heron", "fish", description="Heron ate.")]
+    )
 
     assert [t.chunk_ids for t in union_of({"a": first, "b": second}).triples] == [("1", "2")]
     assert [(t.head, t.relation, t.tail) for t in union_of({"a": first, "c": third}).triples] == [

@@ -41,7 +41,9 @@ def story() -> Index:
 
 def documents(*rows: dict[str, Any]) -> list[Document]:
     return [
-        Document(str(i), i, row.pop("title", "T"), "", row.pop("path", f"{i}.txt"), row.pop("date", None), row)
+        Document(
+            str(i), i, row.pop("title", "T"), "", row.pop("path", f"{i}.txt"), row.pop("date", None), row
+        )
         for i, row in enumerate(rows)
     ]
 
@@ -227,7 +229,9 @@ def test_bm25_ranks_the_part_as_an_index_of_those_documents_alone(
 
 def test_filtering_leaves_as_many_hits_as_there_are(story: Index):
     for k in range(1, len(STORY) + 1):
-        hits = api.search("Ada Brook and the river Tarn", story, k=k, where="path!=0.txt", settings=Settings())
+        hits = api.search(
+            "Ada Brook and the river Tarn", story, k=k, where="path!=0.txt", settings=Settings()
+        )
         assert len(hits) == min(k, 4)  # of those left, one holds no word of it
         assert "0.txt" not in {hit.document for hit in hits}
 
@@ -309,7 +313,9 @@ def test_a_row_of_several_documents_keeps_the_lines_that_stand_in_the_part():
 
 
 def test_a_description_that_a_model_made_of_several_documents_gives_way_to_sentences_of_the_part():
-    index = an_index("Rook is a barge. It sank at Kell.", "Rook is a bird of Kell.", entities=["Rook", "Kell"])
+    index = an_index(
+        "Rook is a barge. It sank at Kell.", "Rook is a bird of Kell.", entities=["Rook", "Kell"]
+    )
     told = [replace(e, description="A thing that is a barge and a bird.") for e in index.entities]
     edge = an_edge("Kell", "Rook", description="One is in the other.", weight=4.0)
     edge = replace(edge, chunk_ids=tuple(c.id for c in index.chunks))

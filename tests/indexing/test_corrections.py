@@ -238,7 +238,9 @@ def test_only_an_alias_is_split_off_without_documents():
 
 
 def test_a_split_that_takes_nothing_is_told():
-    now = made(Split("Mercury", "M", documents=("nowhere/*",)), Split("Mercury", "M", documents=("people/*",)))
+    now = made(
+        Split("Mercury", "M", documents=("nowhere/*",)), Split("Mercury", "M", documents=("people/*",))
+    )
 
     assert now.entities == BEFORE.entities
     assert now.problems == ["no document is at nowhere/*", "nothing is called 'Mercury' in people/*"]
@@ -342,7 +344,8 @@ def test_what_people_say_is_told_in_the_language_of_the_corpus():
 
 def test_each_fact_is_a_chunk_of_the_document_of_added_facts():
     now = made(
-        AddFact("Ada Brook", "Mercury", "She discovered it."), AddFact("Sun", "Venus", "The Sun lights Venus.")
+        AddFact("Ada Brook", "Mercury", "She discovered it."),
+        AddFact("Sun", "Venus", "The Sun lights Venus."),
     )
 
     first, second = (chunk.text for chunk in now.result.chunks)

@@ -166,7 +166,10 @@ async def test_without_a_language_model_descriptions_are_chosen_and_not_joined()
 @pytest.mark.parametrize(
     ("descriptions", "joined"),
     [
-        (["Mary spoke for the Boats", "Mary spoke for the Sallow Boats."], "Mary spoke for the Sallow Boats."),
+        (
+            ["Mary spoke for the Boats", "Mary spoke for the Sallow Boats."],
+            "Mary spoke for the Sallow Boats.",
+        ),
         (["Ann is Clerk", "Mrs Ann is Clerk of Sallow"], "Mrs Ann is Clerk of Sallow."),
         (["Ann is Clerk.", "Ann is not Clerk."], "Ann is Clerk. Ann is not Clerk."),
         (["Ann sold it to Bo", "Bo sold it to Ann"], "Ann sold it to Bo. Bo sold it to Ann."),

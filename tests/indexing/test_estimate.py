@@ -121,7 +121,9 @@ def test_a_sample_is_asked_and_kept_and_narrows_what_is_told_of_extraction(
 def test_a_build_that_was_stopped_half_way_is_told_by_what_is_missing(tmp_path: Path):
     with SimulatedServer(Behaviour()) as server:
         chosen = settings(server.url, llm__max_tokens=900)
-        whole = conspectus.build(documents=documents(), folder=tmp_path / "whole", settings=chosen).index.usage
+        whole = conspectus.build(
+            documents=documents(), folder=tmp_path / "whole", settings=chosen
+        ).index.usage
         spent = sum(whole[t].prompt_tokens + whole[t].completion_tokens for t in EXTRACTION if t in whole)
         part = settings(server.url, llm__max_tokens=900, llm__budget_tokens=spent + 9000, llm__concurrency=2)
         with pytest.raises(BudgetReached):
@@ -229,7 +231,12 @@ def test_what_was_spent_is_told_per_task_even_where_there_is_no_index_yet(tmp_pa
 def test_the_number_to_count_on_is_within_a_factor_of_two_without_a_sample(claims: bool, tmp_path: Path):
     given: dict[str, Any] = {"sources": Path(conspectus.__file__).parent / "sample", "folder": tmp_path}
     with SimulatedServer(Behaviour()) as server:
-        chosen = {"model": "simulated", "llm.base_url": server.url, "extract.claims": claims, "prices": PRICES}
+        chosen = {
+            "model": "simulated",
+            "llm.base_url": server.url,
+            "extract.claims": claims,
+            "prices": PRICES,
+        }
         estimate = api.estimate(**given, settings=chosen)
         used = conspectus.build(**given, settings=chosen).index.usage.values()
     taken, paid = sum(u.prompt_tokens + u.completion_tokens for u in used), sum(u.cost for u in used)

@@ -31,7 +31,8 @@ def test_every_sentence_mentions_entities_by_their_number_joined_ones_by_the_nam
     index = a_built_index(*TEXTS)
     passages = SentenceStore.of_index(index)
     mentioned = {
-        passages.text(i): [index.entities[m].name for m in passages.mentioned(i)] for i in range(len(passages))
+        passages.text(i): [index.entities[m].name for m in passages.mentioned(i)]
+        for i in range(len(passages))
     }
 
     assert mentioned["The keeper of the lock was Mara Tolan."] == ["Mara Tolan"]
@@ -44,7 +45,9 @@ def test_every_sentence_mentions_entities_by_their_number_joined_ones_by_the_nam
 def test_who_says_a_sentence_is_an_entity():
     index = a_built_index(*TEXTS)
     passages = SentenceStore.of_index(index)
-    said = [index.entities[s].name if (s := passages.speaker_of(i)) >= 0 else "" for i in range(len(passages))]
+    said = [
+        index.entities[s].name if (s := passages.speaker_of(i)) >= 0 else "" for i in range(len(passages))
+    ]
 
     assert said.count("ZORBA") == 3
     assert passages.quoted(said.index("ZORBA")) == 'ZORBA: "We saw Mara Tolan at Quenda."'

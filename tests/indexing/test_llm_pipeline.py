@@ -51,7 +51,9 @@ def test_every_table_has_rows(sound: Built):
     assert index.claims
     assert index.reports
     assert not index.failures
-    assert {"ExtractGraph", "AnyMissed", "ExtractClaims", "DescribeElement", "WriteReport"} <= set(index.usage)
+    assert {"ExtractGraph", "AnyMissed", "ExtractClaims", "DescribeElement", "WriteReport"} <= set(
+        index.usage
+    )
     assert all(usage.calls for usage in index.usage.values())
 
 
@@ -158,7 +160,9 @@ def test_calls_that_never_succeed_are_named_and_asked_for_again_alone(tmp_path: 
     lost = {c.id for c in broken.index.chunks if "matter 503" in c.text}
     extracting = [failure.error for failure in broken.failures if failure.stage == "extract"]
     assert sorted(id for error in extracting for id in re.findall(r"[0-9a-f]{32}", error)) == sorted(lost)
-    told = conspectus.ask("Who met Ada Byrne?", broken.index, method="local", settings={"model": "extractive"})
+    told = conspectus.ask(
+        "Who met Ada Byrne?", broken.index, method="local", settings={"model": "extractive"}
+    )
     [notice] = [notice for notice in told.notices if "lacks" in notice]
     assert all(failure.document in notice for failure in broken.failures[:3])
     assert "HTTP" not in notice
@@ -258,7 +262,8 @@ def test_requests_that_are_too_long_are_failures_that_name_the_document_and_what
 
 
 @pytest.mark.parametrize(
-    ("count", "says"), [(2, "could not read any of the 4 chunks"), (12, "failed on all of the first 20 calls")]
+    ("count", "says"),
+    [(2, "could not read any of the 4 chunks"), (12, "failed on all of the first 20 calls")],
 )
 @pytest.mark.parametrize(
     "behaviour", [Behaviour(context_tokens=300), Behaviour(errors=1.0)], ids=["too long", "500"]

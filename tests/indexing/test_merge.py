@@ -185,7 +185,8 @@ def graph_of(
     entities, pairs = raw
     return Extraction(
         tuple(
-            bee(text, at(document, *span) if span else None, name, kind) for name, kind, text, span in entities
+            bee(text, at(document, *span) if span else None, name, kind)
+            for name, kind, text, span in entities
         ),
         tuple(pair(a, b, text, at(document, *span) if span else None) for a, b, text, span in pairs),
     )
@@ -220,7 +221,9 @@ def test_weights_add_up_to_the_distinct_instances_of_pairs(raw: list[Any]):
     graphs = [graph_of(each, i) for i, each in enumerate(raw)]
     result = merged(*graphs)
 
-    assert [r.weight for r in result.relationships] == [len(e.instances) for e in result.relationship_elements]
+    assert [r.weight for r in result.relationships] == [
+        len(e.instances) for e in result.relationship_elements
+    ]
     assert all(r.source < r.target for r in result.relationships)
     assert {name for r in result.relationships for name in (r.source, r.target)} <= {
         e.name for e in result.entities

@@ -102,7 +102,9 @@ async def test_vectors_find_names_that_share_no_letters():
     def embed(texts: Any) -> Any:
         return np.array([[1.0, 0.0] if "Rook" not in text else [0.0, 1.0] for text in texts], np.float32)
 
-    joins, _, _ = await joins_of(("Kell", "boat"), ("Moos", "boat"), ("Rook", "boat"), reply=(1,), embed=embed)
+    joins, _, _ = await joins_of(
+        ("Kell", "boat"), ("Moos", "boat"), ("Rook", "boat"), reply=(1,), embed=embed
+    )
 
     assert made_by_model(joins) == [("Kell", "Moos", "model")]
 

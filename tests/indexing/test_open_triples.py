@@ -114,7 +114,9 @@ def test_strict_triples_are_asked_for_as_the_paper_does(language: str):
     ours, papers = (
         ExtractTriples(CHUNKS[0], (), strict=strict, language=language) for strict in (False, True)
     )
-    rows = [(schema_of(task) or {})["properties"]["triples"]["items"]["properties"] for task in (ours, papers)]
+    rows = [
+        (schema_of(task) or {})["properties"]["triples"]["items"]["properties"] for task in (ours, papers)
+    ]
 
     assert [list(row) for row in rows] == [
         ["head", "relation", "tail", "time", "location", "amount"],

@@ -308,7 +308,9 @@ def test_headings_are_those_of_markdown(markdown: str, title: str):
 
 
 def test_a_json_file_is_an_object_a_list_of_objects_or_a_list_of_texts(tmp_path: Path):
-    fill(tmp_path, {"a.json": '{"text": "one"}', "b.json": '[{"text": "two"}, "three"]', "c.json": '["four"]'})
+    fill(
+        tmp_path, {"a.json": '{"text": "one"}', "b.json": '[{"text": "two"}, "three"]', "c.json": '["four"]'}
+    )
     documents, *_ = read([tmp_path], SETTINGS)
 
     assert texts(documents) == ["one", "two", "three", "four"]
@@ -384,7 +386,9 @@ def test_a_bad_line_of_jsonl_is_a_failure_and_the_others_go_on(tmp_path: Path):
         ("a.csv", "text,n\none, two,3\n", r"has 3 fields (line 2) where the first line of the file names 2"),
     ],
 )
-def test_malformed_records_are_a_failure_that_says_where(tmp_path: Path, name: str, content: str, reason: str):
+def test_malformed_records_are_a_failure_that_says_where(
+    tmp_path: Path, name: str, content: str, reason: str
+):
     assert reason in only_failure(tmp_path, name, content).error
 
 

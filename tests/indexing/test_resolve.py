@@ -149,7 +149,9 @@ def test_a_title_says_which_of_two_is_meant():
 
 
 def test_a_title_before_a_name_without_a_type_tells_of_a_person():
-    names = resolved(named(("Dr Mara Tolan", "entity"), ("M. Tolan", "entity")), named(("Dr Tolan", "entity")))
+    names = resolved(
+        named(("Dr Mara Tolan", "entity"), ("M. Tolan", "entity")), named(("Dr Tolan", "entity"))
+    )
 
     assert {name_in(names, n) for n in ("M. Tolan", "Dr Tolan")} == {"Dr Mara Tolan"}
     assert joined(resolved(named(("Mr. Canada", "entity")), named(("Canada", "entity")))) == set()

@@ -63,7 +63,9 @@ def test_documents_are_told_apart_by_their_content_and_not_by_their_order():
     before = some(("same", "1"), ("edited", "2"), ("old name", "3"), ("gone", "4"))
     now = some(("new", "5"), ("new name", "3"), ("edited", "2, and more"), ("same", "1"))
 
-    assert changes_of(before, now) == Changes(("new",), ("edited",), (("old name", "new name"),), ("gone",), 1)
+    assert changes_of(before, now) == Changes(
+        ("new",), ("edited",), (("old name", "new name"),), ("gone",), 1
+    )
 
 
 def test_two_that_change_places_are_renamed():
@@ -344,7 +346,9 @@ def test_vectors_by_a_model_that_runs_here_are_made_of_what_is_new(
 
 def test_imported_triples_are_kept_of_what_is_the_same(tmp_path: Path):
     texts = {f"p{i}": f"Ada Brook met Ruben Vale on day {i} in Hollin." for i in range(4)}
-    lines = [{"_id": name, "entities": [], "triples": [["Ada Brook", "met", f"day {name}"]]} for name in texts]
+    lines = [
+        {"_id": name, "entities": [], "triples": [["Ada Brook", "met", f"day {name}"]]} for name in texts
+    ]
     (tmp_path / "openie.jsonl").write_text("\n".join(map(json.dumps, lines)))
     built(tmp_path / "index", texts)
     api.import_openie(tmp_path / "openie.jsonl", tmp_path / "index")

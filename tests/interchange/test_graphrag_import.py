@@ -40,7 +40,9 @@ def test_a_row_of_each_table_is_taken_over_with_its_id(tmp_path: Path):
 def test_a_unit_stands_in_its_document_without_the_metadata_before_it(tmp_path: Path):
     index = imported(tmp_path, tables()).index
 
-    assert index.chunks[0].text == TEXT == index.documents[0].text[index.chunks[0].start : index.chunks[0].end]
+    assert (
+        index.chunks[0].text == TEXT == index.documents[0].text[index.chunks[0].start : index.chunks[0].end]
+    )
 
 
 def test_a_missing_end_becomes_an_entity_and_reversed_pairs_are_one(tmp_path: Path):

@@ -15,7 +15,9 @@ from conspectus.storage import store
 
 
 def test_our_own_tables_are_what_its_readers_expect(tmp_path: Path):
-    index = an_index("Ada met Ruben.", entities=["Ada", "Ruben"], edges=[("Ada", "Ruben")], reports=["On Ada"])
+    index = an_index(
+        "Ada met Ruben.", entities=["Ada", "Ruben"], edges=[("Ada", "Ruben")], reports=["On Ada"]
+    )
     with store.writing(tmp_path):
         store.commit(tmp_path, index, settings={}, usage={})
 

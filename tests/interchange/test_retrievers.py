@@ -9,7 +9,11 @@ import pytest
 import conspectus
 from conspectus.index import Index
 
-TEXTS = ["The lighthouse on Birrin burns whale oil.", "Bees swarm in May.", "The keeper of Birrin keeps bees."]
+TEXTS = [
+    "The lighthouse on Birrin burns whale oil.",
+    "Bees swarm in May.",
+    "The keeper of Birrin keeps bees.",
+]
 
 
 @pytest.fixture(scope="module")

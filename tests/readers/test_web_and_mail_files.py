@@ -104,7 +104,8 @@ def test_entities_are_not_expanded_and_nothing_outside_is_read(tmp_path: Path):
 
 def test_xml_in_an_encoding_of_several_bytes_is_read():
     assert (
-        document("a.xml", '<?xml version="1.0" encoding="GB2312"?><r>蜜蜂</r>'.encode("gb2312")).text == "蜜蜂"
+        document("a.xml", '<?xml version="1.0" encoding="GB2312"?><r>蜜蜂</r>'.encode("gb2312")).text
+        == "蜜蜂"
     )
 
 

@@ -121,7 +121,9 @@ def test_quoted_words_are_found_whatever_the_white_space_and_case():
 
 
 def test_a_report_leads_through_the_finding_that_says_it():
-    bees, wax = cited(f'- {SWARM} [Data: Reports (0)]\n- Tolan: "{" ".join(WAX.split())}" [Data: Reports (0)]')
+    bees, wax = cited(
+        f'- {SWARM} [Data: Reports (0)]\n- Tolan: "{" ".join(WAX.split())}" [Data: Reports (0)]'
+    )
 
     assert shown(bees) == [SWARM]
     assert shown(wax) == [WAX]

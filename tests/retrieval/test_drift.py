@@ -28,7 +28,9 @@ def leads(*questions: tuple[str, int]) -> tuple[FollowUp, ...]:
 
 
 def a_model(primer: Probe, pursue: Callable[[PursueFollowUp], Probe | Exception]) -> ScriptedModel:
-    return ScriptedModel({PrimeAnswer: [primer], PursueFollowUp: pursue, ReduceAnswer: lambda _: "All of it."})
+    return ScriptedModel(
+        {PrimeAnswer: [primer], PursueFollowUp: pursue, ReduceAnswer: lambda _: "All of it."}
+    )
 
 
 def settings(**more: int) -> Settings:
@@ -112,7 +114,9 @@ async def test_where_nothing_helps_there_is_no_answer():
     assert (await drift.answer("Who?", INDEX, model, settings())).text == NOTHING
 
 
-def test_the_primer_reads_the_reports_of_what_matches_then_the_most_important(monkeypatch: pytest.MonkeyPatch):
+def test_the_primer_reads_the_reports_of_what_matches_then_the_most_important(
+    monkeypatch: pytest.MonkeyPatch,
+):
     monkeypatch.setattr(drift, "PRIMER_REPORTS", 2)
     reports = [
         a_report("On bees", 0, rating=9.0),

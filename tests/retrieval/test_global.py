@@ -30,7 +30,9 @@ def partial(text: str, score: int) -> PartialAnswer:
 
 
 def long_reports(*titles: str) -> Index:
-    return an_index("Bees.", entities=["Bees"], reports=[a_report(t, i, [LONG]) for i, t in enumerate(titles)])
+    return an_index(
+        "Bees.", entities=["Bees"], reports=[a_report(t, i, [LONG]) for i, t in enumerate(titles)]
+    )
 
 
 async def answered(index: Index, model: ScriptedModel, **settings: int) -> Answer:

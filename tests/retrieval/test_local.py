@@ -156,7 +156,9 @@ def test_the_window_holds_claims_about_what_is_named():
     evidence = local.context("What did Mara Tolan do?", CLAIMED, AnswerSettings())
 
     assert [c.number for c in evidence.claims] == [0, 1]
-    assert [c.number for c in local.context("Mara Tolan and the weir?", CLAIMED, AnswerSettings()).claims] == [
+    assert [
+        c.number for c in local.context("Mara Tolan and the weir?", CLAIMED, AnswerSettings()).claims
+    ] == [
         1,
         0,
     ]

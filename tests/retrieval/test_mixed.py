@@ -91,7 +91,9 @@ def large() -> Index:
 )
 def test_every_method_fills_its_window_whatever_a_search_returns(method: str, large: Index):
     settings = {"answer.context_tokens": 1000, "search.k": 1}
-    context = api.context("Who bought the Orran Mill from Ada Brook?", large, method=method, settings=settings)
+    context = api.context(
+        "Who bought the Orran Mill from Ada Brook?", large, method=method, settings=settings
+    )
 
     (window,) = context.windows
     assert 800 < tokens.count(window.text) <= 1000

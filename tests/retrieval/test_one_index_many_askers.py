@@ -93,7 +93,9 @@ def test_the_methods_give_every_kind_of_task_that_answers(done: list[tuple[Any, 
     } <= tasks_of_kind(done).keys()  # fmt: skip
 
 
-async def test_a_task_has_the_same_reply_from_a_fresh_model(done: list[tuple[Any, Any]], folder: Path) -> None:
+async def test_a_task_has_the_same_reply_from_a_fresh_model(
+    done: list[tuple[Any, Any]], folder: Path
+) -> None:
     index = conspectus.open_index(folder)
     for kind, pairs in tasks_of_kind(done).items():
         for task, reply in pairs[:6]:

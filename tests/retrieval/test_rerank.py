@@ -257,7 +257,9 @@ def test_a_method_that_does_not_rank_says_that_nothing_was_reranked(index: Index
 
 def test_what_would_be_read_is_what_is_read(index: Index):
     with SimulatedServer(Behaviour()) as server:
-        context = api.context("Who laughed at Ada Brook?", index, method="bm25", settings=settings(server.url))
+        context = api.context(
+            "Who laughed at Ada Brook?", index, method="bm25", settings=settings(server.url)
+        )
 
     assert context.windows[0].sources[0].number == 2
 

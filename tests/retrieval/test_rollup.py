@@ -86,7 +86,10 @@ def test_where_there_are_vectors_what_the_nearest_sentences_mention_matches_too(
     monkeypatch: pytest.MonkeyPatch,
 ):
     plain = an_index("The kittiwake starved.", "A clock stopped.", entities=["kittiwake", "clock"])
-    vectors = {"vectors.chunks": np.eye(2, dtype=np.float32), "vectors.sentences": np.eye(2, dtype=np.float16)}
+    vectors = {
+        "vectors.chunks": np.eye(2, dtype=np.float32),
+        "vectors.sentences": np.eye(2, dtype=np.float16),
+    }
     index = replace(plain, arrays={**plain.arrays, **vectors})
     monkeypatch.setattr(rollup, "question_vectors", lambda *_: np.array([[1.0, 0.0]], np.float32))
 

@@ -35,7 +35,9 @@ TEXTS = (
 )
 INDEX = a_built_index(*TEXTS)
 QUESTION = "Who is related to the builder of the weir of Quenda?"
-MISSING = "<DATA_SUFFICES> no: where Zorba Orrin grew up </DATA_SUFFICES>\nIt is not told [Data: Sources (0)]."
+MISSING = (
+    "<DATA_SUFFICES> no: where Zorba Orrin grew up </DATA_SUFFICES>\nIt is not told [Data: Sources (0)]."
+)
 FOUND = "<DATA_SUFFICES> yes </DATA_SUFFICES>\nIn Lissam [Data: Sources (1)]."
 
 

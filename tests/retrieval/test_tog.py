@@ -187,7 +187,9 @@ KIN = [
         ("What did the friend of Percy Lune write?", "Reeds"),
     ],
 )
-async def test_the_verb_behind_a_name_is_asked_last_where_the_question_is_inverted(question: str, answer: str):
+async def test_the_verb_behind_a_name_is_asked_last_where_the_question_is_inverted(
+    question: str, answer: str
+):
     index = index_of(GivenGraph(KIN))
 
     told = await tog.answer(question, index, ExtractiveModel.of_index(index), Settings())

@@ -341,7 +341,8 @@ def test_markdown_of_answers_is_set_and_the_rest_stays_text(
     page = visited.page
     stream = f"event: done\ndata: {json.dumps(answer)}\n\n"
     page.route(
-        "**/api/ask?*", lambda route: route.fulfill(body=stream, headers={"content-type": "text/event-stream"})
+        "**/api/ask?*",
+        lambda route: route.fulfill(body=stream, headers={"content-type": "text/event-stream"}),
     )
     page.locator("#question").fill("How is Markdown set?")
     page.keyboard.press("Enter")

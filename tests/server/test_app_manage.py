@@ -19,7 +19,9 @@ from tests.simulated_server import Behaviour, SimulatedServer
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = sync_api.expect
 
-MILL = "Ada Brook founded Orran Mill in 1901. Orran Mill stands in Tarn Works. Ada Brook lived in Carr Head.\n"
+MILL = (
+    "Ada Brook founded Orran Mill in 1901. Orran Mill stands in Tarn Works. Ada Brook lived in Carr Head.\n"
+)
 LETTER = (
     "Brook wrote to Edith Hale. Edith Hale of Carr Head sold the lamp to Orran Mill. Ada Brook paid for it.\n"
 )

@@ -23,7 +23,9 @@ def test_indexes_and_methods_are_models(server: Running) -> None:
     assert client.models.retrieve("sample:walk").id == "sample:walk"
 
 
-def test_a_completion_is_the_answer_with_citations_as_annotations(server: Running, sample_index: Path) -> None:
+def test_a_completion_is_the_answer_with_citations_as_annotations(
+    server: Running, sample_index: Path
+) -> None:
     client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none")
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}]
     reply = client.chat.completions.create(model="sample:bm25", messages=messages)

@@ -129,7 +129,9 @@ def test_a_file_that_cannot_be_parsed_does_not_end_the_server_or_the_build(new: 
     upload(new, "broken.pdf", b"%PDF-1.7 broken")
     job = follow(new, httpx.post(new.url + "/api/builds", json={}).json())
     assert job["state"] == "done"
-    assert any("broken.pdf" in json.dumps(row) for row in job["result"]["failures"] + job["result"]["skipped"])
+    assert any(
+        "broken.pdf" in json.dumps(row) for row in job["result"]["failures"] + job["result"]["skipped"]
+    )
 
 
 def test_a_build_that_fails_says_why(new: Running) -> None:

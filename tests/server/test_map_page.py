@@ -165,7 +165,9 @@ def test_a_pinch_zooms(page: Any):
     }"""
     page.eval_on_selector(DRAWN, touches)
 
-    page.wait_for_function("n => document.querySelector('canvas[data-frames]').dataset.frames > n", arg=frames)
+    page.wait_for_function(
+        "n => document.querySelector('canvas[data-frames]').dataset.frames > n", arg=frames
+    )
     assert focus_of(page) == ""  # two fingers select nothing
 
 

@@ -140,7 +140,11 @@ def sent(running: Running, request: bytes) -> bytes:
     ("lines", "statuses"),
     [
         (
-            ["Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="],
+            [
+                "Upgrade: websocket",
+                "Sec-WebSocket-Version: 13",
+                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+            ],
             "4",
         ),
         (["Range: bytes=" + ",".join(["0-1"] * 8_000)], "24"),

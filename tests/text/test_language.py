@@ -102,5 +102,7 @@ def test_a_short_question_is_in_the_language_of_the_index_where_it_could_be():
         ("苍山茶业合作社", "zh"),
     ],
 )
-def test_a_question_is_in_the_language_of_its_small_words_not_of_the_names_in_it(question: str, language: str):
+def test_a_question_is_in_the_language_of_its_small_words_not_of_the_names_in_it(
+    question: str, language: str
+):
     assert language_of([question], ["zh"]) == language

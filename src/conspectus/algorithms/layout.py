@@ -101,7 +101,9 @@ def _sibling_ties(
     source, target, weight = leaf_of[edges[0]], leaf_of[edges[1]], np.asarray(edges[2], np.float64)
     known = (source >= 0) & (target >= 0)
     source, target, weight = source[known], target[known], weight[known]
-    chains = {c: _chain(c, parent) for c in np.unique(np.concatenate([source, target]))} if len(source) else {}
+    chains = (
+        {c: _chain(c, parent) for c in np.unique(np.concatenate([source, target]))} if len(source) else {}
+    )
     ties: dict[int, dict[int, float]] = {}
     pairs, where = np.unique(np.stack([source, target], axis=1), axis=0, return_inverse=True)
     sums = np.bincount(where.ravel(), weight, len(pairs))

@@ -189,7 +189,9 @@ async def acontext(
         answer = await request.answer(recorder, session)
     reason = "; ".join(part for part in (request.why, answer.why) if part)
     windows = tuple(recorder.windows)
-    return QuestionContext(question, request.method.name, answer.level, reason, windows, answer.context_tokens)
+    return QuestionContext(
+        question, request.method.name, answer.level, reason, windows, answer.context_tokens
+    )
 
 
 context = synchronous(acontext)
@@ -219,7 +221,9 @@ async def asearch(
     view = viewed(index, where)
     if method in METHODS and method not in RANKINGS:
         ranked = ", ".join(RANKINGS)
-        raise UsageError(f"{method} answers questions (ask) and ranks no chunks; those that rank are {ranked}")
+        raise UsageError(
+            f"{method} answers questions (ask) and ranks no chunks; those that rank are {ranked}"
+        )
     ranking = named(RANKINGS, method)
     view.check(METHODS[method].needs)
     settings = run_of(options, view.built, language_model=None, overrides={"search.k": k}).settings

@@ -118,7 +118,9 @@ class Asking:
                 stream.finish()
         if self.json:
             row = asdict(answer)
-            show.as_json({"question": row.pop("question"), "answer": row.pop("text"), **row}, lines=self.lines)
+            show.as_json(
+                {"question": row.pop("question"), "answer": row.pop("text"), **row}, lines=self.lines
+            )
         else:
             _print_answer(answer, streamed=bool(stream and stream.any), brief=brief)
         return answer

@@ -70,7 +70,8 @@ Conditions = Annotated[
     ),
 ]
 Questions = Annotated[
-    Path | None, option("List of questions, or the folder of a comparison.", "--questions", metavar="FILE|DIR")
+    Path | None,
+    option("List of questions, or the folder of a comparison.", "--questions", metavar="FILE|DIR"),
 ]
 Criteria = Annotated[
     str,
@@ -349,7 +350,9 @@ def qa(
     results = evaluation.evaluate_answers(
         file, folder, parts(methods), settings=flags.settings, where=where or (), answers=answers, limit=limit
     )
-    failures = [f"{one.method}, question {id_}: {why}" for one in results for id_, why in one.failures.items()]
+    failures = [
+        f"{one.method}, question {id_}: {why}" for one in results for id_, why in one.failures.items()
+    ]
     if flags.json:
         show.as_json({one.method: one.as_row() | {"failures": one.failures} for one in results})
     else:

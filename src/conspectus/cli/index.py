@@ -235,7 +235,9 @@ def _print_unread(read: Built | Preview) -> None:
     for w in read.warnings:
         if w.invalid_bytes:
             count = show.counted(w.invalid_bytes, "byte")
-            damaged.append(f"{w.document}: {count} not valid {w.encoding}, first at offset {w.first_offset:,}")
+            damaged.append(
+                f"{w.document}: {count} not valid {w.encoding}, first at offset {w.first_offset:,}"
+            )
     heading = f"Damaged characters in {show.counted(len(damaged), 'file')}, each read as U+FFFD (\ufffd):"
     show.listed(heading, damaged)
     guessed = [(w.document, w.encoding) for w in read.warnings if not w.invalid_bytes]
@@ -336,7 +338,10 @@ def embed(
         show.spent(used, show.out, cost=show.money(None if figures.cost is None else used.cost))
 
 
-_PROMPTS, _EXAMPLES = "Folder to write the prompts to.", "Number of few-shot examples to make from the corpus."
+_PROMPTS, _EXAMPLES = (
+    "Folder to write the prompts to.",
+    "Number of few-shot examples to make from the corpus.",
+)
 
 
 @takes("--model", "--base-url")

@@ -228,7 +228,9 @@ def takes(*names: str, config: bool = True) -> Callable[[Callable[..., None]], C
             else:
                 command(**arguments, given=given)
 
-        parameters = [p.replace(annotation=hints[n]) for n, p in own.items() if n not in ("given", "settings")]
+        parameters = [
+            p.replace(annotation=hints[n]) for n, p in own.items() if n not in ("given", "settings")
+        ]
         for name, kind in kinds.items():
             parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind))
         return with_parameters(run, parameters)

@@ -351,7 +351,10 @@ class Bars:
         self._bars: rich_progress.Progress | None = None
         self.shown = not quiet and sys.stderr.isatty()
         if self.shown:
-            bar, text = rich_progress.BarColumn(bar_width=20), rich_progress.TextColumn("{task.fields[state]}")
+            bar, text = (
+                rich_progress.BarColumn(bar_width=20),
+                rich_progress.TextColumn("{task.fields[state]}"),
+            )
             self._bars = rich_progress.Progress(
                 rich_progress.TextColumn("{task.description}"), bar, text,
                 console=rich_console.Console(stderr=True), transient=True, refresh_per_second=5,

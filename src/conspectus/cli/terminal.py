@@ -93,7 +93,9 @@ def _wrapped(text: str, width: int) -> list[str]:
     """Return the lines of a text, which may end behind a space or a slash."""
     console = rich_console.Console(width=width, color_system=None)
     divisible = rich_text.Text(text.replace("/", f"/{BREAK}"))
-    return [line.plain.replace(BREAK, "").rstrip() for line in divisible.wrap(console, width, overflow="fold")]
+    return [
+        line.plain.replace(BREAK, "").rstrip() for line in divisible.wrap(console, width, overflow="fold")
+    ]
 
 
 def table(rows: Sequence[Sequence[str]], stream: TextIO, *, texts: int = 1) -> Iterator[str]:
@@ -136,7 +138,9 @@ def markdown(text: str, stream: TextIO, width: int) -> list[str]:
     HTML is shown as it stands rather than left out, and links with their addresses: a hidden one could lead anywhere.
     """
     colours = "auto" if has_styles(stream) else None
-    console = rich_console.Console(file=stream, width=min(width, PROSE), color_system=colours, highlight=False)
+    console = rich_console.Console(
+        file=stream, width=min(width, PROSE), color_system=colours, highlight=False
+    )
     shown = rich_markdown.Markdown(plain(text), hyperlinks=False)
     parser = markdown_it.MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
     parser.disable(["reference", "lheading"])  # `[1]` is a citation, never a link

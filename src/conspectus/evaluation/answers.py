@@ -274,7 +274,9 @@ class AnswerStep(Step[Work, Answered]):
 
     def value(self) -> Answered:
         rows = [row for work in self.pieces if (row := self.table.get(work.key))]
-        summaries = (summary(name, [row for row in rows if row.condition == name]) for name in self.conditions)
+        summaries = (
+            summary(name, [row for row in rows if row.condition == name]) for name in self.conditions
+        )
         units = tuple(row for row in table2(self.index) if row.condition in self.conditions)
         digests = {work.condition.name: work.made_with for work in self.pieces}
         others = Counter(

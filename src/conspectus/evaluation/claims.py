@@ -59,7 +59,9 @@ async def claims_of(question: str, sentences: Sequence[Sentence], model: Model) 
     shown = tuple(sentence.shown for sentence in sentences)
     language = language_of(shown)
     factual = await model.perform(SelectFactual(question, shown, language=language))
-    chosen = tuple(n for n in sorted(set(factual)) if 0 < n <= len(sentences) and not sentences[n - 1].heading)
+    chosen = tuple(
+        n for n in sorted(set(factual)) if 0 < n <= len(sentences) and not sentences[n - 1].heading
+    )
     if not chosen:
         return ()
     clear = await model.perform(ClearSentences(question, shown, chosen, language=language))

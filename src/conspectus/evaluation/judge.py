@@ -253,7 +253,9 @@ def judged_in(study: Study, judge: str | None = None) -> Judged | None:
     table = comparison.judgements_in(study.folder)
     votes = Counter(row.by for row in table.rows.values())
     if judge is not None and judge not in votes and votes:
-        raise UsageError(f"{judge} made no judgement in {study.folder}; there are those by {', '.join(votes)}")
+        raise UsageError(
+            f"{judge} made no judgement in {study.folder}; there are those by {', '.join(votes)}"
+        )
     planned = plan_of(study, table)
     if planned is None:
         return None

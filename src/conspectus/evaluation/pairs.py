@@ -16,7 +16,15 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from conspectus.errors import UsageError
 from conspectus.evaluation import comparison
-from conspectus.evaluation.comparison import ConditionAnswer, JsonlTable, Judgement, Key, Pair, Question, Study
+from conspectus.evaluation.comparison import (
+    ConditionAnswer,
+    JsonlTable,
+    Judgement,
+    Key,
+    Pair,
+    Question,
+    Study,
+)
 from conspectus.tasks import Criterion, Judge
 
 FILE = "criteria.json"
@@ -186,7 +194,9 @@ def plan(
         for criterion in criteria:
             comparisons += _balanced(pair, criterion, complete, study.answers, replicates)
     planned = tuple(comparisons)
-    return Plan(study.conditions, chosen, tuple(criteria), len(questions), replicates, planned, tuple(omitted))
+    return Plan(
+        study.conditions, chosen, tuple(criteria), len(questions), replicates, planned, tuple(omitted)
+    )
 
 
 def pairs_of(names: Sequence[str], study: Study) -> tuple[Pair, ...]:

@@ -99,7 +99,9 @@ def read_beir(folder: Path, titles: bool = True) -> RetrievalData:
     rows = _parsed(folder / "queries.jsonl", _Row.model_validate_json)
     queries = [Query(row.id, row.text, relevant[row.id], row.type) for row in rows if row.id in relevant]
     if not queries:
-        raise UsageError(f"no question of {folder / 'queries.jsonl'} has a relevant passage in qrels/test.tsv")
+        raise UsageError(
+            f"no question of {folder / 'queries.jsonl'} has a relevant passage in qrels/test.tsv"
+        )
     for query in queries:
         # Two of the questions of CMRC 2018 are empty: they find nothing, and count.
         if query.text.strip():
@@ -150,7 +152,9 @@ def ndcg(ranking: Sequence[str], relevant: Relevant, k: int) -> float:
     """Return the normalised discounted cumulative gain of the first `k` (Järvelin and Kekäläinen, 2002)."""
     gains = [relevant.get(passage, 0.0) for passage in ranking[:k]]
     ideal = sorted(relevant.values(), reverse=True)[:k]
-    gained, most = (sum(g / log2(rank + 1) for rank, g in enumerate(part, start=1)) for part in (gains, ideal))
+    gained, most = (
+        sum(g / log2(rank + 1) for rank, g in enumerate(part, start=1)) for part in (gains, ideal)
+    )
     return gained / most
 
 

@@ -44,7 +44,9 @@ class Table:
         """Yield the head and the rows as texts, with a star where a cell is emphasised."""
         yield list(self.head)
         for row in self.rows:
-            yield [cell if isinstance(cell, str) else f"{cell.text}{'*' if cell.bold else ''}" for cell in row]
+            yield [
+                cell if isinstance(cell, str) else f"{cell.text}{'*' if cell.bold else ''}" for cell in row
+            ]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from conspectus.filters.part import Part
 else:  # most questions are of one whole index
     combining, conditions, parting = map(
-        lazy_module, ("conspectus.filters.combine", "conspectus.filters.conditions", "conspectus.filters.part")
+        lazy_module,
+        ("conspectus.filters.combine", "conspectus.filters.conditions", "conspectus.filters.part"),
     )
 
 REWRITTEN = "Reports that also rest on other documents were written anew, without a model."

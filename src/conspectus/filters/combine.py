@@ -60,7 +60,10 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
 """Arrays with a value for each row of an axis, and the axis whose rows the values number (-1 for none), if they do."""
 EDGES = ("walk.first", "walk.last")
 """Columns whose values say where a range of rows begins or ends."""
-MERGED: Mapping[str, Callable[[Array, Array], Array]] = {"walk.frequency": np.add, "walk.kinds": np.bitwise_or}
+MERGED: Mapping[str, Callable[[Array, Array], Array]] = {
+    "walk.frequency": np.add,
+    "walk.kinds": np.bitwise_or,
+}
 """How columns make one value of those of several indexes; the others have the value of the first."""
 LISTS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("sentences", "entities", ("sentences.mention_starts", "sentences.mentions")),

@@ -56,7 +56,9 @@ class Condition:
             values = [document.path, document.file] if self.field == "path" else [own]
             met = any(_like(value.casefold(), self.value.casefold()) for value in values)
         elif comparison == "=" and self.field == "path":
-            met = any(_slashes(path).endswith(_slashes(self.value)) for path in (document.path, document.file))
+            met = any(
+                _slashes(path).endswith(_slashes(self.value)) for path in (document.path, document.file)
+            )
         elif comparison == "=" and self.field == "folder":
             folder, wanted = _slashes(own), _slashes(self.value)
             met = folder.startswith(wanted) if self.value.startswith("/") else wanted in folder
@@ -84,7 +86,9 @@ def matching(corpora: Sequence[Sequence[Document]], where: Sequence[Condition]) 
     """
     documents = [document for corpus in corpora for document in corpus]
     metadata = [name for document in documents for name in document.metadata]
-    fields = {name.casefold(): name for name in (*OWN_FIELDS, *metadata)} | {name: name for name in OWN_FIELDS}
+    fields = {name.casefold(): name for name in (*OWN_FIELDS, *metadata)} | {
+        name: name for name in OWN_FIELDS
+    }
     conditions: list[Condition] = []
     for condition in where:
         if condition.field.casefold() not in fields:

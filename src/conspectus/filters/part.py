@@ -78,7 +78,9 @@ class Part:
             case "chunks":
                 includes = (chunk.id in self.chunk_ids for chunk in index.chunks)
             case "claims":
-                includes = (bool(c.chunk_ids) and self.chunk_ids.issuperset(c.chunk_ids) for c in index.claims)
+                includes = (
+                    bool(c.chunk_ids) and self.chunk_ids.issuperset(c.chunk_ids) for c in index.claims
+                )
             case "reports":
                 includes = (self.mask("communities")[report.community] for report in index.reports)
             case _:

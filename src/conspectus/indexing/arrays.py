@@ -192,7 +192,9 @@ def sentence_entity_graph(
     are in `without` are left out.
     """
     first, last = sentence_ranges(documents, chunks, table)
-    vocabulary = vocabulary or read_vocabulary(texts, [documents[i].language for i in table.document.tolist()])
+    vocabulary = vocabulary or read_vocabulary(
+        texts, [documents[i].language for i in table.document.tolist()]
+    )
     names = NameNumbers(vocabulary)
     topics, main = _find_topics(documents, chunks, (first, last), texts, vocabulary, names)
     mentions = _mentions(texts, vocabulary, names)

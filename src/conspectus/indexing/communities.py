@@ -339,7 +339,9 @@ async def write_reports(
             claims = contexts.claims_in(community.entity_numbers, community.relationship_numbers)
             await ready(community, claims)
         if number in large:
-            task = WriteReport(contexts.build(community, written), language=language, priority=community.level)
+            task = WriteReport(
+                contexts.build(community, written), language=language, priority=community.level
+            )
             try:
                 written[number] = report_of(community, number, await model.perform(task))
             except Unusable:

@@ -81,7 +81,9 @@ class CorrectedNames(Names):
         if keys:
             raise NotFound(f"{name!r} may be any of {', '.join(map(self.name, keys))}")
         deleted = key_of(name) in self.uses
-        raise NotFound(f"an earlier correction deletes {name!r}" if deleted else f"nothing is called {name!r}")
+        raise NotFound(
+            f"an earlier correction deletes {name!r}" if deleted else f"nothing is called {name!r}"
+        )
 
     def redirect(self, old: str, new: str, documents: frozenset[str] = frozenset()) -> None:
         """Let all names of an entity stand for another one, in all documents or in some."""
@@ -113,7 +115,10 @@ class CorrectedNames(Names):
                     self._split(correction)
                 case Rename(name, to):
                     key, other = self.find(name), self.owner(to)
-                    if other not in (None, key):  # later documents use the new name too: it is the same entity
+                    if other not in (
+                        None,
+                        key,
+                    ):  # later documents use the new name too: it is the same entity
                         self.redirect(other, key)
                     self.rename(key, to, correction)
                     self._join(correction, name, key)

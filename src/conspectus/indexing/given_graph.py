@@ -119,7 +119,9 @@ def read_openie(path: Path) -> list[OpenIe]:
             record = cast("Mapping[str, Any]", json.loads(line))
             given = cast("list[Any]", record["triples"])
             lists = (cast("list[Any]", t) for t in given if isinstance(t, list))
-            triples = [FoundTriple(*(" ".join(str(part).split()) for part in t)) for t in lists if len(t) == 3]
+            triples = [
+                FoundTriple(*(" ".join(str(part).split()) for part in t)) for t in lists if len(t) == 3
+            ]
             whole = tuple(t for t in triples if t.head and t.relation and t.tail)
             read.append(OpenIe(str(record["_id"]), whole, len(given) - len(whole)))
         except (ValueError, KeyError, TypeError) as error:
@@ -234,7 +236,9 @@ def _with_spans(
     entities: list[Entity] = []
     for row in index.entities:
         aliases = (*row.aliases, last_names[row.number]) if row.number in last_names else row.aliases
-        entities.append(replace(row, spans=clearest(sentences_of[row.number], row.chunk_ids), aliases=aliases))
+        entities.append(
+            replace(row, spans=clearest(sentences_of[row.number], row.chunk_ids), aliases=aliases)
+        )
     number = index.entity_of_name
     relationships: list[Relationship] = []
     for row in index.relationships:

@@ -45,7 +45,9 @@ MOST_WORDS = 4
 _IMPERSONAL = re.compile(r"['’]s?(?=\s|$)|[()\[\]（）,;:/&\d]|^(?:the|an?)\s", re.I)
 _PARTS_OF_NAME = re.compile(r"[()\[\]（）,;:/&–—]")
 """Marks that part a name into two."""
-_LEGAL = frozenset("inc incorporated corp corporation ltd limited llc plc gmbh ag sa oy oyj ab bv srl".split())
+_LEGAL = frozenset(
+    "inc incorporated corp corporation ltd limited llc plc gmbh ag sa oy oyj ab bv srl".split()
+)
 _UNTYPED = frozenset(("", "concept", "entity"))
 """Types that do not say what kind of thing a name is of: those of open triples, and what fits no other type."""
 _OF_WOMEN, _OF_MEN = frozenset("mrs miss ms lady dame aunt".split()), frozenset("mr sir lord uncle".split())
@@ -248,14 +250,20 @@ def _people(names: dict[str, _Name], result: Names) -> list[_Person]:
     """
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for key, name in sorted(names.items()):
-        if name.type in ("", "person") and all(map(_is_personal, name.forms)) and key not in result.everywhere:
+        if (
+            name.type in ("", "person")
+            and all(map(_is_personal, name.forms))
+            and key not in result.everywhere
+        ):
             groups[_without_titles(_words_of(key, name.display))].append(key)
     people: list[_Person] = []
     for words, keys in sorted(groups.items()):
         titles = {key: set(_words_of(key, names[key].display)[: -len(words)]) for key in keys}
         sure = [k for k in keys if names[k].type or titles[k] or (len(words) > 1 and len(words[0]) == 1)]
         if len(words) == 1:  # it has the capital of a name, and nothing ever said of what kind it is
-            keys = sure or [k for k in keys if set(names[k].types) == {UNTYPED} and names[k].display.istitle()]
+            keys = sure or [
+                k for k in keys if set(names[k].types) == {UNTYPED} and names[k].display.istitle()
+            ]
         keys.sort(key=lambda key: (len(key.split()), -names[key].forms.total(), key))
         together = [_Person(words, keys, set[str]().union(*(titles[k] for k in keys)), bool(sure))]
         if together[0].conflicts(together[0]):
@@ -655,4 +663,6 @@ def triples_of(extracted: Iterable[tuple[str, Sequence[FoundTriple]]]) -> list[T
             qualifiers = "; ".join(filter(None, (triple.time, triple.location, triple.amount)))
             relation = f"{triple.relation} ({qualifiers})" if qualifiers else triple.relation
             chunks.setdefault((triple.head, relation, triple.tail), {})[chunk] = None
-    return [Triple(content_id(*texts), i, *texts, tuple(ids)) for i, (texts, ids) in enumerate(chunks.items())]
+    return [
+        Triple(content_id(*texts), i, *texts, tuple(ids)) for i, (texts, ids) in enumerate(chunks.items())
+    ]

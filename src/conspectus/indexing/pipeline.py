@@ -161,7 +161,9 @@ async def _extract(
     extracted = await extract(chunks, model, settings.extract, language, tick, dates, strict)
     extracted.check(model.name)
     paths = {document.id: document.path or document.title for document in build.documents}
-    extracted.failures = [replace(failure, document=paths[failure.document]) for failure in extracted.failures]
+    extracted.failures = [
+        replace(failure, document=paths[failure.document]) for failure in extracted.failures
+    ]
     return extracted
 
 

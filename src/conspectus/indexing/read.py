@@ -204,7 +204,9 @@ def _from_files(
     for source in sources:
         root = os.path.realpath(source)
         walk = (
-            _Walk(root, _name(source), settings).outcomes() if os.path.isdir(root) else [(root, _name(source))]
+            _Walk(root, _name(source), settings).outcomes()
+            if os.path.isdir(root)
+            else [(root, _name(source))]
         )
         for outcome in walk:
             if isinstance(outcome, tuple):

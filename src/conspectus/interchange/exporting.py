@@ -286,7 +286,9 @@ def write_graphml(index: Index, file: Path, level: int = 0) -> None:
     """
     graph, layout = networkx_graph(index), layout_of(index)
     tint = colours(index.communities)
-    home = [{n: c.number for c in index.communities_at(row) for n in c.entity_numbers} for row in index.levels]
+    home = [
+        {n: c.number for c in index.communities_at(row) for n in c.entity_numbers} for row in index.levels
+    ]
     most = max((entity.degree for entity in index.entities), default=1) or 1
     for entity in index.entities:
         x, y = (GRAPHML_RADIUS * layout.points[entity.number]).tolist()

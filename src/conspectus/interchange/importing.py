@@ -178,7 +178,9 @@ def read_triples(path: Path) -> GivenGraph:
 def _columns_of(header: Sequence[str], names: Sequence[str]) -> list[int] | None:
     """Return the column of each list of names in a row; None if one is missing: then it is no header."""
     cells = [cell.strip().casefold() for cell in header]
-    columns = [next((cells.index(name) for name in choices.split() if name in cells), -1) for choices in names]
+    columns = [
+        next((cells.index(name) for name in choices.split() if name in cells), -1) for choices in names
+    ]
     return columns if min(columns) >= 0 and len(set(columns)) == len(columns) else None
 
 

@@ -324,7 +324,9 @@ def download(name: str, use: Use) -> Path:
     else:
         utils.disable_progress_bars()
     try:
-        published = {file.rfilename for file in hub.HfApi(endpoint).model_info(name, timeout=SECONDS).siblings}
+        published = {
+            file.rfilename for file in hub.HfApi(endpoint).model_info(name, timeout=SECONDS).siblings
+        }
         if missing := {MODEL, TOKENIZER} - published:
             raise FileNotFoundError(f"it has no {' and no '.join(sorted(missing))}")
         for file in (*OPTIONAL, TOKENIZER, MODEL):  # the model last: where it is, all is

@@ -99,7 +99,9 @@ def decode(data: bytes, stated: str = "") -> Decoded:
     control = len(data) - len(data.translate(None, _CONTROL))
     if not wide and control * (_STRAY if b"\0" in data else 10) > len(data):
         raise DocumentError(BINARY)
-    text, encoding, invalid, first, guessed = _with_bom(data, marked) if marked else _without_bom(data, stated)
+    text, encoding, invalid, first, guessed = (
+        _with_bom(data, marked) if marked else _without_bom(data, stated)
+    )
     if "\0" in text:
         if wide:
             raise DocumentError(BINARY)
@@ -197,7 +199,9 @@ def _as_legacy(data: bytes, utf8: Decoded, share: float) -> Decoded:
     highest = max(share, _PLAUSIBLE)
     for encoding in ENCODINGS:
         decoded = _decode_as(data, encoding)
-        if _beyond_ascii(decoded.text) * 2 > max(len(decoded.text), _SHORT):  # no language has so many accents
+        if _beyond_ascii(decoded.text) * 2 > max(
+            len(decoded.text), _SHORT
+        ):  # no language has so many accents
             continue
         sample = decoded.text[:_SAMPLE]
         if not encoding.startswith("cp125"):  # their bytes for it are far likelier damaged than meant

@@ -304,7 +304,9 @@ def row_of(reference: Reference, index: Index) -> Row | None:
     """Return the row that a reference names, None where there is no such row."""
     if reference.table == "Reports" and reference.number in index.further_reports:
         return index.further_reports[reference.number]
-    rows: Sequence[Row] = getattr(index, "chunks" if reference.table == "Sources" else reference.table.lower())
+    rows: Sequence[Row] = getattr(
+        index, "chunks" if reference.table == "Sources" else reference.table.lower()
+    )
     return rows[reference.number] if 0 <= reference.number < len(rows) else None
 
 

@@ -227,7 +227,10 @@ def communities_of(annotations: Sequence[Annotation], index: Index, min_size: in
 
 
 def roll_up(
-    scores: Mapping[int, float], communities: Sequence[Community], share: float = SHARE, reports: int = REPORTS
+    scores: Mapping[int, float],
+    communities: Sequence[Community],
+    share: float = SHARE,
+    reports: int = REPORTS,
 ) -> tuple[list[int], frozenset[int]]:
     """Climb from matched communities, given with how well they match, until relevance and room say stop.
 

@@ -125,7 +125,9 @@ async def complete(request: Request, body: ChatRequest) -> Any:
     if body.stream:
         usage = bool(body.stream_options and body.stream_options.include_usage)
         chunks = chunks_of(asking, body.model, str(request.base_url), usage=usage)
-        return StreamingResponse(chunks, media_type="text/event-stream", headers={"cache-control": "no-store"})
+        return StreamingResponse(
+            chunks, media_type="text/event-stream", headers={"cache-control": "no-store"}
+        )
     answer = json.loads((await finished(request, asking)).body)
     message = {
         "role": "assistant",

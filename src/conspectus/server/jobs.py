@@ -395,7 +395,9 @@ def snapshots(served: Served) -> list[dict[str, Any]]:
 
 
 @router.post("/snapshots/{snapshot}/rollback", summary="Return to an earlier snapshot")
-def rollback(served: Writable, snapshot: Annotated[str, InPath(pattern="^[0-9a-f]{4,64}$")]) -> dict[str, str]:
+def rollback(
+    served: Writable, snapshot: Annotated[str, InPath(pattern="^[0-9a-f]{4,64}$")]
+) -> dict[str, str]:
     """Make a stored snapshot the current one; the one before stays stored."""
     return {"snapshot": conspectus.rollback(served.folder, snapshot).snapshot}
 

@@ -96,7 +96,9 @@ class Overview:
 def create_mcp(indexes: Indexes, settings: Mapping[str, Any] | None = None) -> MCPServer[Any]:
     """Return an MCP server with the tools and resources of some indexes."""
     handlers = list(logging.root.handlers)
-    server: MCPServer[Any] = MCPServer("conspectus", instructions=INSTRUCTIONS, version=conspectus.__version__)
+    server: MCPServer[Any] = MCPServer(
+        "conspectus", instructions=INSTRUCTIONS, version=conspectus.__version__
+    )
     logging.root.handlers[:] = handlers  # it logs everything to the terminal otherwise
     _add_answering(server, indexes, settings)
     _add_reading(server, indexes)

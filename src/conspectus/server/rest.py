@@ -345,7 +345,9 @@ def document_of(index: Index, document: str) -> Document:
 def names_in(text: str, spans: Sequence[Span], names: Sequence[str]) -> set[tuple[int, int]]:
     """Return where one of some names is written in the sentences of a text that are evidence of an entity."""
     any_name = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    letter = r"[^\W\u3040-\u30ff\u3400-\u9fff]"  # names in Chinese and Japanese stand between other characters
+    letter = (
+        r"[^\W\u3040-\u30ff\u3400-\u9fff]"  # names in Chinese and Japanese stand between other characters
+    )
     pattern = re.compile(f"(?<!{letter})(?:{any_name})(?!{letter})", re.IGNORECASE)
     return {match.span() for span in spans for match in pattern.finditer(text, span.start, span.end)}
 

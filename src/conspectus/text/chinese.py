@@ -171,7 +171,9 @@ def is_person(word: str) -> bool:
 
 def like_person(form: str) -> bool:
     """Tell whether a word is a surname with a given name."""
-    surname = (form[0] in SURNAMES and len(form) <= 3) or (form[:2] in DOUBLE_SURNAMES and 3 <= len(form) <= 4)
+    surname = (form[0] in SURNAMES and len(form) <= 3) or (
+        form[:2] in DOUBLE_SURNAMES and 3 <= len(form) <= 4
+    )
     return surname and not _common(form)
 
 
@@ -242,7 +244,9 @@ def _dotted(
 def _reach(dot: int, step: int, vocabulary: Vocabulary) -> int:
     """Return the farthest token of the part of a name on one side of its dot, the dot itself where there is none."""
     at = dot
-    while 0 <= at + step < len(vocabulary.form) and vocabulary.sentence[at + step] == vocabulary.sentence[dot]:
+    while (
+        0 <= at + step < len(vocabulary.form) and vocabulary.sentence[at + step] == vocabulary.sentence[dot]
+    ):
         form = vocabulary.forms[int(vocabulary.form[at + step])]
         if not CJK.match(form) or not (SPELLING.issuperset(form) or (at == dot and len(form) < 5)):
             break

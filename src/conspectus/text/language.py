@@ -193,7 +193,9 @@ def _languages_of_asking() -> dict[str, tuple[tuple[str, float], ...]]:
 @cache
 def _latin_small_words() -> frozenset[str]:
     tables = (_languages_of_word(), _languages_of_asking())
-    return frozenset(w for table in tables for w, of in table.items() if any(code in _LATIN for code, _ in of))
+    return frozenset(
+        w for table in tables for w, of in table.items() if any(code in _LATIN for code, _ in of)
+    )
 
 
 def _shares(words_of: Mapping[str, str]) -> dict[str, tuple[tuple[str, float], ...]]:

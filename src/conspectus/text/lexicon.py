@@ -170,7 +170,9 @@ def sources(paths: Sequence[str], texts: Sequence[str] = ()) -> list[int]:
         if part is not None:
             highest[stem] = max(highest.get(stem, 0), part)
     works = [
-        f"{stem}\x00" if part is not None and counts[stem] >= 2 and highest[stem] <= 1.5 * counts[stem] else ""
+        f"{stem}\x00"
+        if part is not None and counts[stem] >= 2 and highest[stem] <= 1.5 * counts[stem]
+        else ""
         for stem, part in stems
     ]
     if texts and any(works) and not all(works):

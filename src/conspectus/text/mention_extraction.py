@@ -273,4 +273,6 @@ class Glosses:
     def accepts(self, mention: Mention) -> bool:
         """Tell whether a name stands outside of brackets, or right behind the name that it may be another form of."""
         bracket = int(self._bracket[mention.start])
-        return bracket < 0 or bracket in self._ends or bracket - 1 in self._ends  # with a closing mark between
+        return (
+            bracket < 0 or bracket in self._ends or bracket - 1 in self._ends
+        )  # with a closing mark between

@@ -32,7 +32,9 @@ def question_pattern(language: str, name: str, flags: re.RegexFlag = re.IGNORECA
 @cache
 def question_stopwords(language: str) -> frozenset[str]:
     """Return the stems of the words that questions of a language are built with; they say nothing of its subject."""
-    return frozenset(stem(word, language) for word in _PATTERNS.get(language, {}).get("stopwords", "").split())
+    return frozenset(
+        stem(word, language) for word in _PATTERNS.get(language, {}).get("stopwords", "").split()
+    )
 
 
 @cache
@@ -110,7 +112,9 @@ class Question:
     @property
     def _names_subject(self) -> bool:
         """Whether a name is among what it is about."""
-        stems = (terms(name, language) for name in self.written_names for language in (ENGLISH, self.language))
+        stems = (
+            terms(name, language) for name in self.written_names for language in (ENGLISH, self.language)
+        )
         return not {term for own in stems for term in own}.isdisjoint(self.focus)
 
     @property
@@ -171,7 +175,9 @@ class Question:
             return names
         asking = function_words_of(self.language).asking.split()  # `¿Quién`, `die wichtigsten Themen`
         built = question_stopwords(self.language)
-        return tuple(n for n in names if n.lower() not in asking and stem(fold(n), self.language) not in built)
+        return tuple(
+            n for n in names if n.lower() not in asking and stem(fold(n), self.language) not in built
+        )
 
     @property
     def _other_language(self) -> str:

@@ -246,7 +246,9 @@ def _not_repeated(document: list[int], texts: list[str]) -> list[int]:
         where[text].add(number)
     repeated = {text for text, numbers in where.items() if len(numbers) >= REPEATED}
     own = Counter(n for n, t in zip(document, texts, strict=True) if t not in repeated)
-    return [i for i, (n, t) in enumerate(zip(document, texts, strict=True)) if t not in repeated or not own[n]]
+    return [
+        i for i, (n, t) in enumerate(zip(document, texts, strict=True)) if t not in repeated or not own[n]
+    ]
 
 
 def _carried_over(rows: list[tuple[int, int, int, str]], texts: list[str]) -> list[str]:

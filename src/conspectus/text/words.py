@@ -171,7 +171,9 @@ def stopwords(language: str) -> frozenset[str]:
     """Return the words of a language that carry no content of their own; where it has no Latin ones, English too."""
     if language == ENGLISH:
         return STOPWORDS
-    own: frozenset[str] = CHINESE_STOPWORDS if language == "zh" else function_words_of(language).function_words
+    own: frozenset[str] = (
+        CHINESE_STOPWORDS if language == "zh" else function_words_of(language).function_words
+    )
     return own if language in _STEMMERS or not own else own | STOPWORDS
 
 

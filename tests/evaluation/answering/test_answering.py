@@ -23,7 +23,8 @@ ASKED = {"Whose?": "Ada Byrne", "Where?": "Kell", "When?": "1911"}
 def questions(tmp_path: Path) -> Path:
     path = tmp_path / "questions.jsonl"
     rows = [
-        {"_id": str(n), "text": text, "answers": [answer]} for n, (text, answer) in enumerate(ASKED.items(), 1)
+        {"_id": str(n), "text": text, "answers": [answer]}
+        for n, (text, answer) in enumerate(ASKED.items(), 1)
     ]
     path.write_text("\n".join(map(json.dumps, rows)))
     return path

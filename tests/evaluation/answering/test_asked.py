@@ -74,7 +74,9 @@ def test_the_questions_of_the_film_graph_are_read(shared: Path):
 
 
 def test_a_table_has_columns_for_questions_and_answers(tmp_path: Path):
-    (tmp_path / "asked.csv").write_text('question,answer\n"Who paid, and when?",Ada Brook\n', encoding="utf-8")
+    (tmp_path / "asked.csv").write_text(
+        'question,answer\n"Who paid, and when?",Ada Brook\n', encoding="utf-8"
+    )
 
     assert read_questions(tmp_path / "asked.csv") == [
         Question(id_of("Who paid, and when?"), "Who paid, and when?", answers=("Ada Brook",))

@@ -165,7 +165,9 @@ def test_without_a_model_the_sentences_that_state_something_are_the_claims(tmp_p
     found = counted(a_folder(tmp_path, {"A": [text]}))
 
     assert found.checked_by == ("extractive",)
-    assert ClaimCheck.rows_in(tmp_path).rows["A", "q0"].claims == ("Ada Brook bought the Orran Mill in 1901.",)
+    assert ClaimCheck.rows_in(tmp_path).rows["A", "q0"].claims == (
+        "Ada Brook bought the Orran Mill in 1901.",
+    )
 
 
 def test_the_same_call_looks_for_nothing_again_and_another_text_is_read_anew(tmp_path: Path) -> None:
@@ -203,7 +205,9 @@ def test_a_run_that_is_stopped_keeps_what_was_found_and_goes_on_from_there(tmp_p
 
     def until(task: FactualClaims) -> Any:
         left[0] -= 1
-        return BudgetReached("no more") if left[0] < 0 else tuple(Numbered(1, text) for text in task.sentences)
+        return (
+            BudgetReached("no more") if left[0] < 0 else tuple(Numbered(1, text) for text in task.sentences)
+        )
 
     with pytest.raises(BudgetReached):
         counted(folder, every_step(FactualClaims=until))
@@ -218,7 +222,9 @@ def test_a_run_that_is_stopped_keeps_what_was_found_and_goes_on_from_there(tmp_p
 
 
 def test_the_judges_majority_is_held_against_claims_and_clusters(tmp_path: Path) -> None:
-    folder = a_folder(tmp_path, {"A": [numbers(3), numbers(1), numbers(2), numbers(3)], "B": [numbers(2)] * 4})
+    folder = a_folder(
+        tmp_path, {"A": [numbers(3), numbers(1), numbers(2), numbers(3)], "B": [numbers(2)] * 4}
+    )
     kept = judgements_in(folder)
     planned = plan(study_in(folder), criteria_of(["comprehensiveness"]), replicates=3).comparisons
     compared = {(one.question.id, one.replicate): one for one in planned}

@@ -67,7 +67,9 @@ def test_distances_are_symmetric_shares(claims: list[str]) -> None:
 
 @given(st.lists(st.text(st.sampled_from("ab 1"), max_size=16), min_size=2, max_size=6))
 def test_distances_are_those_of_rouge_score(claims: list[str]) -> None:
-    scorer = pytest.importorskip("rouge_score.rouge_scorer", reason="rouge-score is not installed").RougeScorer
+    scorer = pytest.importorskip(
+        "rouge_score.rouge_scorer", reason="rouge-score is not installed"
+    ).RougeScorer
     score = scorer(["rougeL"]).score
     theirs = [1 - score(a, b)["rougeL"].fmeasure for i, a in enumerate(claims) for b in claims[i + 1 :]]
     ours = [

@@ -17,7 +17,12 @@ from conspectus.settings import Settings
 
 def tree() -> Index:
     """Two communities at the root; the second has two parts, of which only the first has a report."""
-    shape = {0: (-1, (), 0, (0, 1)), 1: (-1, (2, 3), 0, (2, 3, 4)), 2: (1, (), 1, (2, 3)), 3: (1, (), 1, (4,))}
+    shape = {
+        0: (-1, (), 0, (0, 1)),
+        1: (-1, (2, 3), 0, (2, 3, 4)),
+        2: (1, (), 1, (2, 3)),
+        3: (1, (), 1, (4,)),
+    }
     communities = [
         Community(f"c{n}", n, level, parent, children, entities)
         for n, (parent, children, level, entities) in shape.items()

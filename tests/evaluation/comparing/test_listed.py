@@ -62,7 +62,9 @@ def test_one_id_is_not_given_to_two_questions():
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zs", "Zl", "Zp")), min_size=1, max_size=20)
 
 
-@given(st.lists(st.builds(Question, TEXT, TEXT, TEXT, TEXT), min_size=1, max_size=5, unique_by=lambda q: q.id))
+@given(
+    st.lists(st.builds(Question, TEXT, TEXT, TEXT, TEXT), min_size=1, max_size=5, unique_by=lambda q: q.id)
+)
 def test_a_comparison_gives_back_what_was_written_as_json_and_as_a_table(
     tmp_path_factory: pytest.TempPathFactory, questions: list[Question]
 ):

@@ -121,7 +121,9 @@ async def test_tasks_that_failed_leave_the_questions_on_the_others():
 
 async def test_where_all_fails_the_failure_is_raised():
     with pytest.raises(BadReply):
-        await make_questions(ABOUT, a_model(script={Personas: [BadReply("no JSON")]}), QuestionCounts(1, 1, 1))
+        await make_questions(
+            ABOUT, a_model(script={Personas: [BadReply("no JSON")]}), QuestionCounts(1, 1, 1)
+        )
 
 
 async def test_a_chinese_description_is_asked_about_in_chinese():

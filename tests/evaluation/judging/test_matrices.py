@@ -25,7 +25,8 @@ winners = st.lists(st.tuples(st.sampled_from(PAIRS), st.integers(0, 9), st.integ
 
 def comparison(rows: list[tuple[tuple[str, str], int, int]]) -> Comparison:
     judgements = [
-        Judgement(*pair, "depth", f"q{question}", n, winner) for n, (pair, question, winner) in enumerate(rows)
+        Judgement(*pair, "depth", f"q{question}", n, winner)
+        for n, (pair, question, winner) in enumerate(rows)
     ]
     return compare(Judged(Plan(CONDITIONS, PAIRS, CRITERIA, 10, 5, (), ()), tuple(judgements), "judge"))
 

@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.errors import UsageError
-from conspectus.evaluation.comparison import ConditionAnswer, Question, answers_in, drawn, study_in, write_list
+from conspectus.evaluation.comparison import (
+    ConditionAnswer,
+    Question,
+    answers_in,
+    drawn,
+    study_in,
+    write_list,
+)
 from conspectus.evaluation.pairs import Plan, criteria_of, plan
 
 
@@ -160,7 +167,9 @@ def test_criteria_come_by_name_and_from_files_in_the_order_said(tmp_path: Path):
         ("candour", None, "there is no criterion"),
     ],
 )
-def test_a_file_that_defines_no_criteria_is_refused(tmp_path: Path, name: str, text: str | None, message: str):
+def test_a_file_that_defines_no_criteria_is_refused(
+    tmp_path: Path, name: str, text: str | None, message: str
+):
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises(UsageError, match=message):

@@ -126,7 +126,8 @@ def test_sections_and_quotations_are_few():
     ]
     text = reduced(
         *[
-            f"### Part {i}\n\n" + "\n".join(line.replace("lay", f"lay{i} x{i} y{i} z{i} w{i}") for line in say)
+            f"### Part {i}\n\n"
+            + "\n".join(line.replace("lay", f"lay{i} x{i} y{i} z{i} w{i}") for line in say)
             for i in range(9)
         ]
     )

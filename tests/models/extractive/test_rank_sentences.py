@@ -112,7 +112,9 @@ def test_how_two_things_are_connected_is_told_by_what_names_both():
     )
     index = an_index_of(*texts)
 
-    assert read("How are Mara Tolan and Quenda connected?", "Mara Tolan", "Quenda", index=index)[0] == texts[1]
+    assert (
+        read("How are Mara Tolan and Quenda connected?", "Mara Tolan", "Quenda", index=index)[0] == texts[1]
+    )
 
 
 def test_nothing_speaks_to_a_question_whose_names_the_corpus_has_not():

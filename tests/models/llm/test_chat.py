@@ -442,7 +442,9 @@ async def test_a_stream_gives_the_checked_text_and_never_half_a_reference(refuse
 
     pieces = [piece async for piece in model.stream(AnswerFromContext("Who?", EVIDENCE))]
 
-    assert "".join(pieces) == "Ada [1] knows Bo [Data: Entities (70, 80)], truly. [Draft] [Data: Reports (30)]"
+    assert (
+        "".join(pieces) == "Ada [1] knows Bo [Data: Entities (70, 80)], truly. [Draft] [Data: Reports (30)]"
+    )
     for piece in pieces:
         assert piece.count("[Data") == piece.count(")]")
     assert len(pieces) > 5 or refuses
@@ -499,7 +501,8 @@ async def test_claims_are_asked_for_with_their_entities_as_data() -> None:
 
     assert await a_model(sender).perform(ExtractClaims(a_chunk("Ada was fined."), ("Ada", "Bo"))) == ()
     assert (
-        sender.requests[0].messages[1].content == "<data>\nEntities: Ada; Bo\n\nText:\nAda was fined.\n</data>"
+        sender.requests[0].messages[1].content
+        == "<data>\nEntities: Ada; Bo\n\nText:\nAda was fined.\n</data>"
     )
 
 

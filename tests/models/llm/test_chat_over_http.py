@@ -45,7 +45,9 @@ async def everything(folder: Path, behaviour: Behaviour, **llm: Any) -> list[Any
             gleaned = await model.perform_all([GleanMore(turn) for turn in turns])
             evidence = Context(entities=(Entity("e", 70, "Ada Byrne", "person", "Ada Byrne met Bo Quill."),))
             report = await model.perform(WriteReport(evidence))
-            pieces = [piece async for piece in model.stream(AnswerFromContext("Who met Ada Byrne?", evidence))]
+            pieces = [
+                piece async for piece in model.stream(AnswerFromContext("Who met Ada Byrne?", evidence))
+            ]
     return [graphs, missed, gleaned, report, "".join(pieces)]
 
 

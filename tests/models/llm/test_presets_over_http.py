@@ -88,7 +88,11 @@ def test_ollama_is_found_where_its_variable_says_and_told_its_context():
     with SimulatedServer(Behaviour(keep_bodies=True)) as server:
         environ = {"OLLAMA_HOST": server.url.removesuffix("/v1").removeprefix("http://")}
         schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}}
-        more: dict[str, Any] = {"response_format": "json_schema", "schema": schema, "reasoning_effort": "high"}
+        more: dict[str, Any] = {
+            "response_format": "json_schema",
+            "schema": schema,
+            "reasoning_effort": "high",
+        }
         sent(server, "ollama/qwen3:8b", environ, {"context_window": 4096}, max_tokens=70, **more)
 
     assert server.heads[0][0] == "/api/chat"

@@ -149,7 +149,9 @@ def test_every_task_is_rendered_whole(language: str, general_knowledge: bool) ->
 
 
 def test_the_fixed_part_of_an_extraction_comes_first_and_is_the_same_for_all_chunks() -> None:
-    one, two = (Prompts().render(ExtractGraph(a_chunk(text), TYPES)) for text in ("Bees swarm.", "Owls hoot."))
+    one, two = (
+        Prompts().render(ExtractGraph(a_chunk(text), TYPES)) for text in ("Bees swarm.", "Owls hoot.")
+    )
 
     assert one[0] == two[0]
     assert [message.role for message in one] == ["system", "user"]

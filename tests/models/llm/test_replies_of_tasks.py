@@ -233,7 +233,18 @@ def test_names_are_one_line_and_storable() -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["yes", "Yes.", "YES, some", "**yes**", '{"answer":"yes"}', "Answer: yes", "是", "是的", "有", "答案：是"],
+    [
+        "yes",
+        "Yes.",
+        "YES, some",
+        "**yes**",
+        '{"answer":"yes"}',
+        "Answer: yes",
+        "是",
+        "是的",
+        "有",
+        "答案：是",
+    ],
 )
 def test_yes_is_read(said: str) -> None:
     assert parse(MISSED, said).reply is True

@@ -445,7 +445,9 @@ def test_a_server_that_does_not_stream_is_told_apart_from_one_that_fails(tmp_pat
 
 
 def test_parameters_of_no_consequence_are_left_out_where_a_server_refuses_them():
-    with SimulatedServer(Behaviour(refuses=("temperature", "max_tokens", "seed"), keep_bodies=True)) as server:
+    with SimulatedServer(
+        Behaviour(refuses=("temperature", "max_tokens", "seed"), keep_bodies=True)
+    ) as server:
         using(server, lambda s: send_all(s, 3, temperature=0.0, max_tokens=900, seed=1), concurrency=1)
 
         assert server.counts["400"] == 3  # each is learnt once

@@ -67,7 +67,9 @@ def test_a_fault_depends_on_seed_request_and_how_often_it_came(seed: int, times:
 
 def test_similar_texts_have_similar_vectors():
     service = Service(Behaviour(dimension=64))
-    a, b, c = (service.vector(t) for t in ("the red barge sails", "the red barge rests", "tax law reform act"))
+    a, b, c = (
+        service.vector(t) for t in ("the red barge sails", "the red barge rests", "tax law reform act")
+    )
 
     def near(x: list[float], y: list[float]) -> float:
         return sum(p * q for p, q in zip(x, y, strict=True))

@@ -178,7 +178,9 @@ def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
         language = language_of([report.summary], searcher.index.languages)
         texts = [finding.explanation for finding in report.findings[:MAX_QUOTES]] or [report.summary]
         first = (split(strip(text), language)[0] for text in texts if text)
-        sections.append(f"### {report.title} {reference}\n\n" + "\n".join(f"- {s} {reference}" for s in first))
+        sections.append(
+            f"### {report.title} {reference}\n\n" + "\n".join(f"- {s} {reference}" for s in first)
+        )
     helpfulness = round(10 * max((report.rating for report in given), default=0))
     section_scores = tuple(scores[report.number] for report in reports)
     return PartialAnswer("\n\n".join(sections), helpfulness, section_scores=section_scores)
@@ -276,7 +278,9 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
     ranked = rank_sentences(question, context.sources, named, searcher)
     weak = MIN_SHARE_OF_BEST_DEFINING if asks_for_definition(question, named, searcher) else MIN_SHARE_OF_BEST
 
-    def every_term(text: str) -> frozenset[str]:  # where a fact is asked for, a number is what a sentence adds
+    def every_term(
+        text: str,
+    ) -> frozenset[str]:  # where a fact is asked for, a number is what a sentence adds
         return frozenset(terms(fold(text)))
 
     # Here an "I" may speak too: the question says what it is about, and the citation who it is.
@@ -380,7 +384,11 @@ def follow_up(task: PursueFollowUp, searcher: Searcher) -> Probe:
 
 
 def _crossed(
-    question: str, ranked: Iterable[RankedSentence], searcher: Searcher, most: int, earlier: Sequence[str] = ()
+    question: str,
+    ranked: Iterable[RankedSentence],
+    searcher: Searcher,
+    most: int,
+    earlier: Sequence[str] = (),
 ) -> tuple[FollowUp, ...]:
     """Return the question with each name of the ranked sentences that tells them most from others.
 

@@ -216,7 +216,9 @@ class PathFinder:
         """Return how well the relations of a path and the words of a question go together, wherever it ends."""
         relations = list(dict.fromkeys(way // 2 for way in path))
         unexpressed = sum(1 - words.by(relation).best for relation in relations)
-        return words.share(relations) - UNEXPRESSED_COST * unexpressed - DISORDER_COST * _disorder(words, path)
+        return (
+            words.share(relations) - UNEXPRESSED_COST * unexpressed - DISORDER_COST * _disorder(words, path)
+        )
 
     def _relations_expressing(self, word: str) -> dict[int, float]:
         """Return the relations that express a word, and how well, 0 to 1."""

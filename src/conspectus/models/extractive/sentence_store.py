@@ -212,7 +212,9 @@ class Statement:
     """What it gains from the row that it comes from."""
 
 
-def statements(context: Context, boilerplate: Mapping[str, float], language: str = ENGLISH) -> list[Statement]:
+def statements(
+    context: Context, boilerplate: Mapping[str, float], language: str = ENGLISH
+) -> list[Statement]:
     """Return the distinct statements of a context, with references by its local numbers.
 
     `boilerplate` says what is left of the quality of those that hold set phrases, by their words.
@@ -249,7 +251,9 @@ def split(description: str, language: str = ENGLISH) -> tuple[str, ...]:
     """Cut a description into its statements: a quotation with its speaker stands on a line of its own."""
     parts: list[str] = []
     for line in description.splitlines():
-        parts += [line] if _SPEAKER.match(line) else [line[a:b] for a, b in sentences(line, language=language)]
+        parts += (
+            [line] if _SPEAKER.match(line) else [line[a:b] for a, b in sentences(line, language=language)]
+        )
     return tuple(parts)
 
 

@@ -93,7 +93,10 @@ class Trace:
         }
         failed = call.status == "failed"
         if self.texts:
-            line |= {"request": prompt, "reply": "" if failed or isinstance(call.reply, bytes) else call.reply}
+            line |= {
+                "request": prompt,
+                "reply": "" if failed or isinstance(call.reply, bytes) else call.reply,
+            }
         if failed:
             line["error"] = call.reply
         self._file.write(json.dumps(line) + "\n")
@@ -246,7 +249,9 @@ class Budget:
             ratio = prompt_tokens / call.prompt_tokens
             self._excess[call.model] = max(self._excess.get(call.model, 1.0), ratio)
 
-    def check_room(self, tokens: float, cost: float, instead: str = "as it is as far as that reaches") -> None:
+    def check_room(
+        self, tokens: float, cost: float, instead: str = "as it is as far as that reaches"
+    ) -> None:
         """Raise BudgetReached where work that takes at least so much would pass the budget, before it is begun.
 
         `instead` is how else the same command goes on than with a higher budget.

@@ -151,7 +151,9 @@ class ResponseCache:
 
     async def reject(self, key: str) -> None:
         """Serve the reply of a key no more: it cannot be read."""
-        await self._write(f"UPDATE replies SET status = 'unparsable' WHERE id = (SELECT id {_SERVED})", (key,))  # noqa: S608
+        await self._write(
+            f"UPDATE replies SET status = 'unparsable' WHERE id = (SELECT id {_SERVED})", (key,)
+        )  # noqa: S608
 
     async def refuse(self, server: str, model: str, feature: Feature) -> None:
         """Keep that a server does not take a feature of a model."""
@@ -245,9 +247,7 @@ class ResponseCache:
 
     def longest(self) -> list[tuple[str, str, int]]:
         """Return each model and task, and the tokens of its longest reply; twice those that a budget cut one off at."""
-        longest = (
-            "SELECT model, task, max(completion_tokens * (1 + (finish_reason = ?))) FROM replies GROUP BY 1, 2"
-        )
+        longest = "SELECT model, task, max(completion_tokens * (1 + (finish_reason = ?))) FROM replies GROUP BY 1, 2"
         return list(self._reader.execute(longest, (CAPPED,)))
 
     def prune(self, *, made_before: float = 0.0, bad: bool = False) -> int:

@@ -302,7 +302,11 @@ class Clients:
     def accepts(self, model: str, feature: Feature) -> bool | None:
         """Return whether a model's server takes a feature, None if that is not known."""
         endpoint = self.endpoint(model)
-        refused = (endpoint.server, model, feature) in self._refused or feature not in endpoint.preset.features
+        refused = (
+            endpoint.server,
+            model,
+            feature,
+        ) in self._refused or feature not in endpoint.preset.features
         return False if refused else None
 
     async def refuse(self, model: str, feature: Feature) -> None:

@@ -254,7 +254,9 @@ _CONTEXT = re.compile(
     r"|maximum allowed batch size",
     re.IGNORECASE,
 )
-_NO_CREDIT = re.compile(r"insufficient_quota|insufficient.{0,10}(credit|balance|funds)|billing", re.IGNORECASE)
+_NO_CREDIT = re.compile(
+    r"insufficient_quota|insufficient.{0,10}(credit|balance|funds)|billing", re.IGNORECASE
+)
 _NO_MODEL = re.compile(
     r"model_not_found|(not a valid|unknown|no such) model|model .{0,80}(not found|not exist)", re.IGNORECASE
 )
