@@ -151,9 +151,8 @@ class ResponseCache:
 
     async def reject(self, key: str) -> None:
         """Serve the reply of a key no more: it cannot be read."""
-        await self._write(
-            f"UPDATE replies SET status = 'unparsable' WHERE id = (SELECT id {_SERVED})", (key,)
-        )  # noqa: S608
+        served = f"(SELECT id {_SERVED})"
+        await self._write(f"UPDATE replies SET status = 'unparsable' WHERE id = {served}", (key,))  # noqa: S608
 
     async def refuse(self, server: str, model: str, feature: Feature) -> None:
         """Keep that a server does not take a feature of a model."""
