@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "conspectus"
 
 VALUES = {"errors", "lazy", "messages", "references", "rows", "settings", "tokens"}
 """Rows, numbers, texts and settings, which know of nothing that is done with them."""
-OPENED = VALUES | {"community_context", "configuration", "index", "triple_graph"}
+OPENED = VALUES | {"community_context", "configuration", "index", "sentence_graph", "triple_graph"}
 """And an index as it is opened."""
 ENGINE = OPENED | {"algorithms", "text", "tasks", "models", "storage", "index_models", "corrections"}
 PUBLIC = {*conspectus.__all__, "__version__", "errors", "lazy", "rows", "settings"}
@@ -39,7 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "tasks": {"references", "rows"},
     "storage": VALUES | {"index"},
     "readers": VALUES,
-    "models": VALUES | {"algorithms", "text", "tasks", "index", "triple_graph"},
+    "models": VALUES | {"algorithms", "text", "tasks", "index", "sentence_graph", "triple_graph"},
     "corrections": VALUES | {"storage", "text"},
     "filters": ENGINE,
     "indexing": ENGINE | {"readers", "__version__"},

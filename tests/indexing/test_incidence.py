@@ -14,8 +14,8 @@ from conspectus.index import Index
 from conspectus.indexing.arrays import SUBJECT, SUBJECT_UNTITLED, TITLE, sentence_ranges
 from conspectus.indexing.chunks import chunk
 from conspectus.indexing.pipeline import index_passages
-from conspectus.retrieval.walk import SentenceEntityGraph
 from conspectus.rows import Document
+from conspectus.sentence_graph import SentenceEntityGraph
 from conspectus.settings import ChunkSettings, Settings
 from conspectus.text.sentence_table import find_sentences
 

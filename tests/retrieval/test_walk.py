@@ -16,7 +16,7 @@ from conspectus.indexing.embed import with_vectors
 from conspectus.indexing.pipeline import index_passages
 from conspectus.retrieval import RANKINGS, walk
 from conspectus.retrieval.base import hits_of
-from conspectus.retrieval.walk import SentenceEntityGraph, seeds_of
+from conspectus.sentence_graph import SentenceEntityGraph, seeds_of
 from conspectus.settings import Settings
 
 FILMS = {

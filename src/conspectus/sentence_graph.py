@@ -1,0 +1,148 @@
+"""The sentence-entity graph of an index, and what a question names of it: what the walk over sentences goes by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from conspectus.algorithms.ranking import Postings
+from conspectus.algorithms.sentence_walk import Incidence
+from conspectus.errors import UsageError
+from conspectus.index import Index
+from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_mentions, hash_of, units
+from conspectus.text.vocabulary import read_vocabulary
+from conspectus.text.words import name_key
+
+Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
+Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
+
+PART = 0.3
+"""The weight of a seed inside a longer seed."""
+FEW, SHARE = 3, 0.01
+"""A name that no more passages hold, or no larger share of them, is left out of the rest of a question."""
+
+
+@dataclass(frozen=True)
+class SentenceEntityGraph:
+    """The arrays of the walk, as `index.incidence` says what they hold."""
+
+    first: Ints
+    last: Ints
+    names: np.ndarray[Any, np.dtype[np.uint64]]
+    frequency: Ints
+    kinds: Ints
+    incidence: Incidence
+    sentences: Postings
+    chunks: Postings
+
+    @classmethod
+    def of(cls, index: Index) -> SentenceEntityGraph:
+        """Return the graph of an index, made once for each open index; UsageError if it has none."""
+        if "walk.names" not in index.arrays:
+            raise UsageError("the index has no sentences to walk over; index its documents anew")
+        return index.derive(cls._made)
+
+    @classmethod
+    def _made(cls, index: Index) -> SentenceEntityGraph:
+        arrays = index.arrays
+        parts = ("first", "last", "names", "frequency", "kinds")
+        first, last, names, frequency, kinds = (arrays[f"walk.{part}"] for part in parts)
+        sentences, chunks = Postings.of(arrays, "walk_terms"), Postings.of(arrays, "chunk_terms")
+        sizes = len(sentences.lengths), len(names)
+        outward = _matrix(arrays, "walk.out", "names", sizes)
+        inward = _matrix(arrays, "walk.in", "sentences", (len(names), len(sentences.lengths)))
+        return cls(first, last, names, frequency, kinds, Incidence(outward, inward), sentences, chunks)
+
+    def find(self, keys: Sequence[Sequence[str]]) -> Ints:
+        """Return the numbers of names, given in pieces (`mentions.units`), -1 for one that is not known."""
+        hashes = np.array([hash_of(pieces) for pieces in keys], np.uint64)
+        if not len(self.names):
+            return np.full(len(hashes), -1)
+        places = np.minimum(np.searchsorted(self.names, hashes), len(self.names) - 1)
+        return np.where(self.names[places] == hashes, places, -1)
+
+
+def _matrix(
+    arrays: Mapping[str, np.ndarray[Any, Any]], name: str, columns: str, shape: tuple[int, int]
+) -> sparse.csr_array[Any, Any]:
+    parts = (arrays[f"{name}_{part}"] for part in ("weights", columns, "starts"))
+    return sparse.csr_array(tuple(parts), shape=shape)
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """What a question names: names, ascending, with weights that sum to 1; and the question without them."""
+
+    names: Ints
+    weights: Floats
+    rest: str
+
+
+def seeds_of(question: str, graph: SentenceEntityGraph) -> Seeds:
+    """Find the names of a question, rare ones heavier, ones inside others lighter.
+
+    The rest of the question leaves out the names that few passages hold: it is what is asked of them. Where
+    that leaves hardly anything, it is the question.
+    """
+    words = units(name_key(question))
+    named = _named(question, words, graph)
+    weights: dict[int, float] = {}
+    dropped: set[int] = set()
+    for key, name in named.items():
+        weight = PART if any(_inside(key, other) for other in named) else 1.0
+        weights[name] = weight / int(graph.frequency[name])
+        if graph.frequency[name] <= max(FEW, SHARE * len(graph.first)):
+            for start in range(len(words) - len(key) + 1):
+                if tuple(words[start : start + len(key)]) == key:
+                    dropped.update(range(start, start + len(key)))
+    total = sum(weights.values())
+    names = np.array(sorted(weights), np.int64)
+    rest = [word for i, word in enumerate(words) if i not in dropped]
+    shares = np.array([weights[name] / total for name in names.tolist()], np.float32)
+    return Seeds(names, shares, " ".join(rest) if len(rest) > 2 else question)
+
+
+def _named(question: str, words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple[str, ...], int]:
+    """Return what the question names. What it writes small is no name in one that has names with capitals: the place
+    of birth of somebody is not about the passage "Place of birth".
+    """
+
+    def is_small(text: str) -> bool:
+        return text.islower() and re.search(rf"\b{re.escape(text)}\b", question) is not None
+
+    written = _written(question, words, graph)
+    named = written | _known_names(words, graph)
+    others = {key: name for key, name in named.items() if key in written or not is_small(" ".join(key))}
+    return others if any(key[0][0].isalpha() for key in others) else named
+
+
+def _written(question: str, words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple[str, ...], int]:
+    """Return what is written as a name; a first word alone only if the corpus takes it for one anywhere."""
+    vocabulary = read_vocabulary([question])
+    opening = np.ones(len(vocabulary.form), bool)
+    keys = [tuple(units(key)) for _, key in find_mentions([question], vocabulary, opening)]
+    named = {key: name for key, name in zip(keys, graph.find(keys).tolist(), strict=True) if name >= 0}
+    first = tuple(words[:1])
+    if first in named and not graph.kinds[named[first]] & OPENING:
+        del named[first]
+    return named
+
+
+def _known_names(words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple[str, ...], int]:
+    """Return what the corpus has passages about, however written here: from each word on the longest."""
+    spans = [(a, b) for a in range(len(words)) for b in range(a + 1, min(len(words), a + LONGEST) + 1)]
+    longest: dict[int, tuple[tuple[str, ...], int]] = {}
+    names: list[int] = graph.find([words[a:b] for a, b in spans]).tolist()
+    for (start, end), name in zip(spans, names, strict=True):
+        if name >= 0 and graph.kinds[name] & KNOWN:
+            longest[start] = tuple(words[start:end]), name
+    return dict(longest.values())
+
+
+def _inside(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
+    return len(part) < len(whole) and f" {' '.join(part)} " in f" {' '.join(whole)} "
