@@ -5,6 +5,8 @@ are replaced by their reports (GraphRAG §3.1.5).
 
 from __future__ import annotations
 
+import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -14,12 +16,21 @@ from conspectus.references import Reference, strip, write
 from conspectus.rows import Claim, Community, Entity, Relationship, Report, content_id
 from conspectus.tasks import ReportDraft
 from conspectus.tasks.base import Context, Row, render
+from conspectus.text.words import CJK, fold, terms
 
 NUMBER = 1000
 """A number as long as any that a row of evidence bears in practice, for counting its tokens."""
 MOST_LINES = 20
 """Lines of a brief report: of two entities it has 2 to 8; in the place of one that failed it stays as long as others,
 some 1,000 tokens."""
+DATE_WEIGHT, WORD_WEIGHT = 0.1, 0.7
+"""What a date, and what a single common word, weighs as a topic beside a name."""
+TITLE_TOPICS = 16
+"""Topics that a title is made of, the best of a community; what comes later it has little of."""
+PAIR_TOPICS = 4
+"""Topics among the first of which two names open a title together."""
+TITLE_CHARS = 72
+"""Characters of the topics of a title at most: what fits in a line of a terminal with its number."""
 
 
 class _Sizes(dict[int, int]):
@@ -92,7 +103,36 @@ class CommunityContextBuilder:
                     break
         fitting = (i for i in range(1, len(replaced)) if _reports_size(replaced[: i + 1]) > self.limit)
         reports = tuple(replaced[: next(fitting, len(replaced))])  # one at least
-        return self._elements(entities, edges, reports, self.limit - _reports_size(reports))
+        context = self._elements(entities, edges, reports, self.limit - _reports_size(reports))
+        topics = self._topics(community)
+        return replace(context, topics=tuple(row.name for row in topics), headline=headline(topics))
+
+    def _topics(self, community: Community) -> tuple[Entity, ...]:
+        """Return the entities of a community, best first by class-based TF-IDF (Grootendorst, 2022).
+
+        That is how often one is spoken of inside, times log(1 + A / f): f is its chunks in the corpus, A those of all
+        of the community. Of each sub-community the first goes before its others, so that all parts have their say.
+        """
+        stated: defaultdict[int, float] = defaultdict(float)
+        inside: Counter[int] = Counter()
+        for number in community.relationship_numbers:
+            for end in self._ends(number):
+                stated[end] += self.relationships[number].weight
+                inside[end] += 1
+        rows = [self.entities[number] for number in community.entity_numbers]
+        chunks = {row.number: max(row.frequency, 1) for row in rows}
+        total, scores = sum(chunks.values()), dict.fromkeys(chunks, 0.0)
+        for row in rows:
+            share = inside[row.number] / max(row.degree, 1)
+            often = math.sqrt(stated[row.number] * chunks[row.number] * share)
+            scores[row.number] = often * math.log(1 + total / chunks[row.number]) * _topic_weight(row)
+        part = {n: child for child in community.children for n in self.communities[child].entity_numbers}
+        earlier: Counter[int] = Counter()
+        for number in sorted(scores, key=lambda n: (-scores[n], n)):
+            if number in part:
+                scores[number] /= 1 + earlier[part[number]] / 2
+                earlier[part[number]] += 1
+        return tuple(sorted(rows, key=lambda row: (-scores[row.number], row.number)))
 
     def fits(self, community: Community) -> bool:
         """Tell whether all elements of a community fit, so that its report stands on none of its parts'."""
@@ -151,6 +191,45 @@ def _reports_size(reports: Sequence[Report]) -> int:
     return sum(report.n_tokens + 4 for report in reports)  # its number, and the line after it
 
 
+def _topic_weight(entity: Entity) -> float:
+    if entity.type == "date":
+        return DATE_WEIGHT
+    if CJK.match(entity.name):
+        return WORD_WEIGHT if _is_term(entity) else 1.0
+    return 1.0 if " " in entity.name or entity.name[:1].isupper() else WORD_WEIGHT
+
+
+def _is_term(entity: Entity) -> bool:
+    """Tell whether an entity is called by common words; in a script without capitals its type tells."""
+    return entity.type == "concept" and not entity.name[:1].isupper()
+
+
+def headline(topics: Sequence[Entity]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what of the topics of a community opens its title, and what follows on that, which may be nothing.
+
+    It opens with the best one, and a second name if that is among the first; terms follow, or only names are listed.
+    """
+    distinct: list[Entity] = []  # no two share a word
+    used: set[str] = set()
+    for entity in [entity for entity in topics if entity.type != "date"][:TITLE_TOPICS] or topics[:1]:
+        own = set(terms(fold(entity.name)))
+        if used.isdisjoint(own):
+            distinct.append(entity)
+            used |= own
+    names, common = ([e.name for e in distinct[1:] if _is_term(e) == kind] for kind in (False, True))
+    heads, tail = [entity.name for entity in distinct[:1]], common[:2]
+    if not tail:
+        heads += names[:2]
+    elif not _is_term(distinct[0]):
+        heads += [e.name for e in distinct[1:PAIR_TOPICS] if not _is_term(e)][:1]
+    if len(heads) == len(tail) == 1:
+        tail += names[:1]
+    for group in (tail, heads):
+        while len(group) > 1 and len("".join((*heads, *tail))) > TITLE_CHARS:
+            group.pop()
+    return tuple(heads), tuple(tail)
+
+
 def brief_draft(context: Context, language: str) -> ReportDraft:
     """Return the report of a community that no model is asked about: what describes its elements, each line once."""
     tables = (
@@ -163,9 +242,8 @@ def brief_draft(context: Context, language: str) -> ReportDraft:
         for row in rows:
             for line in row.description.splitlines():
                 lines.setdefault(line, []).append(Reference(table, row.number))
-    title = wording(language).comma.join(entity.name for entity in context.entities[:3])
     cited = [f"{line} {write(references)}" for line, references in lines.items() if line.strip()]
-    return ReportDraft(title, "\n".join(cited[:MOST_LINES]), 0.0, "", ())
+    return ReportDraft(wording(language).title(*context.headline), "\n".join(cited[:MOST_LINES]), 0.0, "", ())
 
 
 def report_of(community: Community, number: int, draft: ReportDraft) -> Report:

@@ -46,6 +46,11 @@ class Wording:
         """Return names as they are told one after the other."""
         return self.comma.join(names[:-1]) + (self.pair if len(names) > 1 else "") + "".join(names[-1:])
 
+    def title(self, names: Sequence[str], topics: Sequence[str] = ()) -> str:
+        """Return a title made of names and what is told of them: `Ada Byrne and Oran Mill: looms and wages`."""
+        title = self.label.format(self.listed(names), self.listed(topics)) if topics else self.listed(names)
+        return title[:1].upper() + title[1:] or self.unnamed
+
 
 @cache
 def wording(language: str) -> Wording:

@@ -118,6 +118,10 @@ class Context:
     relationships: tuple[Relationship, ...] = ()
     claims: tuple[Claim, ...] = ()
     sources: tuple[Chunk, ...] = ()
+    topics: tuple[str, ...] = ()
+    """What a community is about, for its report: the names of what tells it from others first."""
+    headline: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """The topics that open a title of it without a language model, and those that follow on them."""
     available: Mapping[str, int] = field(default_factory=dict[str, int], compare=False)
     """How many rows of each table there were, where a window held the first of them alone."""
     shares: Mapping[str, float] = field(default_factory=dict[str, float], compare=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from making import a_report, an_edge, an_entity
@@ -39,8 +40,11 @@ def texts(draft: ReportDraft) -> list[str]:
     return [draft.summary, *(finding.explanation for finding in draft.findings)]
 
 
-def test_the_title_names_the_weightiest_topics_dates_last():
-    assert report().title == "Mara Tolan, Quenda, Orrin"
+def test_the_title_is_of_the_topics_that_the_context_gives():
+    about = replace(EVIDENCE, headline=(("Orrin", "Mara Tolan"), ("floods",)))
+
+    assert report().title.startswith("Quenda")
+    assert report(about).title == "Orrin and Mara Tolan: floods"
 
 
 def test_every_sentence_of_a_report_is_the_sources_own_and_bears_a_reference():
@@ -50,7 +54,7 @@ def test_every_sentence_of_a_report_is_the_sources_own_and_bears_a_reference():
         for line in finding.explanation.splitlines():
             assert strip(line) in said
             assert find(line)
-    assert report().summary.startswith(f"{MILL} [Data: ")
+    assert report().summary.startswith(f"{WEIR} [Data: ")
 
 
 def test_every_reference_leads_to_a_row_of_the_evidence():
@@ -71,12 +75,41 @@ def test_the_rating_grows_with_how_often_the_relationships_are_stated():
     assert re.findall(r"\d+", report().rating_explanation) == ["2", "4", "6"]
 
 
-def test_a_parent_is_rated_above_its_parts_and_names_their_topics():
+def test_statements_of_what_tells_the_community_from_others_come_first():
+    of_flood = report(replace(EVIDENCE, topics=("Orrin",)))
+
+    assert report().summary.startswith(WEIR)
+    assert of_flood.summary.startswith(FLOOD)
+
+
+def test_no_heading_comes_twice():
+    deeds = (
+        "drained the marsh",
+        "burned its ferry",
+        "taxed every loom",
+        "sold two barges",
+        "crowned a miller",
+    )
+    described = "\n".join(f"In that year Quenda {deed}." for deed in deeds)
+    findings = report(Context(entities=(an_entity("Quenda", description=described),))).findings
+
+    assert len(findings) == len(deeds) - 1
+    assert len({finding.summary for finding in findings}) == len(findings)
+
+
+def test_a_statement_that_opens_the_summary_is_no_finding_too():
+    draft = report()
+    alone = report(Context(entities=(an_entity("Orrin", description=FLOOD),)))
+
+    assert WEIR not in "".join(finding.explanation for finding in draft.findings)
+    assert "".join(texts(alone)).count(FLOOD) == 1
+
+
+def test_a_parent_is_rated_above_its_parts_and_tells_of_them():
     part = a_report("Orrin, Zorba", 3, findings=[f"{FLOOD} [Data: Entities (1)]"], rating=8.0)
     parent = report(Context((part,), EVIDENCE.entities[:2], EVIDENCE.relationships[:1]))
 
     assert parent.rating == 8.5
-    assert "Orrin" in parent.title
     assert FLOOD in "".join(texts(parent))
 
 
@@ -103,10 +136,10 @@ def test_there_is_a_report_however_little_is_known(evidence: Context):
 
 
 def test_what_set_phrases_leave_little_worth_of_does_not_open_the_report():
-    plain, worthless = report(), write_report(WriteReport(EVIDENCE), {MILL: 0.1})
+    plain, worthless = report(), write_report(WriteReport(EVIDENCE), {WEIR: 0.1})
 
-    assert plain.summary.startswith(MILL)
-    assert worthless.summary.startswith(WEIR)
+    assert plain.summary.startswith(WEIR)
+    assert worthless.summary.startswith(MILL)
 
 
 async def test_the_model_gives_references_in_the_numbers_of_the_index():

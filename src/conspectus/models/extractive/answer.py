@@ -20,7 +20,7 @@ from conspectus.models.extractive.rank_sentences import (
     most_of_rest,
     rank_sentences,
 )
-from conspectus.models.extractive.report import names_in_title, upper
+from conspectus.models.extractive.report import upper
 from conspectus.models.extractive.search import RankedSentence, Searcher
 from conspectus.models.extractive.sentence_store import reading, split, subject_terms, words_of
 from conspectus.references import Reference, strip, write
@@ -359,7 +359,7 @@ def prime_answer(task: PrimeAnswer, searcher: Searcher) -> Probe:
     partial = map_answer(MapAnswer(task.question, task.context), searcher)
     if question.about_whole:
         words = wording(language_of([task.question]))
-        heads = [names_in_title(report.title)[0] for report in reports[: task.count]]
+        heads = [re.split(": |：", report.title)[0] for report in reports[: task.count]]
         follow_ups = tuple(FollowUp(words.told_of.format(h), 100 - STEP * i) for i, h in enumerate(heads))
     else:
         ranked = [s for r in reports for s in searcher.by_community(question, r.level).get(r.community, ())]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -13,28 +12,22 @@ from conspectus.messages import Wording, wording
 from conspectus.models.base import performs
 from conspectus.models.extractive.sentence_store import Statement, speaker_of, statements, words_of
 from conspectus.references import write
-from conspectus.rows import Entity, Finding
+from conspectus.rows import Finding, snippet
 from conspectus.tasks import ReportDraft, WriteReport
 from conspectus.tasks.base import Context
 from conspectus.text.language import language_of
-from conspectus.text.language_rules import rules_of, tokenize
 from conspectus.text.mentions import units
-from conspectus.text.words import CJK, VAGUE, WORD, fold, is_content, name_key
+from conspectus.text.words import name_key
 
 MOST_FINDINGS = 10  # unexplained
 SUPPORT = 2  # unexplained
 """Further statements that a finding is given at the most."""
 MIN_QUALITY = 0.45  # unexplained
 """Least quality of a statement in a report, where there are enough."""
-DATE_WEIGHT = 0.1  # unexplained
-COMMON_WORD_WEIGHT = 0.7  # unexplained
-"""What a date, and what a single common word, weighs as a topic beside a name."""
 LANGUAGE_SAMPLE = 8  # unexplained
 """Descriptions, and reports of parts, that tell the language of a report."""
 TOO_ALIKE = 0.45  # unexplained
 """Share of a statement's terms that another one may already have said."""
-
-_NAMES_IN_TITLE = re.compile("[,،] |、")
 
 
 @dataclass(frozen=True)
@@ -67,51 +60,18 @@ def write_report(task: WriteReport, boilerplate: Mapping[str, float]) -> ReportD
     """Write the report of a community; `boilerplate` is what set phrases leave of a statement's quality."""
     context, language = task.context, task.language
     words = wording(language)
-    topics = _topics(context)
+    names = context.topics or tuple(entity.name for entity in context.entities)
+    topics = {name: 1 / (1 + rank) for rank, name in enumerate(names)}
     candidates = _ranked(statements(context, boilerplate, language), topics)
     chosen = _cover(candidates)
     used = [candidate.statement.terms for candidate in chosen]
-    leads = chosen[1:] if len(chosen) > 2 else chosen  # the best one opens the summary
-    findings = tuple(_finding(lead, candidates, used, language) for lead in leads)
+    headings: set[str] = set()
+    leads = chosen[1:] or chosen  # the best one opens the summary, unless it is all that there is to find
+    findings = tuple(_finding(lead, candidates, used, headings, language) for lead in leads)
     rating, explanation = _rating(context, words)
-    summary = _summary(chosen, topics, words)
-    return ReportDraft(_title(topics, context, words), summary, rating, explanation, findings)
-
-
-def _topics(context: Context) -> dict[str, float]:
-    """Return the entities' names with their weight here, times the root of the share of their edges here.
-
-    Of parts that stand as reports, the names in the titles count, the first ones and those of large parts
-    most.
-    """
-    weight: defaultdict[str, float] = defaultdict(float)
-    edges: Counter[str] = Counter()
-    for relationship in context.relationships:
-        for end in (relationship.source, relationship.target):
-            weight[end] += relationship.weight
-            edges[end] += 1
-    weights: dict[str, float] = {}
-    for entity in context.entities:
-        inside = math.sqrt(edges[entity.name] / max(entity.degree, 1))
-        weights[entity.name] = weight[entity.name] * inside * _topic_weight(entity)
-    highest = max(weights.values(), default=1.0) or 1.0
-    written = {name_key(name): name for name in weights}
-    largest = max((report.size for report in context.reports), default=1)
-    for report in context.reports:
-        for rank, name in enumerate(names_in_title(report.title)):
-            name = written.setdefault(name_key(name), name)
-            gain = highest * math.sqrt(report.size / largest) * report.rating / 10 / (1 + rank)
-            weights[name] = weights.get(name, 0.0) + gain
-    return {name: weights[name] for name in sorted(weights, key=lambda name: (-weights[name], name))}
-
-
-def _topic_weight(entity: Entity) -> float:
-    """Return how much a name tells of its community: a date little, a single common word less than a name."""
-    if entity.type == "date":
-        return DATE_WEIGHT
-    if CJK.match(entity.name):  # a script without capitals
-        return COMMON_WORD_WEIGHT if entity.type == "concept" else 1.0
-    return 1.0 if " " in entity.name or entity.name[:1].isupper() else COMMON_WORD_WEIGHT
+    summary = _summary(chosen if len(chosen) > 1 else (), topics, words)
+    title = words.title(*context.headline) if any(context.headline) else words.title(names[:3])
+    return ReportDraft(title, summary, rating, explanation, findings)
 
 
 def _ranked(rows: Sequence[Statement], topics: Mapping[str, float]) -> list[_Candidate]:
@@ -123,13 +83,12 @@ def _ranked(rows: Sequence[Statement], topics: Mapping[str, float]) -> list[_Can
             by_first_word.setdefault(words[0], []).append((words, name))
     for names in by_first_word.values():
         names.sort(key=lambda pair: -len(pair[0]))
-    highest = max(topics.values(), default=0.0) or 1.0
     candidates: list[_Candidate] = []
     for statement in rows:
-        named = _named(statement, by_first_word)
+        named = tuple(sorted(_named(statement, by_first_word), key=topics.__getitem__, reverse=True))
         shared = math.fsum(math.log(1 + frequency[term]) for term in statement.terms)
         centrality = shared / math.sqrt(8 + len(statement.terms))
-        topic = max((topics[name] for name in named), default=0.0) / highest
+        topic = math.fsum(topics[name] for name in named) + topics.get(speaker_of(statement.text), 0.0)
         merit = (centrality + 2 * topic) * statement.quality * statement.weight if statement.terms else 0.0
         candidates.append(_Candidate(statement, named, merit))
     return sorted(candidates, key=lambda c: (-c.merit, c.statement.text))
@@ -159,7 +118,7 @@ def _words(statement: str) -> tuple[str, ...]:
 
 def _cover(candidates: Sequence[_Candidate]) -> list[_Candidate]:
     """Choose leads from the top that say something of their own, at first each about a topic of its own."""
-    pool = [c for c in candidates if c.statement.quality >= MIN_QUALITY] or list(candidates[:3])
+    pool = [c for c in candidates if c.merit and c.statement.quality >= MIN_QUALITY] or list(candidates[:3])
     chosen: list[_Candidate] = []
     covered: set[str] = set()
     used: list[frozenset[str]] = []
@@ -183,56 +142,43 @@ def _repeats(statement: Statement, used: Sequence[frozenset[str]]) -> bool:
 
 
 def _finding(
-    lead: _Candidate, candidates: Sequence[_Candidate], used: list[frozenset[str]], language: str
+    lead: _Candidate,
+    candidates: Sequence[_Candidate],
+    used: list[frozenset[str]],
+    headings: set[str],
+    language: str,
 ) -> Finding:
-    """Return a finding: the lead, and what else is said of its things; `used` is what no other may repeat."""
-    topics = set(lead.named[:2])
+    """Return a finding: the lead, and what else is said of its things; `used` and `headings` are not repeated."""
+    topics, speaker = set(lead.named[:2]), speaker_of(lead.statement.text)
     support: list[Statement] = []
     for candidate in candidates if topics else ():
         statement = candidate.statement
-        if len(support) == SUPPORT or candidate.merit < 0.4 * lead.merit:
+        if len(support) == SUPPORT or candidate.merit <= 0.4 * lead.merit:
             break
-        on_topic = not topics.isdisjoint(candidate.named)
+        near = len(candidate.named) > 1 or (speaker and speaker == speaker_of(statement.text))
+        on_topic = near and not topics.isdisjoint(candidate.named)
         if on_topic and statement.quality >= MIN_QUALITY and not _repeats(statement, used):
             support.append(statement)
             used.append(statement.terms)
     explanation = "\n".join(f"{s.text} {write(s.references)}" for s in (lead.statement, *support))
-    return Finding(_heading(lead, language), explanation)
+    return Finding(_heading(lead, headings, language), explanation)
 
 
-def _heading(lead: _Candidate, language: str) -> str:
-    """Return the names in a statement, or its longest words, with who says it."""
-    words = wording(language)
-    speaker = speaker_of(lead.statement.text)
-    names = [name for name in lead.named if name != speaker][:2]
-    subject = words.listed(names or _longest_words(words_of(lead.statement.text), language)) or words.this
-    return words.on.format(speaker, subject) if speaker else upper(subject)
-
-
-def _longest_words(text: str, language: str) -> list[str]:
-    """Return the two longest words of a statement that names no topic, as they stand there."""
-    rules = rules_of(language)
-    if rules.tells_noun:
-        words = [w for w in tokenize(text, language) if rules.tells_noun(w) and w not in rules.vague]
-    else:
-        words = [w for w in WORD.findall(text) if fold(w) not in VAGUE and is_content(fold(w), language)]
-    longest = sorted(words, key=lambda w: (-len(w), w))[:2]
-    return list(dict.fromkeys(w for w in words if w in longest))
+def _heading(lead: _Candidate, headings: set[str], language: str) -> str:
+    """Return who says a statement, and two of its topics, other ones where a heading has these, else how it begins."""
+    words, text = wording(language), lead.statement.text
+    speaker = speaker_of(text)
+    names = [name for name in lead.named if name != speaker]
+    pairs = (words.listed(pair) for pair in (names[:2], names[1:3]) if pair)
+    subjects = (words.on.format(speaker, pair) if speaker else upper(pair) for pair in pairs)
+    heading = next((subject for subject in subjects if subject not in headings), snippet(text))
+    headings.add(heading)
+    return heading
 
 
 def upper(text: str) -> str:
     """Return a text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
-
-
-def names_in_title(title: str) -> list[str]:
-    """Return the names that a title was made of."""
-    return _NAMES_IN_TITLE.split(title)
-
-
-def _title(topics: Mapping[str, float], context: Context, words: Wording) -> str:
-    names = list(topics)[:3] or [entity.name for entity in context.entities[:3]]
-    return upper(words.comma.join(names)) or words.unnamed
 
 
 def _summary(chosen: Sequence[_Candidate], topics: Mapping[str, float], words: Wording) -> str:
