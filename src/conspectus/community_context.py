@@ -115,9 +115,9 @@ class CommunityContextBuilder:
         """
         stated: defaultdict[int, float] = defaultdict(float)
         inside: Counter[int] = Counter()
-        for number in community.relationship_numbers:
-            for end in self._ends(number):
-                stated[end] += self.relationships[number].weight
+        for row in map(self.relationships.__getitem__, community.relationship_numbers):
+            for end in (self._number_of[row.source], self._number_of[row.target]):
+                stated[end] += row.weight
                 inside[end] += 1
         rows = [self.entities[number] for number in community.entity_numbers]
         chunks = {row.number: max(row.frequency, 1) for row in rows}

@@ -32,9 +32,10 @@ TOO_ALIKE = 0.45  # unexplained
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A statement, the topics it names, and how much it would give a report."""
+    """A statement, who says it, the topics it names, and how much it would give a report."""
 
     statement: Statement
+    speaker: str
     named: tuple[str, ...]
     merit: float
 
@@ -88,9 +89,10 @@ def _ranked(rows: Sequence[Statement], topics: Mapping[str, float]) -> list[_Can
         named = tuple(sorted(_named(statement, by_first_word), key=topics.__getitem__, reverse=True))
         shared = math.fsum(math.log(1 + frequency[term]) for term in statement.terms)
         centrality = shared / math.sqrt(8 + len(statement.terms))
-        topic = math.fsum(topics[name] for name in named) + topics.get(speaker_of(statement.text), 0.0)
+        speaker = speaker_of(statement.text)
+        topic = math.fsum(topics[name] for name in named) + topics.get(speaker, 0.0)
         merit = (centrality + 2 * topic) * statement.quality * statement.weight if statement.terms else 0.0
-        candidates.append(_Candidate(statement, named, merit))
+        candidates.append(_Candidate(statement, speaker, named, merit))
     return sorted(candidates, key=lambda c: (-c.merit, c.statement.text))
 
 
@@ -149,15 +151,16 @@ def _finding(
     language: str,
 ) -> Finding:
     """Return a finding: the lead, and what else is said of its things; `used` and `headings` are not repeated."""
-    topics, speaker = set(lead.named[:2]), speaker_of(lead.statement.text)
+    topics = set(lead.named[:2])
     support: list[Statement] = []
     for candidate in candidates if topics else ():
         statement = candidate.statement
         if len(support) == SUPPORT or candidate.merit <= 0.4 * lead.merit:
             break
-        near = len(candidate.named) > 1 or (speaker and speaker == speaker_of(statement.text))
-        on_topic = near and not topics.isdisjoint(candidate.named)
-        if on_topic and statement.quality >= MIN_QUALITY and not _repeats(statement, used):
+        if topics.isdisjoint(candidate.named) or statement.quality < MIN_QUALITY:
+            continue
+        same = len(candidate.named) > 1 or (lead.speaker and candidate.speaker == lead.speaker)
+        if same and not _repeats(statement, used):
             support.append(statement)
             used.append(statement.terms)
     explanation = "\n".join(f"{s.text} {write(s.references)}" for s in (lead.statement, *support))
@@ -166,12 +169,11 @@ def _finding(
 
 def _heading(lead: _Candidate, headings: set[str], language: str) -> str:
     """Return who says a statement, and two of its topics, other ones where a heading has these, else how it begins."""
-    words, text = wording(language), lead.statement.text
-    speaker = speaker_of(text)
+    words, speaker = wording(language), lead.speaker
     names = [name for name in lead.named if name != speaker]
     pairs = (words.listed(pair) for pair in (names[:2], names[1:3]) if pair)
     subjects = (words.on.format(speaker, pair) if speaker else upper(pair) for pair in pairs)
-    heading = next((subject for subject in subjects if subject not in headings), snippet(text))
+    heading = next((subject for subject in subjects if subject not in headings), snippet(lead.statement.text))
     headings.add(heading)
     return heading
 
