@@ -141,6 +141,10 @@ def test_file_names_are_safe_and_unique_on_every_system(titles: list[str]):
     assert all(len(f"{n}.md".encode()) <= 255 and len(n) <= MAX_NAME_CHARS + 10 for n in names)
 
 
+def test_the_two_halves_of_a_title_stay_apart_in_the_name_of_its_file():
+    assert file_names(["Ada Byrne: looms and wages", "a:b"]) == ["Ada Byrne - looms and wages", "a b"]
+
+
 def test_names_that_a_system_keeps_for_itself_are_not_used():
     assert file_names(["CON", "nul.txt", "../../etc/passwd", ""]) == [
         "CON -",

@@ -27,12 +27,12 @@ _NOTE = re.compile(r"(?:(?:entities|reports|documents)/)?[^/\\]+\.md")
 def file_names(titles: Iterable[str]) -> list[str]:
     """Return a file name per title: valid on every system, and unique regardless of case and Unicode form.
 
-    Characters that links or file systems do not allow become spaces; a name that is in use gets a number.
+    Characters that links or file systems do not allow become spaces, a colon a dash; a name in use gets a number.
     """
     used: set[str] = set()
     names: list[str] = []
     for title in titles:
-        allowed = _UNSAFE.sub(" ", unicodedata.normalize("NFC", title))
+        allowed = _UNSAFE.sub(" ", unicodedata.normalize("NFC", title).replace(": ", " - "))
         base = " ".join(allowed.split())[:MAX_NAME_CHARS]
         base = base.encode()[:200].decode(errors="ignore").strip(". ") or "untitled"
         if _RESERVED.fullmatch(base):
