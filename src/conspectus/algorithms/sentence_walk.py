@@ -14,6 +14,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+DAMPING = 0.87
+"""Damping factor of the walk: probability of going on at each step."""
+STEPS = 9
+"""Number of steps of the walk."""
+
 Matrix = sparse.csr_array[Any, Any]
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
@@ -33,7 +38,12 @@ class Incidence:
 
 
 def walk(
-    incidence: Incidence, pull: Floats, sentence_reset: Floats, name_reset: Floats, damping: float, steps: int
+    incidence: Incidence,
+    pull: Floats,
+    sentence_reset: Floats,
+    name_reset: Floats,
+    damping: float = DAMPING,
+    steps: int = STEPS,
 ) -> Floats:
     """Return how much of the walk is on each sentence, on average over the last two of so many steps.
 

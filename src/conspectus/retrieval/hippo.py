@@ -25,7 +25,7 @@ from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model
-from conspectus.models.extractive.reason import name_entities
+from conspectus.models.extractive.sentence_store import name_entities
 from conspectus.retrieval import method
 from conspectus.retrieval.base import answer_from, extractive, hits_of, run_ready
 from conspectus.retrieval.bm25 import scores_of

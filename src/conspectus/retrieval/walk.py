@@ -19,20 +19,14 @@ from conspectus.retrieval import ranking
 from conspectus.retrieval.base import hits_of
 from conspectus.retrieval.vector import has_vectors, hybrid_scores, question_vectors, reads_texts
 from conspectus.rows import Hit
-from conspectus.sentence_graph import SentenceEntityGraph, seeds_of
+from conspectus.sentence_graph import SentenceEntityGraph, seeds_of, sentences_by_words
 from conspectus.settings import Settings
 from conspectus.text.words import search_terms
 
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
-DAMPING = 0.87
-"""Damping factor of the walk: probability of going on at each step."""
-STEPS = 9
-"""Number of steps of the walk."""
 COVERED = 0.9
 """A passage is ranked by its words as well from this share of the question's weight on that it holds."""
-SENTENCE_B = 0.5
-"""BM25's b for sentences."""
 MEANING = 0.7
 """The part of meaning, where there are vectors, in how like a sentence is; words have the rest."""
 
@@ -69,7 +63,7 @@ def scores_of(question: str, index: Index, settings: Settings) -> Floats:
     vectors: Floats | None = None
     if has_vectors(index) and reads_texts(index):
         vectors = question_vectors([question, seeds.rest], index, settings)
-    like = _sentences_by_words(question, seeds.rest, index, graph)
+    like = sentences_by_words((question, seeds.rest), index, graph)
     if vectors is not None:
         like = (1 - MEANING) * like + MEANING * _sentences_by_meaning(vectors, index)
     base = scaled(words) if vectors is None else hybrid_scores(vectors[0], words, index)
@@ -80,7 +74,7 @@ def scores_of(question: str, index: Index, settings: Settings) -> Floats:
     name_reset = np.zeros(len(graph.names))
     name_reset[seeds.names] = seeds.weights
     sentence_reset = spread(base, pull, graph.first, graph.last)
-    mass = walk(graph.incidence, pull, sentence_reset, name_reset, DAMPING, STEPS)
+    mass = walk(graph.incidence, pull, sentence_reset, name_reset)
     walked = totals(mass, graph.first, graph.last)
     whole = np.clip((coverage - COVERED) / (1 - COVERED), 0, 1)
     return scaled(walked) + whole * scaled(words)
@@ -103,20 +97,6 @@ def _by_words(question: str, index: Index, graph: SentenceEntityGraph) -> tuple[
         covered[where] += weight
         total += weight
     return scores, covered / max(total, 1e-9)
-
-
-def _sentences_by_words(question: str, rest: str, index: Index, graph: SentenceEntityGraph) -> Floats:
-    """Return how like the question, or the rest of it, each sentence is by its words (BM25), 0 to 1."""
-    number = index.number_of_word
-    whole = [number[term] for term in search_terms(question, index) if term in number]
-    part = [number[term] for term in search_terms(rest, index) if term in number]
-    both = np.zeros((2, len(graph.sentences.lengths)), np.float32)
-    for term in dict.fromkeys(whole + part):
-        where, gain = gains(graph.sentences, term, b=SENTENCE_B)
-        for scores, query in zip(both, (whole, part), strict=True):
-            if times := query.count(term):
-                scores[where] += times * gain
-    return np.maximum(scaled(both[0]), scaled(both[1]))
 
 
 def _sentences_by_meaning(vectors: Floats, index: Index) -> Floats:

@@ -17,9 +17,12 @@ from conspectus.models.base import performs
 from conspectus.models.extractive.rank_sentences import (
     asks_for_definition,
     candidates,
+    every_term,
+    is_repeated,
     most_of_rest,
     rank_sentences,
 )
+from conspectus.models.extractive.reason import follow_chain
 from conspectus.models.extractive.report import upper
 from conspectus.models.extractive.search import RankedSentence, Searcher
 from conspectus.models.extractive.sentence_store import reading, split, subject_terms, words_of
@@ -39,11 +42,13 @@ from conspectus.tasks import (
 from conspectus.tasks.base import Context
 from conspectus.text.language import ENGLISH, language_of, question_language
 from conspectus.text.question import Question, is_short
-from conspectus.text.words import CJK, fold, search_terms, terms
+from conspectus.text.words import CJK, search_terms
 
 NOTICE = wording(ENGLISH).assembled
 MAX_QUOTES = 4  # unexplained
 """Quotations in a section at the most."""
+MAX_QUOTES_OF_FACT = 6  # unexplained
+"""The same in an answer that has no sections."""
 MAX_SECTIONS = 6  # unexplained
 """Sections of a whole answer at the most."""
 MAX_OVERVIEW_SECTIONS = 10  # unexplained
@@ -127,15 +132,9 @@ def deduplicate(
         if sentence.score < weak * ranked[0].score or len(used) == most:
             return
         terms = terms_of(searcher.passages.quoted(sentence.sentence))
-        if terms and not _is_repeated(terms, used, alike):
+        if terms and not is_repeated(terms, used, alike):
             used.append(terms)
             yield sentence
-
-
-def _is_repeated(
-    terms: frozenset[str], used: Sequence[frozenset[str]], alike: float = MAX_SHARED_TERMS
-) -> bool:
-    return any(len(terms & other) > alike * min(len(terms), len(other)) for other in used)
 
 
 def quote(ranked: RankedSentence, searcher: Searcher) -> str:
@@ -213,7 +212,7 @@ def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
         for line in lines:
             # without those of the question, which all of them have
             terms = subject_terms(words_of(strip(line).removeprefix("- "))).difference(question.focus)
-            if terms and len(quotes) < most_quotes and not _is_repeated(terms, used):
+            if terms and len(quotes) < most_quotes and not is_repeated(terms, used, MAX_SHARED_TERMS):
                 quotes.append(line)
                 used.append(terms)
         if quotes:
@@ -275,16 +274,12 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
     """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
     named = {entity.number for entity in context.entities}
     question = searcher.read(question_text)
+    if chain := follow_chain(question, context.sources, named, searcher):
+        return chain
     ranked = rank_sentences(question, context.sources, named, searcher)
     weak = MIN_SHARE_OF_BEST_DEFINING if asks_for_definition(question, named, searcher) else MIN_SHARE_OF_BEST
-
-    def every_term(
-        text: str,
-    ) -> frozenset[str]:  # where a fact is asked for, a number is what a sentence adds
-        return frozenset(terms(fold(text)))
-
     # Here an "I" may speak too: the question says what it is about, and the citation who it is.
-    return list(deduplicate(ranked, searcher, 2 * MAX_QUOTES, every_term, MAX_SHARED_TERMS_OF_FACT, weak))
+    return list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, every_term, MAX_SHARED_TERMS_OF_FACT, weak))
 
 
 MAX_SENTENCES_READ = 12  # unexplained

@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from conspectus.algorithms.ranking import scaled
 from conspectus.models.extractive.search import BESIDE, RankedSentence, Searcher
 from conspectus.rows import Chunk
+from conspectus.sentence_graph import walk_among
 from conspectus.text.mentions import date_spans, find_dates
 from conspectus.text.question import Question
 from conspectus.text.sentences import ASKS, CLOSING
 from conspectus.text.types import CURRENCIES
-from conspectus.text.words import VAGUE, WORD, fold, is_content, name_key, search_terms, stems
+from conspectus.text.words import SMALL, VAGUE, WORD, fold, is_content, name_key, search_terms, stems, terms
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -29,6 +31,10 @@ SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT = 0.2, 0.45, 0.35  # unexplained
 CHUNK_RANK_WEIGHT = 0.4
 """What it counts to stand in the best chunk, over the square root of its place in others. The quotations of 58 of
 2Wiki's questions 101 to 250 hold the answer; of 42 with 0.1 / place, of 57 where five chunks alone are read."""
+WALK_WEIGHT = 0.4
+"""What it counts that a walk among the sentences, from what is named, is on one."""
+MIN_WALKED = 0.5
+"""The root of the share of the walk on its most visited sentence, from which on one is read though it shares little."""
 OTHER_SUBJECT_FACTOR = 0.6  # unexplained
 """What is left of what a sentence says and gives where it is about something else."""
 OTHER_OFFICE_FACTOR = 0.5  # unexplained
@@ -83,7 +89,7 @@ def rank_sentences(
     if question.names and not any(searcher.is_known(name) for name in question.names):
         return []
     subject, rest = split_question(question, named, searcher)
-    chunk_rank = _chunk_ranks(chunks, searcher)
+    chunk_rank = chunk_ranks(chunks, searcher)
     # The best chunks may be those where somebody speaks most, not is spoken of.
     if named and subject and not rest:
         for sentence in np.flatnonzero(searcher.shares(subject) > COMPLETE).tolist():
@@ -92,31 +98,39 @@ def rank_sentences(
     if not sentences or not (subject or rest):
         return []
     about = _subject_shares(subject, sentences, searcher)
+    walked = np.sqrt(scaled(walk_among(question.text, sentences, searcher.index)))
     if rest:
-        fits = _fits_of_answers(question, rest, about, sentences, searcher)
+        fits = _fits_of_answers(question, rest, (about, walked), sentences, searcher)
     else:
         fits = _fits_of_definitions(subject, sentences, searcher)
     min_factor = UNREADABLE_FACTOR if rest else UNREADABLE_DEFINITION_FACTOR
     dates = _dates(question.text, question.language)
     ranked: list[RankedSentence] = []
     for i, fit, share in fits:
-        score = (
-            SUBJECT_WEIGHT * float(about[i])
-            + fit
-            + CHUNK_RANK_WEIGHT / math.sqrt(1 + chunk_rank[sentences[i]])
-        )
+        score = SUBJECT_WEIGHT * float(about[i]) + fit
+        score += CHUNK_RANK_WEIGHT / math.sqrt(1 + chunk_rank[sentences[i]])
         score *= _worth(sentences[i], dates, min_factor, searcher)
         ranked.append(RankedSentence(sentences[i], score, share))
     return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))
 
 
-def _chunk_ranks(chunks: Sequence[Chunk], searcher: Searcher) -> dict[int, int]:
+def chunk_ranks(chunks: Sequence[Chunk], searcher: Searcher) -> dict[int, int]:
     """Return the sentences of chunks, each with the place of the first chunk that holds it."""
     ranks: dict[int, int] = {}
     for rank, chunk in enumerate(chunks):
         for sentence in searcher.passages.within(chunk):
             ranks.setdefault(sentence, rank)
     return ranks
+
+
+def every_term(text: str) -> frozenset[str]:
+    """Return the terms of a text with its numbers: where a fact is asked for, one may be all that a sentence adds."""
+    return frozenset(terms(fold(text)))
+
+
+def is_repeated(terms: frozenset[str], used: Sequence[frozenset[str]], alike: float) -> bool:
+    """Tell whether terms share more than a part of the smaller one's with any that were used."""
+    return any(len(terms & other) > alike * min(len(terms), len(other)) for other in used)
 
 
 def _worth(sentence: int, dates: Sequence[frozenset[str]], min_factor: float, searcher: Searcher) -> float:
@@ -234,9 +248,17 @@ def _subject_shares(subject: Mapping[str, float], sentences: Sequence[int], sear
 
 
 def _fits_of_answers(
-    question: Question, rest: dict[str, float], about: Floats, sentences: Sequence[int], searcher: Searcher
+    question: Question,
+    rest: dict[str, float],
+    near: tuple[Floats, Floats],
+    sentences: Sequence[int],
+    searcher: Searcher,
 ) -> Iterator[tuple[int, float, float]]:
-    """Yield the place, the fit, and the share of the rest of each sentence that says something of what is asked."""
+    """Yield the place, the fit, and the share of the rest of each sentence that says something of what is asked.
+
+    `near` is how much each is about what is named, and how much a walk from there is on it.
+    """
+    about, walked = near
     own = searcher.shares(rest)
     padded: Floats = np.pad(own, 1)
     with_neighbours = own + np.float32(BESIDE) * np.maximum(padded[:-2], padded[2:])
@@ -247,7 +269,8 @@ def _fits_of_answers(
     asks_person = question.wants == "person" and not _COMPOUND.search(question.text)
     for i, sentence in enumerate(sentences):
         around = float(with_neighbours[sentence])
-        if around < MIN_REST_SHARE and (about[i] < MIN_SUBJECT_SHARE or mostly_unknown):
+        unrelated = around < MIN_REST_SHARE and (about[i] < MIN_SUBJECT_SHARE or mostly_unknown)
+        if unrelated and walked[i] < MIN_WALKED:
             continue
         answers = candidates(question, sentence, query_terms, searcher) if question.wants else ()
         fit = REST_WEIGHT * around + ANSWER_WEIGHT * max((weight for _, weight in answers), default=0.0)
@@ -258,7 +281,7 @@ def _fits_of_answers(
             fit *= NOT_OPPOSED_FACTOR
         if about.any():
             fit *= OTHER_SUBJECT_FACTOR + (1 - OTHER_SUBJECT_FACTOR) * float(about[i])
-        yield i, fit, float(own[sentence])
+        yield i, fit + WALK_WEIGHT * float(walked[i]), float(own[sentence])
 
 
 def _only_in_compounds(rest: Mapping[str, float], text: str, searcher: Searcher) -> bool:
@@ -321,6 +344,8 @@ _COUNTS = re.compile(r"\b(?:how many|wie ?viele|combien d|cuánt[oa]s)\b", re.IG
 OTHER_UNIT = 0.3  # unexplained
 """What a number of something else counts where so many of a thing are asked for."""
 _KINDS = {"person": "person", "place": "location"}
+_WHERE = re.compile(rf"\b(?:in|at|near|from|of) (?:the )?([^\W\d_{SMALL}][\w'’-]+)")
+"""What is taken for a place where nobody has told the kinds of names."""
 
 
 def most_of_rest(
@@ -369,6 +394,8 @@ def _spans_of_kind(
             yield from _numbers(text, money=bool(_ASKS_MONEY.search(question.text)))
         case "" if not question.asks_name:
             return  # what is asked for is seldom a name, and the sentence says it
+        case "place" if not searcher.passages.names:
+            yield from ((*m.span(1), PLAIN) for m in _WHERE.finditer(text))
         case wants:
             passages, kind = searcher.passages, _KINDS.get(wants)
             without = "person" if not wants and _ASKS_ORGANISATION.search(question.text) else ""

@@ -7,13 +7,25 @@ at the end of a path, a thought is a sentence of a source.
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from collections.abc import Collection, Sequence
+from itertools import accumulate
 
 from conspectus.algorithms.ranking import Postings, idf
 from conspectus.index import Index
 from conspectus.models.base import performs
+from conspectus.models.extractive.rank_sentences import (
+    candidates,
+    chunk_ranks,
+    every_term,
+    is_repeated,
+    split_question,
+)
 from conspectus.models.extractive.relation_paths import PathFinder
-from conspectus.rows import ReasoningPath
+from conspectus.models.extractive.search import RankedSentence, Searcher
+from conspectus.models.extractive.sentence_store import name_entities
+from conspectus.rows import Chunk, ReasoningPath
+from conspectus.sentence_graph import walk_among
 from conspectus.tasks import (
     ChooseRelations,
     Draft,
@@ -23,9 +35,8 @@ from conspectus.tasks import (
     NameEntities,
     NextThought,
 )
-from conspectus.text.mentions import find_mentions
+from conspectus.text.question import Question
 from conspectus.text.sentences import sentences
-from conspectus.text.vocabulary import read_vocabulary
 from conspectus.text.words import search_terms, terms
 from conspectus.triple_graph import TripleGraph
 
@@ -94,6 +105,80 @@ def examine(task: ExamineEvidence, index: Index) -> Examined:
     return Examined(tuple(dict.fromkeys(names))[:MAX_ANSWERS])
 
 
+HOPS = (1, 3, 1, 1)
+"""Sentences of each passage of a chain: the first names the next, which mostly answers. Six of 2Wiki's first 150 hold
+the answer for 75 %; of MuSiQue's first 50, 56 %. With (2, 2, 1, 1) 70 and 56 %, with (1, 1, 1, 1, 1, 1) 65 and 58 %,
+and the six that the walk is on most 57 and 54 %."""
+WALK_WEIGHT, KIND_WEIGHT, REST_WEIGHT, LEAD_WEIGHT = 0.5, 1.0, 0.5, 0.5
+"""What it counts in a passage that the walk is on a sentence, to hold the kind of thing that is asked for, the words
+that are asked beside names, and to open a document, which says who or what it is about. Without the walk 8 points of
+HotpotQA's are lost, without the kind 5 of 2Wiki's, without the words 8 of HotpotQA's, without openings 6 of 2Wiki's."""
+ALIKE = 0.7
+"""The share of the terms of the shorter one that two sentences of a chain may have in common: chunks overlap."""
+
+
+SHORT_PASSAGE = 10
+"""Sentences of a passage, on average, up to which a chain goes by whole passages: those of Wikipedia's introductions
+have 4 or 5. Where chunks have 20 (web pages, minutes, letters), half of what the best sentences hold is lost by it."""
+TOLD = 0.4
+"""The share of what is asked, by weight of its words, from which on the first passage of a chain tells it itself."""
+
+
+def follow_chain(
+    question: Question, chunks: Sequence[Chunk], named: Collection[int], searcher: Searcher
+) -> list[RankedSentence]:
+    """Return sentences that lead from what a question names to what it asks for, those of one passage together.
+
+    The passages are those that a walk from its names is on most, in that order; of each the sentences that it needs.
+    Nothing is returned where passages are long, or the question neither joins facts nor is answered by the first.
+    """
+    passages = _walked_passages(question, chunks, searcher)
+    if not passages:
+        return []
+    subject, asked = split_question(question, named, searcher)
+    rest = searcher.shares(asked)
+    told = max(float(rest[s]) for s in passages[0])
+    if not question.joins_facts and not (subject and asked and told < TOLD):
+        return []
+    query_terms = frozenset(search_terms(question.text, searcher.index))
+    chain: list[RankedSentence] = []
+    used: list[frozenset[str]] = []
+    for mass, room in zip(
+        passages, accumulate(HOPS), strict=False
+    ):  # what one passage lacks, the next one has
+        hop: list[RankedSentence] = []
+        for sentence, share in mass.items():
+            score = WALK_WEIGHT * share + REST_WEIGHT * float(rest[sentence])
+            score += KIND_WEIGHT * any(candidates(question, sentence, query_terms, searcher))
+            score += LEAD_WEIGHT * searcher.passages.opens_document(sentence)
+            hop.append(RankedSentence(sentence, score, float(rest[sentence])))
+        new: list[RankedSentence] = []
+        for ranked in sorted(hop, key=lambda s: -s.score):
+            words = every_term(searcher.passages.text(ranked.sentence))
+            if words and len(chain) + len(new) < room and not is_repeated(words, used, ALIKE):
+                new.append(ranked)
+                used.append(words)
+        chain += sorted(new, key=lambda s: s.sentence)
+    return chain
+
+
+def _walked_passages(
+    question: Question, chunks: Sequence[Chunk], searcher: Searcher
+) -> list[dict[int, float]]:
+    """Return the passages that a walk from what a question names is on most, each as its sentences with the walk's
+    share of the most on any of them; none where passages are long.
+    """
+    rank_of = chunk_ranks(chunks, searcher)
+    if len(rank_of) > SHORT_PASSAGE * len(set(rank_of.values())):
+        return []
+    walked = walk_among(question.text, list(rank_of), searcher.index).tolist()
+    passages: dict[int, dict[int, float]] = {}
+    for (sentence, rank), mass in zip(rank_of.items(), walked, strict=True):
+        passages.setdefault(rank, {})[sentence] = mass
+    best = sorted(passages.values(), key=lambda passage: -math.fsum(passage.values()))[: len(HOPS)]
+    return [{s: mass / (max(passage.values()) or 1.0) for s, mass in passage.items()} for passage in best]
+
+
 @performs(NextThought)
 def next_thought(task: NextThought, index: Index) -> str:
     """Return the sentence of the given chunks, best first, that holds most of the question and was no thought before.
@@ -117,13 +202,6 @@ def next_thought(task: NextThought, index: Index) -> str:
             if score > best_score and sentence not in task.thoughts:
                 best_score, best = score, sentence
     return best
-
-
-def name_entities(text: str) -> tuple[str, ...]:
-    """Return what a text names by its capitals, dates and quotations, as keys."""
-    vocabulary = read_vocabulary([text])
-    opening = np.ones(len(vocabulary.form), bool)
-    return tuple(dict.fromkeys(key for _, key in find_mentions([text], vocabulary, opening)))
 
 
 @performs(NameEntities)

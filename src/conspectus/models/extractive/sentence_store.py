@@ -12,15 +12,15 @@ import numpy as np
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import performs
-from conspectus.models.extractive.reason import name_entities
 from conspectus.references import Reference, strip
 from conspectus.rows import Chunk, Document, Span
 from conspectus.tasks import ClearSentences, Entails, FactualClaims, Numbered, SelectFactual
 from conspectus.tasks.base import Context
 from conspectus.text.language import ENGLISH, with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
+from conspectus.text.mentions import find_mentions
 from conspectus.text.sentences import quality, sentences, without_opening
-from conspectus.text.vocabulary import Ints
+from conspectus.text.vocabulary import Ints, read_vocabulary
 from conspectus.text.words import CJK, VAGUE, WORD, fold, is_unspaced, stem, terms
 
 NEAR = 200  # unexplained
@@ -155,6 +155,10 @@ class SentenceStore:
         before = self._spans[sentence - 1]
         return before[0] == document and start - before[2] < NEAR
 
+    def opens_document(self, sentence: int) -> bool:
+        """Tell whether a sentence is the first of its document."""
+        return sentence == self._first[self._spans[sentence][0]]
+
     def speaker_of(self, sentence: int) -> int:
         """Return who says a sentence, as a place in `names`, -1 where nobody is known to."""
         return self._speakers[sentence]
@@ -286,6 +290,14 @@ def speaker_of(statement: str) -> str:
 
 
 # Claims and whether they are supported
+
+
+def name_entities(text: str) -> tuple[str, ...]:
+    """Return what a text names by its capitals, dates and quotations, as keys."""
+    vocabulary = read_vocabulary([text])
+    opening = np.ones(len(vocabulary.form), bool)
+    return tuple(dict.fromkeys(key for _, key in find_mentions([text], vocabulary, opening)))
+
 
 SUPPORTED = 0.7
 """The share of the key terms of a statement that a text must hold to support it.
