@@ -122,13 +122,6 @@ def test_nothing_speaks_to_a_question_whose_names_the_corpus_has_not():
     assert read("Who rebuilt the weir of Quenda for Zorblatt?", "Quenda")[0] == BUILT
 
 
-def test_who_voted_against_did_not_vote_for_it():
-    index = an_index_of("Ruben Vale voted for the weir. Mara Tolan voted against it.")
-
-    assert read("Who voted against the weir?", index=index)[0] == "Mara Tolan voted against it."
-    assert read("Who voted for the weir?", index=index)[0] == "Ruben Vale voted for the weir."
-
-
 def test_what_something_cost_is_an_amount_of_money():
     texts = "The mill wheel has 40 blades. The mill wheel was bought from Tolan for EUR 480,000."
 

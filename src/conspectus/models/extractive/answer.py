@@ -18,13 +18,12 @@ from conspectus.models.extractive.rank_sentences import (
     asks_for_definition,
     candidates,
     every_term,
-    is_repeated,
     most_of_rest,
     rank_sentences,
 )
 from conspectus.models.extractive.reason import follow_chain
 from conspectus.models.extractive.report import upper
-from conspectus.models.extractive.search import RankedSentence, Searcher
+from conspectus.models.extractive.search import RankedSentence, Searcher, is_repeated
 from conspectus.models.extractive.sentence_store import reading, split, subject_terms, words_of
 from conspectus.references import Reference, strip, write
 from conspectus.rows import Chunk, Report
@@ -294,7 +293,8 @@ def short_answer(
     """Return the answer alone and the sentence that it stands in, None where no sentence speaks to the question."""
     question = searcher.read(question_text)
     named = {entity.number for entity in context.entities}
-    ranked = rank_sentences(question, context.sources, named, searcher)[:MAX_SENTENCES_READ]
+    chain = sorted(follow_chain(question, context.sources, named, searcher), key=lambda s: -s.score)
+    ranked = chain or rank_sentences(question, context.sources, named, searcher)[:MAX_SENTENCES_READ]
     if ranked and question.wants in ("", "person") and asks_for_definition(question, named, searcher):
         # "Who is Ada Byrne?": another name beside hers is not what she is, the sentence is
         return _ITEM.sub("", searcher.passages.quoted(ranked[0].sentence)), ranked[0]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from conspectus.algorithms.ranking import scaled
 from conspectus.models.extractive.search import BESIDE, RankedSentence, Searcher
 from conspectus.rows import Chunk
 from conspectus.sentence_graph import walk_among
-from conspectus.text.mentions import date_spans, find_dates
+from conspectus.text.mentions import date_spans
 from conspectus.text.question import Question
 from conspectus.text.sentences import ASKS, CLOSING
 from conspectus.text.types import CURRENCIES
@@ -37,8 +36,6 @@ MIN_WALKED = 0.5
 """The root of the share of the walk on its most visited sentence, from which on one is read though it shares little."""
 OTHER_SUBJECT_FACTOR = 0.6  # unexplained
 """What is left of what a sentence says and gives where it is about something else."""
-OTHER_OFFICE_FACTOR = 0.5  # unexplained
-"""What is left of a sentence that has the words asked for in compounds alone: a vice-chairman is not the chairman."""
 CARRY_FACTOR = 0.8  # unexplained
 """What is left, one sentence on, of being about something."""
 TITLE_SHARE = 0.9  # unexplained
@@ -53,29 +50,14 @@ UNREADABLE_DEFINITION_FACTOR = 0.2  # unexplained
 """The same where nothing is asked but to be told of something: there most sentences that name it say little of it."""
 QUESTION_FACTOR = 0.5  # unexplained
 """What is left of the worth of a question: it answers none."""
-OTHER_DATE_FACTOR = 0.3  # unexplained
-"""What is left of the worth of a sentence whose dates are others than the one that a question names."""
 COMPLETE = 0.999
 """The share of what is named from which on all of it is, in floats."""
-NOT_OPPOSED_FACTOR = 0.5  # unexplained
-"""What is left of what a sentence says that does not say "against" where the question does."""
-_OPPOSITION = re.compile(r"\b(?:against|not|never|without|n['’]t)\b|反对|不|没", re.IGNORECASE)
-_COMPOUND = re.compile(r"\w+(?:-\w+)+")
-_PART_OF_DATE = re.compile(r"\d+|[^\W\d_]+")
 _SAYS_WHAT = re.compile(
     r"(?:['’]s)?[\"”’»)]*(?:\s*\(|,\s+(?!said|says|and|or|but|in|on|at|for|to|with|as|by)[a-z]|"
     r"\s+(?:is|was|are|were|means|became|has been)\b|(?:（[^（）]*）)?[，,]?[是为乃指])"
 )
 """What stands behind a name where it is said what it is."""
 _VAGUE = stems(VAGUE)
-_OF_TIME = stems(["date", "day", "month", "year"])
-_OF_MONEY = stems(["cost", "costs", "price", "priced"])
-"""What an amount of money seldom says of itself."""
-_TOGETHER = stems(
-    "connect connected connection link linked tie tied relationship together common share both "
-    "agree disagree differ argue quarrel dispute discuss talk compare".split()
-)
-"""What asks how several things that are named go together: what names them all says it."""
 
 
 def rank_sentences(
@@ -104,12 +86,11 @@ def rank_sentences(
     else:
         fits = _fits_of_definitions(subject, sentences, searcher)
     min_factor = UNREADABLE_FACTOR if rest else UNREADABLE_DEFINITION_FACTOR
-    dates = _dates(question.text, question.language)
     ranked: list[RankedSentence] = []
     for i, fit, share in fits:
         score = SUBJECT_WEIGHT * float(about[i]) + fit
         score += CHUNK_RANK_WEIGHT / math.sqrt(1 + chunk_rank[sentences[i]])
-        score *= _worth(sentences[i], dates, min_factor, searcher)
+        score *= _worth(sentences[i], min_factor, searcher)
         ranked.append(RankedSentence(sentences[i], score, share))
     return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))
 
@@ -128,18 +109,11 @@ def every_term(text: str) -> frozenset[str]:
     return frozenset(terms(fold(text)))
 
 
-def is_repeated(terms: frozenset[str], used: Sequence[frozenset[str]], alike: float) -> bool:
-    """Tell whether terms share more than a part of the smaller one's with any that were used."""
-    return any(len(terms & other) > alike * min(len(terms), len(other)) for other in used)
-
-
-def _worth(sentence: int, dates: Sequence[frozenset[str]], min_factor: float, searcher: Searcher) -> float:
-    """Return what is left of the score of a sentence that reads badly alone, asks, or gives other dates than asked."""
+def _worth(sentence: int, min_factor: float, searcher: Searcher) -> float:
+    """Return what is left of the score of a sentence that reads badly alone, or asks."""
     worth = min_factor + (1 - min_factor) * searcher.passages.quality(sentence)
     if searcher.passages.text(sentence).rstrip(CLOSING).endswith(ASKS):
         worth *= QUESTION_FACTOR
-    if dates and _gives_other_dates(dates, sentence, searcher):
-        worth *= OTHER_DATE_FACTOR
     return worth
 
 
@@ -147,17 +121,6 @@ def asks_for_definition(question: Question, named: Collection[int], searcher: Se
     """Tell whether nothing is asked but to be told of what is named."""
     subject, rest = split_question(question, named, searcher)
     return bool(subject) and not rest
-
-
-def _dates(text: str, language: str) -> list[frozenset[str]]:
-    """Return the dates of a text, each as its numbers and names."""
-    return [frozenset(_PART_OF_DATE.findall(fold(date))) for date in find_dates(text, language)]
-
-
-def _gives_other_dates(dates: Sequence[frozenset[str]], sentence: int, searcher: Searcher) -> bool:
-    """Tell whether a sentence gives dates, and none that may be one of these: 2 February is one of February 2020."""
-    own = _dates(searcher.passages.text(sentence), searcher.passages.language(sentence))
-    return bool(own) and not any(date <= other or other <= date for date in dates for other in own)
 
 
 # What a question is about, and what it asks
@@ -175,15 +138,12 @@ def split_question(
     every_term = frozenset(question.terms)
     keys = {name_key(term) for name in question.names for term in search_terms(name, index)}
     subject = {term for term in every_term if name_key(term) in keys}
-    entities_named = 0
     for number in named:
         entity = index.entities[number]
         forms = (frozenset(search_terms(form, index)) for form in (entity.name, *entity.aliases))
         if form := next((form for form in forms if form and form <= every_term), None):
             subject |= form
-            entities_named += 1
-    ignored = _words_of_kind(question, max(entities_named, _names_apart(question)))
-    others = [term for term in searcher.words(question.focus) if term not in subject | ignored]
+    others = [term for term in searcher.words(question.focus) if term not in subject]
     in_phrases = {
         t for run in question.runs if len(run) > 1 for word in run for t in search_terms(word, index)
     }
@@ -198,23 +158,6 @@ def split_question(
     if not subject and not rest:
         rest = searcher.words(question.terms)
     return {t: searcher.weight(t) for t in sorted(subject)}, {t: searcher.weight(t) for t in rest}
-
-
-def _words_of_kind(question: Question, names: int) -> frozenset[str]:
-    """Return the words that only say what kind of answer is asked for; `names` is how many things a question names."""
-    words: frozenset[str] = frozenset()
-    if question.wants == "date":  # "on what date": no date says that it is one
-        words |= _OF_TIME
-    if question.wants == "number":
-        words |= _OF_MONEY
-    return words | _TOGETHER if names > 1 else words
-
-
-def _names_apart(question: Question) -> int:
-    """Return how many names of one or more words stand apart in a question."""
-    names = set(question.written_names)
-    inside = [word.strip(CLOSING + ",;:?") in names for word in question.text.split()]
-    return sum(is_name and not before for before, is_name in pairwise([False, *inside]))
 
 
 def _subject_shares(subject: Mapping[str, float], sentences: Sequence[int], searcher: Searcher) -> Floats:
@@ -265,8 +208,6 @@ def _fits_of_answers(
     known_weight = sum(weight for term, weight in rest.items() if searcher.frequency(term))
     mostly_unknown = 2 * known_weight < sum(rest.values())
     query_terms = frozenset(search_terms(question.text, searcher.index))
-    asks_against = bool(_OPPOSITION.search(question.text))
-    asks_person = question.wants == "person" and not _COMPOUND.search(question.text)
     for i, sentence in enumerate(sentences):
         around = float(with_neighbours[sentence])
         unrelated = around < MIN_REST_SHARE and (about[i] < MIN_SUBJECT_SHARE or mostly_unknown)
@@ -274,22 +215,9 @@ def _fits_of_answers(
             continue
         answers = candidates(question, sentence, query_terms, searcher) if question.wants else ()
         fit = REST_WEIGHT * around + ANSWER_WEIGHT * max((weight for _, weight in answers), default=0.0)
-        text = searcher.passages.text(sentence)
-        if asks_person and _only_in_compounds(rest, text, searcher):
-            fit *= OTHER_OFFICE_FACTOR
-        if asks_against and not _OPPOSITION.search(text):
-            fit *= NOT_OPPOSED_FACTOR
         if about.any():
             fit *= OTHER_SUBJECT_FACTOR + (1 - OTHER_SUBJECT_FACTOR) * float(about[i])
         yield i, fit + WALK_WEIGHT * float(walked[i]), float(own[sentence])
-
-
-def _only_in_compounds(rest: Mapping[str, float], text: str, searcher: Searcher) -> bool:
-    """Tell whether a sentence has the words that are asked for in compounds with a hyphen alone."""
-    if not _COMPOUND.search(text):
-        return False
-    apart = search_terms(_COMPOUND.sub(" ", text), searcher.index)
-    return not rest.keys().isdisjoint(search_terms(text, searcher.index)) and rest.keys().isdisjoint(apart)
 
 
 def _fits_of_definitions(
@@ -325,24 +253,6 @@ _UNIT = re.compile(
     r"\s?(?:%|per cent|percent|(?:hundred|thousand|million|billion)\b(?:\s[^\W\d_A-Z]{3,})?|[^\W\d_A-Z]{2,}\b"
     r"|[万亿千百]*[个名位次年岁公里米元分钟吨人部集座]{0,2})"
 )
-_ASKS_MONEY = re.compile(
-    r"\b(?:cost|price|pa(?:y|id)|earn|worth|spen[dt]|charge|budget|salary|wages?)|多少钱|价格|费用",
-    re.IGNORECASE,
-)
-_ASKS_ORGANISATION = re.compile(
-    r"\b(?:which|what|welche[mnrs]?|quelle|qué) (?:\w+ )?(?:compan|firm|organi[sz]ation|business|bank|supplier|"
-    r"institut|universit|compagnie|entreprise|société|empresa|compañía|unternehmen)",
-    re.IGNORECASE,
-)
-_CURRENCY = re.compile(
-    rf"[£$€¥]|\b(?:{'|'.join(sorted(CURRENCIES))})\b|"
-    r"\b(?:dollar|euro|pound|cent|pence|yen|yuan|kron[ae]r?|franc|rupee)|[元块]"
-)
-NO_MONEY = 0.3  # unexplained
-"""What a number that is no amount of money counts where money is asked for."""
-_COUNTS = re.compile(r"\b(?:how many|wie ?viele|combien d|cuánt[oa]s)\b", re.IGNORECASE)
-OTHER_UNIT = 0.3  # unexplained
-"""What a number of something else counts where so many of a thing are asked for."""
 _KINDS = {"person": "person", "place": "location"}
 _WHERE = re.compile(rf"\b(?:in|at|near|from|of) (?:the )?([^\W\d_{SMALL}][\w'’-]+)")
 """What is taken for a place where nobody has told the kinds of names."""
@@ -371,9 +281,6 @@ def candidates(
     positions: list[int] | None = None
     for start, end, weight in _spans_of_kind(question, sentence, text, searcher):
         answer = text[start:end].strip(" ,.;:()")
-        unit = search_terms(answer.partition(" ")[2], searcher.index) if _COUNTS.search(question.text) else ()
-        if unit and query_terms.isdisjoint(unit):  # sensors are not counted in weeks
-            weight *= OTHER_UNIT
         if answer and not query_terms.issuperset(search_terms(answer, searcher.index)):
             if positions is None:  # of the query terms in the sentence, in words
                 words = ((m.start(), search_terms(m.group(), searcher.index)) for m in WORD.finditer(text))
@@ -391,23 +298,22 @@ def _spans_of_kind(
         case "date":
             yield from ((start, end, 1.0) for start, end in date_spans(text))
         case "number":
-            yield from _numbers(text, money=bool(_ASKS_MONEY.search(question.text)))
+            yield from ((start, end, 1.0) for start, end in _numbers(text))
         case "" if not question.asks_name:
             return  # what is asked for is seldom a name, and the sentence says it
         case "place" if not searcher.passages.names:
             yield from ((*m.span(1), PLAIN) for m in _WHERE.finditer(text))
         case wants:
             passages, kind = searcher.passages, _KINDS.get(wants)
-            without = "person" if not wants and _ASKS_ORGANISATION.search(question.text) else ""
             for entity in dict.fromkeys(passages.mentioned(sentence)):
                 name, type_ = passages.names[entity], passages.types[entity]
                 start = fold(text).find(fold(name))
-                if start >= 0 and type_ not in ("date", without) and (not kind or type_ == kind):
+                if start >= 0 and type_ != "date" and (not kind or type_ == kind):
                     yield start, start + len(name), 1.0 if kind or name[:1].isupper() else PLAIN
 
 
-def _numbers(text: str, *, money: bool) -> Iterator[tuple[int, int, float]]:
-    """Yield start, end and weight of the numbers in a text with their units, but for dates."""
+def _numbers(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of the numbers in a text with their units, but for dates."""
     dates = list(date_spans(text))
     for number in _NUMBER.finditer(text):
         if any(start <= number.start() < end for start, end in dates):
@@ -418,5 +324,4 @@ def _numbers(text: str, *, money: bool) -> Iterator[tuple[int, int, float]]:
         unit = _UNIT.match(text, number.end())
         is_unit = unit and is_content(fold(unit.group().strip()))  # "84,000 for" has none
         end = unit.end() if unit and is_unit else number.end()
-        is_money = _CURRENCY.search(text, max(0, number.start() - 5), end + 12)
-        yield number.start(), end, NO_MONEY if money and not is_money else 1.0
+        yield number.start(), end

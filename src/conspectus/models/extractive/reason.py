@@ -18,11 +18,10 @@ from conspectus.models.extractive.rank_sentences import (
     candidates,
     chunk_ranks,
     every_term,
-    is_repeated,
     split_question,
 )
 from conspectus.models.extractive.relation_paths import PathFinder
-from conspectus.models.extractive.search import RankedSentence, Searcher
+from conspectus.models.extractive.search import RankedSentence, Searcher, is_repeated
 from conspectus.models.extractive.sentence_store import name_entities
 from conspectus.rows import Chunk, ReasoningPath
 from conspectus.sentence_graph import walk_among

@@ -336,6 +336,11 @@ def is_known(phrase: QueryPhrase, searcher: Searcher) -> bool:
     return any(map(searcher.frequency, (*phrase.terms, *phrase.alias_terms)))
 
 
+def is_repeated(terms: frozenset[str], used: Sequence[frozenset[str]], alike: float) -> bool:
+    """Tell whether terms share more than a part of the smaller one's with any that were used."""
+    return any(len(terms & other) > alike * min(len(terms), len(other)) for other in used)
+
+
 def is_acronym(short: str, long: str) -> bool:
     """Tell whether a name is made of the letters that the words of another one begin with."""
     words = long.replace("-", " ").split()
