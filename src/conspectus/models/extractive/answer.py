@@ -17,14 +17,12 @@ from conspectus.models.base import performs
 from conspectus.models.extractive.rank_sentences import (
     asks_for_definition,
     candidates,
-    every_term,
-    most_of_rest,
     rank_sentences,
 )
 from conspectus.models.extractive.reason import follow_chain
 from conspectus.models.extractive.report import upper
 from conspectus.models.extractive.search import RankedSentence, Searcher, is_repeated
-from conspectus.models.extractive.sentence_store import reading, split, subject_terms, words_of
+from conspectus.models.extractive.sentence_store import all_terms, reading, split, subject_terms, words_of
 from conspectus.references import Reference, strip, write
 from conspectus.rows import Chunk, Report
 from conspectus.tasks import (
@@ -64,8 +62,6 @@ MIN_SHARE_OF_BEST = 0.5  # unexplained
 BRIEF_WEIGHT = 0.5
 """What a brief report, of a name or two, weighs beside others: it has its say where they have little. With 1, one
 sentence of a table came before the section that answers (a question about fishing, the sample corpus)."""
-MIN_SHARE_OF_BEST_DEFINING = 0.4  # unexplained
-"""The same for a quotation of an answer that only has to tell of something."""
 _ITEM = re.compile(r"^[-*•–]\s+")
 _SECTION = re.compile(r"^### ", re.MULTILINE)
 
@@ -123,12 +119,11 @@ def deduplicate(
     most: int = 3 * MAX_QUOTES,
     terms_of: Callable[[str], frozenset[str]] = lambda text: reading(text)[1],
     alike: float = MAX_SHARED_TERMS,
-    weak: float = MIN_SHARE_OF_BEST,
 ) -> Iterator[RankedSentence]:
     """Yield the sentences, best first, that do not say again what an earlier one said."""
     used: list[frozenset[str]] = []
     for sentence in ranked:
-        if sentence.score < weak * ranked[0].score or len(used) == most:
+        if sentence.score < MIN_SHARE_OF_BEST * ranked[0].score or len(used) == most:
             return
         terms = terms_of(searcher.passages.quoted(sentence.sentence))
         if terms and not is_repeated(terms, used, alike):
@@ -276,9 +271,8 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
     if chain := follow_chain(question, context.sources, named, searcher):
         return chain
     ranked = rank_sentences(question, context.sources, named, searcher)
-    weak = MIN_SHARE_OF_BEST_DEFINING if asks_for_definition(question, named, searcher) else MIN_SHARE_OF_BEST
     # Here an "I" may speak too: the question says what it is about, and the citation who it is.
-    return list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, every_term, MAX_SHARED_TERMS_OF_FACT, weak))
+    return list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, all_terms, MAX_SHARED_TERMS_OF_FACT))
 
 
 MAX_SENTENCES_READ = 12  # unexplained
@@ -300,10 +294,13 @@ def short_answer(
         return _ITEM.sub("", searcher.passages.quoted(ranked[0].sentence)), ranked[0]
     query_terms = frozenset(search_terms(question_text, searcher.index))
     best: tuple[float, str, RankedSentence] | None = None
-    for sentence in most_of_rest(question, named, ranked, searcher):
+    for sentence in ranked:
         for answer, weight in candidates(question, sentence.sentence, query_terms, searcher):
-            if best is None or sentence.score * weight > best[0]:
-                best = sentence.score * weight, answer, sentence
+            fit = (
+                sentence.score * weight * (1 + sentence.share)
+            )  # a name that merely stands near is no answer
+            if best is None or fit > best[0]:
+                best = fit, answer, sentence
     if best is not None:
         return best[1], best[2]
 

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from conspectus.algorithms.ranking import scaled
-from conspectus.models.extractive.search import BESIDE, RankedSentence, Searcher
+from conspectus.models.extractive.search import BESIDE, COMPLETE, RankedSentence, Searcher
 from conspectus.rows import Chunk
 from conspectus.sentence_graph import walk_among
 from conspectus.text.mentions import date_spans
 from conspectus.text.question import Question
 from conspectus.text.sentences import ASKS, CLOSING
 from conspectus.text.types import CURRENCIES
-from conspectus.text.words import SMALL, VAGUE, WORD, fold, is_content, name_key, search_terms, stems, terms
+from conspectus.text.words import SMALL, VAGUE, WORD, fold, is_content, name_key, search_terms, stems
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -34,12 +34,8 @@ WALK_WEIGHT = 0.4
 """What it counts that a walk among the sentences, from what is named, is on one."""
 MIN_WALKED = 0.5
 """The root of the share of the walk on its most visited sentence, from which on one is read though it shares little."""
-OTHER_SUBJECT_FACTOR = 0.6  # unexplained
-"""What is left of what a sentence says and gives where it is about something else."""
 CARRY_FACTOR = 0.8  # unexplained
 """What is left, one sentence on, of being about something."""
-TITLE_SHARE = 0.9  # unexplained
-"""How much a sentence is about what the title of its document names."""
 MIN_REST_SHARE = 0.3  # unexplained
 """Least share of the rest of a question that a sentence and its neighbour must hold."""
 MIN_SUBJECT_SHARE = 0.4  # unexplained
@@ -50,8 +46,6 @@ UNREADABLE_DEFINITION_FACTOR = 0.2  # unexplained
 """The same where nothing is asked but to be told of something: there most sentences that name it say little of it."""
 QUESTION_FACTOR = 0.5  # unexplained
 """What is left of the worth of a question: it answers none."""
-COMPLETE = 0.999
-"""The share of what is named from which on all of it is, in floats."""
 _SAYS_WHAT = re.compile(
     r"(?:['’]s)?[\"”’»)]*(?:\s*\(|,\s+(?!said|says|and|or|but|in|on|at|for|to|with|as|by)[a-z]|"
     r"\s+(?:is|was|are|were|means|became|has been)\b|(?:（[^（）]*）)?[，,]?[是为乃指])"
@@ -104,11 +98,6 @@ def chunk_ranks(chunks: Sequence[Chunk], searcher: Searcher) -> dict[int, int]:
     return ranks
 
 
-def every_term(text: str) -> frozenset[str]:
-    """Return the terms of a text with its numbers: where a fact is asked for, one may be all that a sentence adds."""
-    return frozenset(terms(fold(text)))
-
-
 def _worth(sentence: int, min_factor: float, searcher: Searcher) -> float:
     """Return what is left of the score of a sentence that reads badly alone, or asks."""
     worth = min_factor + (1 - min_factor) * searcher.passages.quality(sentence)
@@ -144,17 +133,11 @@ def split_question(
         if form := next((form for form in forms if form and form <= every_term), None):
             subject |= form
     others = [term for term in searcher.words(question.focus) if term not in subject]
-    in_phrases = {
-        t for run in question.runs if len(run) > 1 for word in run for t in search_terms(word, index)
-    }
-    # a line says little, a bottling line much
-    rest = [term for term in others if term not in _VAGUE or term in in_phrases]
+    rest = [term for term in others if term not in _VAGUE]
     if not rest and (question.wants or not subject):
         rest = others
     if question.language not in index.languages:  # a name has taken in words around it: "Bankとは"
         subject = {term for term in subject if searcher.frequency(term)}
-    if subject and question.asks_summary:  # "the P7 problem", where no document calls it one
-        rest = [term for term in rest if searcher.frequency(term)]
     if not subject and not rest:
         rest = searcher.words(question.terms)
     return {t: searcher.weight(t) for t in sorted(subject)}, {t: searcher.weight(t) for t in rest}
@@ -163,27 +146,19 @@ def split_question(
 def _subject_shares(subject: Mapping[str, float], sentences: Sequence[int], searcher: Searcher) -> Floats:
     """Return for each sentence how much of the subject it is about, 0 to 1.
 
-    A sentence is about what it names, what the title of its document names, and, less with each sentence, what those
-    before it are about.
+    A sentence is about what it names and, less with each sentence, what those before it are about.
     """
     about = np.zeros(len(sentences), np.float32)
     if not subject:
         return about
     weights = np.array(list(subject.values()), np.float32)
     own = np.stack([searcher.shares({term: 1.0})[list(sentences)] for term in subject])
-    title_shares: dict[int, Floats] = {}
+    documents = searcher.passages.document[list(sentences)].tolist()
     carried = np.zeros(len(weights), np.float32)
-    previous, previous_document = -2, -1
     for i, sentence in enumerate(sentences):
-        document = int(searcher.passages.document[sentence])
-        if document not in title_shares:
-            title = set(search_terms(searcher.index.documents[document].title, searcher.index))
-            title_shares[document] = np.array([TITLE_SHARE * (term in title) for term in subject], np.float32)
-        follows = document == previous_document and sentence == previous + 1
-        carried = carried * CARRY_FACTOR if follows else np.zeros_like(carried)
-        carried = np.maximum(np.maximum(carried, title_shares[document]), own[:, i])
+        follows = i > 0 and documents[i - 1] == documents[i] and sentences[i - 1] == sentence - 1
+        carried = np.maximum(carried * CARRY_FACTOR * follows, own[:, i])
         about[i] = carried @ weights
-        previous, previous_document = sentence, document
     return about / weights.sum()
 
 
@@ -215,8 +190,6 @@ def _fits_of_answers(
             continue
         answers = candidates(question, sentence, query_terms, searcher) if question.wants else ()
         fit = REST_WEIGHT * around + ANSWER_WEIGHT * max((weight for _, weight in answers), default=0.0)
-        if about.any():
-            fit *= OTHER_SUBJECT_FACTOR + (1 - OTHER_SUBJECT_FACTOR) * float(about[i])
         yield i, fit + WALK_WEIGHT * float(walked[i]), float(own[sentence])
 
 
@@ -256,18 +229,6 @@ _UNIT = re.compile(
 _KINDS = {"person": "person", "place": "location"}
 _WHERE = re.compile(rf"\b(?:in|at|near|from|of) (?:the )?([^\W\d_{SMALL}][\w'’-]+)")
 """What is taken for a place where nobody has told the kinds of names."""
-
-
-def most_of_rest(
-    question: Question, named: Collection[int], ranked: Sequence[RankedSentence], searcher: Searcher
-) -> list[RankedSentence]:
-    """Return the ranked sentences that hold the most of what a question asks: in others a name merely stands."""
-    _, rest = split_question(question, named, searcher)
-    if not rest or not ranked:
-        return list(ranked)
-    shares = searcher.shares(rest)
-    most = max(float(shares[r.sentence]) for r in ranked)
-    return [r for r in ranked if float(shares[r.sentence]) >= COMPLETE * most]
 
 
 def candidates(

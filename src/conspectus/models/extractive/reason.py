@@ -17,12 +17,11 @@ from conspectus.models.base import performs
 from conspectus.models.extractive.rank_sentences import (
     candidates,
     chunk_ranks,
-    every_term,
     split_question,
 )
 from conspectus.models.extractive.relation_paths import PathFinder
 from conspectus.models.extractive.search import RankedSentence, Searcher, is_repeated
-from conspectus.models.extractive.sentence_store import name_entities
+from conspectus.models.extractive.sentence_store import all_terms, name_entities
 from conspectus.rows import Chunk, ReasoningPath
 from conspectus.sentence_graph import walk_among
 from conspectus.tasks import (
@@ -44,8 +43,6 @@ MAX_STEPS = 3  # unexplained
 CLOSE_SCORES = 0.1  # unexplained
 """Paths this near to the best one are followed beside it."""
 MAX_ANSWERS = 100  # unexplained
-RANK_DISCOUNT = 0.1  # unexplained
-"""What a sentence loses with each place that its chunk stands lower."""
 
 
 def _path_finder(index: Index) -> PathFinder:
@@ -153,7 +150,7 @@ def follow_chain(
             hop.append(RankedSentence(sentence, score, float(rest[sentence])))
         new: list[RankedSentence] = []
         for ranked in sorted(hop, key=lambda s: -s.score):
-            words = every_term(searcher.passages.text(ranked.sentence))
+            words = all_terms(searcher.passages.text(ranked.sentence))
             if words and len(chain) + len(new) < room and not is_repeated(words, used, ALIKE):
                 new.append(ranked)
                 used.append(words)
@@ -193,11 +190,10 @@ def next_thought(task: NextThought, index: Index) -> str:
         if term in number_of_word and term not in earlier
     }
     best_score, best = 0.0, ""
-    for rank, chunk in enumerate(task.context.sources):
+    for chunk in task.context.sources:
         for start, end in sentences(chunk.text):
             sentence = " ".join(chunk.text[start:end].split())
             score = sum(weights.get(term, 0.0) for term in set(search_terms(sentence, index)))
-            score /= 1 + RANK_DISCOUNT * rank
             if score > best_score and sentence not in task.thoughts:
                 best_score, best = score, sentence
     return best
