@@ -1,0 +1,35 @@
+"""Quotations for a question that joins facts follow the chain of passages from what it names."""
+
+from __future__ import annotations
+
+from making import a_document
+
+import conspectus
+from conspectus.indexing.pipeline import index_passages
+from conspectus.settings import Settings
+
+FILMS = {
+    "The Glass Orchard": "The Glass Orchard is a 1961 drama film directed by Edla Marrow. It was brief.",
+    "Edla Marrow": "Edla Marrow painted. She left school early. She fell ill in Tarn on 3 May 1980.",
+    "Stone Harvest": "Stone Harvest is a 1958 comedy film directed by Paul Ender.",
+    "Paul Ender": "Paul Ender was a director and actor. He died in Quenda.",
+    "The birthday film": "The birthday film is a film about where a director of a film died and was born.",
+    "Cows": "Cows graze on meadows. Cows give milk.",
+}
+INDEX = index_passages(
+    [a_document(text, number, path=title, title=title) for number, (title, text) in enumerate(FILMS.items())],
+    Settings(),
+)
+
+
+def test_the_end_of_a_chain_is_quoted_though_it_shares_no_word_with_the_question():
+    text = conspectus.ask("Where did the director of The Glass Orchard pass away?", INDEX, method="walk").text
+
+    assert "fell ill in Tarn" in text
+    assert text.index("directed by Edla Marrow") < text.index("fell ill in Tarn")
+
+
+def test_a_name_that_no_passage_has_is_followed_nowhere():
+    text = conspectus.ask("Where did the director of Zorblatt Vrine die?", INDEX, method="walk").text
+
+    assert "Quenda" not in text
