@@ -87,7 +87,7 @@ texts = st.lists(words.map(" ".join), min_size=1, max_size=4, unique=True)
 @given(first=texts, second=texts, query=words.map(" ".join))
 def test_bm25_ranks_two_halves_as_an_index_of_the_whole(first: list[str], second: list[str], query: str):
     second = [text for text in second if text not in first]
-    settings = SearchSettings(k=len(first) + len(second))
+    settings = Settings(search=SearchSettings(k=len(first) + len(second)))
     halves = [an_index(*texts) for texts in (first, second) if texts]
     apart = [replace(half, documents=_named(half, n)) for n, half in enumerate(halves)]
 
@@ -104,12 +104,12 @@ def _named(index: Index, n: int) -> Sequence[object]:
 def test_the_parts_of_an_index_joined_again_rank_as_it_does():
     index = a_built_index(*MILL, *BRIDGE)
     parts = [Part(index, [True, False] * 3, "a:"), Part(index, [False, True] * 3, "b:")]
+    settings = Settings(search=SearchSettings(k=6))
 
     for question in ("Ruben Vale", "Who paid for the bridge?", "the river Tarn and the wheel"):
-        apart = {hit.chunk: hit.score for hit in bm25.rank(question, combine(parts), SearchSettings(k=6))}
-        assert apart == {
-            hit.chunk: pytest.approx(hit.score) for hit in bm25.rank(question, index, SearchSettings(k=6))
-        }
+        apart = {hit.chunk: hit.score for hit in bm25.rank(question, combine(parts), settings)}
+        whole = bm25.rank(question, index, settings)
+        assert apart == {hit.chunk: pytest.approx(hit.score) for hit in whole}
 
 
 def test_the_halves_joined_have_the_hits_of_both(both: Index):
@@ -314,7 +314,7 @@ def test_an_index_of_a_graph_alone_joins_one_with_texts():
     index = union_of({"graph": graph, "texts": an_index("Owl hoots.")})
 
     assert [t.tail for t in index.triples] == ["mouse"]
-    assert bm25.rank("owl", index, SearchSettings())[0].document == "texts:0.txt"
+    assert bm25.rank("owl", index, Settings())[0].document == "texts:0.txt"
 
 
 def test_a_report_leads_to_the_documents_of_the_index_that_it_is_of(halves: tuple[Index, Index], both: Index):

@@ -219,7 +219,7 @@ def test_bm25_ranks_the_part_as_an_index_of_those_documents_alone(
     texts: list[str], query: str, data: st.DataObject
 ):
     kept = data.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts)).filter(any))
-    settings = SearchSettings(k=len(texts))
+    settings = Settings(search=SearchSettings(k=len(texts)))
 
     part = bm25.rank(query, subset_of(an_index(*texts), kept), settings)
 
@@ -230,7 +230,12 @@ def test_bm25_ranks_the_part_as_an_index_of_those_documents_alone(
 def test_filtering_leaves_as_many_hits_as_there_are(story: Index):
     for k in range(1, len(STORY) + 1):
         hits = api.search(
-            "Ada Brook and the river Tarn", story, k=k, where="path!=0.txt", settings=Settings()
+            "Ada Brook and the river Tarn",
+            story,
+            method="bm25",
+            k=k,
+            where="path!=0.txt",
+            settings=Settings(),
         )
         assert len(hits) == min(k, 4)  # of those left, one holds no word of it
         assert "0.txt" not in {hit.document for hit in hits}

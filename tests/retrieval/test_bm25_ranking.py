@@ -19,7 +19,7 @@ INDEX = an_index(
 
 
 def ranked(question: str, k: int = 5) -> list[str]:
-    return [hit.document for hit in bm25.rank(question, INDEX, SearchSettings(k=k))]
+    return [hit.document for hit in bm25.rank(question, INDEX, Settings(search=SearchSettings(k=k)))]
 
 
 def test_chunks_that_hold_more_of_the_question_come_first():
@@ -36,7 +36,7 @@ def test_no_more_than_k_are_ranked():
 
 
 def test_scores_fall_and_a_hit_says_where_it_stands():
-    hits = bm25.rank("bees of Quenda", INDEX, SearchSettings())
+    hits = bm25.rank("bees of Quenda", INDEX, Settings())
 
     assert hits[0].score > hits[1].score > 0
     for hit in hits:

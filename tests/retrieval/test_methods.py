@@ -22,7 +22,7 @@ from conspectus.index import Index
 from conspectus.retrieval import METHODS, MODULES, RANKINGS, auto, ranking, unregister
 from conspectus.retrieval.base import hits_of
 from conspectus.rows import Hit
-from conspectus.settings import SearchSettings
+from conspectus.settings import Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXTS = (
@@ -36,11 +36,11 @@ QUESTION = "Who rebuilt the weir of Quenda?"
 def toy() -> Iterator[str]:
     """A method that ranks chunks by their length: this function is all there is of it."""
 
-    @ranking("toy-by-length", help="longest chunks first", settings=SearchSettings)
-    def by_length(question: str, index: Index, settings: SearchSettings) -> list[Hit]:
+    @ranking("toy-by-length", help="longest chunks first")
+    def by_length(question: str, index: Index, settings: Settings) -> list[Hit]:
         import numpy as np
 
-        return hits_of(np.array([len(chunk.text) for chunk in index.chunks], float), index, settings.k)
+        return hits_of(np.array([len(chunk.text) for chunk in index.chunks], float), index, settings.search.k)
 
     assert by_length.__name__ == "by_length"
     yield "toy-by-length"

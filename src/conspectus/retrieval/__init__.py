@@ -1,13 +1,13 @@
 """The methods of retrieval and answering: one file each, each declared by one decorator.
 
-    @ranking("bm25", help="the words of the question", settings=SearchSettings)
-    def rank(question: str, index: Index, settings: SearchSettings) -> list[Hit]: ...
+    @ranking("bm25", help="the words of the question")
+    def rank(question: str, index: Index, settings: Settings) -> list[Hit]: ...
 
     @method("drift", help="follow-up questions over reports", reads={"reports", "graph", "chunks"}, no_preview="...")
     async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer: ...
 
-Everything that depends on a method is said there: `--method` and its help, what `--where` and previews do with it, and
-which settings it takes are read from the declaration. A method of this package also has a line in `MODULES`, so that
+Everything that depends on a method is said there: `--method` and its help, and what `--where` and previews do with it,
+are read from the declaration. A method of this package also has a line in `MODULES`, so that
 its file, and the libraries that it needs, are imported when it is first used.
 """
 
@@ -24,7 +24,7 @@ from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval.base import answer_from, extractive, most_chunks, run_ready
 from conspectus.rows import Answer, Hit
-from conspectus.settings import Section, Settings
+from conspectus.settings import Settings
 
 Answering = Callable[[str, Index, Model, Settings], Awaitable[Answer]]
 Ranking = Callable[[str, Index, Settings], list[Hit]]
@@ -132,26 +132,16 @@ def method(
     help: str,
     reads: Collection[Reads] = ("chunks",),
     needs: Collection[Needs] = (),
-    settings: type[Section] = Settings,
-    rank: Callable[[str, Index, Any], list[Hit]] | None = None,
+    rank: Ranking | None = None,
     no_preview: str = "",
 ) -> Callable[[F], F]:
-    """Register an async function (question, index, model, settings) -> Answer as a method.
+    """Register an async function (question, index, model, settings) -> Answer as a method, and return it unchanged.
 
-    `settings` is the section that it takes, all of them by default; `rank` is its ranking of chunks, which takes the
-    same section. The function itself is returned unchanged.
+    `rank` is its ranking of chunks.
     """
 
     def register(answer: F) -> F:
-        _registered[name] = Method(
-            name,
-            help,
-            _taking(settings, answer),
-            _taking(settings, rank) if rank else None,
-            frozenset(reads),
-            frozenset(needs),
-            no_preview,
-        )
+        _registered[name] = Method(name, help, answer, rank, frozenset(reads), frozenset(needs), no_preview)
         return answer
 
     return register
@@ -163,7 +153,6 @@ def ranking(
     help: str,
     reads: Collection[Reads] = ("chunks",),
     needs: Collection[Needs] = (),
-    settings: type[Section] = Settings,
 ) -> Callable[[F], F]:
     """Register a function (question, index, settings) -> hits as a method that answers from the best chunks.
 
@@ -173,15 +162,14 @@ def ranking(
 
     def register(rank: F) -> F:
         asks = iscoroutinefunction(rank)
-        ranked = _taking(settings, rank)
 
         def searched(question: str, index: Index, given: Settings) -> list[Hit]:
             if asks:
-                return run_ready(ranked(question, index, extractive(index), given))
-            return ranked(question, index, given)
+                return run_ready(rank(question, index, extractive(index), given))
+            return rank(question, index, given)
 
         async def answer(question: str, index: Index, model: Model, given: Settings) -> Answer:
-            hits = await ranked(question, index, model, given) if asks else ranked(question, index, given)
+            hits = await rank(question, index, model, given) if asks else rank(question, index, given)
             return await answer_from(hits, question, index, model, given, method=name)
 
         method(name, help=help, reads=reads, needs=needs, rank=searched)(answer)
@@ -193,15 +181,3 @@ def ranking(
 def unregister(name: str) -> None:
     """Forget a method that was registered outside of this package."""
     del _registered[name]
-
-
-def _taking(section: type[Section], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that takes all settings, and hands on the section that `function` takes."""
-    if section is Settings:
-        return function
-    key = next(key for key, field in Settings.model_fields.items() if field.annotation is section)
-
-    def with_section(*arguments: Any) -> Any:
-        return function(*arguments[:-1], getattr(arguments[-1], key))
-
-    return with_section

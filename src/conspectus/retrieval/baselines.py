@@ -317,11 +317,8 @@ async def rank_by_statements(question: str, index: Index, model: Model, settings
     if has_vectors(index) and not model.generative:
         query = question_vectors([question], index, settings)[0]
         similarity = products(index.arrays["vectors.sentences"], query)
-        scores = np.zeros(len(index.chunks))
-        sentence_ranges = zip(index.arrays["walk.first"], index.arrays["walk.last"], strict=True)
-        for number, (first, end) in enumerate(sentence_ranges):
-            if end > first:
-                scores[number] = similarity[first:end].max()
+        ranges = zip(index.arrays["walk.first"], index.arrays["walk.last"], strict=True)
+        scores = np.array([similarity[first:end].max(initial=0) for first, end in ranges])
         return hits_of(scores, index, settings.search.k)
     cached = index.derive(_statements)
     if model.generative not in cached:

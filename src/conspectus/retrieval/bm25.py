@@ -9,18 +9,20 @@ from conspectus.index import Index
 from conspectus.retrieval import ranking
 from conspectus.retrieval.base import hits_of
 from conspectus.rows import Hit
-from conspectus.settings import SearchSettings
+from conspectus.settings import Settings
 from conspectus.text.words import search_terms
 
 
-@ranking("bm25", help="chunks that contain the words of the question", settings=SearchSettings)
-def rank(question: str, index: Index, settings: SearchSettings) -> list[Hit]:
+@ranking("bm25", help="chunks that contain the words of the question")
+def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks that score highest, none that holds no word of the question."""
-    return hits_of(scores_of(question, index), index, settings.k)
+    return hits_of(scores_of(question, index), index, settings.search.k)
 
 
-def scores_of(question: str, index: Index) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    """Return the score of every chunk, in the order of the table."""
+def scores_of(
+    question: str, index: Index, postings: str = "chunk_terms", b: float = 0.75
+) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """Return the score of every chunk, or of every text of other postings of the index; `b` is BM25's."""
     number = index.number_of_word
     query = [(number[term], 1.0) for term in search_terms(question, index) if term in number]
-    return bm25(Postings.of(index.arrays, "chunk_terms"), query)
+    return bm25(Postings.of(index.arrays, postings), query, b=b)

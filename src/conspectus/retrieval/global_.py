@@ -63,16 +63,16 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     return replace(result, why="; ".join(filter(None, (draft.why, read))))
 
 
-@method(SOURCE_SUMMARY, help="map-reduce over all source texts", settings=AnswerSettings)
-async def source_summary(question: str, index: Index, model: Model, settings: AnswerSettings) -> Answer:
+@method(SOURCE_SUMMARY, help="map-reduce over all source texts")
+async def source_summary(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from windows of all chunks, shuffled, with the prompts of global answers."""
-    parts = shuffled_windows(index.chunks, settings.context_tokens)
+    parts = shuffled_windows(index.chunks, settings.answer.context_tokens)
     windows = [Context(sources=tuple(part)) for part in parts]
     used = sum(chunk.n_tokens for chunk in index.chunks)
     draft = Answer(question, "", SOURCE_SUMMARY, context_tokens=used)
     if not windows:
         return empty_answer(draft, index)
-    result = await map_reduce(draft, windows, index, model, settings)
+    result = await map_reduce(draft, windows, index, model, settings.answer)
     return replace(result, why=f"{len(windows)} window{'s' * (len(windows) != 1)} of source text")
 
 
