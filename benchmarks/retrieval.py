@@ -36,10 +36,10 @@ Rows = dict[str, dict[str, Measured]]
 """Measures by row of the table and set."""
 
 
-BY_WORDS = ["bm25", "walk", "ircot", "propositions", "raptor"]
+BY_WORDS = ["bm25", "walk", "mixed", "ircot", "propositions", "raptor"]
 """Every ranking that needs neither vectors nor a language model; `hippo` and `tog` go along a graph, which passages
 have where triples are given."""
-BY_MEANING = ["vector", "hybrid", "walk", "propositions", "raptor"]
+BY_MEANING = ["vector", "hybrid", "walk", "mixed", "propositions", "raptor"]
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def main() -> None:
     _add_given_triples(rows, "musique", arguments)
     _print(rows)
     chinese: Rows = {}
-    _add(chinese, "cmrc-zh", "", ["bm25", "walk"], arguments)
+    _add(chinese, "cmrc-zh", "", ["bm25", "walk", "mixed"], arguments)
     print("\n| cmrc-zh | R@1/R@5 | ms |\n|---|---|---|")
     for label, measured in chinese.items():
         row = measured["cmrc-zh"].as_row()

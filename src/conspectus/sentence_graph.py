@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from conspectus.algorithms.ranking import Postings, gains, scaled
-from conspectus.algorithms.sentence_walk import Incidence, walk
+from conspectus.algorithms.ranking import Postings, bm25, scaled
+from conspectus.algorithms.sentence_walk import Incidence, totals, walk
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_mentions, hash_of, units
@@ -65,6 +65,12 @@ class SentenceEntityGraph:
             return np.full(len(hashes), -1)
         places = np.minimum(np.searchsorted(self.names, hashes), len(self.names) - 1)
         return np.where(self.names[places] == hashes, places, -1)
+
+    def passages_with(self, name: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Tell of each passage whether it has a sentence that a name leads to."""
+        sentences = self.incidence.inward[[name]].indices
+        marks = np.bincount(sentences, minlength=len(self.sentences.lengths))
+        return totals(marks.astype(np.float32), self.first, self.last) > 0
 
 
 def _matrix(
@@ -155,14 +161,10 @@ SENTENCE_B = 0.5
 def sentences_by_words(queries: Sequence[str], index: Index, graph: SentenceEntityGraph) -> Floats:
     """Return how like the most like of some queries each sentence is by its words (BM25), 0 to 1."""
     number = index.number_of_word
-    terms = [[number[term] for term in search_terms(query, index) if term in number] for query in queries]
-    scores = np.zeros((len(queries), len(graph.sentences.lengths)), np.float32)
-    for term in dict.fromkeys(term for query in terms for term in query):
-        where, gain = gains(graph.sentences, term, b=SENTENCE_B)
-        for row, query in zip(scores, terms, strict=True):
-            if times := query.count(term):
-                row[where] += times * gain
-    return np.max([scaled(row) for row in scores], axis=0)
+    terms = [
+        [(number[term], 1.0) for term in search_terms(query, index) if term in number] for query in queries
+    ]
+    return np.max([scaled(bm25(graph.sentences, query, b=SENTENCE_B)) for query in terms], axis=0)
 
 
 RESET = 0.12

@@ -1,15 +1,20 @@
-"""What is read for a fact: passages by several rankings, and what the graph knows; and windows that are filled."""
+"""What is read for a fact: passages, and what the graph knows; windows that are filled; the ranking of searches."""
 
 from __future__ import annotations
 
 import pytest
-from making import a_built_index, a_claim, an_entity, an_index
+from making import Letters, a_built_index, a_claim, a_document, an_entity, an_index
 
+import conspectus
 from conspectus import api, tokens
+from conspectus.api.asking import RankingName
 from conspectus.index import Index
+from conspectus.indexing.embed import with_vectors
+from conspectus.indexing.pipeline import index_passages
 from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import METHODS, mixed
 from conspectus.retrieval.base import pack
+from conspectus.sentence_graph import SentenceEntityGraph, seeds_of
 from conspectus.settings import Settings
 from conspectus.tasks import AnswerFromContext
 
@@ -99,3 +104,90 @@ def test_every_method_fills_its_window_whatever_a_search_returns(method: str, la
     assert 800 < tokens.count(window.text) <= 1000
     assert context.context_tokens == tokens.count(window.text)
     assert window.read["sources"][0] == len(window.sources) < 80
+
+
+# Which of the walk and likeness counts
+
+ASKED = "Where did the director of The Glass Orchard die?"
+"""Names what one passage holds, which does not hold the rest: the walk has to go on from there."""
+FILMS = (
+    "The Glass Orchard is a 1961 drama film directed by Edla Marrow. It was brief.",
+    "Edla Marrow was a director of stage and screen. She died in Tarn on 3 May 1980.",
+    "Tarn is a town on the river Ouse. Its market is held on Fridays.",
+    "The director of a film died where the film was made.",
+    "Paul Ender was a director and actor. He died in Quenda.",
+    "Cows graze on meadows. Cows give milk.",
+)
+
+
+def passages(*texts: str) -> Index:
+    return index_passages([a_document(text, number) for number, text in enumerate(texts)], Settings())
+
+
+def order(question: str, index: Index, method: RankingName = "mixed") -> list[str]:
+    return [hit.chunk for hit in conspectus.search(question, index, method=method)]
+
+
+def weight(question: str, *texts: str) -> float:
+    index = passages(*texts)
+    graph = SentenceEntityGraph.of(index)
+    return mixed.weight_of_likeness(seeds_of(question, graph), 0.25, index, graph)
+
+
+def test_a_search_is_ranked_so_where_no_method_is_named():
+    index = passages(*FILMS)
+
+    assert [hit.chunk for hit in conspectus.search(ASKED, index)] == order(ASKED, index)
+
+
+@pytest.mark.parametrize(
+    "question", ["grazing meadows", "who was a director and died in a film", "town market milk"]
+)
+def test_a_question_that_names_nothing_is_ranked_by_its_words(question: str):
+    index = passages(*FILMS)
+
+    assert order(question, index) == order(question, index, "bm25")
+
+
+def test_a_question_about_what_a_rare_name_leads_to_is_ranked_by_the_walk():
+    index = passages(*FILMS)
+
+    assert (
+        order(ASKED, index)[:2] == order(ASKED, index, "walk")[:2] == [index.chunks[0].id, index.chunks[1].id]
+    )
+    assert index.chunks[1].id not in order(ASKED, index, "bm25")[:2]
+
+
+def test_the_more_chunks_hold_the_rarest_name_the_more_likeness_counts():
+    weights = [
+        weight(ASKED, *FILMS, *[f"The Glass Orchard, part {i}, is long." for i in range(n)])
+        for n in (0, 5, 50)
+    ]
+
+    assert weights == sorted(weights)
+    assert weights[0] < 0.25 < 0.9 < weights[-1]
+
+
+def test_a_common_name_beside_a_rare_one_changes_little():
+    common = [f"Quenda has a mill, number {i}." for i in range(50)]
+
+    assert weight(f"Did one of Quenda die? {ASKED}", *FILMS, *common) < 0.1
+
+
+def test_likeness_counts_for_more_where_the_passage_of_the_name_answers():
+    assert weight("When was The Glass Orchard directed as a drama film?", *FILMS) > weight(ASKED, *FILMS)
+
+
+def test_an_index_without_sentences_to_walk_over_is_ranked_by_words():
+    question = "What did Mara Tolan rebuild?"
+
+    assert order(question, INDEX) == order(question, INDEX, "bm25")
+
+
+def test_a_question_that_names_nothing_is_ranked_by_words_and_vectors_where_there_are_vectors(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("conspectus.retrieval.vector.open_embedder", lambda *_: Letters())
+    index = with_vectors(passages(*FILMS), Letters(), "letters")
+
+    assert order("grazing meadows", index) == order("grazing meadows", index, "hybrid")

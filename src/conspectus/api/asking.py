@@ -203,7 +203,7 @@ async def asearch(
     question: str,
     index: IndexLike = DEFAULT_FOLDER,
     *,
-    method: RankingName = "bm25",
+    method: RankingName = "mixed",
     k: int | None = None,
     where: str | Sequence[str] = (),
     **options: Unpack[Options],
@@ -212,7 +212,7 @@ async def asearch(
 
     `asearch` does inside a running event loop what `search` does.
 
-    method: `bm25`, `vector`, `hybrid`, `mixed`, `walk`, `hippo`, `ircot`, `tog`, `raptor` or `propositions`.
+    method: `mixed`, `bm25`, `vector`, `hybrid`, `walk`, `hippo`, `ircot`, `tog`, `raptor` or `propositions`.
     k: how many chunks, at least 1; left out, as many as the settings say (`search.k`).
     where: conditions on the documents, as of `ask`.
     """

@@ -396,7 +396,7 @@ def search(
     words: Annotated[list[str], argument("QUESTION", "The question or the words to search for.")],
     folder: options.IndexFolders = options.FOLDERS,
     where: options.Where = None,
-    method: RankingMethod = "bm25",
+    method: RankingMethod = "mixed",
     k: K = None,
     json: AsJson = False,
     *,

@@ -51,7 +51,7 @@ def _langchain() -> Any:
         """Ranks the chunks of an index, open or named by its folder; `settings` as in `conspectus.search`."""
 
         index: Any = DEFAULT_FOLDER
-        method: str = "walk"
+        method: str = "mixed"
         k: int = 5
         settings: Any = None
 
@@ -75,7 +75,7 @@ def _llama_index() -> Any:
             self,
             index: Index | str | Path = DEFAULT_FOLDER,
             *,
-            method: str = "walk",
+            method: str = "mixed",
             k: int = 5,
             settings: Settings | dict[str, Any] | None = None,
         ) -> None:

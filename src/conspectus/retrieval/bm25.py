@@ -19,10 +19,8 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     return hits_of(scores_of(question, index), index, settings.search.k)
 
 
-def scores_of(
-    question: str, index: Index, postings: str = "chunk_terms", b: float = 0.75
-) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    """Return the score of every chunk, or of every text of other postings of the index; `b` is BM25's."""
+def scores_of(question: str, index: Index) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """Return the score of every chunk, in the order of the table."""
     number = index.number_of_word
     query = [(number[term], 1.0) for term in search_terms(question, index) if term in number]
-    return bm25(Postings.of(index.arrays, postings), query, b=b)
+    return bm25(Postings.of(index.arrays, "chunk_terms"), query)

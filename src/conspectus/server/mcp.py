@@ -123,7 +123,7 @@ def _add_answering(server: MCPServer[Any], indexes: Indexes, settings: Mapping[s
         query: Question,
         index: IndexName = "",
         limit: Annotated[int, Field(ge=1, le=50)] = 8,
-        method: str = "bm25",
+        method: str = "mixed",
     ) -> list[Hit]:
         """Find the passages that match a query best, with the document and character offsets of each."""
         return conspectus.search(query, indexes[index].current(), method=method, k=limit)

@@ -380,7 +380,7 @@ def document_text(
 async def search(
     index: Snapshot,
     q: Annotated[str, Query(min_length=1, max_length=5_000)],
-    method: Text = "bm25",
+    method: Text = "mixed",
     k: Limit = 10,
     where: Annotated[list[str] | None, Query()] = None,
 ) -> list[Hit]:
