@@ -64,6 +64,8 @@ class Question:
     language: str = ENGLISH
     runs: tuple[tuple[str, ...], ...] = ()
     """The words of the focus, those that are written next to each other together; none of scripts without spaces."""
+    teller: str = ""
+    """What stands before the word for telling, in a question of what somebody says about something."""
 
     @property
     def chinese(self) -> bool:
@@ -203,7 +205,8 @@ def read_question(text: str, *languages: str) -> Question:
     if telling and not focus:
         about, focus = text, _focus(text, language, languages)
     every_term = tuple(dict.fromkeys(terms(text, *languages)))
-    return Question(text, every_term, focus, language, _runs(about, language, languages, focus))
+    teller = text[: telling.start()] if telling and about is not text else ""
+    return Question(text, every_term, focus, language, _runs(about, language, languages, focus), teller)
 
 
 def _focus(text: str, language: str, languages: Sequence[str]) -> tuple[str, ...]:

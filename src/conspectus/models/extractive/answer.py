@@ -39,7 +39,7 @@ from conspectus.tasks import (
 from conspectus.tasks.base import Context
 from conspectus.text.language import ENGLISH, language_of, question_language
 from conspectus.text.question import Question, is_short
-from conspectus.text.words import CJK, search_terms
+from conspectus.text.words import CJK, name_key, search_terms
 
 NOTICE = wording(ENGLISH).assembled
 MAX_QUOTES = 4  # unexplained
@@ -268,11 +268,27 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
     """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
     named = {entity.number for entity in context.entities}
     question = searcher.read(question_text)
+    if (told := _told_by(question, searcher)) is not None:
+        return list(deduplicate(told, searcher, MAX_QUOTES_OF_FACT, all_terms, MAX_SHARED_TERMS_OF_FACT))
     if chain := follow_chain(question, context.sources, named, searcher):
         return chain
     ranked = rank_sentences(question, context.sources, named, searcher)
     # Here an "I" may speak too: the question says what it is about, and the citation who it is.
     return list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, all_terms, MAX_SHARED_TERMS_OF_FACT))
+
+
+def _told_by(question: Question, searcher: Searcher) -> list[RankedSentence] | None:
+    """Return what somebody says about what is asked; None where the question names nobody who speaks in the corpus."""
+    passages, before = searcher.passages, name_key(question.teller).split()
+    teller = {name for name in question.names if name in before}
+    speakers = {
+        speaker
+        for speaker in np.unique(passages.speaker).tolist()
+        if teller and speaker >= 0 and teller <= set(name_key(passages.names[speaker]).split())
+    }
+    if not speakers:
+        return None
+    return [r for r in searcher.find(question) if passages.speaker_of(r.sentence) in speakers]
 
 
 MAX_SENTENCES_READ = 12  # unexplained

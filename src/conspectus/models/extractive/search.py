@@ -37,13 +37,6 @@ its primer and 3 steps of 5 follow-ups), often; a question holds up to 400 sente
 """
 CANDIDATES = 400  # unexplained
 """Sentences that are read for one question at the most."""
-FEEDBACK = 40  # unexplained
-"""Best sentences whose further words may add weight to others."""
-RELATED = 12  # unexplained
-"""Words so gained at the most, what one weighs beside a word of the question, and share that all may add."""
-RELATED_WEIGHT, RELATED_MOST = 0.12, 0.3  # unexplained
-MIN_GAINED_WEIGHT = 12.0  # unexplained
-"""Least weight of a word that may be gained."""
 
 
 @dataclass(frozen=True)
@@ -183,17 +176,14 @@ class Searcher:
         own, around = self._own_and_around(phrases, total)
         often = float(np.partition(around, -MANY)[-MANY]) if len(around) > MANY else 0.0
         passing = np.flatnonzero((own >= min_share - 1e-6) & (around >= often))
-        query_terms = {term for phrase in phrases for term in (*phrase.terms, *phrase.alias_terms)}
-        related = self._related_terms(passing[np.argsort(-own[passing], kind="stable")], query_terms)
-        rank = around + np.minimum(self._sum(related) / total, RELATED_MOST)
-        best = passing[np.argsort(-rank[passing], kind="stable")][: 2 * CANDIDATES]
+        best = passing[np.argsort(-around[passing], kind="stable")][: 2 * CANDIDATES]
         names = set(question.names)
         ranked: list[RankedSentence] = []
         for i in best.tolist():
             in_names = self._weight_in_other_names(i, phrases, names) / total
             share = float(own[i]) - in_names
             if own[i] - in_names >= min_share - 1e-6:
-                score = (float(rank[i]) - in_names) * (0.3 + 0.7 * self.passages.quality(i))
+                score = (float(around[i]) - in_names) * (0.3 + 0.7 * self.passages.quality(i))
                 ranked.append(RankedSentence(i, score, share))
         return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))[:CANDIDATES]
 
@@ -240,17 +230,6 @@ class Searcher:
         counts = Counter(self._terms(sentence))
         outside = counts.keys() - {term for term, count in inside.items() if counts[term] <= count}
         return sum(phrase.weight * (phrase.share(counts) - phrase.share(outside)) for phrase in phrases)
-
-    def _related_terms(self, best: Ints, query_terms: set[str]) -> dict[str, float]:
-        """Return the terms that the best sentences hold far more than others, with weights (relevance feedback)."""
-        counts: Counter[str] = Counter()
-        distinct = dict.fromkeys(tuple(self._terms(i)) for i in best[: 2 * FEEDBACK].tolist())
-        for sentence_terms in list(distinct)[:FEEDBACK]:  # parts of a work repeat each other
-            counts.update(set(sentence_terms) - query_terms)
-        weights = {term: self.weight(term) for term, n in counts.items() if n >= 3}
-        rare = {term: weight for term, weight in weights.items() if weight > MIN_GAINED_WEIGHT}
-        chosen = sorted(rare, key=lambda term: (-counts[term] * rare[term], term))[:RELATED]
-        return {term: RELATED_WEIGHT * rare[term] for term in chosen}
 
     # Communities
 
