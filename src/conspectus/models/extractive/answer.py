@@ -307,7 +307,7 @@ def short_answer(
     ranked = chain or rank_sentences(question, context.sources, named, searcher)[:MAX_SENTENCES_READ]
     if ranked and question.wants in ("", "person") and asks_for_definition(question, named, searcher):
         # "Who is Ada Byrne?": another name beside hers is not what she is, the sentence is
-        return _ITEM.sub("", searcher.passages.quoted(ranked[0].sentence)), ranked[0]
+        return _ITEM.sub("", searcher.passages.text(ranked[0].sentence)), ranked[0]
     query_terms = frozenset(search_terms(question_text, searcher.index))
     best: tuple[float, str, RankedSentence] | None = None
     for sentence in ranked:
@@ -325,7 +325,7 @@ def short_answer(
         if CJK.search(text):
             break
         if not query_terms.issuperset(search_terms(text, searcher.index)):  # as the heading "Budget" would be
-            return _ITEM.sub("", searcher.passages.quoted(sentence.sentence)), sentence
+            return _ITEM.sub("", text), sentence
 
     def weight_of_question(clause: str) -> float:
         shared = query_terms.intersection(search_terms(clause, searcher.index))
