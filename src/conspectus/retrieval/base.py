@@ -390,9 +390,9 @@ def _quotations(statement: str) -> tuple[list[list[str]], ...]:
     quotation = _OPENED.sub("", statement)
     whole = _WHOLE.search(statement)
     readings = [
-        [quotation] if is_unspaced(quotation) else [],  # inner quotation marks belong to it
+        [quotation],  # inner quotation marks may belong to it
         [whole[1]] if whole else [],
-        [match[1] for match in _QUOTED.finditer(statement)] or [quotation],
+        [match[1] for match in _QUOTED.finditer(statement)],
     ]
     return tuple([text.split() for text in texts if _is_long(text)] for texts in readings)
 
