@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from llm_corpus import documents, settings
 from making import a_built_index
+from scripted import ScriptedModel
 from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
 from conspectus.conversation import REMEMBERED, Conversation
 from conspectus.errors import UsageError
-from conspectus.models.scripted import ScriptedModel
 from conspectus.tasks import AnswerFromContext, Exchange, StandaloneQuestion
 
 TEXTS = (

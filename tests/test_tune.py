@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from llm_corpus import documents, settings
+from scripted import ScriptedModel
 from simulated_server import Behaviour, SimulatedServer
 
 from conspectus import api
@@ -15,7 +16,6 @@ from conspectus.configuration import load
 from conspectus.indexing.chunks import chunk
 from conspectus.models.llm.prompts import Prompts
 from conspectus.models.llm.replies import parse
-from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Chunk, Document
 from conspectus.settings import ChunkSettings
 from conspectus.tasks import ExtractGraph, Extraction, FoundEntity, FoundRelationship, Profile, ProfileCorpus

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from llm_corpus import ASKED, documents, settings
 from making import a_document
+from scripted import ScriptedModel
 from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
 from conspectus import api
 from conspectus.errors import BadReply, BudgetReached
 from conspectus.indexing.chunks import chunk, extract
-from conspectus.models.scripted import ScriptedModel
 from conspectus.settings import ChunkSettings, ExtractSettings
 from conspectus.tasks import (
     AnyMissed,

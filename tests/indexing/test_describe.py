@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 from making import a_document, an_edge, an_entity
+from scripted import ScriptedModel
 
 from conspectus.errors import BadKey, BadReply
 from conspectus.indexing.communities import FEW_TOKENS, MOST_SPANS, DescribedGraph, joined_descriptions
 from conspectus.indexing.graph import Element, Merged
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Community, Document, Span
 from conspectus.tasks import DescribeElement, Description
 

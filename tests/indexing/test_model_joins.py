@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from llm_corpus import settings
 from making import a_document, whole_chunk
+from scripted import ScriptedModel
 from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
@@ -16,7 +17,6 @@ from conspectus.corrections import Split
 from conspectus.errors import BadReply, BudgetReached
 from conspectus.indexing.graph import join_by_model, resolve
 from conspectus.models.llm.prompts import Prompts
-from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import AliasDecision
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import ConfirmJoins, Extraction, FoundEntity

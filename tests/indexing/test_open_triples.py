@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 from making import a_document
+from scripted import ScriptedModel
 
 from conspectus.errors import BadReply
 from conspectus.indexing.chunks import dates_of, extract, open_extraction
 from conspectus.indexing.graph import triples_of
 from conspectus.models.llm.prompts import Prompts
 from conspectus.models.llm.replies import schema_of
-from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Chunk
 from conspectus.settings import ExtractSettings, HippoSettings
 from conspectus.tasks import ExtractGraph, ExtractTriples, FoundTriple, NameEntities

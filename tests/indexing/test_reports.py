@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from making import a_claim, a_report, an_edge, an_entity
+from scripted import ScriptedModel
 
 import conspectus
 from conspectus import tokens
@@ -21,7 +22,6 @@ from conspectus.errors import BadKey, BadReply
 from conspectus.index import Index
 from conspectus.indexing.communities import CommunityContextBuilder, priorities, write_reports
 from conspectus.messages import wording
-from conspectus.models.scripted import ScriptedModel
 from conspectus.references import Reference, find
 from conspectus.rows import Claim, Community, Entity, Failure, Finding, Relationship, Report, content_id
 from conspectus.settings import ReportSettings

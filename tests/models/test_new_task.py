@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from scripted import ScriptedModel
 from simulated_server import Behaviour, SimulatedServer
 
 from conspectus.errors import NotSupported
@@ -15,7 +16,6 @@ from conspectus.index import Index
 from conspectus.models.base import performs
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.model import open_session
-from conspectus.models.scripted import ScriptedModel
 from conspectus.rows import Chunk
 from conspectus.settings import ModelSettings, Settings
 from conspectus.tasks import Task

@@ -10,12 +10,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from scripted import ScriptedModel
 
 from conspectus.errors import BadKey, BadReply, UsageError
 from conspectus.models.base import Model
 from conspectus.models.onnx import CrossEncoder
 from conspectus.models.rerankers import Rating, Reranker, open_reranker
-from conspectus.models.scripted import ScriptedModel
 from conspectus.settings import Settings
 from conspectus.tasks import Rated, RatePassages
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from scripted import ScriptedModel
 
 from conspectus.errors import BadReply
-from conspectus.models.scripted import ScriptedModel
 from conspectus.tasks import AnswerFromContext, ReduceAnswer
 from conspectus.tasks.base import Context
 

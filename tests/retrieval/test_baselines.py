@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from scripted import ScriptedModel
 
 from conspectus.errors import BadReply, NotSupported
 from conspectus.index import Index
@@ -10,7 +11,6 @@ from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
 from conspectus.messages import wording
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import METHODS, RANKINGS, baselines
 from conspectus.retrieval.base import WRITTEN, extractive, run_ready
 from conspectus.settings import SearchSettings, Settings

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from making import an_index
+from scripted import ScriptedModel
 
 from conspectus import tokens
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import METHODS, bm25
 from conspectus.retrieval.base import NOTHING
 from conspectus.settings import SearchSettings, Settings

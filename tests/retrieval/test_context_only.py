@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from making import a_built_index
+from scripted import ScriptedModel
 
 from conspectus import api
 from conspectus.api.asking import acontext
 from conspectus.errors import UsageError
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import METHODS
 from conspectus.tasks import AnswerFromContext, DraftAnswer, MapAnswer, NextThought, RateReport, WriteReport
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 from making import a_built_index, a_report, an_index
+from scripted import ScriptedModel
 
 from conspectus.errors import BadReply, UsageError
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import drift
 from conspectus.retrieval.base import NOTHING, run_ready
 from conspectus.retrieval.drift import CROSSED, primer_reports

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from making import a_built_index, a_report, an_index
+from scripted import ScriptedModel
 
 from conspectus.errors import BadReply, UsageError
 from conspectus.index import Index
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import drilldown
 from conspectus.retrieval.base import NOTHING, run_ready
 from conspectus.retrieval.drilldown import community_rows, follow

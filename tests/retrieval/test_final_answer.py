@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from making import an_index
+from scripted import ScriptedModel
 
 from conspectus.messages import wording
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval.base import NOTHING, WRITTEN, empty_answer, finish
 from conspectus.rows import Answer
 from conspectus.tasks import AnswerFromContext

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from making import a_built_index, a_report, an_index
+from scripted import ScriptedModel
 
 from conspectus import tokens
 from conspectus.errors import BadReply, UsageError
 from conspectus.index import Index
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import global_
 from conspectus.retrieval.base import NOTHING
 from conspectus.rows import Answer, Community, Report

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scripted import ScriptedModel
 
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.indexing.given_graph import OpenIe, read_openie, with_openie
 from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import hippo
 from conspectus.retrieval.hippo import PhraseGraph
 from conspectus.settings import HippoSettings, SearchSettings, Settings

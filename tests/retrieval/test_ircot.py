@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from scripted import ScriptedModel
+
 from conspectus.index import Index
 from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import RANKINGS, ircot
 from conspectus.rows import Hit
 from conspectus.settings import IrcotSettings, SearchSettings, Settings

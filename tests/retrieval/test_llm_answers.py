@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from llm_corpus import documents, settings
+from scripted import ScriptedModel
 from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
 from conspectus import api
 from conspectus.errors import ModelError
 from conspectus.index import Index
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import base, model_wrappers
 from conspectus.retrieval.global_ import select_communities
 from conspectus.rows import Answer, Community, Finding, Report

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 from making import a_claim, a_report, an_entity, an_index
+from scripted import ScriptedModel
 
 import conspectus
 from conspectus import tokens
 from conspectus.filters import select_view
 from conspectus.index import Index
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import local
 from conspectus.retrieval.base import NOTHING
 from conspectus.rows import Community

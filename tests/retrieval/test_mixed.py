@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from making import Letters, a_built_index, a_claim, a_document, an_entity, an_index
+from scripted import ScriptedModel
 
 import conspectus
 from conspectus import api, tokens
@@ -11,7 +12,6 @@ from conspectus.api.asking import RankingName
 from conspectus.index import Index
 from conspectus.indexing.embed import with_vectors
 from conspectus.indexing.pipeline import index_passages
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import METHODS, mixed
 from conspectus.retrieval.base import pack
 from conspectus.sentence_graph import SentenceEntityGraph, seeds_of

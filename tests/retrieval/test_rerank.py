@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from making import a_built_index, an_index
+from scripted import ScriptedModel
 from simulated_server import Behaviour, SimulatedServer
 
 from conspectus import api, evaluation, tokens
 from conspectus.errors import BadReply, ServerDown
 from conspectus.index import Index
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import RANKINGS, rerank
 from conspectus.retrieval.rerank import order, reranked
 from conspectus.rows import Hit, Usage

@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 import pytest
 from making import a_built_index, a_claim, an_index
+from scripted import ScriptedModel
 
 from conspectus.errors import BadKey, BadReply, UsageError
 from conspectus.index import Index
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import rollup
 from conspectus.retrieval.base import NOTHING, run_ready
 from conspectus.retrieval.rollup import communities_of, community_of, match_annotations, roll_up

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from llm_corpus import documents, settings
 from making import a_built_index
+from scripted import ScriptedModel
 from simulated_replies import reply_to, task_of
 from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
 from conspectus import api
 from conspectus.errors import BudgetReached, ModelError
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval.model_wrappers import joined
 from conspectus.rows import Answer, Chunk
 from conspectus.tasks import AnswerFromContext

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripted import ScriptedModel
 
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.indexing.given_graph import GivenGraph, index_of
 from conspectus.interchange.importing import read_triples
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval import tog
 from conspectus.retrieval.tog import SCORED_CHUNKS, prune, topic_entities
 from conspectus.rows import ReasoningPath, Triple

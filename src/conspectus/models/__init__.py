@@ -1,1 +1,1 @@
-"""Who performs language tasks: an extractive model that needs no language model, chat models, scripted ones."""
+"""Who performs language tasks: an extractive model that needs no language model, and chat models."""

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from scripted import ScriptedModel
 
 from conspectus.errors import BadReply, UsageError
 from conspectus.evaluation import evaluate_answers
 from conspectus.evaluation.qa import measures
 from conspectus.evaluation.statistics import Measured
 from conspectus.index import Index
-from conspectus.models.scripted import ScriptedModel
 from conspectus.settings import Settings
 from conspectus.tasks import Draft, DraftAnswer
 

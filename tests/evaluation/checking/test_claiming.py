@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripted import ScriptedModel
 
 from conspectus.errors import BadReply, BudgetReached, UsageError
 from conspectus.evaluation import extract_claims
@@ -26,7 +27,6 @@ from conspectus.evaluation.comparison import (
 from conspectus.evaluation.grounding import sentences_of
 from conspectus.evaluation.pairs import criteria_of, plan
 from conspectus.evaluation.run import model_names
-from conspectus.models.scripted import ScriptedModel
 from conspectus.settings import ModelSettings, Settings
 from conspectus.tasks import ClearSentences, FactualClaims, Numbered, SelectFactual
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripted import ScriptedModel
 
 from conspectus.errors import BadReply, ServerDown
 from conspectus.evaluation import check_grounding
 from conspectus.evaluation.comparison import CitedText, ConditionAnswer, Question, answers_in, write_list
 from conspectus.evaluation.grounding import Grounding, GroundingCheck
-from conspectus.models.scripted import ScriptedModel
 from conspectus.tasks import Entails
 
 CITED = (CitedText(1, "Mill", "Ada bought the mill."), CitedText(2, "Flood", "The Tarn flooded Hollin."))

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from llm_corpus import documents
 from making import a_built_index, an_index
+from scripted import ScriptedModel
 
 from conspectus import evaluation
 from conspectus.errors import BadReply, BudgetReached, CallFailed, UsageError
 from conspectus.evaluation.comparison import ConditionAnswer, Question, answers_in
 from conspectus.index import Index
 from conspectus.models.base import Model
-from conspectus.models.scripted import ScriptedModel
 from conspectus.retrieval.base import NOTHING
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer
 

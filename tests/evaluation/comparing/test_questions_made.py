@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from scripted import Script, ScriptedModel
 
 from conspectus.errors import BadReply, UsageError
 from conspectus.evaluation.questions import ROUNDS, QuestionCounts, make_questions
-from conspectus.models.scripted import Script, ScriptedModel
 from conspectus.tasks import GlobalQuestions, Persona, Personas, UserTasks
 
 ABOUT = "Letters of a river valley."

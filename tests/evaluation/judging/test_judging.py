@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripted import ScriptedModel
 
 from conspectus.errors import BadReply, BudgetReached, NotSupported, UsageError
 from conspectus.evaluation import charts, judge_answers, judge_statistics
@@ -19,7 +20,6 @@ from conspectus.evaluation.comparison import (
     write_list,
 )
 from conspectus.evaluation.judge import EQUAL
-from conspectus.models.scripted import ScriptedModel
 from conspectus.tasks import Judge, Verdict
 
 
