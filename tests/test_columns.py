@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,10 @@ def tables_of(index: Index) -> dict[str, pa.Table]:
 def back(index: Index) -> dict[str, Stored[Any]]:
     contents = dict(encode(index))
     ids = [d.id for d in index.documents]
-    return {name: Stored(table, contents[table.file], lambda: ids) for name, table in TABLES.items()}
+    return {
+        name: Stored(table, partial(contents.__getitem__, table.file), lambda: ids)
+        for name, table in TABLES.items()
+    }
 
 
 MET = Span("d1", 0, 11)
@@ -197,7 +201,7 @@ def test_text_that_is_not_unicode_is_refused_with_the_name_of_its_column():
 
 def test_a_table_that_is_no_parquet_is_damaged():
     with pytest.raises(IndexDamaged, match="entities"):
-        Stored(TABLES["entities"], b"no such thing" * 9, list).rows(0, 1)
+        Stored(TABLES["entities"], lambda: b"no such thing" * 9, list).rows(0, 1)
 
 
 # The law: what is written is read again.

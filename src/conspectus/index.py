@@ -128,7 +128,7 @@ class Index:
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages that its documents are in, that of the corpus first; see `text.language`."""
-        language: str = self.settings.get("language", "auto")
+        language = str(self.settings.get("language", "auto"))
         return ("en",) if language == "auto" else tuple(language.split(","))
 
     def derive(self, make: Callable[[Index], T]) -> T:

@@ -231,7 +231,7 @@ def history(folder: str | Path = DEFAULT_FOLDER) -> list[Snapshot]:
     for manifest in stored.values():
         before = stored.get(manifest.before, manifest)
         changed = tuple(name for name, part in _PARTS.items() if part(manifest) != part(before))
-        usage = {task: Usage(**row) for task, row in manifest.usage.items()}
+        usage = manifest.usage
         row = {name: getattr(manifest, name) for name in ("snapshot", "created", "before")}
         row |= {table: manifest.counts[table] for table in COUNTED}
         total, cost = sum(usage.values(), Usage()), _cost(manifest.settings, usage)

@@ -30,7 +30,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache, partial
 from hashlib import sha256
@@ -39,6 +38,7 @@ from itertools import chain
 from pathlib import Path
 from threading import get_ident
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.lib import format as npy
@@ -47,7 +47,17 @@ from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, UsageEr
 from conspectus.index import Index, LazyMapping, Rows
 from conspectus.rows import Usage
 from conspectus.settings import StoreSettings
-from conspectus.storage.manifests import HISTORY, NAME, Manifest, chosen, current, locked, snapshots, writing
+from conspectus.storage.manifests import (
+    HISTORY,
+    NAME,
+    Manifest,
+    StoredFile,
+    chosen,
+    current,
+    locked,
+    snapshots,
+    writing,
+)
 from conspectus.storage.tables import TABLES, Stored, encode
 
 log = logging.getLogger("conspectus")
@@ -88,7 +98,7 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
         before, others = None, []
     files = _put_all(folder, index)
     _sync(folder / OBJECTS, folder / ARRAYS)
-    names = "\n".join(f"{path} {files[path]['sha256']}" for path in sorted(files))
+    names = "\n".join(f"{path} {files[path].sha256}" for path in sorted(files))
     snapshot = sha256(names.encode()).hexdigest()[:16]
     previous, generation = "", 1 + max((m.generation for m in others), default=0)
     if before:
@@ -101,7 +111,7 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
         counts={name: len(getattr(index, name)) for name in TABLES},
         files=files,
         settings=dict(settings),
-        usage={task: asdict(used) for task, used in usage.items()},
+        usage=dict(usage),
         origin=dict(index.origin),
         before=previous,
         generation=generation,
@@ -160,9 +170,9 @@ def _make_current(folder: Path, manifest: Manifest, before: Manifest | None) -> 
     _publish(folder, manifest)
 
 
-def _put_all(folder: Path, index: Index) -> dict[str, dict[str, Any]]:
+def _put_all(folder: Path, index: Index) -> dict[str, StoredFile]:
     """Store every file of a snapshot, and return what each is by its path."""
-    waiting: list[Future[tuple[str, dict[str, Any]]]] = []
+    waiting: list[Future[tuple[str, StoredFile]]] = []
     with ThreadPoolExecutor(WRITERS) as pool:
         tables = ((f"{OBJECTS}/{name}", ".parquet", [content]) for name, content in encode(index))
         arrays = (
@@ -186,15 +196,14 @@ def _npy(name: str, array: np.ndarray[Any, Any]) -> list[bytes | memoryview]:
     return [head.getvalue(), array.reshape(-1).view(np.uint8).data if array.nbytes else b""]
 
 
-def _put(
-    folder: Path, stem: str, suffix: str, parts: Sequence[bytes | memoryview]
-) -> tuple[str, dict[str, Any]]:
+def _put(folder: Path, stem: str, suffix: str, parts: Sequence[bytes | memoryview]) -> tuple[str, StoredFile]:
     """Store a file under the name of its content, unless it is there, and return its path and what it is."""
-    digest = sha256()
+    digest, checksum = sha256(), 0
     for part in parts:
         digest.update(part)
+        checksum = crc32(part, checksum)
     path = f"{stem}-{digest.hexdigest()[:12]}{suffix}"
-    facts = {"sha256": digest.hexdigest(), "size": sum(map(len, parts))}
+    facts = StoredFile(digest.hexdigest(), sum(map(len, parts)), checksum)
     try:
         _map(folder / path, facts, verify=True)
     except IndexDamaged:
@@ -284,22 +293,30 @@ def read(folder: Path, verify: bool = False) -> Index:
 def read_snapshot(folder: Path, manifest: Manifest, verify: bool = False) -> Index:
     """Open a snapshot that a folder keeps, by its manifest; raise `IndexDamaged` where a file of it is missing."""
     files = _map_all(folder, manifest, verify)
-    contents = {_name(path): content for path, content in files.items() if path.endswith(".parquet")}
-    arrays = {_name(path): content for path, content in files.items() if path.endswith(".npy")}
+    tables_at = {_name(path): path for path in files if path.endswith(".parquet")}
+    arrays_at = {_name(path): path for path in files if path.endswith(".npy")}
+
+    @cache
+    def content(path: str) -> mmap.mmap | bytes:
+        facts = manifest.files[path]
+        _check(folder / path, files[path], facts.crc32 or facts.sha256)
+        return files[path]
 
     @cache
     def document_ids() -> list[str]:
         return stored["documents"].ids()
 
-    stored = {name: Stored(t, contents[t.file], document_ids) for name, t in TABLES.items()}
+    stored = {
+        name: Stored(t, partial(content, tables_at[t.file]), document_ids) for name, t in TABLES.items()
+    }
     tables: dict[str, Any] = {
         name: Rows(partial(manifest.counts.__getitem__, name), table.rows) for name, table in stored.items()
     }
     return Index(
         **tables,
-        arrays=LazyMapping(arrays, lambda name: _read_npy(arrays[name])),
+        arrays=LazyMapping(arrays_at, lambda name: _read_npy(name, content(arrays_at[name]))),
         settings=manifest.settings,
-        usage={task: Usage(**used) for task, used in manifest.usage.items()},
+        usage=manifest.usage,
         origin=manifest.origin,
         snapshot=manifest.snapshot,
         folder=folder,
@@ -328,36 +345,38 @@ def _map_all(folder: Path, manifest: Manifest, verify: bool) -> dict[str, mmap.m
     return {path: _map(folder / path, facts, verify) for path, facts in manifest.files.items()}
 
 
-def _map(path: Path, facts: Mapping[str, Any], verify: bool) -> mmap.mmap | bytes:
+def _map(path: Path, facts: StoredFile, verify: bool) -> mmap.mmap | bytes:
     """Map a file into memory, or read it where it is small; it can be used even when it is removed later."""
     try:
         with path.open("rb") as file:
-            if (size := os.fstat(file.fileno()).st_size) != facts["size"]:
-                raise IndexDamaged(f"{path} has {size} bytes, its manifest says {facts['size']}; {_MEND}")
+            if (size := os.fstat(file.fileno()).st_size) != facts.size:
+                raise IndexDamaged(f"{path} has {size} bytes, its manifest says {facts.size}; {_MEND}")
             small = size <= SMALL
             content = file.read() if small else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError:
         raise IndexDamaged(f"{path} is missing; {_MEND}") from None
-    if verify and sha256(content).hexdigest() != facts["sha256"]:
-        raise IndexDamaged(f"{path} is not what was written, by its hash; {_MEND}")
+    if verify:
+        _check(path, content, facts.sha256)
     return content
 
 
-def _read_npy(content: mmap.mmap | bytes) -> np.ndarray[Any, Any]:
+def _check(path: Path, content: mmap.mmap | bytes, known: int | str) -> None:
+    """Compare a file with its checksum, or with its SHA-256 (an earlier version wrote no checksum)."""
+    if known != (sha256(content).hexdigest() if isinstance(known, str) else crc32(content)):
+        raise IndexDamaged(f"{path} is not what was written, by its hash; {_MEND}")
+
+
+def _read_npy(name: str, content: mmap.mmap | bytes) -> np.ndarray[Any, Any]:
     """Return a stored array, read-only, that is mapped into memory rather than read."""
     head = BytesIO(content[: 10 + int.from_bytes(content[8:10], "little")])
-    npy.read_magic(head)
-    shape, _, dtype = npy.read_array_header_1_0(head)
-    return np.ndarray(shape, dtype, buffer=content, offset=head.tell())
+    try:
+        npy.read_magic(head)
+        shape, _, dtype = npy.read_array_header_1_0(head)
+        if dtype.hasobject:  # its bytes would be taken for addresses
+            raise ValueError("it holds Python objects")
+        return np.ndarray(shape, dtype, buffer=content, offset=head.tell())
+    except (ValueError, TypeError, OverflowError) as error:
+        raise IndexDamaged(f"the array {name} cannot be read ({error}); {_MEND}") from None
 
 
-__all__ = [
-    "Manifest",
-    "commit",
-    "read",
-    "read_snapshot",
-    "rollback",
-    "table_files",
-    "trim",
-    "writing",
-]
+__all__ = ["Manifest", "commit", "read", "read_snapshot", "rollback", "table_files", "trim", "writing"]

@@ -376,22 +376,25 @@ class Stored(Generic[T]):
     `document_ids` returns the ids of documents in the order of their rows; only tables with spans ask for it.
     """
 
-    def __init__(self, table: Table[T], content: Any, document_ids: Callable[[], Sequence[str]]) -> None:
+    def __init__(
+        self, table: Table[T], content: Callable[[], Any], document_ids: Callable[[], Sequence[str]]
+    ) -> None:
         self._table = table
         self._content = content
         self._document_ids = document_ids
 
     def _read(self, columns: Sequence[Column]) -> pa.Table:
         try:
-            file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(self._content)))
+            file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(self._content())))
             table = file.read([c.name for c in columns], use_threads=False)
         except (pa.ArrowException, OSError) as error:
-            advice = "delete manifest.json and index again"
-            raise IndexDamaged(f"the table {self._table.file} cannot be read ({error}); {advice}") from error
-        if missing := [c.name for c in columns if c.name not in table.column_names]:
-            without = f"the table {self._table.file} has no column {missing[0]!r}"
-            raise IndexDamaged(f"{without}: another version wrote it; delete manifest.json and index again")
+            raise self._damaged(f"cannot be read ({error})") from error
+        if missing := [c for c in columns if c.name not in table.column_names]:
+            raise self._damaged(f"has no column {missing[0].name!r}")
         return table
+
+    def _damaged(self, what: str) -> IndexDamaged:
+        return IndexDamaged(f"the table {self._table.file} {what}; delete manifest.json and index again")
 
     @cached_property
     def _arrow(self) -> pa.Table:
@@ -401,11 +404,15 @@ class Stored(Generic[T]):
         """Return the rows from `start` to `stop`, built column by column."""
         part = self._arrow.slice(start, stop - start)
         with paused_garbage_collection():
-            columns = [
-                [v for array in part.column(c.name).chunks for v in c.kind.unpack(array, self._document_ids)]
-                for c in self._table.stored
-            ]
+            try:
+                columns = [self._values(part, column) for column in self._table.stored]
+            except (ValueError, IndexError, TypeError) as error:
+                raise self._damaged(f"has unreadable values ({error})") from None
             return list(map(self._table.make, *columns))
+
+    def _values(self, part: pa.Table, column: Column) -> list[Any]:
+        pieces = part.column(column.name).chunks
+        return [value for piece in pieces for value in column.kind.unpack(piece, self._document_ids)]
 
     def ids(self) -> list[str]:
         """Return the ids of all rows, without reading anything else."""
@@ -414,17 +421,11 @@ class Stored(Generic[T]):
 
 @contextmanager
 def paused_garbage_collection() -> Generator[None]:
-    """Pause Python's cycle collector: many rows that stay are made, and it would visit them all often.
-
-    Afterwards they count as old, so that it does not visit them at once.
-    """
+    """Pause Python's cycle collector: many rows that stay are made, and it would visit them all often."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
-            if not gc.get_freeze_count():  # what somebody else has frozen stays frozen
-                gc.freeze()
-                gc.unfreeze()
             gc.enable()
