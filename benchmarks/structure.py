@@ -7,7 +7,9 @@
 
 A budget is where the source should be; a limit is what `--check` enforces. A limit is lowered as soon as the source
 is below it: it equals the budget once that is met. It was raised once, by 1,200 lines, for features that the budget did
-not count: answers that look again, mixed contexts, joins by a model, both graphs in one index, batches of descriptions.
+not count: answers that look again, mixed contexts, joins by a model, both graphs in one index, batches of descriptions;
+and once more, by 600 lines and a file, for the cleaning of web pages and the statistics of terms and relationships,
+which are to make other rules needless.
 """
 
 from __future__ import annotations
@@ -57,12 +59,12 @@ BUDGETS: dict[str, float] = {
 (50,415 lines in 392 files)."""
 
 LIMITS: dict[str, float] = {
-    "lines of Python": 42_200,
-    "files": 170,
+    "lines of Python": 42_850,
+    "files": 171,
     "imports inside functions": 26,
-    "files entered by a global question": 35,
-    "files entered by a build": 58,
-    "constants without an explanation": 120,  # since docstrings that give no reason are marked, and so counted
+    "files entered by a global question": 36,
+    "files entered by a build": 59,
+    "constants without an explanation": 112,  # since docstrings that give no reason are marked, and so counted
 }
 """Where the source is still above its budget: what it must not exceed meanwhile."""
 

@@ -103,6 +103,8 @@ class Document(Row, shows="number path"):
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     places: tuple[Place, ...] = ()
     """In order of their starts; none where the document has no pages or sections."""
+    omitted: tuple[int, ...] = ()
+    """The characters that are no content (`text.cleaning`), as ascending starts and ends."""
 
     @property
     def language(self) -> str:

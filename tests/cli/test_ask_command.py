@@ -17,6 +17,7 @@ from conspectus.index import Index
 from conspectus.messages import is_empty_answer
 from conspectus.rows import Answer
 from conspectus.storage import store
+from conspectus.text.cleaning import without
 
 Run = Callable[..., Result]
 Told = Callable[..., Any]
@@ -307,7 +308,7 @@ def test_search_returns_chunks_with_their_places_the_best_first(told: Told, samp
         document = opened.document_of[chunk.document_id]
         assert (hit["document"], hit["title"]) == (document.path, document.title)
         assert (hit["start"], hit["end"]) == (chunk.start, chunk.end)
-        assert hit["text"] == text_of(hit["document"])[hit["start"] : hit["end"]]
+        assert hit["text"] == without(text_of(hit["document"]), document.omitted, hit["start"], hit["end"])
     scores = [hit["score"] for hit in said["hits"]]
     assert scores == sorted(scores, reverse=True)
     assert "harbour dues" in said["hits"][0]["text"]

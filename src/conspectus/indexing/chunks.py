@@ -30,6 +30,7 @@ from conspectus.tasks import (
     Task,
     Turn,
 )
+from conspectus.text.cleaning import content_of
 from conspectus.text.types import CALENDAR
 from conspectus.text.words import CJK, STOPWORDS
 from conspectus.tokens import encoding
@@ -51,9 +52,11 @@ def chunk_document(document: Document, settings: ChunkSettings, first_number: in
     overlap is part of the window before it.
     """
     chunks: list[Chunk] = []
-    for start, end, n_tokens in _windows(document.text, settings):
-        text = document.text[start:end]
+    content = content_of(document)
+    for first, last, n_tokens in _windows(content.text, settings):
+        text = content.text[first:last]
         if not text.isspace():
+            start, end = content.span(first, last)
             id_, number = content_id(document.id, str(start), str(end)), first_number + len(chunks)
             chunks.append(Chunk(id_, number, document.id, start, end, text, n_tokens))
     return chunks

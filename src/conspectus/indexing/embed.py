@@ -25,6 +25,7 @@ from conspectus.index import Index
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.embedders import Embedder, Prefixes, known_prefixes, same_model
 from conspectus.rows import Chunk, Document
+from conspectus.text.cleaning import excerpt
 from conspectus.triple_graph import TripleGraph
 
 if TYPE_CHECKING:
@@ -109,12 +110,9 @@ def texts_of_sources(
 
 
 def _sentences(documents: Sequence[Document], titles: list[str], spans: Array) -> Iterator[str]:
-    at, text = -1, ""
     rows: list[tuple[int, int, int]] = spans.tolist()
     for document, start, end in rows:
-        if document != at:  # sentences come document by document
-            at, text = document, documents[document].text
-        yield _titled(titles[document], ": ", " ".join(text[start:end].split()))
+        yield _titled(titles[document], ": ", " ".join(excerpt(documents[document], start, end).split()))
 
 
 def _titled(title: str, joint: str, text: str) -> str:

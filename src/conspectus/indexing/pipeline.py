@@ -41,6 +41,7 @@ from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple,
 from conspectus.settings import Settings
 from conspectus.storage.tables import paused_garbage_collection
 from conspectus.tasks import ConfirmJoins, Extraction
+from conspectus.text.cleaning import content_of
 from conspectus.text.language import in_languages, languages_in
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.sentence_table import find_sentences
@@ -282,10 +283,10 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
     57 s.
     """
     documents = in_languages(documents, settings.language)
-    ends = [len(document.text) for document in documents]
+    texts = [content_of(document).text for document in documents]
     chunks = [
-        Chunk(content_id(d.id, "0", str(end)), d.number, d.id, 0, end, d.text, tokens.count(d.text))
-        for d, end in zip(documents, ends, strict=True)
+        Chunk(content_id(d.id, "0", str(end)), d.number, d.id, 0, end, text, tokens.count(text))
+        for d, end, text in zip(documents, [len(d.text) for d in documents], texts, strict=True)
     ]
     table, texts = find_sentences(documents)
     languages = [documents[i].language for i in table.document.tolist()]

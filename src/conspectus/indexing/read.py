@@ -46,6 +46,7 @@ from conspectus.readers import (
 from conspectus.readers.records import record
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped, content_id
 from conspectus.storage.manifests import is_index
+from conspectus.text.cleaning import omitted
 from conspectus.text.language import with_languages
 from conspectus.tokens import well_formed
 
@@ -129,7 +130,8 @@ def _numbered(outcomes: list[Outcome], paths: list[str]) -> Read:
         id_ = content_id(parsed.text, str(equal[parsed.text]))
         equal[parsed.text] += 1
         stated = (parsed.title, parsed.text, parsed.path, parsed.date, parsed.metadata, parsed.places)
-        documents.append(Document(id_, len(documents), *stated))
+        omits = omitted(parsed.text)
+        documents.append(Document(id_, len(documents), *stated, omits))
     failures = [o for o in outcomes if isinstance(o, Failure)]
     skipped = [o for o in outcomes if isinstance(o, Skipped)]
     if not documents:

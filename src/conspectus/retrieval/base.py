@@ -24,6 +24,7 @@ from conspectus.rows import Answer, Chunk, Citation, Claim, Entity, Hit, Relatio
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, Task
 from conspectus.tasks.base import Context, Row, render
+from conspectus.text.cleaning import content_of
 from conspectus.text.language import ENGLISH, question_language
 from conspectus.text.question import read_question
 from conspectus.text.sentences import sentences
@@ -409,12 +410,13 @@ def _search(words: Sequence[str], span: Span, index: Index) -> Span | None:
     """
     few = len(words) <= FEW
     literal = " ".join(words)
-    text = index.document_of[span.document_id].text
-    start = -1 if few else text.find(literal, span.start, span.end)
+    content = content_of(index.document_of[span.document_id])
+    text, (first, last) = content.text, (content.at(span.start), content.at(span.end))
+    start = -1 if few else text.find(literal, first, last)
     if start >= 0:  # as most quotations are: a pattern of each costs a tenth of an answer's time
-        return Span(span.document_id, start, start + len(literal))
-    match = _pattern(literal, few=few).search(text, span.start, span.end)
-    return Span(span.document_id, match.start(), match.end()) if match else None
+        return Span(span.document_id, *content.span(start, start + len(literal)))
+    match = _pattern(literal, few=few).search(text, first, last)
+    return Span(span.document_id, *content.span(*match.span())) if match else None
 
 
 @lru_cache(maxsize=256)
@@ -435,12 +437,14 @@ def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
     if match is None:
         return None
     document = index.document_of[span.document_id]
-    text = document.text
-    start = max(text.rfind("\n\n", span.start, match.start), span.start)
-    end = text.find("\n\n", match.end, span.end)
-    for a, b in sentences(text, start, end if end >= 0 else span.end, document.language):
-        if a <= match.start and match.end <= b:
-            return Span(span.document_id, a, b)
+    content = content_of(document)
+    first, last = content.at(span.start), content.at(span.end)
+    start = max(content.text.rfind("\n\n", first, content.at(match.start)), first)
+    end = content.text.find("\n\n", content.at(match.end), last)
+    for a, b in sentences(content.text, start, end if end >= 0 else last, document.language):
+        sentence = Span(span.document_id, *content.span(a, b))
+        if sentence.start <= match.start and match.end <= sentence.end:
+            return sentence
     return None
 
 

@@ -149,7 +149,7 @@ TEXT, INTEGER, NUMBER = _scalar_kind(pa.string()), _scalar_kind(pa.int64()), _sc
 SHORT = Kind(pa.int32(), _pack_short, lambda array, _: array.to_pylist())
 DOCUMENT = Kind(pa.int32(), _pack_documents, _unpack_documents)
 """The id of a document, stored as the number of its row."""
-TEXTS, INTEGERS = _tuple_kind(TEXT), _tuple_kind(INTEGER)
+TEXTS, INTEGERS, SHORTS = map(_tuple_kind, (TEXT, INTEGER, SHORT))
 SPANS = _tuple_kind(
     _struct(Span, ("document", "document_id", DOCUMENT), ("start", "start", SHORT), ("end", "end", SHORT))
 )
@@ -217,6 +217,8 @@ class Column:
     kind: Kind
     source: str | Callable[[Index], Iterable[Any]]
     """The attribute of the row that it holds, or the function that computes it from the whole index."""
+    default: Any = None
+    """The value of all rows where an index lacks the column, which was added later; None where it must be there."""
 
 
 def _same(kind: Kind, *names: str) -> list[Column]:
@@ -258,6 +260,7 @@ TABLES: Mapping[str, Table[Any]] = {
         *_same(TEXT, "path"),
         *_same(METADATA, "metadata"),
         *_same(PLACES, "places"),
+        Column("omitted", SHORTS, "omitted", default=()),
     ]),
     "chunks": Table("text_units", Chunk, [
         *KEYS,
@@ -386,11 +389,14 @@ class Stored(Generic[T]):
     def _read(self, columns: Sequence[Column]) -> pa.Table:
         try:
             file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(self._content())))
-            table = file.read([c.name for c in columns], use_threads=False)
+            present = file.schema_arrow.names
+            table = file.read([c.name for c in columns if c.name in present], use_threads=False)
         except (pa.ArrowException, OSError) as error:
             raise self._damaged(f"cannot be read ({error})") from error
-        if missing := [c for c in columns if c.name not in table.column_names]:
-            raise self._damaged(f"has no column {missing[0].name!r}")
+        for column in (c for c in columns if c.name not in present):
+            if column.default is None:
+                raise self._damaged(f"has no column {column.name!r}")
+            table = table.append_column(column.name, column.kind.pack([column.default] * len(table), {}))
         return table
 
     def _damaged(self, what: str) -> IndexDamaged:

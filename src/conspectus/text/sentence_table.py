@@ -17,6 +17,7 @@ import numpy as np
 
 from conspectus.rows import Document
 from conspectus.text.chinese import ROLES, is_person
+from conspectus.text.cleaning import content_of, excerpt
 from conspectus.text.sentences import lines, sentences
 from conspectus.text.types import GIVEN_NAMES
 from conspectus.text.words import CJK
@@ -57,17 +58,21 @@ class SentenceTable:
 
     def text(self, i: int, documents: Sequence[Document]) -> str:
         """Return sentence `i` as one line."""
-        return " ".join(documents[int(self.document[i])].text[self.start[i] : self.end[i]].split())
+        return " ".join(
+            excerpt(documents[int(self.document[i])], int(self.start[i]), int(self.end[i])).split()
+        )
 
 
 def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[str]]:
     """Return the sentences of the documents that are no furniture, and their texts, each as one line."""
-    headers = _shared_openings([d.text for d in documents])
-    speakers = _Speakers(_speakers(documents, headers))
+    contents = [content_of(document).text for document in documents]
+    headers = _shared_openings(contents)
+    speakers = _Speakers(_speakers(contents, headers))
     rows: list[tuple[int, int, int, str]] = []
     texts: list[str] = []
     for number, document in enumerate(documents):
-        text, speaker = document.text, ""
+        text, speaker = contents[number], ""
+        content = content_of(document)
         for start, end in lines(text):
             start = max(start, headers[number])
             if mark := _MARK.match(text, start, end):
@@ -86,7 +91,7 @@ def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[s
                     and not _ASIDE.fullmatch(sentence)
                     and not speakers.cut_label(sentence)
                 ):
-                    rows.append((number, a, b, speaker))
+                    rows.append((number, *content.span(a, b), speaker))
                     texts.append(sentence)
     for keep in (_not_cut, _not_repeated):
         places = keep([row[0] for row in rows], texts)
@@ -142,38 +147,40 @@ def _beginning_with(head: str, texts: Sequence[str]) -> Sequence[str]:
     return [text for text in texts[at : at + 2] if text.startswith(head)]
 
 
-def _speakers(documents: Sequence[Document], headers: Sequence[int]) -> set[str]:
-    """Return the labels of speakers: said again and again inside single documents, and written as names.
+def _speakers(texts: Sequence[str], headers: Sequence[int]) -> set[str]:
+    """Return the labels of speakers: what stands before lines again and again, and is written as a name.
 
-    A word in capitals that the corpus also has in lower case ("RESOLVED:") is no name: it labels speakers ("HOST:")
-    only where most lines of a document open with labels.
+    Where most lines of a document open with labels, these are speakers. Elsewhere a label with a digit ("Column 11:")
+    or of words that the corpus also has in lower case ("Proof:", "RESOLVED:") is none.
     """
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     most_in_one: Counter[str] = Counter()
-    in_capitals: set[str] = set()
     in_transcripts: set[str] = set()
-    for document, header in zip(documents, headers, strict=True):
+    for text, header in zip(texts, headers, strict=True):
         here: Counter[str] = Counter()
         total = 0
-        for start, end in lines(document.text):
+        for start, end in lines(text):
             start = max(start, header)
-            label = _LABEL.match(document.text, start, min(end, start + 60))
+            label = _LABEL.match(text, start, min(end, start + 60))
             total += start < end
             if label and _written_as_name(label.group(1)):
-                here[key := _key(label.group(1))] += 1
-                if label.group(1).isupper():
-                    in_capitals.add(key)
-        found += here
+                here[_key(label.group(1))] += 1
+        counts += here
         if 2 * here.total() > total:
             in_transcripts |= here.keys()
         for key, count in here.items():
             most_in_one[key] = max(most_in_one[key], count)
-    recurring = {key for key, count in found.items() if most_in_one[key] >= 2 and (count >= 3 or " " in key)}
-    doubtful = (recurring & in_capitals) - in_transcripts
-    lower = {word for d in documents for word in _LOWER.findall(d.text)} if doubtful else set[str]()
-    return recurring - {
-        key for key in doubtful if lower.issuperset(words := key.split()) and words[0] not in GIVEN_NAMES
-    }
+    recurring = {key for key, n in counts.items() if most_in_one[key] >= 2 and (n >= 3 or " " in key)}
+    doubtful = recurring - in_transcripts
+    lower = {word for text in texts for word in _LOWER.findall(text)} if doubtful else set[str]()
+    return recurring - {key for key in doubtful if _is_heading(key.split(), lower)}
+
+
+def _is_heading(words: Sequence[str], lower: set[str]) -> bool:
+    """Tell whether a label is no name: it has a digit, or only words that are also written in lower case."""
+    if any(character.isdigit() for word in words for character in word):
+        return True
+    return lower.issuperset(words) and words[0] not in GIVEN_NAMES
 
 
 def _written_as_name(label: str) -> bool:

@@ -16,6 +16,7 @@ from conspectus.references import Reference, strip
 from conspectus.rows import Chunk, Document, Span
 from conspectus.tasks import ClearSentences, Entails, FactualClaims, Numbered, SelectFactual
 from conspectus.tasks.base import Context
+from conspectus.text.cleaning import excerpt
 from conspectus.text.language import ENGLISH, with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.mentions import find_mentions
@@ -48,6 +49,8 @@ class SentenceStore:
     mentions: Ints
     names: Sequence[str]
     types: Sequence[str]
+    related: Ints | None = None
+    """The pairs of names that meet more than by chance, as codes (`Lexicon.related`); None where that is not known."""
 
     @classmethod
     def read(cls, documents: Sequence[Document], lexicon: Lexicon) -> SentenceStore:
@@ -56,7 +59,7 @@ class SentenceStore:
         speaker = np.append(lexicon.speaker_names, -1)[table.speaker].astype(np.int32)
         return cls(
             documents, table.document, table.start, table.end, speaker, lexicon.templated, lexicon.starts,
-            lexicon.mentions, lexicon.names, lexicon.types,
+            lexicon.mentions, lexicon.names, lexicon.types, lexicon.related,
         )  # fmt: skip
 
     @classmethod
@@ -123,6 +126,14 @@ class SentenceStore:
         """Return what a sentence mentions, in the order of its words."""
         return self._mentions[self._starts[sentence] : self._starts[sentence + 1]]
 
+    @cached_property
+    def _related(self) -> frozenset[int]:
+        return frozenset(() if self.related is None else self.related.tolist())
+
+    def are_related(self, one: int, other: int) -> bool:
+        """Tell whether two names meet more than by chance."""
+        return min(one, other) * len(self.names) + max(one, other) in self._related
+
     def span(self, sentence: int) -> Span:
         """Return the characters of a sentence."""
         document, start, end = self._spans[sentence]
@@ -133,7 +144,7 @@ class SentenceStore:
         text = self._texts.get(sentence)
         if text is None:
             document, start, end = self._spans[sentence]
-            text = self._texts[sentence] = " ".join(self.documents[document].text[start:end].split())
+            text = self._texts[sentence] = " ".join(excerpt(self.documents[document], start, end).split())
         return text
 
     def language(self, sentence: int) -> str:
