@@ -103,7 +103,7 @@ def test_a_person_sees_the_tree_down_to_the_usual_level_and_how_to_see_more(
     deeper = sum(r.level > usual for r in full)
     assert f"{len(opened.reports) - len(full)} brief reports" in result.stderr
     assert f"{deeper} more reports below: --level {len(opened.levels) - 1} shows all" in result.stderr
-    assert "├─ " in result.stdout
+    assert "├─ " in run("report", "--index", sampled, "--level", "1").stdout
 
 
 def test_one_report_leads_up_and_down_and_to_its_sources(told: Told, sampled: Path, opened: Index):

@@ -39,6 +39,7 @@ def test_every_sentence_mentions_entities_by_their_number_joined_ones_by_the_nam
     assert mentioned["Then Dr Tolan went to Quenda by boat, and nobody at Quenda saw her."] == [
         "Mara Tolan",
         "Quenda",
+        "boat",
     ]
 
 

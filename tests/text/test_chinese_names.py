@@ -96,7 +96,7 @@ def test_latin_words_in_brackets_are_names_only_behind_the_name_that_they_spell(
 
 
 def test_what_a_chinese_corpus_keeps_coming_back_to_is_a_concept():
-    texts = [f"第{i}号文件讨论垃圾分类。垃圾分类需要宣传。" for i in range(3)]
+    texts = ["市政府讨论了垃圾分类。垃圾分类需要宣传。", "居民对垃圾分类有意见。", "学校也教垃圾分类。"]
     lexicon = read(*texts, *(f"第{i}号文件讨论学校的预算和老师的课程安排。" for i in range(9)))
 
     assert lexicon.types[lexicon.names.index("垃圾分类")] == "concept"

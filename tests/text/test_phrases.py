@@ -43,13 +43,45 @@ def test_a_single_word_that_is_bursty_is_a_concept():
 
 
 def test_what_pronouns_and_modal_verbs_stand_before_is_a_verb_and_no_concept():
-    assert not concepts(
+    assert "dredge" not in concepts(
         "They will dredge it.", "We dredge and you can dredge.", "Can she dredge? I must dredge."
     )
 
 
-def test_what_is_everywhere_is_no_concept():
-    assert "quay" not in concepts("The barrage will stand here.")
+def test_a_word_that_general_english_has_as_often_is_no_concept():
+    found = concepts("The people came here.", "Some fear the people.", "Then a people came.")
+
+    assert "people" not in found
+
+
+def test_a_participle_or_an_adjective_closes_no_concept():
+    found = concepts(
+        "The tube inserted there was cut.",
+        "A tube inserted by hand.",
+        "The barrage was severe.",
+        "A barrage severe.",
+    )
+
+    assert not {"tube inserted", "barrage severe", "severe"} & found
+
+
+def test_a_verb_is_inside_no_concept():
+    found = concepts("It causes stomach pain.", "Cold causes stomach pain.", "This causes stomach pain too.")
+
+    assert "stomach pain" in found
+    assert not any("causes" in phrase for phrase in found)
+
+
+def test_a_noun_that_only_names_a_relation_is_no_concept_by_itself():
+    text = [f"The whatnots of the {noun} were seen." for noun in ("quay", "barn", "pond")]
+
+    assert "whatnots" not in concepts(*text)
+
+
+def test_a_phrase_has_no_word_twice():
+    text = ["Psoriasis psoriasis is a rash.", "The psoriasis psoriasis leaflet.", "A psoriasis rash."]
+
+    assert "psoriasis psoriasis" not in concepts(*text)
 
 
 def test_the_longer_phrase_wins_over_the_phrases_inside_it():

@@ -77,8 +77,8 @@ def total(ranges: Iterable[Range]) -> Range:
 # the sample corpus with a strong language model (docs/estimates.md). The geometric mean of a range is near what was
 # measured, its ends leave a margin. In tokens unless it says otherwise.
 
-GRAPH = Range(26, 150)
-"""An extraction, for each entity that the extractive model reads in the chunk: 71 to 80, of the strong model 68, and 26
+GRAPH = Range(24, 115)
+"""An extraction, for each entity that the extractive model reads in the chunk: 56 to 74 (and of web pages 57), and 25
 of a few short made-up texts."""
 GLEANED = 0.135
 """A round of gleaning at most, as a share of the longest extraction; of the real one it was 0.10 to 0.17."""
@@ -86,14 +86,14 @@ REPEATED, QUESTION = Range(0.46, 0.86), Range(15, 60)
 """What a further turn repeats, as a share of the reply before it (0.69 to 0.75; less on a corpus of ten short texts,
 whose replies are shorter than `GRAPH` says), and what it adds."""
 DESCRIBED, DESCRIBED_PROMPTS = Range(0.17, 0.72), Range(0.14, 0.75)
-"""Calls for descriptions and their prompts, as a share of those of the graph that the extractive model reads: 0.19 to
-0.47 and 0.20 to 0.55, of three short papers 0.145, of the strong model 0.57 and 0.60."""
+"""Calls for descriptions and their prompts, as a share of those of the graph that the extractive model reads: 0.21 to
+0.50 and 0.20 to 0.53, of three short papers 0.145, of the strong model 0.57 and 0.60."""
 REPORTED, REPORTED_PROMPTS = Range(0.5, 1.55), Range(0.32, 0.95)
-"""The same of reports: 0.61 to 1.14, and 0.41 to 0.76."""
+"""The same of reports: 0.52 to 0.93, and 0.38 to 0.75."""
 DESCRIPTIONS, REPORT = Range(0.22, 0.9), Range(230, 1050)
 """The descriptions of a call, as a share of its prompt (0.33 to 0.61, of the strong model 0.55), and a report (303 to
 523, of the strong model 619)."""
-MARGIN = Range(-3, 3)
+MARGIN = Range(-4, 4)
 """Reports that a graph without cached replies may take more or less: the other ranges are shares, and of 12 reports on
 a graph of 20 names 3 were written."""
 UPDATED = 3.0

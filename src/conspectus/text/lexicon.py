@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -17,7 +18,15 @@ from conspectus.text.mention_extraction import Candidate, extract_mentions, writ
 from conspectus.text.phrases import boilerplate_weights
 from conspectus.text.sentence_table import SentenceTable, find_sentences
 from conspectus.text.types import ALL
-from conspectus.text.vocabulary import Ints, Vocabulary, read_vocabulary, repeated, sentence_terms
+from conspectus.text.vocabulary import (
+    Floats,
+    Ints,
+    Vocabulary,
+    read_vocabulary,
+    repeated,
+    rounded_size,
+    sentence_terms,
+)
 from conspectus.text.words import name_key
 
 MIN_SOURCES_FOR_BURSTINESS = 20  # unexplained
@@ -46,6 +55,22 @@ class Lexicon:
     term_ids: Ints
     vocabulary: Vocabulary
     """The tokens of the sentences."""
+
+    @cached_property
+    def related(self) -> Ints:
+        """The pairs of names that meet more than by chance, ascending: `low * len(names) + high`.
+
+        They meet in a sentence, in one and the next of its document, or where one speaks of the other.
+        """
+        count = len(self.starts) - 1
+        speaker = np.append(self.speaker_names, -1)[self.sentences.speaker]
+        spoken = np.flatnonzero(speaker >= 0)
+        row = np.concatenate([np.repeat(np.arange(count), np.diff(self.starts)), spoken])
+        column = np.concatenate([self.mentions, speaker[spoken]])
+        follows = np.append(self.sentences.document[1:] == self.sentences.document[:-1], False)[row]
+        rows = np.concatenate([row, row[follows] + 1])
+        columns = np.concatenate([column, column[follows]])
+        return significant_pairs(rows, columns, len(self.names), count)
 
 
 def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = ALL) -> Lexicon:
@@ -211,3 +236,76 @@ def _overlapping(works: Sequence[str], texts: Sequence[str]) -> list[str]:
         work or min(shared[i], key=lambda name: (-shared[i][name], name), default="")
         for i, work in enumerate(works)
     ]
+
+
+# Which names occur together more than by chance, by Dunning's log-likelihood ratio (1993)
+
+SIGNIFICANT = 10.83
+"""Log-likelihood ratio of two things that are independent with a probability of 0.001 (chi-squared, one degree)."""
+MANY = 12
+"""Members of a context at most: lists and tables, which name more, say nothing of two things that they name."""
+PARTNERS = 10
+"""Partners that each thing may propose, its most significant ones."""
+BEST = 3
+"""Partners that each thing proposes though they are not significant: in the sample, of 43 short documents, a name has
+too few uses to be sure of more than one, and the graph falls into communities of one level."""
+
+
+def significant_pairs(contexts: Ints, members: Ints, things: int, total: int) -> Ints:
+    """Return the pairs of things that share more contexts than by chance, as ascending codes `low * things + high`.
+
+    Context `contexts[i]` of `total` names thing `members[i]`. Each thing proposes its PARTNERS most significant
+    partners, and its BEST ones though chance might have it so: so there are at most PARTNERS pairs for each thing, and
+    nothing that meets others is alone.
+    """
+    named = np.unique(contexts.astype(np.int64) * things + members)
+    size = np.bincount(named // things, minlength=total)
+    named = named[size[named // things] <= MANY]
+    often = np.bincount(named % things, minlength=things).astype(np.float64)
+    pairs = [np.zeros(0, np.int64)]
+    for gap in range(1, MANY):
+        first, second = named[:-gap], named[gap:]
+        together = first // things == second // things
+        pairs.append(first[together] % things * things + second[together] % things)
+    codes, counts = np.unique(np.concatenate(pairs), return_counts=True)
+    low, high, count = codes // max(things, 1), codes % max(things, 1), counts.astype(np.float64)
+    total = rounded_size(total)
+    ratio = log_likelihood_ratio(count, often[low], often[high], total)
+    ratio = np.where(
+        count * total >= often[low] * often[high], ratio, -ratio
+    )  # below zero where less than by chance
+    order = np.lexsort((high, low, -ratio))
+    low, high, ratio = low[order], high[order], ratio[order]
+    rank = _rank(low, high, things)
+    chosen = (rank < BEST) | ((rank < PARTNERS) & (ratio > SIGNIFICANT))
+    return np.sort(low[chosen] * things + high[chosen])
+
+
+def _rank(low: Ints, high: Ints, things: int) -> Ints:
+    """Return for each pair, the best first, its rank among the pairs of that end for which it ranks better."""
+    ends = np.column_stack([low, high]).ravel()  # of all pairs in order
+    order = np.argsort(ends, kind="stable")
+    starts = np.searchsorted(ends[order], np.arange(things))
+    rank = np.empty(len(ends), np.int64)
+    rank[order] = np.arange(len(ends)) - starts[ends[order]]
+    return rank.reshape(-1, 2).min(axis=1)
+
+
+def log_likelihood_ratio(both: Floats, first: Floats, second: Floats, total: int) -> Floats:
+    """Return how surely two things are not independent, from how many of `total` contexts have both and each.
+
+    It is 2 * sum(observed * log(observed / expected)) over the four cells of the table, and distributed as chi-squared
+    with one degree of freedom where they are independent.
+    """
+    observed = (both, first - both, second - both, total - first - second + both)
+    expected = (
+        first * second / total,
+        first * (total - second) / total,
+        (total - first) * second / total,
+        (total - first) * (total - second) / total,
+    )
+    terms = (
+        o * np.log(np.maximum(o, 1e-12) / np.maximum(e, 1e-12))
+        for o, e in zip(observed, expected, strict=True)
+    )
+    return 2 * np.sum(list(terms), axis=0)

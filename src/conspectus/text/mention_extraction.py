@@ -182,10 +182,11 @@ def _note_concepts(
     for start, size in zip(phrases.start.tolist(), phrases.words.tolist(), strict=True):
         form = _form(start, size, vocabulary)
         stems = _stems(name_key(" ".join(form)) if rules.language != ENGLISH else " ".join(form), rules)
-        candidate = by_key.setdefault(by_stems.setdefault(stems, stems), Candidate())
+        key = by_stems.setdefault(stems, stems)
+        if key not in by_key or (" ".join(form).islower() and not by_key[key].kinds):
+            by_key.setdefault(key, Candidate()).type = CONCEPT
+        candidate = by_key[key]
         candidate.forms[form] += 1
-        if not candidate.kinds:
-            candidate.type = CONCEPT
         sentence = int(vocabulary.sentence[start])
         candidate.places.append((sentence, start - int(starts[sentence])))
 
@@ -196,7 +197,9 @@ def _form(start: int, size: int, vocabulary: Vocabulary) -> tuple[str, ...]:
         return (joined(vocabulary.written(start, start + size)),)
     if vocabulary.rules.nouns_capitalised:
         return tuple(vocabulary.written(start, start + size))
-    return tuple(vocabulary.folded(start, start + size))
+    has_name = vocabulary.mostly_capitalised[vocabulary.token_word[start : start + size]].any()
+    words = vocabulary.written if has_name else vocabulary.folded  # "Crohn's disease", as it is written
+    return tuple(words(start, start + size))
 
 
 def _stems(key: str, rules: LanguageRules) -> str:
@@ -221,6 +224,12 @@ def _note_dates_and_titles(
             if not candidate.context.speaks and candidate.type in ("", WORK):
                 candidate.type = WORK if not candidate.context.before else ""
             candidate.places.append((sentence, text.find(title) // 6))
+    for candidate in by_key.values():
+        quoted = candidate.context.quoted
+        if (
+            candidate.type == CONCEPT and quoted and 3 * quoted >= len(candidate.places)
+        ):  # each is there twice
+            candidate.type = WORK
     if rules.unspaced:  # there quotation marks only tell what is said again and again
         for key in [
             key

@@ -31,9 +31,6 @@ OPENS = 0.25  # unexplained
 """What a sentence gains as a description of the thing that it mentions first."""
 MIN_QUALITY = 0.5  # unexplained
 """Least quality of a sentence that relates its speaker to what it mentions."""
-MOST_SPOKEN_OF = 3  # unexplained
-MOST_PAIRED = 12  # unexplained
-"""Of a sentence that mentions more things than this, only the first ones are paired."""
 
 
 @performs(ExtractGraph)
@@ -89,22 +86,27 @@ def _pairs(
     """Return the relationships that one sentence gives, with the one before it where that stands near."""
     if not mentioned:
         return []
-    names, here = passages.names, mentioned[:MOST_PAIRED]
+    names, related = passages.names, passages.are_related
     text, span = passages.quoted(sentence), passages.span(sentence)
     found = [
-        FoundRelationship(names[a], names[b], text, SAME_SENTENCE, span) for a, b in combinations(here, 2)
+        FoundRelationship(names[a], names[b], text, SAME_SENTENCE, span)
+        for a, b in combinations(mentioned, 2)
+        if related(a, b)
     ]
-    if speaker >= 0 and speaker not in here:
+    if speaker >= 0 and speaker not in mentioned:
         found += [
-            FoundRelationship(names[speaker], names[b], text, SPOKEN, span) for b in here[:MOST_SPOKEN_OF]
+            FoundRelationship(names[speaker], names[b], text, SPOKEN, span)
+            for b in mentioned
+            if related(speaker, b)
         ]
     if before and set(mentioned).isdisjoint(before):
         both = f"{passages.quoted(sentence - 1)}\n{text}"
         wide = Span(span.document_id, passages.span(sentence - 1).start, span.end)
         found += [
             FoundRelationship(names[a], names[b], both, NEXT_SENTENCE, wide)
-            for a in before[:MOST_PAIRED]
-            for b in here
+            for a in before
+            for b in mentioned
+            if related(a, b)
         ]
     return found
 

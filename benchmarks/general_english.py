@@ -1,0 +1,96 @@
+"""Make the table of general English that tells the terms of a domain from words that are used anywhere.
+
+    python benchmarks/general_english.py
+
+Reads corpora of five kinds under ../shared/data: conversation (podcast), encyclopedia (2wiki, musique, hotpotqa),
+medicine (medquad), and web pages on society and on mathematics. `text/data/general_english.toml` gets
+
+- the general frequency of each word that three of the five use: the median of its frequencies, so that no domain makes
+  its own terms general, on Zipf's scale (log10 of occurrences in 10^9 words);
+- the words that are mostly verbs and those that are mostly modifiers, by `Vocabulary.verbal` and `modifier` over all
+  five together.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from math import log10
+from pathlib import Path
+from statistics import median
+from textwrap import fill
+
+import numpy as np
+
+from conspectus.text.cleaning import omitted, without
+from conspectus.text.language import ENGLISH
+from conspectus.text.sentences import sentences
+from conspectus.text.vocabulary import Vocabulary, read_vocabulary
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "../shared/data"
+TABLE = ROOT / "src/conspectus/text/data/general_english.toml"
+WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*")
+HEADER = "# General English: Zipf frequencies, verbs and modifiers. Made by benchmarks/general_english.py.\n"
+
+
+def passages(*names: str) -> Iterator[str]:
+    """Yield the passages of data sets in the BEIR layout."""
+    for name in names:
+        with (DATA / "docqa" / name / "corpus.jsonl").open(encoding="utf-8") as lines:
+            yield from (json.loads(line)["text"] for line in lines)
+
+
+def files(folder: str) -> Iterator[str]:
+    """Yield the content of the texts of a folder."""
+    for path in sorted((DATA / folder).glob("*.txt")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        yield without(text, omitted(text))
+
+
+def vocabulary(texts: Iterator[str]) -> Vocabulary:
+    """Return the words of the distinct sentences of texts."""
+    distinct = {text[a:b]: None for text in texts for a, b in sentences(text, 0, len(text), ENGLISH)}
+    return read_vocabulary(list(distinct), [ENGLISH] * len(distinct))
+
+
+def frequencies(words: Vocabulary) -> dict[str, float]:
+    """Return the share of each word among all words."""
+    counts = {
+        word: n for word, n in zip(words.words, words.count.tolist(), strict=True) if WORD.fullmatch(word)
+    }
+    return {word: count / sum(counts.values()) for word, count in counts.items()}
+
+
+def main() -> None:
+    """Write the table."""
+    folders = [
+        list(texts)
+        for texts in (
+            files("podcast/input"),
+            passages("2wiki", "musique", "hotpotqa"),
+            passages("medquad"),
+            files("wild/society/pages"),
+            files("wild/mathematics/pages"),
+        )
+    ]
+    domains = [frequencies(vocabulary(iter(texts))) for texts in folders]
+    lists: defaultdict[str, list[str]] = defaultdict(list)
+    for word in sorted(set().union(*domains)):
+        if share := median(domain.get(word, 0.0) for domain in domains):
+            lists[f"{log10(share * 1e9):.1f}"].append(word)
+    together = vocabulary(text for texts in folders for text in texts)
+    known = Counter(word for domain in domains for word in domain)
+    for name, flags in (("verbs", together.verbal), ("modifiers", together.modifier)):
+        words = [together.words[w] for w in np.flatnonzero(flags & together.is_frequent).tolist()]
+        lists[name] = sorted(word for word in words if known[word] > 1)
+    rows = (
+        f'"{name}" = """\n{fill(" ".join(lists[name]), 110)}\n"""\n' for name in sorted(lists, reverse=True)
+    )
+    TABLE.write_text(HEADER + "".join(rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
