@@ -124,7 +124,7 @@ def made(*corrections: Correction, graphs: Sequence[Extraction] = GRAPHS, langua
     extracted = Extracted(list(graphs), [*CLAIMS])
     result = apply_corrections(numbered, names, CHUNKS, extracted, DOCUMENTS, language)
     every = [*result.extracted, *zip(CHUNKS, graphs, strict=True)]
-    merged = merge_claims(CHUNKS, CLAIMS, result.names, merge(every, result.names))
+    merged = merge_claims(DOCUMENTS, CHUNKS, CLAIMS, result.names, merge(every, result.names))
     return Made(result, every, merged, numbered)
 
 

@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import a_document, whole_chunk
 
-from conspectus.indexing.graph import UNTYPED, Merged, merge, resolve
+from conspectus.indexing.chunks import chunk_document
+from conspectus.indexing.graph import UNTYPED, Merged, Names, merge, merge_claims, resolve
 from conspectus.rows import Chunk, Document, Span
-from conspectus.settings import ResolveSettings
-from conspectus.tasks import Extraction, FoundEntity, FoundRelationship
+from conspectus.settings import ChunkSettings, ResolveSettings
+from conspectus.tasks import Extraction, FoundClaim, FoundEntity, FoundRelationship
+from conspectus.text.cleaning import omitted
 
 DOCUMENTS = [a_document("x" * 100, i, f"{name}.txt") for i, name in enumerate(("north", "south", "west"))]
 CHUNKS = [whole_chunk(document) for document in DOCUMENTS]
@@ -229,3 +231,50 @@ def test_weights_add_up_to_the_distinct_instances_of_pairs(raw: list[Any]):
         e.name for e in result.entities
     }
     assert sum(e.degree for e in result.entities) == 2 * len(result.relationships)
+
+
+# Claims
+
+LINKED = (
+    "The [barrage](https://example.org/barrage) opened. On _Monday_ the [gate](gate.html) of Orrin leaked.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "cited"),
+    [
+        ("On Monday the gate", "On _Monday_ the [gate"),
+        ("OF  ORRIN leaked.", "of Orrin leaked."),
+        ("barrage opened", "barrage](https://example.org/barrage) opened"),
+        ("The lock held.", LINKED * 5),
+    ],
+)
+def test_a_claim_leads_to_the_words_that_it_quotes_or_to_its_chunk(words: str, cited: str):
+    document = replace(a_document(LINKED * 5), omitted=omitted(LINKED * 5))
+    (chunk,) = chunk_document(document, ChunkSettings(), 0)
+    claims = [[FoundClaim("Orrin", "NONE", "LEAK", "TRUE", "It leaked.", source_text=words)]]
+
+    with_claims = merge_claims([document], [chunk], claims, names_of(document), Merged([], [], [], []))
+
+    ((start, end),) = [(s.start, s.end) for s, _ in with_claims.claim_elements[0].instances]
+    assert document.text[start:end] == cited
+
+
+def test_a_claim_of_a_later_chunk_leads_to_the_words_there():
+    document = replace(a_document(LINKED * 5), omitted=omitted(LINKED * 5))
+    chunks = chunk_document(document, ChunkSettings(tokens=14, overlap=0), 0)
+    claim = FoundClaim("Orrin", "NONE", "LEAK", "TRUE", "It leaked.", source_text="Orrin leaked")
+    chunks = [chunk for chunk in chunks if "Orrin leaked" in chunk.text]
+
+    with_claims = merge_claims(
+        [document], chunks, [[claim]] * len(chunks), names_of(document), Merged([], [], [], [])
+    )
+
+    spans = [span for span, _ in with_claims.claim_elements[0].instances]
+    assert len(spans) == len(chunks) > 1
+    assert {document.text[span.start : span.end] for span in spans} == {"Orrin leaked"}
+
+
+def names_of(document: Document) -> Names:
+    """The names of a document in which nothing was found."""
+    return Names({}, {}, {}, {document.id: 0}, [])

@@ -35,6 +35,7 @@ from conspectus.rows import (
 )
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import ConfirmJoins, Extraction, FoundClaim, FoundEntity, FoundRelationship, FoundTriple
+from conspectus.text.cleaning import content_of
 from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES, rules_of
 from conspectus.text.lexicon import sources
 from conspectus.text.sentences import located
@@ -615,7 +616,11 @@ Key = tuple[str, str, str, str, str]
 
 
 def merge_claims(
-    chunks: Sequence[Chunk], claims: Sequence[Sequence[FoundClaim]], names: Names, merged: Merged
+    documents: Sequence[Document],
+    chunks: Sequence[Chunk],
+    claims: Sequence[Sequence[FoundClaim]],
+    names: Names,
+    merged: Merged,
 ) -> Merged:
     """Return the graph with one row for all instances of a claim, in the order of their subjects.
 
@@ -626,6 +631,7 @@ def merge_claims(
     display = {
         element.key[0]: row.name for element, row in zip(merged.entity_elements, merged.entities, strict=True)
     }
+    document_of = {document.id: document for document in documents}
     elements: dict[Key, Element] = {}
     for chunk, of_chunk in zip(chunks, claims, strict=True):
         for claim in of_chunk:
@@ -636,9 +642,7 @@ def merge_claims(
             subject, object_ = (display.get(key or "", name) for key, name in zip(keys, ends, strict=True))
             key = (subject, object_, claim.type, claim.start_date or "", claim.end_date or "")
             element = elements.setdefault(key, Element(key))
-            quoted = located(claim.source_text, chunk.text)
-            start, end = quoted or (0, len(chunk.text))
-            span = Span(chunk.document_id, chunk.start + start, chunk.start + end)
+            span = _quoted(claim.source_text, chunk, document_of[chunk.document_id])
             element.chunk_ids[chunk.id] = None
             if (span, claim.description) not in element.instances:
                 element.instances[span, claim.description] = claim.description
@@ -653,6 +657,15 @@ def merge_claims(
         dates = start or None, end or None
         rows.append(Claim(id_, number, subject, object_, kind, status, "", chunk_ids, (), *dates))
     return replace(merged, claims=rows, claim_elements=[elements[key] for key in sorted(elements)])
+
+
+def _quoted(words: str, chunk: Chunk, document: Document) -> Span:
+    """Return the characters that hold words of a chunk, or all of the chunk where it lacks them."""
+    if (match := located(words, chunk.text)) is None:
+        return chunk.span
+    content = content_of(document)
+    before = content.at(chunk.start)
+    return Span(document.id, *content.span(before + match[0], before + match[1]))
 
 
 def triples_of(extracted: Iterable[tuple[str, Sequence[FoundTriple]]]) -> list[Triple]:

@@ -201,7 +201,8 @@ def build_graph(
     """Correct the resolved names, merge by them, and find communities."""
     corrected = apply_corrections(build.corrections, names, chunks, extracted, build.documents, language)
     graphs = [*corrected.extracted, *zip(chunks, extracted.graphs, strict=True)]
-    merged = merge_claims(chunks, extracted.claims, corrected.names, merge(graphs, corrected.names))
+    merged = merge(graphs, corrected.names)
+    merged = merge_claims(build.documents, chunks, extracted.claims, corrected.names, merged)
     triples = triples_of(correct_triples(graphs, corrected.names))
     every = [*chunks, *corrected.chunks]
     communities = find_communities(
