@@ -20,8 +20,9 @@ Omitted = tuple[int, ...]
 """The characters of a text that are no content, as ascending starts and ends: `[0], [1]` are the first such stretch."""
 
 LINK_SHARE = 0.5
-"""Share of the letters of a line in links from which on the line is navigation: of 600 lines of web pages with links
-that were read, 9 of 10 menus and lists of links have more than 0.8, and prose with references less than 0.4."""
+"""Share of the letters of a line in links from which on the line is navigation. Chosen on 367 web pages on mathematics
+and society: of their 28,588 lines with links 55 % have more than 0.9, and 4 % between 0.3 and 0.7. Of 50 lines between
+0.5 and 0.7 that were read, one was a piece of a sentence; of 50 between 0.3 and 0.5, three were prose."""
 PROSE = 12
 """Words outside of links from which on a line is prose, whatever its share of links is."""
 OTHER_LINES = 2
