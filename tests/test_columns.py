@@ -204,6 +204,16 @@ def test_a_table_that_is_no_parquet_is_damaged():
         Stored(TABLES["entities"], lambda: b"no such thing" * 9, list).rows(0, 1)
 
 
+def test_documents_of_an_index_from_before_the_column_omitted_are_read():
+    older = pa.BufferOutputStream()
+    pq.write_table(tables_of(AN_INDEX)["documents"].drop_columns(["omitted"]), older)
+
+    stored = Stored(TABLES["documents"], older.getvalue().to_pybytes, list)
+
+    assert stored.rows(0, 2) == AN_INDEX.documents
+    assert [document.omitted for document in stored.rows(0, 2)] == [(), ()]
+
+
 # The law: what is written is read again.
 
 text = st.text(max_size=8)
@@ -229,7 +239,8 @@ def few_of(values: Collection[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
 @st.composite
 def indexes(draw: st.DrawFn) -> Index:
     metadata = st.dictionaries(text, text, max_size=3)
-    documents = {d.id: d for d in draw(several(Document, text, whole, text, text, text, dates, metadata))}
+    stated = (text, whole, text, text, text, dates, metadata, st.just(()), few(place))
+    documents = {d.id: d for d in draw(several(Document, *stated))}
     ids = st.sampled_from(list(documents) or [""])
     spans = few_of(draw(several(Span, ids, place, place)) if documents else ())
     whole_numbers, findings = few(whole), few(st.builds(Finding, text, text))

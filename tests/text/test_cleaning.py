@@ -1,0 +1,191 @@
+"""What of a text is no content, and how characters of the content lead to those of the text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from making import a_document
+
+from conspectus.indexing.chunks import chunk_document
+from conspectus.rows import Document
+from conspectus.settings import ChunkSettings
+from conspectus.text.cleaning import content_of, omitted, without
+
+PROSE = "The quay is long, and its gate closes at night."
+
+
+def cleaned(text: str) -> str:
+    return without(text, omitted(text))
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of the content, without the empty ones."""
+    return [line for line in cleaned(text).splitlines() if line.strip()]
+
+
+# Markup
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("See [the map](https://example.org/map.png) now.", "See the map now."),
+        ("See [the map](map.png 'A map (old)') now.", "See the map now."),
+        ("See [a law](https://example.org/Law_(act)) now.", "See a law now."),
+        ("They looked at [the **old** map](map.png).", "They looked at the old map."),
+        ("The ![plan](plan.png)quay is long.", "The quay is long."),
+        ("[![plan](plan.png)](quay.html)The quay is long.", "The quay is long."),
+        ("The **quay** is _long_ and __old__.", "The quay is long and old."),
+        ("<p>The <b>quay</b> is <a href='q.html'>long</a>.</p>", "The quay is long."),
+        ("The quay<!-- a note --> is long.<script>var gate = 1;</script>", "The quay is long."),
+    ],
+)
+def test_markup_is_omitted_and_what_it_marks_is_not(text: str, content: str):
+    assert cleaned(text) == content
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PROSE,
+        "If a < b and b > c then 2 * 3 * 4 = 24, and snake_case_name is f(x) [sic].",
+        "He said (in [1]) that <quay> is no tag -- and **so on.",
+        "Anna: It is long.\n\n- one gate\n- two gates\n\n1. The quay\n2. The lane",
+        "",
+    ],
+)
+def test_plain_text_is_untouched(text: str):
+    assert omitted(text) == ()
+
+
+def test_a_text_of_nothing_but_links_keeps_them():
+    assert omitted("[Home](/)\n[News](/news)") == ()
+
+
+# Blocks
+
+
+def test_a_menu_of_links_is_omitted():
+    menu = "*   [Home](/)\n*   [All news](/news) |\n*   [About us](/about) [Log in](/login)\n\n"
+
+    assert lines_of(f"{menu}{PROSE}\n\n{menu}") == [PROSE]
+
+
+def test_prose_with_links_stays():
+    text = "The [quay](/q) was built by the [town council](/c) in the year of the flood."
+
+    assert cleaned(text) == "The quay was built by the town council in the year of the flood."
+
+
+def test_a_heading_that_is_a_link_stays():
+    assert lines_of(f"## [The quay](/quay)\n\n{PROSE}") == ["## The quay", PROSE]
+
+
+def test_a_list_of_references_is_omitted_with_its_heading_and_what_follows_is_not():
+    references = "1. Tolan, M. (2004). Quays. https://example.org/q\n2. Brook, A. 1999. Gates. Orrin.\n\n"
+
+    assert lines_of(f"{PROSE}\n\n## References\n\n{references}## Gates\n\n{PROSE}") == [
+        PROSE,
+        "## Gates",
+        PROSE,
+    ]
+
+
+def test_prose_under_the_heading_of_references_stays():
+    text = f"References\n\n{PROSE}\n\nIt has a lane.\n\nIt has a wall.\n\nIn 1999 it leaked."
+
+    assert omitted(text) == ()
+
+
+def test_contents_with_dot_leaders_are_omitted():
+    contents = "The quay ........ 1\nThe gate . . . . . 12\nThe lane …… 30\n"
+
+    assert lines_of(f"{contents}\n{PROSE}") == [PROSE]
+
+
+def test_a_single_line_with_dots_and_a_number_stays():
+    assert omitted(f"The answer is ........ 42\n{PROSE}") == ()
+
+
+def test_headings_of_sections_with_nothing_in_them_are_omitted():
+    text = f"# The quay\n\n## Gallery\n\n![plan](plan.png)\n\n## Gates\n\n{PROSE}"
+
+    assert lines_of(text) == ["# The quay", "## Gates", PROSE]
+
+
+# Laws
+
+PIECES = (
+    "[", "]", "](", "(", ")", "!", "![plan](p.png)", "[the map](m.png)", "**", "_", "<p>", "</p>", "<b", "<!--", "-->",
+    "<script>", "</script>", "\n", "\n\n", "# ", "## References", "1. Tolan 2004", "----", "Gate ..... 12", "* ", " ",
+    "The quay is long.", "gate", "é", "🐝", "门",
+)  # fmt: skip
+texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=30).map("".join)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> Document:
+    """A document with what cleaning omits, or with any other characters omitted."""
+    text = draw(texts)
+    edges = sorted(draw(st.sets(st.integers(0, len(text)), max_size=12)))
+    chosen = edges[: len(edges) // 2 * 2]
+    return replace(a_document(text), omitted=draw(st.sampled_from([omitted(text), tuple(chosen)])))
+
+
+@given(texts)
+def test_what_is_omitted_ascends_inside_the_text(text: str):
+    edges = omitted(text)
+
+    assert len(edges) % 2 == 0
+    assert all(a < b for a, b in pairwise(edges))
+    assert not edges or (edges[0] >= 0 and edges[-1] <= len(text))
+
+
+@given(texts)
+def test_something_to_read_stays_where_there_was_something(text: str):
+    assert any(map(str.isalpha, cleaned(text))) or omitted(text) == ()
+
+
+@given(documents())
+def test_content_and_what_is_omitted_are_all_of_the_text(document: Document):
+    pairs = zip(document.omitted[::2], document.omitted[1::2], strict=True)
+    inside = {i for start, end in pairs for i in range(start, end)}
+
+    content = content_of(document)
+
+    assert content.text == "".join(c for i, c in enumerate(document.text) if i not in inside)
+
+
+@given(documents(), st.data())
+def test_every_span_of_the_content_leads_to_the_characters_it_came_from(
+    document: Document, data: st.DataObject
+):
+    content = content_of(document)
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(content.text))] * 2)))
+
+    first, last = content.span(start, end)
+
+    assert without(document.text, document.omitted, first, last) == content.text[start:end]
+    if start < end:
+        assert document.text[first] == content.text[start]
+        assert document.text[last - 1] == content.text[end - 1]
+        assert (content.at(first), content.at(last)) == (start, end)
+
+
+@given(documents(), st.data())
+def test_as_much_content_is_before_a_character_as_stands_there(document: Document, data: st.DataObject):
+    place = data.draw(st.integers(0, len(document.text)))
+
+    before = without(document.text, document.omitted, 0, place)
+
+    assert content_of(document).at(place) == len(before)
+
+
+@given(documents())
+def test_the_text_of_a_chunk_is_the_content_of_its_characters(document: Document):
+    for chunk in chunk_document(document, ChunkSettings(tokens=10, overlap=2), 0):
+        assert chunk.text == without(document.text, document.omitted, chunk.start, chunk.end)
