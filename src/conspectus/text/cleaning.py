@@ -42,13 +42,14 @@ _TAGS = (
 _MARKUP = re.compile(
     rf"(?P<image>\[\s*(?:{_IMAGE}\s*)+\]{_TARGET}|{_IMAGE})"
     rf"|(?P<link>\[(?P<text>(?:[^\[\]\n]|\[[^\[\]\n]*\])*)\](?P<target>{_TARGET}))"
-    r"|(?P<hidden><!--.*?-->|<(?P<element>script|style)\b.*?</(?P=element)\s*>)"
     rf"|(?P<tag></?(?:{_TAGS})(?:\s[^<>]*)?/?>)"
     r"|(?P<emphasis>(?:(?P<strong>\*\*(?!\d)|(?<!\w)__)|(?<![\w*_])[*_])(?=[^\s*_])(?P<emphasised>[^*_\n]{1,300}?)(?<=[^\s*_])"
     r"(?:(?(strong)(?:\*\*|__(?!\w))|[*_](?![\w*_]))))"
     r"|(?P<rule>^[ \t]*(?:={3,}|-{3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})[ \t]*$)",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
+_HIDDEN = {"<!--": "-->", "<script": "</script>", "<style": "</style>"}
+"""What opens and closes parts of a page that nobody sees."""
 _HINT = re.compile(r"\]\(|</?[a-zA-Z!]|\*\*|__|[*_]\w|^[ \t]*(?:={3}|-{3}|\*[ \t]*\*)", re.MULTILINE)
 _HEADING = re.compile(r"[ \t]*(#{1,6})[ \t]+\S")
 _RULE = re.compile(r"[ \t]*(?:=+|-+)[ \t]*$", re.MULTILINE)
@@ -78,8 +79,8 @@ def omitted(text: str) -> Omitted:
     if _HINT.search(text):
         markup, links = _markup(text)
         lines = list(_lines(text))
-        spans += markup
-        spans += _navigation(text, lines, _edges(markup), links)
+        spans += [*markup, *_hidden(text)]
+        spans += _navigation(text, lines, _edges(spans), links)
         spans += _empty_sections(text, lines, _edges(spans))
     edges = _edges(spans)
     return edges if not edges or _LETTERS.search(without(text, edges)) else ()
@@ -159,6 +160,16 @@ def _edges(spans: Iterable[tuple[int, int]]) -> Omitted:
         elif start < end:
             edges += (start, end)
     return tuple(edges)
+
+
+def _hidden(text: str) -> Iterator[tuple[int, int]]:
+    """Yield comments, scripts and styles; what is never closed is text."""
+    small = text.lower() if text.isascii() else text
+    for opening, closing in _HIDDEN.items():
+        start = small.find(opening)
+        while start >= 0 and (end := small.find(closing, start)) >= 0:
+            yield start, end + len(closing)
+            start = small.find(opening, end)
 
 
 def _markup(text: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
