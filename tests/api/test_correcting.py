@@ -86,7 +86,7 @@ def test_a_question_about_a_fact_is_answered_by_who_said_it(corrected: Index):
 
     assert f'A person: "{TAUGHT}" [1]' in answer.text
     assert [(s.document, s.place, s.text) for s in answer.citations[0].sources] == [
-        (ADDED_FACTS, "correction 5 by Anna", TAUGHT)
+        (ADDED_FACTS, "correction 5 by Anna", f'A person: "{TAUGHT}"')
     ]
 
 

@@ -441,7 +441,7 @@ def test_a_spent_budget_and_a_dead_server_are_told(
 
 def test_methods_and_reasons_are_told_in_chinese(server: Running, visit: Callable[..., Visit]) -> None:
     page = visit(server.url).page
-    page.get_by_label("Language").select_option("zh")
+    page.get_by_label("Language", exact=True).select_option("zh")
     page.locator("#question").fill("What are the main themes?")
     expect(page.locator(".composer .help")).to_have_text("global: 问题针对全部文档")
     page.locator(".composer select").select_option("bm25")

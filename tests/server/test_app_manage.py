@@ -394,7 +394,7 @@ def test_nothing_is_wider_than_a_narrow_screen_in_either_language(
 
 def test_the_pages_speak_chinese(own: Running, visit: Callable[..., Visit]) -> None:
     page = visit(own.url + "/corrections").page
-    page.get_by_label("Language").select_option("zh")
+    page.get_by_label("Language", exact=True).select_option("zh")
     expect(page.get_by_role("heading", level=1)).to_have_text("更正")
     page.get_by_role("link", name="快照").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("快照")

@@ -192,7 +192,7 @@ def test_an_unknown_address_leads_on(server: Running, visit: Callable[..., Visit
 
 def test_the_app_speaks_chinese(server: Running, visit: Callable[..., Visit]) -> None:
     page = visit(server.url).page
-    page.get_by_label("Language").select_option("zh")
+    page.get_by_label("Language", exact=True).select_option("zh")
     expect(page.get_by_role("button", name="提问")).to_be_visible()
     assert page.evaluate("document.documentElement.lang") == "zh"
 
