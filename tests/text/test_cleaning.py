@@ -54,6 +54,7 @@ def test_markup_is_omitted_and_what_it_marks_is_not(text: str, content: str):
         PROSE,
         "If a < b and b > c then 2 * 3 * 4 = 24, and snake_case_name is f(x) [sic].",
         "He said (in [1]) that <quay> is no tag -- and **so on.",
+        "# The quay\n\n# of Orrin\n\nIts file is old_quay_of_orrin.txt.",
         "Anna: It is long.\n\n- one gate\n- two gates\n\n1. The quay\n2. The lane",
         "",
     ],
