@@ -79,6 +79,7 @@ def test_who_somebody_is_is_answered_by_a_sentence_about_them_and_never_by_anoth
     ("question", "wrong", "right"),
     [
         ("What is the limit of Hollin?", "Wilf Garrick", "The limit of Hollin is €140"),
+        ("Who is the owner of the Hollin Light?", "Wilf Garrick", "The owner, Sallow Trust"),
         (
             "What does a lantern of Pellow Works cost?",
             "Sallow Trust",

@@ -310,11 +310,11 @@ def short_answer(
         return _ITEM.sub("", searcher.passages.text(ranked[0].sentence)), ranked[0]
     query_terms = frozenset(search_terms(question_text, searcher.index))
     best: tuple[float, str, RankedSentence] | None = None
-    for sentence in ranked:
+    most = 0.0 if chain else max((sentence.share for sentence in ranked), default=0.0)
+    # where others hold what is asked, a name that merely stands near is no answer
+    for sentence in (s for s in ranked if s.share >= MIN_SHARE_OF_BEST * most):
         for answer, weight in candidates(question, sentence.sentence, query_terms, searcher):
-            fit = (
-                sentence.score * weight * (1 + sentence.share)
-            )  # a name that merely stands near is no answer
+            fit = sentence.score * weight * (1 + sentence.share)
             if best is None or fit > best[0]:
                 best = fit, answer, sentence
     if best is not None:
