@@ -185,8 +185,8 @@ def _fits_of_answers(
     query_terms = frozenset(search_terms(question.text, searcher.index))
     for i, sentence in enumerate(sentences):
         around = float(with_neighbours[sentence])
-        unrelated = around < MIN_REST_SHARE and (about[i] < MIN_SUBJECT_SHARE or mostly_unknown)
-        if unrelated and walked[i] < MIN_WALKED:
+        off_subject = about[i] < MIN_SUBJECT_SHARE and walked[i] < MIN_WALKED
+        if around < MIN_REST_SHARE and (off_subject or mostly_unknown):
             continue
         answers = candidates(question, sentence, query_terms, searcher) if question.wants else ()
         fit = REST_WEIGHT * around + ANSWER_WEIGHT * max((weight for _, weight in answers), default=0.0)
