@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.text.sentences import quality, without_opening
+from conspectus.text.sentences import quality, states, without_opening
 
 GOOD = "The harbour commissioners raised the dues by eight per cent after the storm."
 
@@ -47,3 +47,10 @@ def test_nothing_is_left_out_where_too_little_would_remain():
 
 def test_a_fragment_keeps_its_small_letter():
     assert without_opening("and so the harbour dues were raised.") == "and so the harbour dues were raised."
+
+
+def test_headings_letterheads_and_mail_headers_state_nothing():
+    assert not any(
+        map(states, ("PORT SALLOW TOWN COUNCIL", "Subject: what was said of the weir", "灯塔的历史"))
+    )
+    assert all(map(states, ("Costs are up.", "The cost of the works was £6m", "灯塔建于1887年。")))

@@ -167,6 +167,8 @@ _DANGLING = re.compile(
 )
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _SAYS_LITTLE = STOPWORDS | VAGUE
+_ADDRESS = re.compile(r"\S*(?:@|://)\S*|^(?:Subject|Re|Fwd?): .*")
+_VERB = re.compile(r"[^\W\d_] (?:is|was|are|were|has|had|may|can|will|would) [^\W\d_]")
 _END = re.compile(r"[.!?。！？…؟۔।][\"”’'»)\]」』]*$")
 ASKS = ("?", "？", "؟")
 """How questions end, and the marks that may close behind that."""
@@ -214,6 +216,24 @@ def _quality(rest: str, language: str) -> float:
         score *= 0.55
     fillers = len(_FILLER.findall(rest))
     return score * 0.75**fillers
+
+
+MIN_SMALL, MANY_SMALL = 5, 12
+"""Words without a capital from which on a line without a full stop and a verb is no heading: the first if it has twice
+as many of them as others, the second anyhow. The sample's headings have at most 10 (two of 17 lines that pass are
+headings); Wikipedia's tables of facts, each in one line, which answer a few of MuSiQue's questions, have 19 and more."""
+
+
+def states(sentence: str) -> bool:
+    """Tell whether a text says something: a sentence does; a heading, a row of names or the subject of a mail not."""
+    ended = _END.search(sentence) is not None or sentence.endswith("；")
+    if is_unspaced(sentence):
+        return ended or len(UNSPACED.findall(sentence)) >= _SHORT
+    words = [word[0] for word in _WORD.findall(_ADDRESS.sub("", sentence)) if not word[0].isdigit()]
+    small = sum(not first.isupper() for first in words)
+    if ended or _VERB.search(sentence):
+        return small > 0
+    return small >= max(MIN_SMALL, min(MANY_SMALL, 2 * (len(words) - small)))
 
 
 def _form(rest: str) -> float:

@@ -82,6 +82,8 @@ def rank_sentences(
     min_factor = UNREADABLE_FACTOR if rest else UNREADABLE_DEFINITION_FACTOR
     ranked: list[RankedSentence] = []
     for i, fit, share in fits:
+        if not searcher.passages.is_statement(sentences[i]):
+            continue
         score = SUBJECT_WEIGHT * float(about[i]) + fit
         score += CHUNK_RANK_WEIGHT / math.sqrt(1 + chunk_rank[sentences[i]])
         score *= _worth(sentences[i], min_factor, searcher)

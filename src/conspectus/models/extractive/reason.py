@@ -144,6 +144,8 @@ def follow_chain(
     ):  # what one passage lacks, the next one has
         hop: list[RankedSentence] = []
         for sentence, share in mass.items():
+            if not searcher.passages.is_statement(sentence):
+                continue
             score = WALK_WEIGHT * share + REST_WEIGHT * float(rest[sentence])
             score += KIND_WEIGHT * any(candidates(question, sentence, query_terms, searcher))
             score += LEAD_WEIGHT * searcher.passages.opens_document(sentence)

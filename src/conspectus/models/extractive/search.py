@@ -182,7 +182,7 @@ class Searcher:
         for i in best.tolist():
             in_names = self._weight_in_other_names(i, phrases, names) / total
             share = float(own[i]) - in_names
-            if own[i] - in_names >= min_share - 1e-6:
+            if own[i] - in_names >= min_share - 1e-6 and self.passages.is_statement(i):
                 score = (float(around[i]) - in_names) * (0.3 + 0.7 * self.passages.quality(i))
                 ranked.append(RankedSentence(i, score, share))
         return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))[:CANDIDATES]
