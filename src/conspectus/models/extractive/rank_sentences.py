@@ -9,19 +9,24 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conspectus.algorithms.ranking import scaled
+from conspectus.lazy import lazy_module
 from conspectus.models.extractive.search import BESIDE, COMPLETE, RankedSentence, Searcher
 from conspectus.rows import Chunk
-from conspectus.sentence_graph import walk_among
 from conspectus.text.mentions import date_spans
 from conspectus.text.question import Question
 from conspectus.text.sentences import ASKS, CLOSING
 from conspectus.text.types import CURRENCIES
 from conspectus.text.words import SMALL, VAGUE, WORD, fold, is_content, name_key, search_terms, stems
+
+if TYPE_CHECKING:
+    from conspectus import sentence_graph
+else:
+    sentence_graph = lazy_module("conspectus.sentence_graph")  # with scipy: only the walk needs it
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -74,7 +79,7 @@ def rank_sentences(
     if not sentences or not (subject or rest):
         return []
     about = _subject_shares(subject, sentences, searcher)
-    walked = np.sqrt(scaled(walk_among(question.text, sentences, searcher.index)))
+    walked = np.sqrt(scaled(sentence_graph.walk_among(question.text, sentences, searcher.index)))
     if rest:
         fits = _fits_of_answers(question, rest, (about, walked), sentences, searcher)
     else:

@@ -17,13 +17,13 @@ from conspectus.models.base import performs
 from conspectus.models.extractive.rank_sentences import (
     candidates,
     chunk_ranks,
+    sentence_graph,
     split_question,
 )
 from conspectus.models.extractive.relation_paths import PathFinder
 from conspectus.models.extractive.search import RankedSentence, Searcher, is_repeated
 from conspectus.models.extractive.sentence_store import all_terms, name_entities
 from conspectus.rows import Chunk, ReasoningPath
-from conspectus.sentence_graph import walk_among
 from conspectus.tasks import (
     ChooseRelations,
     Draft,
@@ -169,7 +169,7 @@ def _walked_passages(
     rank_of = chunk_ranks(chunks, searcher)
     if len(rank_of) > SHORT_PASSAGE * len(set(rank_of.values())):
         return []
-    walked = walk_among(question.text, list(rank_of), searcher.index).tolist()
+    walked = sentence_graph.walk_among(question.text, list(rank_of), searcher.index).tolist()
     passages: dict[int, dict[int, float]] = {}
     for (sentence, rank), mass in zip(rank_of.items(), walked, strict=True):
         passages.setdefault(rank, {})[sentence] = mass
