@@ -148,11 +148,7 @@ def method(
 
 
 def ranking(
-    name: str,
-    *,
-    help: str,
-    reads: Collection[Reads] = ("chunks",),
-    needs: Collection[Needs] = (),
+    name: str, *, help: str, reads: Collection[Reads] = ("chunks",), needs: Collection[Needs] = ()
 ) -> Callable[[F], F]:
     """Register a function (question, index, settings) -> hits as a method that answers from the best chunks.
 

@@ -231,9 +231,8 @@ def states(sentence: str) -> bool:
         return ended or len(UNSPACED.findall(sentence)) >= _SHORT
     words = [word[0] for word in _WORD.findall(_ADDRESS.sub("", sentence)) if not word[0].isdigit()]
     small = sum(not first.isupper() for first in words)
-    if ended or _VERB.search(sentence):
-        return small > 0
-    return small >= max(MIN_SMALL, min(MANY_SMALL, 2 * (len(words) - small)))
+    least = max(MIN_SMALL, min(MANY_SMALL, 2 * (len(words) - small)))
+    return small >= (1 if ended or _VERB.search(sentence) else least)
 
 
 def _form(rest: str) -> float:

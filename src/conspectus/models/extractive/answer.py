@@ -14,11 +14,7 @@ from conspectus.algorithms.ranking import idf
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import performs
-from conspectus.models.extractive.rank_sentences import (
-    asks_for_definition,
-    candidates,
-    rank_sentences,
-)
+from conspectus.models.extractive.rank_sentences import asks_for_definition, candidates, rank_sentences
 from conspectus.models.extractive.reason import follow_chain
 from conspectus.models.extractive.report import upper
 from conspectus.models.extractive.search import RankedSentence, Searcher, is_repeated

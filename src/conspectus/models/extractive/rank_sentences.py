@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,16 +19,12 @@ from conspectus.models.extractive.search import BESIDE, COMPLETE, RankedSentence
 from conspectus.rows import Chunk
 from conspectus.text.mentions import date_spans
 from conspectus.text.question import Question
-from conspectus.text.sentences import ASKS, CLOSING
+from conspectus.text.sentences import ASKS, CLOSING, states
 from conspectus.text.types import CURRENCIES
 from conspectus.text.words import SMALL, VAGUE, WORD, fold, is_content, name_key, search_terms, stems
 
-if TYPE_CHECKING:
-    from conspectus import sentence_graph
-else:
-    sentence_graph = lazy_module("conspectus.sentence_graph")  # with scipy: only the walk needs it
-
 Floats = np.ndarray[Any, np.dtype[np.float32]]
+sentence_graph: Any = lazy_module("conspectus.sentence_graph")  # with scipy: only the walk needs it
 
 SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT = 0.2, 0.45, 0.35  # unexplained
 """What it counts to be about what is named, to say the rest, and to give what is asked for."""
@@ -79,16 +75,14 @@ def rank_sentences(
     if not sentences or not (subject or rest):
         return []
     about = _subject_shares(subject, sentences, searcher)
-    walked = np.sqrt(scaled(sentence_graph.walk_among(question.text, sentences, searcher.index)))
+    walked: Floats = np.sqrt(scaled(sentence_graph.walk_among(question.text, sentences, searcher.index)))
     if rest:
         fits = _fits_of_answers(question, rest, (about, walked), sentences, searcher)
     else:
         fits = _fits_of_definitions(subject, sentences, searcher)
     min_factor = UNREADABLE_FACTOR if rest else UNREADABLE_DEFINITION_FACTOR
     ranked: list[RankedSentence] = []
-    for i, fit, share in fits:
-        if not searcher.passages.is_statement(sentences[i]):
-            continue
+    for i, fit, share in (fit for fit in fits if states(searcher.passages.text(sentences[fit[0]]))):
         score = SUBJECT_WEIGHT * float(about[i]) + fit
         score += CHUNK_RANK_WEIGHT / math.sqrt(1 + chunk_rank[sentences[i]])
         score *= _worth(sentences[i], min_factor, searcher)

@@ -34,7 +34,7 @@ from conspectus.tasks import (
     NextThought,
 )
 from conspectus.text.question import Question
-from conspectus.text.sentences import sentences
+from conspectus.text.sentences import sentences, states
 from conspectus.text.words import search_terms, terms
 from conspectus.triple_graph import TripleGraph
 
@@ -139,13 +139,10 @@ def follow_chain(
     query_terms = frozenset(search_terms(question.text, searcher.index))
     chain: list[RankedSentence] = []
     used: list[frozenset[str]] = []
-    for mass, room in zip(
-        passages, accumulate(HOPS), strict=False
-    ):  # what one passage lacks, the next one has
+    # what one passage lacks, the next one has
+    for mass, room in zip(passages, accumulate(HOPS), strict=False):
         hop: list[RankedSentence] = []
-        for sentence, share in mass.items():
-            if not searcher.passages.is_statement(sentence):
-                continue
+        for sentence, share in ((s, m) for s, m in mass.items() if states(searcher.passages.text(s))):
             score = WALK_WEIGHT * share + REST_WEIGHT * float(rest[sentence])
             score += KIND_WEIGHT * any(candidates(question, sentence, query_terms, searcher))
             score += LEAD_WEIGHT * searcher.passages.opens_document(sentence)
@@ -169,7 +166,7 @@ def _walked_passages(
     rank_of = chunk_ranks(chunks, searcher)
     if len(rank_of) > SHORT_PASSAGE * len(set(rank_of.values())):
         return []
-    walked = sentence_graph.walk_among(question.text, list(rank_of), searcher.index).tolist()
+    walked: list[float] = sentence_graph.walk_among(question.text, list(rank_of), searcher.index).tolist()
     passages: dict[int, dict[int, float]] = {}
     for (sentence, rank), mass in zip(rank_of.items(), walked, strict=True):
         passages.setdefault(rank, {})[sentence] = mass

@@ -17,15 +17,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from conspectus.text.words import (
-    WH,
-    is_content,
-    likeness,
-    name_key,
-    root,
-    roots_of_label,
-    words_of_label,
-)
+from conspectus.text.words import WH, is_content, likeness, name_key, root, roots_of_label, words_of_label
 from conspectus.triple_graph import TripleGraph
 
 BEAM = 60  # unexplained

@@ -16,6 +16,7 @@ from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Chunk, Span
 from conspectus.text.question import Question, other_forms, read_question
+from conspectus.text.sentences import states
 from conspectus.text.words import PAIRED, UNSPACED, entity_keys, name_key, search_terms, terms
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
@@ -182,7 +183,7 @@ class Searcher:
         for i in best.tolist():
             in_names = self._weight_in_other_names(i, phrases, names) / total
             share = float(own[i]) - in_names
-            if own[i] - in_names >= min_share - 1e-6 and self.passages.is_statement(i):
+            if own[i] - in_names >= min_share - 1e-6 and states(self.passages.text(i)):
                 score = (float(around[i]) - in_names) * (0.3 + 0.7 * self.passages.quality(i))
                 ranked.append(RankedSentence(i, score, share))
         return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))[:CANDIDATES]

@@ -20,7 +20,7 @@ from conspectus.text.cleaning import excerpt
 from conspectus.text.language import ENGLISH, with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.mentions import find_mentions
-from conspectus.text.sentences import quality, sentences, states, without_opening
+from conspectus.text.sentences import quality, sentences, without_opening
 from conspectus.text.vocabulary import Ints, read_vocabulary
 from conspectus.text.words import CJK, VAGUE, WORD, fold, is_unspaced, stem, terms
 
@@ -181,10 +181,6 @@ class SentenceStore:
         if speaker < 0:
             return text
         return wording(self.language(sentence)).quote.format(self.names[speaker], text.strip(QUOTES))
-
-    def is_statement(self, sentence: int) -> bool:
-        """Tell whether a text says something, as headings, letterheads, lists of names and mail headers do not."""
-        return states(self.text(sentence))
 
     def quality(self, sentence: int) -> float:
         """Return how well a sentence reads alone, 0 to 1; set phrases take away from it."""
