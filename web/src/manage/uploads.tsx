@@ -40,11 +40,13 @@ export function useUploads(uploads: Uploads | undefined, changed: () => void) {
   const queue = useRef<Item[]>([]);
   const sending = useRef(0);
   const here = useRef(true);
+  const removed = useRef(new Set<string>()); // a list that was asked for before may come after
   useEffect(() => () => void (here.current = false), []);
   useEffect(() => {
     if (!uploads) return;
     setItems((before) => {
-      const next = new Map(uploads.files.map((file) => [file.name, { ...file, state: "there", reason: "" } as Item]));
+      const files = uploads.files.filter(({ name }) => !removed.current.has(name));
+      const next = new Map(files.map((file) => [file.name, { ...file, state: "there", reason: "" } as Item]));
       for (const item of before.values()) if (item.state !== "there") next.set(item.name, item);
       return next;
     });
@@ -86,6 +88,7 @@ export function useUploads(uploads: Uploads | undefined, changed: () => void) {
     }
   };
   const add = (files: [string, File][]) => {
+    for (const [name] of files) removed.current.delete(name.normalize("NFC").replaceAll("/", " - "));
     const added = files
       .filter(([name]) => !/(^|\/)\./.test(name)) // hidden files, such as .DS_Store
       .map(([name, file]): Item => {
@@ -100,6 +103,7 @@ export function useUploads(uploads: Uploads | undefined, changed: () => void) {
   const remove = async (item: Item) => {
     if (item.state === "there") {
       await send("DELETE", address(`/api/uploads/${encodeURIComponent(item.name)}`, index.name));
+      removed.current.add(item.name);
       changed();
     }
     queue.current = queue.current.filter(({ name }) => name !== item.name);
