@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.text.lexicon import MANY, PARTNERS, significant_pairs
+from conspectus.text.lexicon import MAX_MEMBERS, MAX_PARTNERS, significant_pairs
 from conspectus.text.vocabulary import rounded_size
 
 Pairs = set[tuple[int, int]]
@@ -28,12 +28,12 @@ def related(contexts: Sequence[Sequence[int]], things: int = THINGS) -> Pairs:
 
 
 def meetings(contexts: Sequence[Sequence[int]]) -> Pairs:
-    short = [set(named) for named in contexts if len(set(named)) <= MANY]
+    short = [set(named) for named in contexts if len(set(named)) <= MAX_MEMBERS]
     return {(a, b) for named in short for a in named for b in named if a < b}
 
 
 things = st.integers(0, THINGS - 1)
-corpora = st.lists(st.lists(things, max_size=MANY + 2), max_size=60)
+corpora = st.lists(st.lists(things, max_size=MAX_MEMBERS + 2), max_size=60)
 
 
 def test_things_that_always_meet_are_related_and_those_that_meet_by_chance_are_not():
@@ -48,8 +48,8 @@ def test_things_that_always_meet_are_related_and_those_that_meet_by_chance_are_n
 
 
 def test_a_list_of_many_things_relates_none_of_them():
-    assert related([list(range(MANY + 1))] * 5) == set()
-    assert related([list(range(MANY))] * 5) != set()
+    assert related([list(range(MAX_MEMBERS + 1))] * 5) == set()
+    assert related([list(range(MAX_MEMBERS))] * 5) != set()
 
 
 def test_nothing_is_related_where_nothing_is_named():
@@ -76,7 +76,7 @@ def test_there_are_at_most_ten_partners_for_each_thing(contexts: list[list[int]]
         partners[low].add(high)
         partners[high].add(low)
 
-    assert len(pairs) <= PARTNERS * len(partners)
+    assert len(pairs) <= MAX_PARTNERS * len(partners)
 
 
 @given(corpora, st.randoms(use_true_random=False))

@@ -65,13 +65,8 @@ _REFERENCE = re.compile(r"\b(?:1[5-9]|20)\d\d[a-z]?\b|https?://|\bdoi\b|\]\(", r
 _CONTENTS = re.compile(
     r"^[^\n]*?\w[^\n]*?(?:\.{4,}|(?:\. ){3,}\.?|…{2,}|·{4,}|_{4,})[ \t]*\d{1,4}[ \t]*$", re.MULTILINE
 )
-_LEADER_MARKS = (
-    "....",
-    ". . .",
-    "……",
-    "····",
-    "____",
-)  # looked for first: that takes a hundredth of the time
+_LEADER_MARKS = "....", ". . .", "……", "····", "____"
+"""Looked for before the pattern: that takes a hundredth of its time."""
 _LEADERS = re.compile(r"(?:\.{4}|\. \. \.|…{2}|·{4}|_{4})[ \t]*\d{1,4}[ \t]*$", re.MULTILINE)
 _LETTERS = re.compile(r"[^\W\d_]")
 _WORDS = re.compile(r"[^\W\d_]{2,}")

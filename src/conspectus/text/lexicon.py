@@ -242,11 +242,12 @@ def _overlapping(works: Sequence[str], texts: Sequence[str]) -> list[str]:
 
 SIGNIFICANT = 10.83
 """Log-likelihood ratio of two things that are independent with a probability of 0.001 (chi-squared, one degree)."""
-MANY = 12
-"""Members of a context at most: lists and tables, which name more, say nothing of two things that they name."""
-PARTNERS = 10
-"""Partners that each thing may propose, its most significant ones."""
-BEST = 3
+MAX_MEMBERS = 12
+"""Things in a context at most: lists and tables, which name more, say nothing of two things that they name. With 24, the
+foods that a novel lists once (pears, apples, lemons) were among its best connected entities."""
+MAX_PARTNERS = 10
+"""Partners that each thing may propose, its most significant ones: a graph has at most ten relationships an entity."""
+MIN_PARTNERS = 3
 """Partners that each thing proposes though they are not significant: in the sample, of 43 short documents, a name has
 too few uses to be sure of more than one, and the graph falls into communities of one level."""
 
@@ -254,30 +255,29 @@ too few uses to be sure of more than one, and the graph falls into communities o
 def significant_pairs(contexts: Ints, members: Ints, things: int, total: int) -> Ints:
     """Return the pairs of things that share more contexts than by chance, as ascending codes `low * things + high`.
 
-    Context `contexts[i]` of `total` names thing `members[i]`. Each thing proposes its PARTNERS most significant
-    partners, and its BEST ones though chance might have it so: so there are at most PARTNERS pairs for each thing, and
-    nothing that meets others is alone.
+    Context `contexts[i]` of `total` names thing `members[i]`. Each thing proposes its MAX_PARTNERS most significant
+    partners, and its MIN_PARTNERS best even where chance might have it so: there are at most MAX_PARTNERS pairs for each
+    thing, and nothing that meets others is alone.
     """
     named = np.unique(contexts.astype(np.int64) * things + members)
     size = np.bincount(named // things, minlength=total)
-    named = named[size[named // things] <= MANY]
-    often = np.bincount(named % things, minlength=things).astype(np.float64)
+    named = named[size[named // things] <= MAX_MEMBERS]
+    frequency = np.bincount(named % things, minlength=things).astype(np.float64)
     pairs = [np.zeros(0, np.int64)]
-    for gap in range(1, MANY):
+    for gap in range(1, MAX_MEMBERS):
         first, second = named[:-gap], named[gap:]
         together = first // things == second // things
         pairs.append(first[together] % things * things + second[together] % things)
     codes, counts = np.unique(np.concatenate(pairs), return_counts=True)
     low, high, count = codes // max(things, 1), codes % max(things, 1), counts.astype(np.float64)
     total = rounded_size(total)
-    ratio = log_likelihood_ratio(count, often[low], often[high], total)
-    ratio = np.where(
-        count * total >= often[low] * often[high], ratio, -ratio
-    )  # below zero where less than by chance
+    ratio = log_likelihood_ratio(count, frequency[low], frequency[high], total)
+    expected = frequency[low] * frequency[high] / total
+    ratio = np.where(count >= expected, ratio, -ratio)  # below zero where less than by chance
     order = np.lexsort((high, low, -ratio))
     low, high, ratio = low[order], high[order], ratio[order]
     rank = _rank(low, high, things)
-    chosen = (rank < BEST) | ((rank < PARTNERS) & (ratio > SIGNIFICANT))
+    chosen = (rank < MIN_PARTNERS) | ((rank < MAX_PARTNERS) & (ratio > SIGNIFICANT))
     return np.sort(low[chosen] * things + high[chosen])
 
 

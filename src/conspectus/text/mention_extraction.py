@@ -226,9 +226,8 @@ def _note_dates_and_titles(
             candidate.places.append((sentence, text.find(title) // 6))
     for candidate in by_key.values():
         quoted = candidate.context.quoted
-        if (
-            candidate.type == CONCEPT and quoted and 3 * quoted >= len(candidate.places)
-        ):  # each is there twice
+        # Mostly a title: a quoted mention is there twice, as a term and as a title.
+        if candidate.type == CONCEPT and quoted and 3 * quoted >= len(candidate.places):
             candidate.type = WORK
     if rules.unspaced:  # there quotation marks only tell what is said again and again
         for key in [

@@ -14,7 +14,7 @@ from conspectus.models.extractive.extract import (
 )
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.tasks import ExtractGraph, Extraction
-from conspectus.text.lexicon import MANY, read_lexicon
+from conspectus.text.lexicon import MAX_MEMBERS, read_lexicon
 from conspectus.text.types import ALL
 
 FRIEND = "The keeper of the lock, Mara Tolan, went to Quenda with her old friend from the mill."
@@ -81,11 +81,11 @@ def test_an_entity_is_described_by_the_sentence_that_tells_most_of_it():
 
 
 def test_a_sentence_that_lists_very_many_things_relates_none_of_them():
-    letters = [chr(ord("a") + i) for i in range(MANY + 4)]
+    letters = [chr(ord("a") + i) for i in range(MAX_MEMBERS + 4)]
     listed = " who then saw ".join(f"Qu{letter}rl Z{letter}m" for letter in letters)
     graph = extracted(f"Then we met {listed} there.")
 
-    assert len(graph.entities) == MANY + 4
+    assert len(graph.entities) == MAX_MEMBERS + 4
     assert not graph.relationships
 
 

@@ -52,9 +52,8 @@ def extract_graph(task: ExtractGraph, passages: SentenceStore | None) -> Extract
             _keep_best(best, entity, quality + (OPENS if place == 0 else 0.0), sentence)
         speaker = passages.speaker_of(sentence)
         if speaker >= 0 and quality >= MIN_QUALITY:
-            _keep_best(
-                best, speaker, quality - 1, sentence
-            )  # what is said of them comes before what they say
+            # What is said of them comes before what they say.
+            _keep_best(best, speaker, quality - 1, sentence)
         else:
             speaker = -1
         relationships += _pairs(

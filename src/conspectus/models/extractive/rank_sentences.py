@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +23,12 @@ from conspectus.text.sentences import ASKS, CLOSING, states
 from conspectus.text.types import CURRENCIES
 from conspectus.text.words import SMALL, VAGUE, WORD, fold, is_content, name_key, search_terms, stems
 
+if TYPE_CHECKING:
+    from conspectus import sentence_graph
+else:
+    sentence_graph = lazy_module("conspectus.sentence_graph")  # with scipy: only the walk needs it
+
 Floats = np.ndarray[Any, np.dtype[np.float32]]
-sentence_graph: Any = lazy_module("conspectus.sentence_graph")  # with scipy: only the walk needs it
 
 SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT = 0.2, 0.45, 0.35  # unexplained
 """What it counts to be about what is named, to say the rest, and to give what is asked for."""
