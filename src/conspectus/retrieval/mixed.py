@@ -57,8 +57,8 @@ def weight_of_likeness(seeds: Seeds, answered: float, index: Index, graph: Sente
     common = 1 / (1 + (len(graph.first) ** COMMON / frequency[rarest]) ** 2)
     covered = walk.coverage(seeds.rest, index, graph)
     best = covered[graph.passages_with(int(seeds.names[rarest]))].max(initial=0)
-    held = best / covered.max() if covered.any() else 1
-    return max(float(common), answered * float(held) ** 4)
+    share = best / covered.max() if covered.any() else 1
+    return max(float(common), answered * float(share) ** 4)
 
 
 @method(

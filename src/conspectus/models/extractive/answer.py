@@ -264,8 +264,8 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
     """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
     named = {entity.number for entity in context.entities}
     question = searcher.read(question_text)
-    if (told := _told_by(question, searcher)) is not None:
-        return list(deduplicate(told, searcher, MAX_QUOTES_OF_FACT, all_terms, MAX_SHARED_TERMS_OF_FACT))
+    if (spoken := _by_speaker(question, searcher)) is not None:
+        return list(deduplicate(spoken, searcher, MAX_QUOTES_OF_FACT, all_terms, MAX_SHARED_TERMS_OF_FACT))
     if chain := follow_chain(question, context.sources, named, searcher):
         return chain
     ranked = rank_sentences(question, context.sources, named, searcher)
@@ -273,7 +273,7 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
     return list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, all_terms, MAX_SHARED_TERMS_OF_FACT))
 
 
-def _told_by(question: Question, searcher: Searcher) -> list[RankedSentence] | None:
+def _by_speaker(question: Question, searcher: Searcher) -> list[RankedSentence] | None:
     """Return what somebody says about what is asked; None where the question names nobody who speaks in the corpus."""
     passages, before = searcher.passages, name_key(question.teller).split()
     teller = {name for name in question.names if name in before}

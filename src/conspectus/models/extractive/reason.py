@@ -111,13 +111,11 @@ that are asked beside names, and to open a document, which says who or what it i
 HotpotQA's are lost, without the kind 5 of 2Wiki's, without the words 8 of HotpotQA's, without openings 6 of 2Wiki's."""
 ALIKE = 0.7
 """The share of the terms of the shorter one that two sentences of a chain may have in common: chunks overlap."""
-
-
 SHORT_PASSAGE = 10
 """Sentences of a passage, on average, up to which a chain goes by whole passages: those of Wikipedia's introductions
 have 4 or 5. Where chunks have 20 (web pages, minutes, letters), half of what the best sentences hold is lost by it."""
-TOLD = 0.4
-"""The share of what is asked, by weight of its words, from which on the first passage of a chain tells it itself."""
+ANSWERED = 0.4
+"""The share of what is asked, by weight of its words, from which on the first passage of a chain answers by itself."""
 
 
 def follow_chain(
@@ -133,8 +131,8 @@ def follow_chain(
         return []
     subject, asked = split_question(question, named, searcher)
     rest = searcher.shares(asked)
-    told = max(float(rest[s]) for s in passages[0])
-    if not question.joins_facts and not (subject and asked and told < TOLD):
+    answered = max(float(rest[s]) for s in passages[0])
+    if not question.joins_facts and not (subject and asked and answered < ANSWERED):
         return []
     query_terms = frozenset(search_terms(question.text, searcher.index))
     chain: list[RankedSentence] = []
