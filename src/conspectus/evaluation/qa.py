@@ -7,9 +7,9 @@ import string
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from conspectus.api.asking import IndexLike as IndexSource
 from conspectus.api.asking import View, viewed
@@ -19,25 +19,41 @@ from conspectus.evaluation.conditions import digest
 from conspectus.evaluation.run import AT_ONCE, attempt, each
 from conspectus.evaluation.statistics import Measured
 from conspectus.messages import is_empty_answer
+from conspectus.models.base import Model
 from conspectus.models.rerankers import open_reranker
 from conspectus.retrieval import METHODS, RANKINGS, rerank
 from conspectus.retrieval.base import extractive
-from conspectus.retrieval.model_wrappers import WithAnswerOptions
+from conspectus.retrieval.model_wrappers import WithAnswerOptions, WrappedModel
 from conspectus.rows import Answer, Usage
 from conspectus.runtime import DEFAULT_FOLDER, Options, Run, check_question, named, public, run_of, run_sync
 from conspectus.settings import AnswerSettings, Settings
-from conspectus.tasks import SHORT
+from conspectus.tasks import (
+    SHORT,
+    AnswerFromContext,
+    DraftAnswer,
+    ExamineEvidence,
+    MapAnswer,
+    ReduceAnswer,
+    Task,
+)
 from conspectus.text.words import CJK
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+R = TypeVar("R")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = frozenset(string.punctuation + "，。！？；：、“”‘’（）《》【】…—·")
 _UNITS = re.compile(rf"{CJK.pattern}|(?:(?!{CJK.pattern})\S)+")
 _MARKERS = re.compile(r"\s*\[\d+\]")
 _YES = frozenset("yes true supports supported support correct right 是 对 真".split())
 _NO = frozenset("no false refutes refuted refute incorrect wrong 否 不是 不对 错 假".split())
+FEVER = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
+"""The labels of FEVER (Thorne et al., 2018)."""
+_UNKNOWN = ("not enough info", "信息不足")
+"""How the last of them begins, normalised."""
+_ANSWERING = (AnswerFromContext, DraftAnswer, ExamineEvidence, MapAnswer, ReduceAnswer)
+"""The tasks whose replies are or become the answer: they are offered the labels that a set of claims has."""
 
 
 # Questions
@@ -84,25 +100,40 @@ def _f1(words: Counter[str], others: Counter[str]) -> float:
 
 
 def verdict(answer: str) -> str:
-    """Return what an answer says to a yes-or-no question or a claim: yes, no, or "" for neither."""
+    """Return what an answer says to a yes-or-no question or a claim: yes, no, unknown, or "" for none of these."""
     plain = normalised(answer)
+    if plain.startswith(_UNKNOWN):
+        return "unknown"
     first = {plain, plain.partition(" ")[0]}
     return "yes" if first & _YES else "no" if first & _NO else ""
 
 
 def is_judgement(accepted: Sequence[str]) -> bool:
     """Return whether accepted answers are judgements: yes or no, supports or refutes (or not enough information)."""
-    return bool(accepted) and all(verdict(one) or normalised(one) == "not enough info" for one in accepted)
+    return bool(accepted) and all(map(verdict, accepted))
+
+
+def labels_of(questions: Sequence[Question]) -> tuple[str, ...]:
+    """Return the labels that answers are chosen from, where every question of a set is judged; else none.
+
+    They are FEVER's where it has one of them, else those that occur (Creak: true and false).
+    """
+    given = [answer for question in questions for answer in question.answers]
+    if not is_judgement(given):
+        return ()
+    labels = dict.fromkeys(given)
+    return FEVER if any(label.upper() in FEVER for label in labels) else tuple(sorted(labels))
 
 
 def measures(short: Sequence[str], accepted: Sequence[str]) -> Mapping[str, float]:
     """Return the accuracy of a judgement; of other answers EM and F1 of the first, Hits@1, and `all`.
 
+    A judgement that is none of the labels is wrong, and so is an empty answer, whatever label is right.
     Hits@1 is EM without normalisation; `all` is 1 where the short answers are all that are accepted and no others.
     """
     first = short[0] if short else ""
     if is_judgement(accepted):
-        return {"accuracy": float(verdict(first) in map(verdict, accepted))}
+        return {"accuracy": float(verdict(first) in map(verdict, accepted))}  # none of them is ""
     return {
         "EM": exact_match(first, accepted),
         "F1": f1(first, accepted),
@@ -148,6 +179,21 @@ def short_of(answer: Answer) -> tuple[str, ...]:
     return (_MARKERS.sub("", answer.text).strip(),)
 
 
+class WithLabels(WrappedModel):
+    """A language model that is told, with each question, the labels that its answer is to be one of."""
+
+    def __init__(self, model: Model, labels: Sequence[str]) -> None:
+        super().__init__(model)
+        self._labels = labels
+
+    async def prepare(self, task: Task[R]) -> Task[R]:
+        if not isinstance(task, _ANSWERING):
+            return task
+        labels = ", ".join(self._labels)
+        question = f"{task.question}\n\nThe answer is exactly one of these labels, and nothing else: {labels}"
+        return cast("Task[R]", replace(task, question=question))
+
+
 @public
 def evaluate_answers(
     questions: str | Path,
@@ -165,7 +211,8 @@ def evaluate_answers(
     methods = [methods] if isinstance(methods, str) else methods
     if not methods:
         raise UsageError(f"there is no method named; there are {', '.join(METHODS)}")
-    selected = read_questions(Path(questions))[: options.get("limit")]
+    every = read_questions(Path(questions))
+    selected, labels = every[: options.get("limit")], labels_of(every)
     view = viewed(index, options.get("where", ()))
     for method in methods:
         view.check(named(METHODS, method).needs)
@@ -173,7 +220,7 @@ def evaluate_answers(
     table = JsonlTable(Path(file) if file else None, Answered, lambda row: (row.method, row.id, row.question))
     run = run_of(options, view.built)
     settings = _with_short_answers(run.settings)
-    used = run_sync(_answer_all(selected, methods, view, run, settings, table))
+    used = run_sync(_answer_all(selected, labels, methods, view, run, settings, table))
     results: list[Measured] = []
     for method in methods:
         rows = [table.rows[_key(method, question)] for question in selected]
@@ -187,6 +234,7 @@ def _key(method: str, question: Question) -> tuple[str, str, str]:
 
 async def _answer_all(
     questions: Sequence[Question],
+    labels: Sequence[str],
     methods: Sequence[str],
     view: View,
     run: Run,
@@ -201,7 +249,9 @@ async def _answer_all(
     ):
         model = extractive(index)
         model = run.model or (session.model_with(model) if session else model)
-        made_with = digest([index.snapshot, model.name, settings.model_dump(mode="json")])
+        if offered := labels if model.generative else ():
+            model = WithLabels(model, offered)
+        made_with = digest([index.snapshot, model.name, settings.model_dump(mode="json"), *offered])
         clock = time.perf_counter if model.generative else time.process_time
 
         async def ask(piece: tuple[str, Question]) -> None:

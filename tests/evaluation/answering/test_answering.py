@@ -81,3 +81,35 @@ def test_answers_over_a_graph_are_held_against_all_that_are_right():
     assert measures(("bob", "Ann Lee"), accepted) == {"Hits@1": 0, "EM": 1, "F1": 1, "all": 1}
     assert measures((), accepted) == {"Hits@1": 0, "EM": 0, "F1": 0, "all": 0}
     assert measures(("yes",), ("yes",)) == {"accuracy": 1}
+
+
+@pytest.mark.parametrize(
+    ("gold", "offered"),
+    [
+        (["SUPPORTS", "REFUTES"], ["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"]),
+        (["true", "false"], ["false, true"]),
+    ],
+)
+def test_a_set_of_claims_offers_its_labels_with_each_claim(
+    tmp_path: Path, gold: list[str], offered: list[str]
+):
+    questions = tmp_path / "claims.jsonl"
+    rows = [{"question": f"Claim {n}.", "answer": label} for n, label in enumerate(gold)]
+    questions.write_text("\n".join(map(json.dumps, rows)))
+    model = ScriptedModel({DraftAnswer: lambda task: Draft(gold[int(task.question[6])])})
+
+    row = scored(questions, model)
+
+    assert row.means == {"accuracy": 1}
+    for task in model.all_seen(DraftAnswer):
+        assert all(label in task.question for label in offered)
+
+
+def test_questions_of_several_kinds_are_asked_as_they_are(questions: Path):
+    with questions.open("a") as file:
+        file.write('\n{"_id": "4", "text": "Is it?", "answers": ["yes"]}')
+    model = ScriptedModel({DraftAnswer: lambda _: Draft("x")})
+
+    scored(questions, model)
+
+    assert [task.question for task in model.all_seen(DraftAnswer)] == [*ASKED, "Is it?"]

@@ -38,9 +38,16 @@ def test_f1_is_at_least_em_and_lies_between_0_and_1(answer: str, accepted: list[
 def test_judgements_are_held_against_each_other_however_they_are_worded():
     assert measures(["Yes, it is."], ["yes"]) == {"accuracy": 1}
     assert measures(["REFUTES"], ["no"]) == {"accuracy": 1}
-    assert measures(["I cannot tell"], ["not enough info"]) == {"accuracy": 1}
+    assert measures(["Not enough information."], ["NOT ENOUGH INFO"]) == {"accuracy": 1}
     assert measures(["Yes"], ["no"]) == {"accuracy": 0}
     assert is_judgement(["yes"])
     assert is_judgement(["not enough info"])
     assert not is_judgement(["Lune"])
+    assert not is_judgement([""])
     assert not is_judgement([])
+
+
+@pytest.mark.parametrize("answer", [(), ("",), ("Ben",), ("I cannot tell",)])
+@pytest.mark.parametrize("label", ["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"])
+def test_what_is_none_of_the_labels_of_fever_is_wrong_whatever_is_right(answer: tuple[str, ...], label: str):
+    assert measures(answer, [label]) == {"accuracy": 0}
