@@ -25,7 +25,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from conspectus.errors import SettingsError, did_you_mean
@@ -160,13 +160,50 @@ def describe(resolved: Resolved) -> list[Described]:
     ]
 
 
-def as_toml() -> str:
-    """Return a `conspectus.toml` that changes nothing: every key commented out, with its description and default.
+class Preset(BaseModel):
+    """The settings by which a paper worked, each with where that stands (`presets/NAME.toml`)."""
+
+    class Value(BaseModel):
+        """The value of a setting, and why it."""
+
+        value: Any
+        why: str
+
+    title: str
+    notes: str
+    """What no setting says."""
+    settings: dict[str, Value]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values by dotted key, as `settings=` takes them."""
+        return {key: given.value for key, given in self.settings.items()}
+
+
+PRESETS = ("graphrag-paper", "hipporag-paper", "tog2-paper")
+
+
+def preset(name: str) -> Preset:
+    """Return a preset; raise SettingsError where there is none of that name."""
+    if name not in PRESETS:
+        near = did_you_mean(name, PRESETS)
+        raise SettingsError(f"there is no preset {name!r}{near}; there are {', '.join(PRESETS)}")
+    path = Path(__file__).parent / "presets" / f"{name}.toml"
+    return Preset.model_validate(tomllib.loads(path.read_text("utf-8")))
+
+
+def as_toml(name: str = "") -> str:
+    """Return a `conspectus.toml` with every key, its description and default: commented out, but for those of a preset.
 
     Prose starts with `# `, a setting with `#` alone. Keys are written dotted, so that no line depends on another. None
     has no form in TOML and stays prose.
     """
     lines = ["# Settings of Conspectus. To change one, take away the # right before its key."]
+    chosen = preset(name) if name else None
+    if chosen:
+        lines += [f"# Preset {name}: {chosen.title}."]
+        lines += [f"# {line}" for line in chosen.notes.strip().splitlines()]
+    set_ = chosen.settings if chosen else {}
     table = ""
     for key, value, _, _, description in describe(overridden({})):
         if key.rpartition(".")[0] != table:
@@ -174,6 +211,9 @@ def as_toml() -> str:
             summary = (TABLES[table].__doc__ or "").partition("\n")[0]
             lines += ["", f"# --- {table}: {summary}"]
         lines += ["", f"# {description}", f"# {_allowed(FIELDS[key])}"]
+        if key in set_:
+            lines += [f"# Preset: {set_[key].why}", f"{key} = {_as_text(set_[key].value)}"]
+            continue
         lines += [f"# {key} is not set" if value is None else f"#{key} = {_as_text(value)}"]
     return "\n".join(lines) + "\n"
 

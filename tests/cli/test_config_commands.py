@@ -84,3 +84,21 @@ def test_init_writes_where_it_is_told_to_or_says_why_not(run: Run, tmp_path: Pat
 
     assert (tmp_path / "corpus" / "conspectus.toml").is_file()
     assert "cannot be written" in run("init", "nowhere", code=1).stderr
+
+
+@pytest.mark.parametrize("name", configuration.PRESETS)
+def test_a_preset_sets_its_settings_and_leaves_the_others(run: Run, told: Told, name: str):
+    run("init", "--preset", name)
+
+    settings = {s["key"]: s for s in told("config")["settings"]}
+
+    given = {key: s["value"] for key, s in settings.items() if s["origin"] != "default"}
+    assert given == configuration.preset(name).values
+    assert all(value.why for value in configuration.preset(name).settings.values())
+
+
+def test_an_unknown_preset_is_refused_and_nothing_is_written(run: Run):
+    result = run("init", "--preset", "graphrag", code=2)
+
+    assert "graphrag-paper" in result.stderr
+    assert not Path("conspectus.toml").exists()

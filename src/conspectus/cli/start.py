@@ -122,16 +122,23 @@ def _value(value: object) -> str:
     return "not set" if value is None else writing.dumps(value, ensure_ascii=False)
 
 
+_PRESET = f"Set what a paper did: {', '.join(configuration.PRESETS)}."
+
+
 def init(
     folder: Annotated[Path, argument("FOLDER", "Folder to write conspectus.toml to.")] = Path(),
     force: Annotated[bool, option("Overwrite an existing conspectus.toml.", "--force")] = False,
+    preset: Annotated[str, option(_PRESET, metavar="NAME", show_default=False)] = "",
 ) -> None:
     """Write a conspectus.toml with every setting, commented out.
 
+    With --preset, the settings by which a paper worked are set, each with the section that says so.
+
     Example: conspectus init
+    Example: conspectus init --preset graphrag-paper
     """
     file = folder / configuration.FILE_NAME
-    text = configuration.as_toml()
+    text = configuration.as_toml(preset)
     try:
         with file.open("w" if force else "x", encoding="utf-8") as opened:
             opened.write(text)
@@ -139,7 +146,8 @@ def init(
         raise UsageError(f"{file} is there already, and stays as it is; --force replaces it") from None
     except OSError as error:
         raise ConspectusError(f"{file} cannot be written: {error.strerror}") from None
-    show.out(f"Wrote {file}: take away the # before a setting to change it.")
+    chosen = f"set as in {configuration.preset(preset).title}" if preset else "no setting is changed yet"
+    show.out(f"Wrote {file} ({chosen}): take away the # before a setting to change it.")
 
 
 # Demo
