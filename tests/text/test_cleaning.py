@@ -35,6 +35,7 @@ def lines_of(text: str) -> list[str]:
     [
         ("See [the map](https://example.org/map.png) now.", "See the map now."),
         ("See [the map](map.png 'A map (old)') now.", "See the map now."),
+        ('See [the map](map.png "A map\n   (old)") now.', "See the map now."),
         ("See [a law](https://example.org/Law_(act)) now.", "See a law now."),
         ("They looked at [the **old** map](map.png).", "They looked at the old map."),
         ("The ![plan](plan.png)quay is long.", "The quay is long."),
@@ -63,8 +64,10 @@ def test_plain_text_is_untouched(text: str):
     assert omitted(text) == ()
 
 
-def test_a_text_of_nothing_but_links_keeps_them():
-    assert omitted("[Home](/)\n[News](/news)") == ()
+@pytest.mark.parametrize("text", ["[Home](/)\n[News](/news)", "# Home\n[News](/news)"])
+def test_a_page_of_nothing_but_links_keeps_their_texts(text: str):
+    assert "News" in cleaned(text)
+    assert "/news" not in cleaned(text)
 
 
 # Blocks
@@ -80,6 +83,17 @@ def test_prose_with_links_stays():
     text = "The [quay](/q) was built by the [town council](/c) in the year of the flood."
 
     assert cleaned(text) == "The quay was built by the town council in the year of the flood."
+
+
+@pytest.mark.parametrize(
+    ("line", "content"),
+    [
+        ("See [the whole map](m.png).", "See the whole map."),
+        ("Built by [Tolan & Brook, masons](/t)!", "Built by Tolan & Brook, masons!"),
+    ],
+)
+def test_a_sentence_of_hardly_more_than_a_link_stays(line: str, content: str):
+    assert lines_of(f"{line}\n[Home](/) | [News](/news)\n\n{PROSE}") == [content, PROSE]
 
 
 def test_a_heading_that_is_a_link_stays():
@@ -100,6 +114,53 @@ def test_prose_under_the_heading_of_references_stays():
     text = f"References\n\n{PROSE}\n\nIt has a lane.\n\nIt has a wall.\n\nIn 1999 it leaked."
 
     assert omitted(text) == ()
+
+
+REFERENCES = """
+1. Tolan, M. & Brook, A. (2004). The quays of the north. Harbour Studies 12(3), 45-61.
+Brook A, Tolan M, et al. Gates of Orrin. J Quays. 1999;4:12-19. doi: 10.1000/q.4
+3. Tolan, M. (1987). On gates. In A. Brook (ed.), Walls and gates, pp. 10-31. Orrin: North Press.
+Mason, R. L., A. Brook. 2011. Lanes and their
+walls. Orrin Review 7: 101–119.
+5. Brook, A. (1990). Orrin. North Press.
+"""
+
+
+def test_a_list_of_references_without_a_heading_is_omitted():
+    assert lines_of(f"{PROSE}\n\n{REFERENCES}\n{PROSE}") == [PROSE, PROSE]
+
+
+def test_a_page_of_nothing_but_references_keeps_them():
+    assert "Harbour Studies" in cleaned(f"# 10.1000/q.4\n\nReferences\n-----\n\n{REFERENCES}")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["J. R. Brook (1901-1980), painter", "A. Tolan (1913-1999), mason", "R. Mason (1920-2001)"] * 2,
+        ["The Quay (1994)", "The Gate (1997)", "The Lane (1998)", "The Wall (2003)", "The Pier (2010)"],
+        ["1204: The quay is built.", "1560: The gate burns down.", "1604: A new gate.", "1810: The lane."],
+        [
+            f"In {1990 + i} the council (Tolan et al., 2004) wrote that the quay was too long."
+            for i in range(6)
+        ],
+    ],
+)
+def test_lists_of_people_works_and_events_stay(lines: list[str]):
+    assert lines_of("\n".join(lines)) == lines
+
+
+def test_contents_without_leaders_are_omitted():
+    contents = "The quay 1\nThe gate of the old\nharbour    12\n\nThe lane 30\nThe wall 31\nThe pier 77\n"
+
+    assert lines_of(f"{PROSE}\n\n{contents}\n{PROSE}") == [PROSE, PROSE]
+
+
+@pytest.mark.parametrize("numbers", [(1, 2, 3, 4, 5, 6), (5, 10, 15, 20, 25, 30), (40, 12, 31, 7, 22, 9)])
+def test_ranks_verses_and_counts_stay(numbers: tuple[int, ...]):
+    lines = [f"The {name} {number}" for name, number in zip("abcdef", numbers, strict=True)]
+
+    assert lines_of("\n".join(lines)) == lines
 
 
 def test_contents_with_dot_leaders_are_omitted():
