@@ -3,6 +3,7 @@
 # make test     the tests, without those marked `long`; `make test-long` runs all
 # make web      build the web app from web/ (needs Node.js 20 or newer); what is built is committed
 # make test-web the tests of the web app in a browser; installs Chromium where there is none
+# make reproduce-offline   the papers' tables and figures that need no model, on small samples (reproduce/README.md)
 # make check    formatting, lint, types and size; `make format` mends the first two where it can
 
 PYTHON ?= python3
@@ -17,7 +18,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_HTTP_TIMEOUT ?= 180
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long web test-web check format
+.PHONY: help setup demo test test-long web test-web reproduce-offline check format
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -54,6 +55,13 @@ test-web: $(READY)
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 		$(BIN)/python -m playwright install --with-deps chromium
 	$(BIN)/python -m pytest -n auto tests/server
+
+# Without the papers' data (../shared/data, or REPRODUCE="--data DIR") on the sample corpus.
+REPRODUCE ?= $(if $(wildcard ../shared/data/podcast/input),,--sample-corpus)
+OFFLINE := p1_table1 p1_table2 p1_table3 p1_table5 p1_figure3 p1_figure4
+
+reproduce-offline: $(READY)
+	@for script in $(OFFLINE); do $(BIN)/python reproduce/$$script.py $(REPRODUCE) --sample 10 || exit 1; done
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -1,0 +1,264 @@
+"""What the scripts of this folder share. A script is one table or figure of a paper, and has this form:
+
+    '''GraphRAG, Table 2: what an answer from each level reads.'''
+    from common import PAPER, OURS, Run, Table, main
+
+    def table_2(run: Run) -> Iterator[Table]:
+        index = run.index(run.documents(PODCAST), "podcast", run.settings("graphrag-paper"))
+        yield Table("GraphRAG, Table 2", ("C0", "C1"), [("units", PAPER, ["34", "367"]), ("units", OURS, [...])],
+                    differs=["what is not as in the paper"])
+
+    if __name__ == "__main__":
+        main(table_2, __doc__)
+
+`Run` is the command line: `settings` are a preset of `conspectus init --preset` with the model that is named, `index`
+builds and `step` runs a function of `conspectus.evaluation` that has a `preview`. Both show what they will take of the
+model first, ask whether to go on where that is much, stay within `--budget` together, and continue what an earlier run
+began in the same `--work` folder. `--dry-run` ends at the first thing that would be asked of a model. What a script
+compares with the paper goes through the public functions alone, so that it measures what users have.
+
+Figures of the papers are quoted where they are known for certain; others are left out (`-`). Figures of ours that are
+means have a 95 % interval over the questions, in brackets (`cell`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import conspectus
+from conspectus import Index, configuration
+from conspectus.cli import options, show
+from conspectus.configuration import Resolved
+from conspectus.errors import ConspectusError, UsageError
+from conspectus.rows import Usage
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "../shared/data"
+LOCAL_EMBEDDER = ROOT / "../shared/models/all-MiniLM-L6-v2"
+SAMPLE = ROOT / "src/conspectus/sample"
+"""Documents of ours, with `--sample-corpus`: for a look at a script without the paper's data."""
+PAPER, OURS = "paper", "ours"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a paper: rows of a label, whose figures they are (`PAPER` or `OURS`), and a cell for each column."""
+
+    name: str
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, str, Sequence[str]]]
+    differs: Sequence[str] = ()
+    """What is not as in the paper, a sentence each."""
+
+    def markdown(self) -> Iterator[str]:
+        """Yield the lines of the table, and below it what differs."""
+        yield f"## {self.name}\n"
+        yield f"| | | {' | '.join(self.columns)} |"
+        yield f"|---|---|{'---:|' * len(self.columns)}"
+        for label, whose, cells in self.rows:
+            yield f"| {label} | {whose} | {' | '.join(cells)} |"
+        if self.differs:
+            yield "\nWhat differs:\n"
+            yield from (f"- {line}" for line in self.differs)
+        yield ""
+
+
+def cell(interval: Any, digits: int = 2) -> str:
+    """Return a mean with its 95 % interval, `32.21 (30.10 to 34.02)`; `-` for none."""
+    if interval is None:
+        return "-"
+    mean, low, high = interval
+    return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def figures(values: Iterable[float | None], digits: int = 2) -> list[str]:
+    """Return figures as cells, `-` where there is none."""
+    return ["-" if value is None else f"{value:,.{digits}f}" for value in values]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A data set of a paper: where it is looked for below `--data`, how to get it, and its checksum, if known."""
+
+    name: str
+    path: str
+    source: str
+    checksum: str = ""
+    """See `checksum`; empty where we have not seen the published files."""
+    settings: Mapping[str, Any] | None = None
+    """By which its files are read."""
+    questions: str = ""
+    """A file of questions, below `--data`."""
+
+
+def checksum(path: Path) -> str:
+    """Return 16 hexadecimal digits of a file, or of the names and contents of all files of a folder."""
+    digest = sha256()
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if file.is_file():
+            digest.update(file.relative_to(path).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+class Run:
+    """The command line of a script, and the work that it asks for."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.work: Path = arguments.work
+        self.spent = Usage()
+        self.differs: list[str] = []
+        """What differs from the paper for every table of this run."""
+        if self.asks:
+            self.differs.append(f"The model is {arguments.model}.")
+
+    @property
+    def asks(self) -> bool:
+        """Whether a language model is named."""
+        return self.arguments.model != "extractive"
+
+    @property
+    def sample(self) -> int | None:
+        """The number of questions, or None for all."""
+        return self.arguments.sample
+
+    # Data
+
+    def documents(self, corpus: Corpus) -> Path:
+        """Return the documents of a corpus; raise UsageError where they are not there, with where to get them."""
+        if self.arguments.sample_corpus:
+            self.note("The documents are our sample corpus, and not the paper's: nothing compares.")
+            return SAMPLE
+        path = self.arguments.data / corpus.path
+        if not path.exists():
+            raise UsageError(
+                f"{corpus.name} is not in {self.arguments.data}: get it from {corpus.source}, put it at {path}"
+                " (or name another folder with --data), or try the script with --sample-corpus"
+            )
+        if corpus.checksum and (seen := checksum(path)) != corpus.checksum:
+            self.note(f"{path} has the checksum {seen}, and the published files {corpus.checksum}.")
+        if not corpus.checksum:
+            self.note(f"The published files of {corpus.name} were not there to take a checksum of.")
+        return path
+
+    def note(self, line: str) -> None:
+        """Add a line to what differs, once."""
+        if line not in self.differs:
+            self.differs.append(line)
+
+    # Settings
+
+    def settings(self, preset: str, more: Mapping[str, Any] | None = None) -> Resolved:
+        """Return the settings of a preset with the models of the command line, whatever `conspectus.toml` says."""
+        embedder = self.arguments.embedder
+        given = {
+            **configuration.preset(preset).values,
+            "model": self.arguments.model,
+            "llm.base_url": self.arguments.base_url,
+            "llm.embedder_base_url": "" if embedder.startswith("local") else self.arguments.base_url,
+            "vectors.embedder": embedder,
+            **(more or {}),
+        }
+        if self.arguments.budget is not None:
+            given["llm.budget"] = max(0.0, self.arguments.budget - (self.spent.cost or 0.0))
+        return configuration.overridden(given)
+
+    # Work
+
+    def index(self, documents: Path, name: str, settings: Resolved) -> Index:
+        """Return the index of some documents in the work folder, built as far as it is not there."""
+
+        def agree(estimate: Any) -> None:
+            if estimate.tasks:
+                self._agree(f"index {name}", estimate, settings)
+
+        built = conspectus.build(documents, self.work / name, settings=settings, agree=agree)
+        if not built.update.up_to_date:
+            self.spent += sum(built.index.usage.values(), Usage())
+        return built.index
+
+    def step(self, function: Any, *arguments: Any, **more: Any) -> Any:
+        """Run a function of the evaluation that has a `preview`, and return the value of its result."""
+        if self.asks:
+            preview = function.preview(*arguments, **more)
+            if preview.estimate and preview.estimate.tasks:
+                self._agree(function.__name__, preview.estimate, more["settings"])
+        result = function(*arguments, **more)
+        self.spent += result.usage
+        for error, count in result.errors.items():
+            self.note(f"{count} calls of {function.__name__} failed: {error}")
+        return result.value
+
+    def study(self, name: str) -> Path:
+        """Return the folder of a comparison: a copy of that of `--study` where one is named."""
+        folder = self.work / name
+        given: Path | None = self.arguments.study
+        if given and not folder.exists():
+            shutil.copytree(given, folder, copy_function=shutil.copyfile)
+            folder.chmod(0o755)
+        return folder
+
+    def _agree(self, name: str, estimate: Any, settings: Resolved) -> None:
+        show.note(f"{name}: {show.estimate_text(estimate)}")
+        show.table(show.costs(estimate), show.note)
+        if self.arguments.dry_run:
+            raise SystemExit(0)
+        options.agree_to(estimate, settings.settings, yes=self.arguments.yes)
+
+
+def parser(doc: str | None) -> argparse.ArgumentParser:
+    """Return the options that every script has."""
+    made = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
+    made.add_argument(
+        "--model", default="extractive", help="language model; without one, only what needs none"
+    )
+    made.add_argument("--judge", default="", help="language model that judges (default: the same)")
+    made.add_argument("--base-url", default="", help="address of an OpenAI-compatible server")
+    local = f"local:{LOCAL_EMBEDDER}" if LOCAL_EMBEDDER.is_dir() else "none"
+    made.add_argument(
+        "--embedder", default="none", help=f"embedding model, as local or {local}; SS needs one"
+    )
+    made.add_argument("--sample", type=int, metavar="N", help="ask only N of the questions")
+    made.add_argument("--budget", type=float, metavar="USD", help="most that all steps together may cost")
+    made.add_argument("--yes", action="store_true", help="go on without asking")
+    made.add_argument(
+        "--dry-run", action="store_true", help="show what would be asked first, and ask nothing"
+    )
+    made.add_argument("--data", type=Path, default=DATA, help="folder of the papers' data sets")
+    made.add_argument(
+        "--sample-corpus", action="store_true", help="use our sample corpus in place of the paper's"
+    )
+    made.add_argument("--study", type=Path, help="take the answers and judgements of this comparison")
+    made.add_argument("--work", type=Path, default=Path("reproduction"), help="folder of indexes and answers")
+    made.add_argument("--json", type=Path, metavar="FILE", help="also write the tables there")
+    return made
+
+
+def main(
+    script: Callable[[Run], Iterable[Table]],
+    doc: str | None,
+    extend: Callable[[argparse.ArgumentParser], object] = lambda _: None,
+) -> None:
+    """Run a script: parse the command line (`extend` adds options of its own), print its tables, say what was spent."""
+    made = parser(doc)
+    extend(made)
+    run = Run(made.parse_args())
+    try:
+        tables = list(script(run))
+    except ConspectusError as error:
+        sys.exit(f"error: {show.with_options(str(error))}")
+    tables = [replace(table, differs=[*table.differs, *run.differs]) for table in tables]
+    for table in tables:
+        print("\n".join(table.markdown()))
+    if run.spent.calls:
+        show.spent(run.spent)
+    if run.arguments.json:
+        run.arguments.json.write_text(json.dumps([asdict(table) for table in tables], indent=1), "utf-8")

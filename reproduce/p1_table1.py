@@ -1,0 +1,33 @@
+"""GraphRAG, Table 1: users, tasks and questions that a model writes from a description of a corpus.
+
+The paper prints examples. Printed here are the questions that the other scripts ask, of each persona the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from common import OURS, Run, Table, main
+from p1 import Experiment, add_dataset
+
+from conspectus.evaluation.comparison import read_list
+
+
+def table_1(run: Run) -> Iterator[Table]:
+    experiment = Experiment(run)
+    if not experiment.given:
+        experiment.questions()
+    questions = read_list(experiment.folder / "questions.json")
+    first = {question.persona: question for question in reversed(questions)}
+    rows = [
+        (question.persona.partition(":")[0] or "not told", OURS, [question.task, question.text])
+        for question in reversed(first.values())
+    ]
+    differs = [
+        f"{len(questions)} questions of {len(first)} personas, of which one each is shown; the paper has 125."
+    ]
+    yield Table("GraphRAG, Table 1: users, tasks and questions", ("task", "question"), rows, differs)
+
+
+if __name__ == "__main__":
+    main(table_1, __doc__, add_dataset)
