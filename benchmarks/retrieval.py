@@ -37,7 +37,7 @@ Rows = dict[str, dict[str, Measured]]
 
 
 BY_WORDS = ["bm25", "walk", "mixed", "ircot", "propositions", "raptor"]
-"""Every ranking that needs neither vectors nor a language model; `hippo` and `tog` go along a graph, which passages
+"""Every ranking that needs neither vectors nor a language model; `hipporag` and `tog` go along a graph, which passages
 have where triples are given."""
 BY_MEANING = ["vector", "hybrid", "walk", "mixed", "propositions", "raptor"]
 
@@ -100,7 +100,7 @@ def _add(
 
 
 def _add_given_triples(rows: Rows, name: str, arguments: argparse.Namespace) -> None:
-    """Measure `hippo` and `tog` on the triples that GPT-3.5 found in the passages of a set, in each of its variants."""
+    """Measure HippoRAG's methods and `tog` on the triples that GPT-3.5 found in the passages of a set."""
     triples = arguments.data / name / "openie-gpt-3.5.jsonl"
     if not triples.is_file():
         return
@@ -110,12 +110,9 @@ def _add_given_triples(rows: Rows, name: str, arguments: argparse.Namespace) -> 
             arguments.data / name, ["bm25"], index_folder=folder, settings={"vectors.embedder": embedder}
         )
         import_openie(triples, folder, settings={"vectors.embedder": embedder})
-        for variant in ("hipporag", "combined"):
-            note = f" {variant}, GPT-3.5's triples{'' if embedder == 'none' else ', embedder'}"
-            given = {"hippo.variant": variant}
-            _add(rows, name, note, ["hippo"], arguments, embedder=embedder, kind="-openie", settings=given)
         note = f", GPT-3.5's triples{'' if embedder == 'none' else ', embedder'}"
-        _add(rows, name, note, ["tog"], arguments, embedder=embedder, kind="-openie")
+        methods = ["hipporag", "hipporag2", "combined", "tog"]
+        _add(rows, name, note, methods, arguments, embedder=embedder, kind="-openie")
 
 
 def _print(rows: Rows) -> None:

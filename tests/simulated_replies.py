@@ -377,6 +377,13 @@ def ratings(messages: Conversation) -> str:
     return json.dumps({"ratings": rated})
 
 
+def recognized(messages: Conversation) -> str:
+    """Choose the triples that share a word with the question."""
+    question = {w.lower() for w in words(messages[-1]["content"].partition("\n")[0])}
+    lines = enumerate(data_of(messages).splitlines(), 1)
+    return json.dumps({"triples": [n for n, line in lines if question & {w.lower() for w in words(line)}]})
+
+
 # Evaluating
 
 
@@ -511,6 +518,7 @@ REPLIES: Mapping[str, Callable[[Conversation], str]] = {
     "PursueFollowUp": probe,
     "StandaloneQuestion": standalone,
     "RatePassages": ratings,
+    "RecognizeTriples": recognized,
     "Personas": personas,
     "UserTasks": user_tasks,
     "GlobalQuestions": global_questions,

@@ -40,7 +40,7 @@ QUESTIONS = {
     "local": "Who is the mayor?",
     "walk": "Who wrote to the mayor about the mill?",
     "bm25": "What did the council decide?",
-    "hippo": "Who owns the mill?",
+    "combined": "Who owns the mill?",
 }
 SECONDS, BYTES = 10, 500 << 20
 """What a damaged index may take at the most, of time for a question and of memory beside that of a sound one."""

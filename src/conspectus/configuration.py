@@ -368,12 +368,20 @@ def dotted(values: Mapping[str, Any], table: str = "") -> Iterator[tuple[str, An
 # Errors, each in one line
 
 
+REPLACED = {
+    "hippo.variant": "each form is a method: hipporag, hipporag2 or combined; `extract.strict` asks as the paper does"
+}
+"""What became of settings that were."""
+
+
 def _unknown(key: str, origin: str) -> SettingsError:
     if _SECRET.search(key):
         hint = (
             "keys come from the environment: OPENAI_API_KEY, ANTHROPIC_API_KEY and so on,"
             " or, for a server named by its address, CONSPECTUS_API_KEY"
         )
+    elif key in REPLACED:
+        hint = REPLACED[key]
     elif key in TABLES:
         hint = f"it is a table, whose keys are {', '.join(TABLES[key].model_fields)}"
     else:

@@ -199,10 +199,15 @@ def check_question(question: str) -> None:
         )
 
 
+RENAMED = {"hippo": "what it did is combined, and the forms of the papers are hipporag and hipporag2"}
+"""What became of the names that methods had."""
+
+
 def named(methods: Mapping[str, T], name: str) -> T:
     """Return a method by its name; raise UsageError where there is none."""
     if name not in methods:
-        near = did_you_mean(str(name), methods)
+        new = RENAMED.get(str(name))
+        near = f": {new}" if new else did_you_mean(str(name), methods)
         raise UsageError(f"there is no method {name!r}{near}; there are {', '.join(methods)}")
     return methods[name]
 

@@ -69,6 +69,7 @@ class ExtractSettings(Section):
         "graph", "What to extract: graph, triples (open triples of HippoRAG; needs a model), or both"
     )
     claims: bool = setting(False, "Also extract claims; needs a model")
+    strict: bool = setting(False, "Ask for named entities and open triples as in the HippoRAG paper")
 
 
 class ResolveSettings(Section):
@@ -166,17 +167,9 @@ class VectorSettings(Section):
 
 
 class HippoSettings(Section):
-    """Ranking of chunks by PageRank over noun phrases from what a question names (HippoRAG)."""
+    """Ranking of chunks by PageRank over noun phrases (the methods hipporag, hipporag2 and combined)."""
 
-    variant: Literal["hipporag", "combined"] = setting(
-        "combined", "Version: hipporag as published, or combined, with chunks as nodes and seeds, too"
-    )
     damping: float = setting(0.5, "Probability of following an edge", ge=0, lt=1)
-
-    @property
-    def strict(self) -> bool:
-        """Whether named entities and triples are asked for as the paper does."""
-        return self.variant == "hipporag"
 
 
 class IrcotSettings(Section):

@@ -84,7 +84,7 @@ def test_triples_of_passages_are_imported_into_their_index(tmp_path: Path):
 
     imported = RUN.invoke(app, ["import", "openie", str(openie), "--index", folder, "--json"])
     found = RUN.invoke(
-        app, ["search", "where was Rook built", "--index", folder, "--method", "hippo", "--json"]
+        app, ["search", "where was Rook built", "--index", folder, "--method", "combined", "--json"]
     )
 
     assert imported.exit_code == 0, imported.output

@@ -188,7 +188,9 @@ METHODS = (
     "local",
     "bm25",
     "walk",
-    "hippo",
+    "hipporag",
+    "hipporag2",
+    "combined",
     "ircot",
     "tog",
     "raptor",
@@ -206,7 +208,7 @@ def test_every_method_answers_from_both_and_says_which(both: Index, method: str)
     text = {d.path: d.text for d in both.documents}
     assert sources
     assert all(source.text == text[source.document][source.start : source.end] for source in sources)
-    if method in ("local", "bm25", "walk", "hippo"):
+    if method in ("local", "bm25", "walk", "combined"):
         assert {source.document.partition(":")[0] for source in sources} == {"mill", "bridge"}
 
 

@@ -69,7 +69,9 @@ def test_the_triples_are_those_of_triples_alone(server: SimulatedServer, both: P
     assert list(conspectus.open_index(both).triples) == list(alone.triples)
 
 
-@pytest.mark.parametrize("method", ["hippo", "ircot", "local", "global", "tog", "drift", "walk"])
+@pytest.mark.parametrize(
+    "method", ["hipporag", "hipporag2", "combined", "ircot", "local", "global", "tog", "drift", "walk"]
+)
 def test_every_method_answers_from_one_index(method: str, both: Path) -> None:
     index = conspectus.open_index(both)
 
@@ -82,7 +84,7 @@ def test_every_method_answers_from_one_index(method: str, both: Path) -> None:
 
 def test_the_phrases_of_a_ranking_are_those_of_the_triples(both: Path) -> None:
     index = conspectus.open_index(both)
-    hits = conspectus.search(ASKED[0], index, method="hippo")
+    hits = conspectus.search(ASKED[0], index, method="hipporag")
 
     assert hits
     assert any("Ada Byrne" in hit.text for hit in hits)

@@ -133,8 +133,9 @@ def test_the_names_of_triples_have_vectors_too():
     before, letters = with_vectors(index, Letters(), "letters"), Letters()
     after = with_vectors(with_openie(before, [passage]), letters, "letters", before)
 
-    assert letters.given == ["hens", "eggs", "corn"]
+    assert letters.given == ["hens", "eggs", "corn", "hens lay eggs", "hens eat corn"]
     assert after.arrays["vectors.names"].shape == (3, 26)
+    assert after.arrays["vectors.triples"].shape == (2, 26)
 
 
 def test_prefixes_stand_before_passages_and_questions_and_in_the_index():

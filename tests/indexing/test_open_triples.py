@@ -14,7 +14,7 @@ from conspectus.indexing.graph import triples_of
 from conspectus.models.llm.prompts import Prompts
 from conspectus.models.llm.replies import schema_of
 from conspectus.rows import Chunk
-from conspectus.settings import ExtractSettings, HippoSettings
+from conspectus.settings import ExtractSettings
 from conspectus.tasks import ExtractGraph, ExtractTriples, FoundTriple, NameEntities
 
 CHUNKS = [Chunk(f"c{i}", i, "d", 0, 1, text, 1) for i, text in enumerate(("Ada owned Rook.", "Bo sang."))]
@@ -123,5 +123,3 @@ def test_strict_triples_are_asked_for_as_the_paper_does(language: str):
         ["head", "relation", "tail"],
     ]
     assert "amount" not in Prompts().render(papers)[0].content
-    assert HippoSettings(variant="hipporag").strict
-    assert not HippoSettings().strict

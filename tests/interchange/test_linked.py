@@ -146,7 +146,7 @@ def test_names_in_a_column_are_parted_by_semicolons():
 # Asking
 
 
-@pytest.mark.parametrize("method", ["bm25", "local", "walk", "hippo", "tog", "auto"])
+@pytest.mark.parametrize("method", ["bm25", "local", "walk", "combined", "tog", "auto"])
 def test_the_documents_answer_what_the_graph_does_not_say(index: Index, method: str):
     answer = api.ask("From what was the mast of Rook cut?", index, method=method)
 

@@ -92,7 +92,7 @@ def large() -> Index:
 
 @pytest.mark.parametrize(
     "method",
-    ["local", "drilldown", "bm25", "mixed", "walk", "hippo", "ircot", "tog", "raptor", "propositions"],
+    ["local", "drilldown", "bm25", "mixed", "walk", "combined", "ircot", "tog", "raptor", "propositions"],
 )
 def test_every_method_fills_its_window_whatever_a_search_returns(method: str, large: Index):
     settings = {"answer.context_tokens": 1000, "search.k": 1}

@@ -102,7 +102,7 @@ def index() -> Index:
     return a_built_index(*TEXTS)
 
 
-METHODS = ("bm25", "walk", "hippo", "ircot", "tog", "raptor", "propositions")
+METHODS = ("bm25", "walk", "hipporag", "ircot", "tog", "raptor", "propositions")
 
 
 @pytest.mark.parametrize("method", [m for m in RANKINGS if m in METHODS])

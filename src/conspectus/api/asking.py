@@ -60,15 +60,19 @@ IndexLike = AnyIndex | View | Sequence[AnyIndex]
 MethodName = (
     Literal[
         "auto", "global", "local", "rollup", "drilldown", "drift", "source-summary", "bm25", "vector", "hybrid",
-        "mixed", "walk", "hippo", "ircot", "tog", "tog1", "raptor", "propositions", "direct", "cot", "cot-sc",
+        "mixed", "walk", "hipporag", "hipporag2", "combined", "ircot", "tog", "tog1", "raptor", "propositions",
+        "direct", "cot", "cot-sc",
     ]
     | str
 )  # fmt: skip
 """The methods of answering, spelt out for the completion of editors; others may be registered."""
 RankingName = (
-    Literal["bm25", "vector", "hybrid", "mixed", "walk", "hippo", "ircot", "tog", "raptor", "propositions"]
+    Literal[
+        "bm25", "vector", "hybrid", "mixed", "walk", "hipporag", "hipporag2", "combined", "ircot", "tog", "raptor",
+        "propositions",
+    ]
     | str
-)
+)  # fmt: skip
 """The methods of searching."""
 
 
@@ -77,8 +81,9 @@ class AskOptions(Options, total=False):
 
     method: `auto`, the default, chooses by the question and says why in the answer (`why`). Over the whole: `global`
         (map-reduce over community reports), `rollup`, `drilldown`, `drift`, `source-summary`. Over parts: `local`
-        (around the entities that are named), `mixed` (facts), `bm25`, `vector`, `hybrid`, `walk`, `hippo`, `ircot`,
-        `tog`, `tog1`, `raptor`, `propositions`. Without reading: `direct`, `cot`, `cot-sc` (language models only).
+        (around the entities that are named), `mixed` (facts), `bm25`, `vector`, `hybrid`, `walk`, `hipporag`,
+        `hipporag2`, `combined`, `ircot`, `tog`, `tog1`, `raptor`, `propositions`. Without reading: `direct`, `cot`,
+        `cot-sc` (language models only).
     level: the level of the hierarchy that `global` reads, 0 the root; `auto` descends from there where it is relevant.
     where: conditions on the documents that it is answered from, as `folder=reports/2024` or `date>=2024-01`.
     """
@@ -212,7 +217,8 @@ async def asearch(
 
     `asearch` does inside a running event loop what `search` does.
 
-    method: `mixed`, `bm25`, `vector`, `hybrid`, `walk`, `hippo`, `ircot`, `tog`, `raptor` or `propositions`.
+    method: `mixed`, `bm25`, `vector`, `hybrid`, `walk`, `hipporag`, `hipporag2`, `combined`, `ircot`, `tog`,
+        `raptor` or `propositions`.
     k: how many chunks, at least 1; left out, as many as the settings say (`search.k`).
     where: conditions on the documents, as of `ask`.
     """

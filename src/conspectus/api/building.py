@@ -489,8 +489,8 @@ async def estimated_build(
     drawn = Random(SAMPLE_SEED).sample(chunks, min(sample, len(chunks)))
     language = corpus_language(documents, settings.language)
     async with llm.open_session(settings, cache, to_ask=bool(drawn)) as session:
-        dates, strict = dates_of(documents), settings.hippo.strict
-        await extract(drawn, session.model, settings.extract, language, dates=dates, strict=strict)
+        dates = dates_of(documents)
+        await extract(drawn, session.model, settings.extract, language, dates=dates)
         inputs = pipeline.BuildInput(documents, settings, (), request.corrections, update.before)
         estimator = estimates.Estimator(session.model, session.sender, settings)
         estimated = await estimator.build(inputs, chunks, language)

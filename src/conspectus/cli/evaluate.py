@@ -243,7 +243,7 @@ def retrieval(
 
     Indexes the passages if needed, ranks them for every question, and prints percentages with 95 % intervals.
 
-    Example: conspectus eval retrieval data/hotpotqa --methods bm25,walk,hippo
+    Example: conspectus eval retrieval data/hotpotqa --methods bm25,walk,hipporag
     """
     results = evaluation.evaluate_retrieval(
         folder, parts(methods), k or (), index, settings=flags.settings, titles=titles

@@ -150,8 +150,8 @@ def openie(
 ) -> None:
     """Import OpenIE triples of passages already indexed.
 
-    They are used by --method hippo and tog. A passage is the document whose record has the same _id. The graph and its
-    reports do not change.
+    They are used by --method hipporag and tog. A passage is the document whose record has the same _id. The graph
+    and its reports do not change.
 
     Example: conspectus import openie triples.jsonl
     """

@@ -304,7 +304,7 @@ def embed(
 ) -> None:
     """Compute embeddings of an index.
 
-    They are of chunks, sentences, entities and triples, for the methods vector, hybrid, walk, hippo and local.
+    They are of chunks, sentences, entities and triples, for the methods vector, hybrid, walk, hipporag and local.
     Without --embedder, uses the embedding model of the index, or local. Only new texts are embedded. --embedder none
     removes the embeddings.
 

@@ -56,6 +56,7 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "vectors.sentences": ("sentences", ""),
     "vectors.entities": ("entities", ""),
     "vectors.names": ("phrases", ""),
+    "vectors.triples": ("triples", ""),
 }
 """Arrays with a value for each row of an axis, and the axis whose rows the values number (-1 for none), if they do."""
 EDGES = ("walk.first", "walk.last")

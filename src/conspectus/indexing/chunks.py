@@ -134,9 +134,8 @@ async def extract(
     language: str = "en",
     tick: Tick = no_tick,
     dates: Mapping[str, str] | None = None,
-    strict: bool = False,
 ) -> Extracted:
-    """Return what each chunk holds; `dates` are those of documents, by id, and open triples may be `strict`.
+    """Return what each chunk holds; `dates` are those of documents, by id.
 
     A failed chunk has an empty graph; a failed round of gleaning, or of claims, keeps what was found before
     it. Raises Unusable where nothing more can be asked of the model.
@@ -148,7 +147,7 @@ async def extract(
         failures: tuple[Failure, ...] = ()
         try:
             date = (dates or {}).get(chunk.document_id, "")
-            async for graph in _rounds(chunk, model, settings, language, date, strict):
+            async for graph in _rounds(chunk, model, settings, language, date):
                 graphs.append(graph)
             if settings.claims and writes(model, ExtractClaims):
                 names = tuple(dict.fromkeys(entity.name for graph in graphs for entity in graph.entities))
@@ -172,7 +171,7 @@ async def extract(
 
 
 async def _rounds(
-    chunk: Chunk, model: Model, settings: ExtractSettings, language: str, date: str, strict: bool
+    chunk: Chunk, model: Model, settings: ExtractSettings, language: str, date: str
 ) -> AsyncIterator[Extraction]:
     """Yield what is found at first, then in each round of looking again for what was missed, then open triples.
 
@@ -193,6 +192,7 @@ async def _rounds(
     if (
         style != "graph"
     ):  # first the named entities, then what is stated of them and other noun phrases (HippoRAG)
+        strict = settings.strict
         names = await model.perform(NameEntities(chunk.text, strict, language=language))
         when = "" if strict else date
         triples = await model.perform(ExtractTriples(chunk, names, when, strict, language=language))

@@ -6,6 +6,7 @@ Names under which an index keeps them, rows of length 1:
 - `vectors.sentences`: float16, half the space, since few of them are read for a question.
 - `vectors.entities`: float16, of names with descriptions, in the order of the entities, where there are any.
 - `vectors.names`: float16, where the index has triples, as `triples.TripleGraph` orders them.
+- `vectors.triples`: float16, of the texts of triples that chunks say, in their order.
 
 Vectors of chunks and sentences are of the text with the title of its document before it. The `vectors` of the settings
 say whose they are: `embedder` (what `open_embedder` opens), `model`, `dimension` and `unread`, the share of the letters
@@ -93,7 +94,10 @@ def texts_of(index: Index) -> dict[str, list[str]]:
     if len(index.entities):
         texts[ENTITIES] = [_titled(entity.name, ": ", entity.description) for entity in index.entities]
     if len(index.triples):
-        texts["vectors.names"] = list(TripleGraph.of(index).names)
+        graph = TripleGraph.of(index)
+        texts["vectors.names"] = list(graph.names)
+        if not graph.given:
+            texts["vectors.triples"] = [f"{t.head} {t.relation} {t.tail}" for t in index.triples]
     return texts
 
 

@@ -357,8 +357,8 @@ class Estimator:
     async def _replay(self, chunk: Chunk, language: str, dates: Mapping[str, str]) -> Replay:
         """Take a chunk through its extraction by cached replies."""
         cache, settings = _CacheOnly(self._sender), self._settings
-        model, strict = ChatModel(cache, settings, self._model.extractive), settings.hippo.strict
-        extracted = await extract([chunk], model, settings.extract, language, dates=dates, strict=strict)
+        model = ChatModel(cache, settings, self._model.extractive)
+        extracted = await extract([chunk], model, settings.extract, language, dates=dates)
         return Replay(chunk, tuple(cache.steps), extracted.graphs[0], extracted.claims[0])
 
     def _from_sample(self, seen: Sequence[Replay], left: Sequence[Replay]) -> list[TaskEstimate]:
@@ -404,7 +404,7 @@ class Estimator:
             self.row("GleanMore", calls.times(more), conversation.times(more), gleaned),
         ]
         if extraction.style != "graph":
-            strict = self._settings.hippo.strict
+            strict = extraction.strict
             fresh = [replay.chunk for replay in left if not replay.taken("NameEntities")]
             prompts = self._bare_prompts([NameEntities(c.text, strict, language=language) for c in fresh])
             calls = exactly(len(fresh))

@@ -158,8 +158,8 @@ async def _extract(
 ) -> Extracted:
     """Return what chunks hold, with failures by the paths of documents; raise ModelError where all failed."""
     settings, tick = build.settings, show.stage("extract", len(chunks))
-    dates, strict = dates_of(build.documents), settings.hippo.strict
-    extracted = await extract(chunks, model, settings.extract, language, tick, dates, strict)
+    dates = dates_of(build.documents)
+    extracted = await extract(chunks, model, settings.extract, language, tick, dates)
     extracted.check(model.name)
     paths = {document.id: document.path or document.title for document in build.documents}
     extracted.failures = [

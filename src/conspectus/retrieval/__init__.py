@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import iscoroutinefunction
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 from conspectus.errors import NotSupported
 from conspectus.index import Index
@@ -28,6 +28,8 @@ from conspectus.settings import Settings
 
 Answering = Callable[[str, Index, Model, Settings], Awaitable[Answer]]
 Ranking = Callable[[str, Index, Settings], list[Hit]]
+AskingRanking = Callable[[str, Index, Model, Settings], Awaitable[list[Hit]]]
+"""A ranking that has a model perform tasks for it, as to say what a question names."""
 Reads = Literal["reports", "graph", "chunks"]
 """What a method takes its contexts from; a closed-book method reads nothing."""
 Needs = Literal["vectors", "model"]
@@ -46,7 +48,9 @@ MODULES: Mapping[str, str] = {
     "hybrid": "vector",
     "mixed": "mixed",
     "walk": "walk",
-    "hippo": "hippo",
+    "hipporag": "hippo",
+    "hipporag2": "hippo",
+    "combined": "hippo",
     "ircot": "ircot",
     "tog": "tog",
     "tog1": "tog",
@@ -69,6 +73,8 @@ class Method:
     answer: Answering
     rank: Ranking | None
     """How it ranks chunks, for `search`; None where it ranks none."""
+    rank_with: AskingRanking | None
+    """The same with a model, which performs the tasks of the ranking, if it has any."""
     reads: frozenset[Reads]
     needs: frozenset[Needs]
     no_preview: str
@@ -132,19 +138,38 @@ def method(
     help: str,
     reads: Collection[Reads] = ("chunks",),
     needs: Collection[Needs] = (),
-    rank: Ranking | None = None,
+    rank: Ranking | AskingRanking | None = None,
     no_preview: str = "",
 ) -> Callable[[F], F]:
     """Register an async function (question, index, model, settings) -> Answer as a method, and return it unchanged.
 
-    `rank` is its ranking of chunks.
+    `rank` is its ranking of chunks. An async one is also given the model after the index; searches have the extractive
+    one perform its tasks.
     """
+    alone, asking = _both_forms(rank) if rank else (None, None)
 
     def register(answer: F) -> F:
-        _registered[name] = Method(name, help, answer, rank, frozenset(reads), frozenset(needs), no_preview)
+        reading, needing = frozenset(reads), frozenset(needs)
+        _registered[name] = Method(name, help, answer, alone, asking, reading, needing, no_preview)
         return answer
 
     return register
+
+
+def _both_forms(rank: Ranking | AskingRanking) -> tuple[Ranking, AskingRanking]:
+    """Return a ranking without a language model, and with one."""
+    if iscoroutinefunction(rank):
+
+        def alone(question: str, index: Index, settings: Settings) -> list[Hit]:
+            return run_ready(rank(question, index, extractive(index), settings))
+
+        return alone, rank
+    searched = cast("Ranking", rank)
+
+    async def asking(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
+        return searched(question, index, settings)
+
+    return searched, asking
 
 
 def ranking(
@@ -152,23 +177,18 @@ def ranking(
 ) -> Callable[[F], F]:
     """Register a function (question, index, settings) -> hits as a method that answers from the best chunks.
 
-    An async one is also given the model after the index; searches have the extractive one perform its tasks. An answer
-    is made from as many chunks as its window holds (`answer.context_tokens`); `search.k` is for searches.
+    An async one is as of `method`. An answer is made from as many chunks as its window holds (`answer.context_tokens`);
+    `search.k` is for searches.
     """
 
     def register(rank: F) -> F:
-        asks = iscoroutinefunction(rank)
-
-        def searched(question: str, index: Index, given: Settings) -> list[Hit]:
-            if asks:
-                return run_ready(rank(question, index, extractive(index), given))
-            return rank(question, index, given)
+        _, asking = _both_forms(rank)
 
         async def answer(question: str, index: Index, model: Model, given: Settings) -> Answer:
-            hits = await rank(question, index, model, given) if asks else rank(question, index, given)
+            hits = await asking(question, index, model, given)
             return await answer_from(hits, question, index, model, given, method=name)
 
-        method(name, help=help, reads=reads, needs=needs, rank=searched)(answer)
+        method(name, help=help, reads=reads, needs=needs, rank=rank)(answer)
         return rank
 
     return register

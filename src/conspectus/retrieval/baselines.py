@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from conspectus import tokens
-from conspectus.algorithms.ranking import Postings, bm25, postings, products
+from conspectus.algorithms.ranking import products
 from conspectus.algorithms.similarity import Grams
 from conspectus.errors import ModelError
 from conspectus.index import Index
@@ -30,6 +30,7 @@ from conspectus.messages import wording
 from conspectus.models.base import Model, succeeded
 from conspectus.retrieval import Answering, method, ranking
 from conspectus.retrieval.base import hit, hits_of
+from conspectus.retrieval.bm25 import TextWords
 from conspectus.retrieval.vector import embedder_of, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
@@ -249,32 +250,6 @@ async def rank_by_tree(question: str, index: Index, model: Model, settings: Sett
 
 
 # Propositions
-
-
-@dataclass(frozen=True)
-class TextWords:
-    """The words of texts that the index has no inverted index of, and which texts hold each."""
-
-    numbers: dict[str, int]
-    postings: Postings
-
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> TextWords:
-        """Read the words of texts."""
-        numbers: dict[str, int] = {}
-        flat: list[int] = []
-        owners: list[int] = []
-        for owner, text in enumerate(texts):
-            words = [numbers.setdefault(term, len(numbers)) for term in terms(text)]
-            flat += words
-            owners += [owner] * len(words)
-        arrays = np.array(flat, np.int32), np.array(owners, np.int32)
-        return cls(numbers, postings(*arrays, size=len(numbers), texts=len(texts)))
-
-    def scores(self, question: str) -> np.ndarray[Any, Any]:
-        """Return the score of every text for a question."""
-        known = [term for term in terms(question) if term in self.numbers]
-        return bm25(self.postings, [(self.numbers[term], 1.0) for term in known])
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from conspectus.algorithms.ranking import Postings, bm25
+from conspectus.algorithms.ranking import Postings, bm25, postings
 from conspectus.index import Index
 from conspectus.retrieval import ranking
 from conspectus.retrieval.base import hits_of
 from conspectus.rows import Hit
 from conspectus.settings import Settings
-from conspectus.text.words import search_terms
+from conspectus.text.words import search_terms, terms
 
 
 @ranking("bm25", help="chunks that contain the words of the question")
@@ -24,3 +28,29 @@ def scores_of(question: str, index: Index) -> np.ndarray[tuple[int], np.dtype[np
     number = index.number_of_word
     query = [(number[term], 1.0) for term in search_terms(question, index) if term in number]
     return bm25(Postings.of(index.arrays, "chunk_terms"), query)
+
+
+@dataclass(frozen=True)
+class TextWords:
+    """The words of texts that the index has no inverted index of, and which texts hold each."""
+
+    numbers: dict[str, int]
+    postings: Postings
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> TextWords:
+        """Read the words of texts."""
+        numbers: dict[str, int] = {}
+        flat: list[int] = []
+        owners: list[int] = []
+        for owner, text in enumerate(texts):
+            words = [numbers.setdefault(term, len(numbers)) for term in terms(text)]
+            flat += words
+            owners += [owner] * len(words)
+        arrays = np.array(flat, np.int32), np.array(owners, np.int32)
+        return cls(numbers, postings(*arrays, size=len(numbers), texts=len(texts)))
+
+    def scores(self, question: str) -> np.ndarray[Any, Any]:
+        """Return the score of every text for a question."""
+        known = [term for term in terms(question) if term in self.numbers]
+        return bm25(self.postings, [(self.numbers[term], 1.0) for term in known])

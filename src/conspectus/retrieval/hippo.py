@@ -1,17 +1,20 @@
-"""HippoRAG: rank chunks by Personalized PageRank over noun phrases, seeded by what the question names.
+"""HippoRAG: rank chunks by Personalized PageRank over noun phrases, seeded by what a question is about.
 
-The graph joins noun phrases by triples and by synonymy edges (HippoRAG §2.2). Two variants are implemented:
+The graph joins noun phrases by triples and by synonymy edges (HippoRAG §2.2). Three methods go over it:
 
-- `hipporag`: each named entity of the question is linked to one phrase; a chunk scores the mass of its phrases.
-- `combined`: chunks are nodes of the graph too, as in HippoRAG 2. Seeds are the phrases of `hipporag` and the chunks
-  most similar to the question.
+- `hipporag`, as published (Gutiérrez et al., 2024): each named entity of the question is linked to one phrase, the
+  seeds, rarer ones heavier; a chunk scores the sum, over all phrases, of its mass times its occurrences in the chunk.
+- `hipporag2`, as published (Gutiérrez et al., 2025): chunks are nodes of the graph too. Seeds are the phrases of the
+  triples most like the question, of which a language model keeps those that bear on it, and all chunks, lightly.
+- `combined`, ours: the graph of the second with the seeds of the first, and the chunks most like the question.
 
-Without vectors, similarity is computed from words and characters.
+Without vectors, similarity is computed from words and characters; without a language model, rules say what a question
+names, and every triple is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,21 +22,21 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from conspectus.algorithms.ranking import personalized_pagerank, scaled
+from conspectus.algorithms.ranking import highest, personalized_pagerank, products, scaled
 from conspectus.algorithms.similarity import Grams, pairs_of_texts, pairs_of_vectors
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model
-from conspectus.models.extractive.sentence_store import name_entities
-from conspectus.retrieval import method
-from conspectus.retrieval.base import answer_from, extractive, hits_of, run_ready
-from conspectus.retrieval.bm25 import scores_of
+from conspectus.retrieval import AskingRanking, method
+from conspectus.retrieval.base import answer_from, hits_of
+from conspectus.retrieval.bm25 import TextWords, scores_of
 from conspectus.retrieval.vector import cosines, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
-from conspectus.tasks import NameEntities
+from conspectus.tasks import NameEntities, RecognizeTriples
 from conspectus.text.language import question_language
+from conspectus.text.mentions import units
 from conspectus.text.words import name_key
 from conspectus.triple_graph import TripleGraph
 
@@ -41,12 +44,18 @@ Matrix = sparse.csr_array[Any, Any]
 
 SYNONYMS = 0.8
 """Minimum similarity of two noun phrases for a synonymy edge, as in HippoRAG."""
+LINKED = 5
+"""`hipporag2`: how many triples the question is linked to, and phrases that are seeds at the most, as published."""
+PASSAGE_WEIGHT = 0.05
+"""`hipporag2`: what the chunk most like the question weighs as a seed, where the best triple has 1; as published."""
 MASS, SHARPNESS = 0.3, 5
 """`combined`: what the chunks weigh among the seeds beside 1 for the phrases, and the power of their likeness."""
 TOLERANCE = 1e-4
 """Of the sum of all differences in PageRank, which sums to 1."""
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
+Scoring = Callable[[str, Index, Model, Settings], Awaitable[Floats]]
+"""The score of every chunk for a question."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,7 @@ class PhraseGraph:
     edges: Matrix
     """How many triples join two phrases, or how alike they are where they are synonyms."""
     mentions: Matrix
-    """How often a phrase occurs in a chunk, by its triples: M."""
+    """How many triples of a chunk have a phrase."""
     vectors: Floats | None
     """Of the phrases, where the index has them."""
     synonyms: int
@@ -68,8 +77,14 @@ class PhraseGraph:
 
     @classmethod
     def of(cls, index: Index) -> PhraseGraph:
-        """Return the phrases of an index, made once while it is open."""
-        return index.derive(cls._made)
+        """Return the phrases of an index, made once while it is open.
+
+        Raises UsageError where the index has neither triples nor relationships.
+        """
+        phrases = index.derive(cls._made)
+        if not len(phrases.graph):
+            raise UsageError("HippoRAG needs a graph, and this index has no triples and no relationships")
+        return phrases
 
     @classmethod
     def _made(cls, index: Index) -> PhraseGraph:
@@ -108,7 +123,7 @@ class PhraseGraph:
 
     @cached_property
     def specificity(self) -> Floats:
-        """1 / the number of chunks that hold each phrase; 1 where none does."""
+        """1 / the number of chunks that each phrase was extracted from; 1 where it was from none."""
         return 1 / np.maximum(np.diff(self.mentions.indptr), 1)
 
     @cached_property
@@ -117,6 +132,20 @@ class PhraseGraph:
         contains = self.mentions.copy()
         contains.data[:] = 1
         return sparse.block_array([[self.edges, contains], [contains.T, None]]).tocsr()
+
+    @cached_property
+    def triple_texts(self) -> list[str]:
+        """Each triple as a text."""
+        graph = self.graph
+        rows = zip(graph.heads.tolist(), graph.kinds.tolist(), graph.tails.tolist(), strict=True)
+        return [
+            f"{graph.names[head]} {graph.relations[kind]} {graph.names[tail]}" for head, kind, tail in rows
+        ]
+
+    @cached_property
+    def triple_words(self) -> TextWords:
+        """The words of the triples."""
+        return TextWords.of(self.triple_texts)
 
     def nearest(self, names: Sequence[str], vectors: Floats | None) -> Ints:
         """Return for each name the phrase most like it: by vectors, else by characters."""
@@ -144,41 +173,20 @@ def _mentions(graph: TripleGraph, heads: Ints, tails: Ints, n: int, chunks: int)
     return matrix
 
 
-def scores(question: str, named: Sequence[str], index: Index, settings: Settings) -> Floats:
-    """Return the score of every chunk, for a question and what it names.
-
-    Raises UsageError where the index has neither triples nor relationships.
-    """
+def occurrences(index: Index) -> Matrix:
+    """Return how often each phrase occurs in the chunks that it was extracted from, titles included, 1 at least: M."""
     phrases = PhraseGraph.of(index)
-    if not len(phrases.graph):
-        raise UsageError("hippo needs a graph, and this index has no triples and no relationships")
-    seeds = _seeds(named, phrases, index, settings)
-    if settings.hippo.variant == "combined":
-        return _combined(seeds, _similarity(question, index, settings), phrases, settings.hippo.damping)
-    if not seeds.any():  # the question names nothing
-        return _similarity(question, index, settings)
-    rank = personalized_pagerank(phrases.edges, seeds, settings.hippo.damping, TOLERANCE)
-    return rank @ phrases.mentions
-
-
-def _seeds(named: Sequence[str], phrases: PhraseGraph, index: Index, settings: Settings) -> Floats:
-    """Return the weight of each phrase as a seed: those most like the names, rarer ones heavier."""
-    by_meaning = named and phrases.vectors is not None
-    nearest = phrases.nearest(named, question_vectors(named, index, settings) if by_meaning else None)
-    weights = np.zeros(len(phrases.keys))
-    weights[nearest] = phrases.specificity[nearest]
-    return weights
-
-
-def _combined(seeds: Floats, similarity: Floats, phrases: PhraseGraph, damping: float) -> Floats:
-    """Walk over phrases and chunks from the seeds and the chunks most like the question; return the mass of chunks."""
-    chunks = scaled(similarity - similarity.min(initial=np.inf)) ** SHARPNESS
-    chunks = chunks * (MASS * (seeds.sum() or 1.0) / max(float(chunks.sum()), 1e-12))
-    reset = np.concatenate((seeds, chunks))
-    if not reset.any():
-        return np.zeros(len(chunks))
-    rank = personalized_pagerank(phrases.with_chunks, reset, damping, TOLERANCE)
-    return rank[len(seeds) :]
+    marked = ["".join(f" {word} " for word in units(key)) for key in phrases.keys]
+    matrix = phrases.mentions.T.tocsr()
+    for chunk in index.chunks:
+        text = f"{index.document_of[chunk.document_id].title}\n{chunk.text}"
+        words = "".join(
+            f" {word} " for word in units(name_key.__wrapped__(text))
+        )  # not cached: texts are long
+        own = slice(matrix.indptr[chunk.number], matrix.indptr[chunk.number + 1])
+        found: list[int] = matrix.indices[own].tolist()
+        matrix.data[own] = [max(1, words.count(marked[phrase])) for phrase in found]
+    return matrix.T.tocsr()
 
 
 def _similarity(question: str, index: Index, settings: Settings) -> Floats:
@@ -188,27 +196,101 @@ def _similarity(question: str, index: Index, settings: Settings) -> Floats:
     return scores_of(question, index)
 
 
-async def rank_with(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks that hold most; the model says what the question names, without one rules do.
-
-    Raises UsageError where the index has neither triples nor relationships.
-    """
-    named = await model.perform(NameEntities(question)) if model.generative else name_entities(question)
-    return hits_of(scores(question, named, index, settings), index, settings.search.k)
+def _unit(scores: Floats) -> Floats:
+    """Return scores between 0, for the lowest, and 1."""
+    return scaled(scores - scores.min(initial=np.inf))
 
 
-def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
-    """Return the same without a language model."""
-    return run_ready(rank_with(question, index, extractive(index), settings))
+def _first(scores: Floats, k: int) -> list[int]:
+    return highest(scores, k).tolist()
 
 
-@method(
-    "hippo", help="Personalized PageRank over noun phrases (HippoRAG)", reads={"graph", "chunks"}, rank=rank
-)
-async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer from the best chunks, and say what the ranking stands on."""
-    hits = await rank_with(question, index, model, settings)
-    result = await answer_from(hits, question, index, model, settings, method="hippo")
-    if PhraseGraph.of(index).vectors is not None:
-        return result
-    return replace(result, notices=(*result.notices, wording(question_language(question, index)).spelt))
+async def _seeds(
+    task: NameEntities, phrases: PhraseGraph, index: Index, model: Model, settings: Settings
+) -> Floats:
+    """Return the weight of each phrase as a seed: those most like what a question names, rarer ones heavier."""
+    names = await model.perform(task)
+    by_meaning = names and phrases.vectors is not None
+    nearest = phrases.nearest(names, question_vectors(names, index, settings) if by_meaning else None)
+    weights = np.zeros(len(phrases.keys))
+    weights[nearest] = phrases.specificity[nearest]
+    return weights
+
+
+def _register(name: str, help: str) -> Callable[[Scoring], AskingRanking]:
+    """Register a scoring of chunks as a method, and return its ranking."""
+
+    def register(score: Scoring) -> AskingRanking:
+        async def rank(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
+            return hits_of(await score(question, index, model, settings), index, settings.search.k)
+
+        async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+            hits = await rank(question, index, model, settings)
+            result = await answer_from(hits, question, index, model, settings, method=name)
+            if PhraseGraph.of(index).vectors is not None:
+                return result
+            return replace(
+                result, notices=(*result.notices, wording(question_language(question, index)).spelt)
+            )
+
+        method(name, help=help, reads={"graph", "chunks"}, rank=rank)(answer)
+        return rank
+
+    return register
+
+
+@_register("hipporag", help="Personalized PageRank over noun phrases (HippoRAG)")
+async def hipporag(question: str, index: Index, model: Model, settings: Settings) -> Floats:
+    """Score chunks as published in 2024; by similarity where the question names nothing."""
+    phrases = PhraseGraph.of(index)
+    seeds = await _seeds(NameEntities(question, strict=True), phrases, index, model, settings)
+    if not seeds.any():
+        return _similarity(question, index, settings)
+    rank = personalized_pagerank(phrases.edges, seeds, settings.hippo.damping, TOLERANCE)
+    return rank @ index.derive(occurrences)
+
+
+@_register("hipporag2", help="the same over phrases and chunks, from triples like the question (HippoRAG 2)")
+async def hipporag2(question: str, index: Index, model: Model, settings: Settings) -> Floats:
+    """Score chunks as published in 2025; by similarity where no triple bears on the question."""
+    phrases, similarity = PhraseGraph.of(index), _similarity(question, index, settings)
+    vectors = index.arrays.get("vectors.triples")
+    if vectors is None or len(vectors) != len(phrases.graph):
+        likeness = phrases.triple_words.scores(question)
+    else:
+        likeness = products(vectors, question_vectors([question], index, settings)[0])
+    best = [t for t in _first(likeness, LINKED) if likeness[t] > 0]
+    likeness = scaled(likeness)
+    texts = tuple(phrases.triple_texts[triple] for triple in best)
+    kept = await model.perform(RecognizeTriples(question, texts)) if texts else ()
+    by_phrase: dict[int, list[float]] = {}
+    for triple in (best[number - 1] for number in kept if 0 < number <= len(best)):
+        for name in phrases.graph.heads[triple], phrases.graph.tails[triple]:
+            by_phrase.setdefault(int(phrases.of_name[name]), []).append(float(likeness[triple]))
+    if not by_phrase:
+        return similarity
+    weights = np.zeros(len(phrases.keys))
+    for phrase, found in by_phrase.items():
+        weights[phrase] = np.mean(found)
+    seeds = np.zeros_like(weights)
+    best = _first(weights, LINKED)
+    seeds[best] = weights[best]
+    return _mass_of_chunks(seeds, PASSAGE_WEIGHT * _unit(similarity), phrases, settings)
+
+
+@_register("combined", help="the same from what the question names and the chunks most like it")
+async def combined(question: str, index: Index, model: Model, settings: Settings) -> Floats:
+    """Score chunks by a walk over phrases and chunks, from what a question names and from what is like it."""
+    phrases = PhraseGraph.of(index)
+    seeds = await _seeds(NameEntities(question), phrases, index, model, settings)
+    chunks = _unit(_similarity(question, index, settings)) ** SHARPNESS
+    chunks = chunks * (MASS * (seeds.sum() or 1.0) / max(float(chunks.sum()), 1e-12))
+    return _mass_of_chunks(seeds, chunks, phrases, settings)
+
+
+def _mass_of_chunks(seeds: Floats, chunks: Floats, phrases: PhraseGraph, settings: Settings) -> Floats:
+    """Return the mass of each chunk after a walk over phrases and chunks from seeds among both."""
+    reset = np.concatenate((seeds, chunks))
+    if not reset.any():
+        return np.zeros(len(chunks))
+    return personalized_pagerank(phrases.with_chunks, reset, settings.hippo.damping, TOLERANCE)[len(seeds) :]

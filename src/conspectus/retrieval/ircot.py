@@ -14,8 +14,8 @@ from dataclasses import replace
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.models.base import Model
-from conspectus.retrieval import RANKINGS, Ranking, method
-from conspectus.retrieval.base import answer_from, extractive, pack, run_ready
+from conspectus.retrieval import METHODS, RANKINGS, AskingRanking, method
+from conspectus.retrieval.base import answer_from, pack
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tasks import NextThought
@@ -26,21 +26,22 @@ THOUGHT_CHUNKS = 10
 _DONE = re.compile(r"\bso,? the answer is\b|因此,?，?答案是", re.IGNORECASE)
 
 
-def ranking_of(settings: Settings) -> Ranking:
+def ranking_of(settings: Settings) -> AskingRanking:
     """Return the ranking named by `ircot.retriever`; UsageError if there is none of that name."""
     name = settings.ircot.retriever
-    if name == "ircot" or name not in RANKINGS:
+    ranking = METHODS[name].rank_with if name in RANKINGS and name != "ircot" else None
+    if ranking is None:
         others = ", ".join(other for other in RANKINGS if other != "ircot")
         raise UsageError(f"ircot goes around a method that ranks: {others}; not {name!r}")
-    return RANKINGS[name]
+    return ranking
 
 
 async def steps(
-    question: str, index: Index, model: Model, settings: Settings, ranker: Ranking
+    question: str, index: Index, model: Model, settings: Settings, ranker: AskingRanking
 ) -> tuple[list[Hit], tuple[str, ...]]:
     """Return the ranking and the thoughts: until one states the answer, none comes, or the steps end."""
     best_hits: dict[str, Hit] = {}
-    _add(best_hits, ranker(question, index, settings))
+    _add(best_hits, await ranker(question, index, model, settings))
     thoughts: tuple[str, ...] = ()
     for _ in range(settings.ircot.steps):
         best = _best(best_hits, min(THOUGHT_CHUNKS, settings.search.k))
@@ -54,7 +55,7 @@ async def steps(
         thoughts = (*thoughts, thought)
         if _DONE.search(thought):
             break
-        _add(best_hits, ranker(thought, index, settings))
+        _add(best_hits, await ranker(thought, index, model, settings))
     return _best(best_hits, settings.search.k), thoughts
 
 
@@ -70,9 +71,9 @@ def _best(best_hits: dict[str, Hit], k: int) -> list[Hit]:
     return sorted(best_hits.values(), key=lambda hit: -hit.score)[:k]  # of equal scores the one found first
 
 
-def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks of the best score over the steps, without a language model."""
-    return run_ready(steps(question, index, extractive(index), settings, ranking_of(settings)))[0]
+async def rank(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
+    """Return the `k` chunks of the best score over the steps."""
+    return (await steps(question, index, model, settings, ranking_of(settings)))[0]
 
 
 @method("ircot", help="alternates between retrieving and reasoning (IRCoT)", rank=rank)

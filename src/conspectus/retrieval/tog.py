@@ -22,11 +22,9 @@ from conspectus.retrieval import method
 from conspectus.retrieval.base import (
     answer_within,
     empty_answer,
-    extractive,
     hit,
     most_chunks,
     pack,
-    run_ready,
 )
 from conspectus.retrieval.bm25 import scores_of
 from conspectus.retrieval.vector import has_vectors, question_vectors
@@ -63,9 +61,9 @@ MOST_SHOWN = 20
 """Answers named in the text; `short` holds all."""
 
 
-def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks that the search with the extractive model, which prunes by similarity, ranks highest."""
-    exploration = run_ready(explore(question, index, extractive(index), settings))
+async def rank(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
+    """Return the `k` chunks that the search ranks highest; the extractive model prunes by similarity."""
+    exploration = await explore(question, index, model, settings)
     return [hit(chunk, score, index) for chunk, score in exploration.chunks[: settings.search.k]]
 
 

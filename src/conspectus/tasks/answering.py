@@ -212,6 +212,16 @@ class NextThought(Task[str]):
 
 
 @dataclass(frozen=True)
+class RecognizeTriples(Task[tuple[int, ...]]):
+    """Tell by their numbers, from 1, which triples bear on a question (HippoRAG 2: recognition memory)."""
+
+    label = "recognize triples"
+
+    question: str
+    triples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ChooseRelations(Task[tuple[tuple[int, ...], ...]]):
     """Choose for each topic entity the places of at most `width` of its edges that help (ToG-2: relation prune)."""
 

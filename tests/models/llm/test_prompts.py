@@ -47,6 +47,7 @@ from conspectus.tasks import (
     PursueFollowUp,
     RatePassages,
     RateReport,
+    RecognizeTriples,
     ReduceAnswer,
     SelectFactual,
     StandaloneQuestion,
@@ -103,6 +104,7 @@ def every_task(text: str, language: str = "en", **more: Any) -> list[Task[Any]]:
         NameEntities(text, language=language),
         ExtractTriples(chunk, ("Ada",), language=language),
         WritePropositions(chunk, "Bees", language=language),
+        RecognizeTriples("Who?", ("Ada says " + text,), language=language),
         NextThought("Who?", Context(sources=(chunk,)), ("Ada mills.",), language=language),
         ChooseRelations(
             "Who?", (Topic(ReasoningPath(text), (Edge("keeps"),)),), 3, ("Where?",), language=language

@@ -32,6 +32,7 @@ from conspectus.tasks import (
     ExamineEvidence,
     NameEntities,
     NextThought,
+    RecognizeTriples,
 )
 from conspectus.text.question import Question
 from conspectus.text.sentences import sentences, states
@@ -200,6 +201,12 @@ def next_thought(task: NextThought, index: Index) -> str:
 def entities_named(task: NameEntities) -> tuple[str, ...]:
     """Return what the text of the task names."""
     return name_entities(task.text)
+
+
+@performs(RecognizeTriples)
+def recognize(task: RecognizeTriples) -> tuple[int, ...]:
+    """Keep every triple: that they are like the question is all that is known."""
+    return tuple(range(1, len(task.triples) + 1))
 
 
 @performs(DraftAnswer)

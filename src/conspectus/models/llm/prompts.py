@@ -316,6 +316,7 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
     },
     tasks.RatePassages: {"passages": None, "data": _data(lambda task: _blocks("Passage", task.passages))},
     tasks.NameEntities: {"text": lambda task, _: fence(task.text)},
+    tasks.RecognizeTriples: {"triples": None, "data": _data(lambda task: _numbered(task.triples))},
     tasks.NextThought: {"thoughts": lambda task, _: " ".join(task.thoughts) or "-"},
     tasks.ChooseRelations: {"data": _data(_topics)},
     tasks.ExamineEvidence: {"data": _paths},

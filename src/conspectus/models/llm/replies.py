@@ -361,6 +361,7 @@ FORMS: Mapping[type[Task[Any]], Kind | Callable[[str], Any]] = {
     tasks.WriteReport: _REPORT,
     tasks.ProfileCorpus: _object(tasks.Profile, domain=NAME, persona=NAME, entity_types=TYPES),
     tasks.ExtractTriples: _single_field("triples", _rows("triple", _TRIPLE)),
+    tasks.RecognizeTriples: _single_field("triples", COUNTS),
     tasks.NameEntities: _single_field("entities", TEXTS),
     tasks.WritePropositions: _single_field("propositions", TEXTS),
     tasks.PrimeAnswer: _PROBE,
