@@ -6,7 +6,8 @@ Reads corpora of five kinds under ../shared/data: conversation (podcast), encycl
 medicine (medquad), and web pages on society and on mathematics. `text/data/general_english.toml` gets
 
 - the general frequency of each word that three of the five use: the median of its frequencies, so that no domain makes
-  its own terms general, on Zipf's scale (log10 of occurrences in 10^9 words);
+  its own terms general, on Zipf's scale (log10 of occurrences in 10^9 words); and at least its frequency in speech
+  (folks, kids, stuff), which only one of the five is, of each word that three of four conversations use;
 - the words that are mostly verbs and those that are mostly modifiers, by `Vocabulary.verbal` and `modifier` over all
   five together.
 """
@@ -33,6 +34,8 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT / "../shared/data"
 TABLE = ROOT / "src/conspectus/text/data/general_english.toml"
 WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*")
+SPOKEN = 0.75
+"""Share of the episodes from which on a word is general in speech: kids are in 0.80 of them, games in 0.52."""
 HEADER = "# General English: Zipf frequencies, verbs and modifiers. Made by benchmarks/general_english.py.\n"
 
 
@@ -48,6 +51,17 @@ def files(folder: str) -> Iterator[str]:
     for path in sorted((DATA / folder).glob("*.txt")):
         text = path.read_text(encoding="utf-8", errors="replace")
         yield without(text, omitted(text))
+
+
+def spoken() -> set[str]:
+    """Return the words that three of four episodes of the podcast use."""
+    episodes: defaultdict[str, set[str]] = defaultdict(set)
+    for path in sorted((DATA / "podcast/input").glob("*.txt")):
+        episode = path.stem.split("-part")[0]
+        for word in WORD.findall(path.read_text(encoding="utf-8", errors="replace").lower()):
+            episodes[word].add(episode)
+    count = len(set().union(*episodes.values()))
+    return {word for word, where in episodes.items() if len(where) >= SPOKEN * count}
 
 
 def vocabulary(texts: Iterator[str]) -> Vocabulary:
@@ -78,8 +92,12 @@ def main() -> None:
     ]
     domains = [frequencies(vocabulary(iter(texts))) for texts in folders]
     lists: defaultdict[str, list[str]] = defaultdict(list)
+    speech = spoken()
     for word in sorted(set().union(*domains)):
-        if share := median(domain.get(word, 0.0) for domain in domains):
+        share = median(domain.get(word, 0.0) for domain in domains)
+        if word in speech:
+            share = max(share, domains[0].get(word, 0.0))
+        if share:
             lists[f"{log10(share * 1e9):.1f}"].append(word)
     together = vocabulary(text for texts in folders for text in texts)
     known = Counter(word for domain in domains for word in domain)
