@@ -105,10 +105,7 @@ def test_what_a_chinese_corpus_keeps_coming_back_to_is_a_concept():
 def test_dates_in_chinese_are_told_by_their_signs():
     lexicon = read("协会成立于1962年3月4日。", "1999年重建，1999年开放。", "1999年更名。")
 
-    assert {n for n, t in zip(lexicon.names, lexicon.types, strict=True) if t == "date"} == {
-        "1962年3月4日",
-        "1999年",
-    }
+    assert [n for n, t in zip(lexicon.names, lexicon.types, strict=True) if t == "date"] == ["1962年3月4日"]
 
 
 def test_what_is_in_quotation_marks_once_is_no_name():

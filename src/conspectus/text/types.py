@@ -17,11 +17,12 @@ ALL = (PERSON, ORGANIZATION, LOCATION, EVENT, DATE, WORK, CONCEPT)
 _LISTS = read_word_sets("gazetteer")
 GIVEN_NAMES, NATIONALITIES = _LISTS["given_names"], _LISTS["nationalities"]
 CALENDAR, ROLES, CURRENCIES = _LISTS["calendar"], _LISTS["roles"], _LISTS["currencies"]
+ORGANIZATION_WORDS = _LISTS["organization_words"]
 _PLACES = _LISTS["countries_and_cities"] | {
     "united states", "united kingdom", "new york", "los angeles", "san francisco", "buenos aires", "palo alto", "hong kong",
 }  # fmt: skip
 _TYPE_WORDS = (
-    (ORGANIZATION, _LISTS["organization_words"]),
+    (ORGANIZATION, ORGANIZATION_WORDS),
     (EVENT, _LISTS["event_words"]),
     (LOCATION, _LISTS["location_words"]),
     (WORK, _LISTS["work_words"]),
