@@ -89,14 +89,20 @@ class Question:
         return self._matches("whole", "zh") and not _CHINESE_QUOTED.search(self.text)
 
     @property
-    def about_many(self) -> bool:
-        """Whether it asks what several people or documents say, rather than for one fact."""
+    def about_sources(self) -> bool:
+        """Whether it asks what is told in the corpus: by whom, how often, or how that differs."""
         if self.chinese:
             return self._matches("many", "zh")
         if self._matches("choice", ENGLISH) or self._matches("look_up", ENGLISH):
             return False
-        of_many = self._matches("about_many", ENGLISH) and not self.wants
-        return of_many or self._matches("of_corpus", ENGLISH) or self._matches("many", ENGLISH)
+        return self._matches("of_corpus", ENGLISH) or self._matches("many", ENGLISH)
+
+    @property
+    def about_many(self) -> bool:
+        """Whether it asks for several things or what several people or documents say, rather than for one fact."""
+        if self.about_sources or self.chinese or self._matches("choice", ENGLISH):
+            return self.about_sources
+        return self._matches("about_many", ENGLISH) and not self.wants
 
     @property
     def wants(self) -> str:
