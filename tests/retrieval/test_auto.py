@@ -92,6 +92,16 @@ def test_what_the_whole_corpus_names_tells_no_question_from_another():
     assert choose("What do people do in Quenda?", an_index_with("R"))[0] == "global"
 
 
+@pytest.mark.parametrize("question", ["What are the uses of the weir?", "What do weirs do?"])
+def test_what_is_asked_of_one_specific_thing_is_no_question_to_all(question: str):
+    index = an_index(
+        *[f"Text {i} of the town." for i in range(19)], "A weir.", entities=["weir"], reports=["R"]
+    )
+
+    assert choose(question, index)[0] != "global"
+    assert choose("What are the uses of the town?", index)[0] == "global"
+
+
 def test_how_things_go_together_is_local_however_often_they_are_named():
     method, why = choose("How are Quenda and the weir connected?", WITH_REPORTS)
 
