@@ -18,8 +18,8 @@ COMMON = 0.25
 
 
 SPECIFIC = 0.05
-"""Share of the chunks that mention something which a question may be about alone. Of the diseases of MedQuAD that are
-asked about, depression is in most chunks, 2.3 %; "tech", which the questions on the podcasts' whole name, is in 10 %."""
+"""Most of the chunks that mention what a question may be about alone: of diseases that questions of MedQuAD ask about,
+depression is in 2.3 % and others in fewer; "tech", which questions on all the podcasts name, is in 10 %."""
 FEW_CHUNKS = 20
 """Chunks of 600 tokens that two windows of an answer hold, so that a call or two read them all."""
 
