@@ -5,24 +5,36 @@ one.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from math import exp
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from scripted import ScriptedModel
 
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.indexing.given_graph import GivenGraph, index_of
+from conspectus.indexing.given_graph import GivenGraph, OpenIe, index_of, with_openie
+from conspectus.indexing.pipeline import index_passages
+from conspectus.indexing.read import read_texts
 from conspectus.interchange.importing import read_triples
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.retrieval import tog
+from conspectus.retrieval import tog, vector
 from conspectus.retrieval.tog import SCORED_CHUNKS, prune, topic_entities
-from conspectus.rows import ReasoningPath, Triple
+from conspectus.rows import Entity, ReasoningPath, Relationship, Triple
 from conspectus.settings import Settings, TogSettings
-from conspectus.tasks import ChooseRelations, Draft, DraftAnswer, Examined, ExamineEvidence, NameEntities
+from conspectus.tasks import (
+    ChooseRelations,
+    Draft,
+    DraftAnswer,
+    Examined,
+    ExamineEvidence,
+    FoundTriple,
+    NameEntities,
+)
 from conspectus.triple_graph import TripleGraph
 
 BARGES = [
@@ -44,7 +56,7 @@ def scripted(choices: list[Any], examined: list[Any], **more: Any) -> ScriptedMo
 
 
 async def test_the_paths_grow_by_the_chosen_relations_until_the_facts_are_complete():
-    model = scripted([((1,),), ((0,),)], [Examined((), "Where was Ada Byrne born?"), Examined(("Lune",))])
+    model = scripted([((1,),), ((0,),)], [Examined((), ("Where was Ada Byrne born?",)), Examined(("Lune",))])
 
     graph = GivenGraph([*BARGES, ("Ada Byrne", "kept", "Bees")])
     found = await tog.explore("Where was the owner of Rook born?", index_of(graph), model, Settings())
@@ -62,7 +74,7 @@ async def test_the_paths_grow_by_the_chosen_relations_until_the_facts_are_comple
 
 
 async def test_where_there_is_one_relation_to_choose_or_none_the_model_is_not_asked_to_choose():
-    model = scripted([((1,),)], [Examined((), "Where was Ada Byrne born?"), Examined(), Examined()])
+    model = scripted([((1,),)], [Examined((), ("Where was Ada Byrne born?",)), Examined(), Examined()])
 
     found = await tog.explore("Who owned Rook?", index_of(GivenGraph(BARGES)), model, Settings())
 
@@ -75,7 +87,7 @@ async def test_a_search_without_an_answer_ends_at_the_depth_and_answers_from_wha
         {
             NameEntities: [("Rook",)],
             ChooseRelations: [((1,),)],
-            ExamineEvidence: [Examined((), "Where?")],
+            ExamineEvidence: [Examined((), ("Where?",))],
             DraftAnswer: [Draft("Ada Byrne")],
         }
     )
@@ -108,7 +120,7 @@ def test_a_candidate_scores_the_decayed_sum_over_its_chunks_among_the_best():
         texts = True
         graph = replace(TripleGraph.of(index_of(GivenGraph(BARGES))), chunks=((7,), (8,), (9,)))
 
-        def chunks(self, candidates: Any, clues: Any, most: int) -> list[tuple[int, int, float]]:
+        def chunks(self, candidates: Any, clue_of: Any, most: int) -> list[tuple[int, int, float]]:
             assert most == SCORED_CHUNKS
             return [(0, 7, 0.82), (1, 8, 0.8), (1, 9, 0.7)]
 
@@ -116,12 +128,115 @@ def test_a_candidate_scores_the_decayed_sum_over_its_chunks_among_the_best():
     candidates = [
         ReasoningPath("Rook", (Triple(str(i), i, "Rook", "is", name),)) for i, name in enumerate(names)
     ]
-    best, chunks = prune(candidates, Scorer(), (), width=2)  # type: ignore[arg-type]
+    best, chunks = prune(candidates, Scorer(), {}, width=2)  # type: ignore[arg-type]
 
     # 0.82 against 0.8 / e^0.4 + 0.7 / e^0.8 = 0.85
     assert 0.8 * exp(-0.4) + 0.7 * exp(-0.8) > 0.82
     assert [candidate.end for candidate in best] == ["Ada Byrne", "Kell"]
     assert chunks == {7: 0.82, 8: 0.8, 9: 0.7}
+
+
+TEXTS = {
+    "p0": "Rook was built at Kell. Rook was sold in Kell market.",
+    "p1": "Rook was painted by Ada Byrne. Kell is a town on the river.",
+}
+SAID = {
+    "p0": (FoundTriple("Rook", "built at", "Kell"),),
+    "p1": (FoundTriple("Rook", "painted by", "Ada Byrne"), FoundTriple("Ada Byrne", "lives in", "Kell")),
+}
+
+
+def with_texts() -> Index:
+    passages = [{"id": key, "title": "", "text": text} for key, text in TEXTS.items()]
+    index = index_passages(read_texts(passages, Settings().read)[0], Settings())
+    return with_openie(index, [OpenIe(key, triples) for key, triples in SAID.items()])
+
+
+def scored(index: Index, question: str, triple: Triple, clue: str = "") -> dict[int, float]:
+    scorer = tog.Scorer(question, index, TripleGraph.of(index), Settings(), texts=True)
+    clue_of = {ReasoningPath(triple.head): clue}
+    rows = scorer.chunks([ReasoningPath(triple.head, (triple,))], clue_of, SCORED_CHUNKS)
+    return {chunk: score for _, chunk, score in rows}
+
+
+def test_the_triple_that_leads_to_a_candidate_is_part_of_what_its_chunks_are_compared_with():
+    index = with_texts()
+    built, painted = index.triples[0], replace(index.triples[0], relation="painted by the river")
+
+    assert scored(index, "What of it?", built)[0] > scored(index, "What of it?", built)[1]
+    assert scored(index, "What of it?", painted)[1] > scored(index, "What of it?", painted)[0]
+
+
+def test_the_clue_of_a_topic_counts_for_what_it_led_to():
+    index = with_texts()
+    triple = replace(index.triples[0], relation="at")
+
+    one, other = (
+        scored(index, "What of it?", triple, clue) for clue in ("sold at the market", "painted river")
+    )
+
+    assert one[0] > one[1]
+    assert other[1] > other[0]
+
+
+async def test_each_path_goes_on_with_a_clue_of_its_own():
+    model = scripted(
+        [((0, 1),), ((0,), (0,))],
+        [Examined((), ("Where is Kell?", "Who is Ada Byrne?")), Examined(("Lune",))],
+    )
+
+    await tog.explore("Where was the owner of Rook born?", index_of(GivenGraph(BARGES)), model, Settings())
+
+    assert model.all_seen(ExamineEvidence)[1].clues == ("Where is Kell?", "Who is Ada Byrne?")
+
+
+class Initials:
+    """An embedder to which texts are alike that begin with the same letter."""
+
+    name, dimension = "initials", 26
+
+    def embed(self, texts: Sequence[str], tick: Any = None) -> np.ndarray[Any, Any]:
+        return np.array([np.eye(26)[ord(text[0].lower()) - 97] for text in texts], np.float32)
+
+
+async def test_a_name_that_the_graph_spells_otherwise_is_linked_by_vectors():
+    index = index_of(GivenGraph(BARGES[:1]))
+    vectors = Initials().embed(TripleGraph.of(index).names)
+    arrays = {**index.arrays, "vectors.names": vectors, "vectors.chunks": np.zeros((0, 26), np.float32)}
+    index = replace(index, arrays=arrays, settings={"vectors": {"embedder": "here", "model": "initials"}})
+    index.derive(vector.open_embedders)["here"] = Initials()  # type: ignore[assignment]
+    model = ScriptedModel({NameEntities: [("raven barge",)], ExamineEvidence: [Examined(("Kell",))]})
+
+    found = await tog.explore("Where was the raven barge built?", index, model, Settings())
+
+    assert found.answers == ("Kell",)
+    assert found.paths[0].start == "Rook"
+
+
+async def test_where_relations_are_descriptions_a_model_chooses_among_types():
+    def entity(number: int, name: str, kind: str) -> Entity:
+        return Entity(name, number, name, kind, "", ())
+
+    names = {"Ada Byrne": "person", "Kell": "place", "Lune": "place", "Rook": "barge"}
+    entities = [entity(i, name, kind) for i, (name, kind) in enumerate(names.items())]
+    ends = (("Kell", "has its owner in"), ("Lune", "is far from"), ("Rook", "belongs to"))
+    rows = [Relationship(end, i, "Ada Byrne", end, f"{end} {text} her") for i, (end, text) in enumerate(ends)]
+    model = ScriptedModel(
+        {
+            NameEntities: [("Ada Byrne",)],
+            ChooseRelations: [((0,),)],
+            ExamineEvidence: [Examined(("Kell",))],
+        }
+    )
+
+    index = Index(entities=entities, relationships=rows)
+    found = await tog.explore(
+        "Where does Ada Byrne live?", index, model, Settings(tog=TogSettings(depth=1)), texts=False
+    )
+
+    edges = model.seen(ChooseRelations).topics[0].edges
+    assert [(edge.relation, edge.count) for edge in edges] == [("place", 2), ("barge", 1)]
+    assert {path.end for path in found.paths} == {"Kell", "Lune"}
 
 
 def test_a_question_names_what_is_spelt_in_it_the_longest_first():

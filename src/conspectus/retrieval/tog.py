@@ -13,7 +13,7 @@ from math import exp
 
 import numpy as np
 
-from conspectus.algorithms.ranking import highest
+from conspectus.algorithms.ranking import highest, products
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.messages import wording
@@ -51,8 +51,12 @@ SCORED_CHUNKS, READ_CHUNKS = 10, 5
 """Number of top chunks whose scores count for their entities (K), and that a round is examined by (L), as in ToG-2."""
 DECAY = 0.4
 """Decay alpha of the score of a chunk with its rank, as in ToG-2."""
+LINKED = 0.6
+"""Minimum cosine of a name in a question with a name of the graph that it is taken for, where none is spelt alike."""
 MOST_EDGES = 60
 """Relations of an entity that are shown to choose from: those of the most triples."""
+UNTYPED = "related to"
+"""What a relation is called that leads to an entity without a type."""
 MOST_PRUNED = 2000
 """Candidates that are looked at in one round, those of the fewest triples first."""
 RERANKED = 4
@@ -195,18 +199,21 @@ async def explore(
     """Search from what a question names for at most D rounds; without `texts` no chunk is read (Think-on-Graph)."""
     graph, tog = TripleGraph.of(index), settings.tog
     named = await model.perform(NameEntities(question)) if writes(model, NameEntities) else ()
-    paths = [ReasoningPath(graph.names[n]) for n in topic_entities(question, graph, tog.width, named)]
+    topic_names = topic_entities(question, graph, tog.width, named) or _nearest_names(named, index, settings)
+    paths = [ReasoningPath(graph.names[n]) for n in topic_names[: tog.width]]
+    relation_of = RelationTypes(index, graph, typed=writes(model, ChooseRelations))
     scorer = Scorer(question, index, graph, settings, texts)
     linked = scorer.linked_chunks([path.start for path in paths])
     seen = dict(linked)
+    clue_of: dict[ReasoningPath, str] = {}
     clues: tuple[str, ...] = ()
     reached: tuple[ReasoningPath, ...] = ()
     for round_ in range(1, tog.depth + 1):
-        topics = tuple(topic for path in paths if (topic := Topic(path, _edges(path, graph))).edges)
+        topics = tuple(topic for path in paths if (topic := Topic(path, relation_of.edges(path))).edges)
         chosen: Sequence[Sequence[int]] = [(0,)] * len(topics)  # where there is nothing to choose
         if not model.generative or any(len(topic.edges) > 1 for topic in topics):
             chosen = await model.perform(ChooseRelations(question, topics, tog.width, clues))
-        paths, chunks = prune(_candidates(topics, chosen, graph, tog.width), scorer, clues, tog.width)
+        paths, chunks = prune(_candidates(topics, chosen, relation_of, tog.width), scorer, clue_of, tog.width)
         if not paths:
             return Exploration((), reached, _ranked(seen), round_ - 1)
         for chunk, score in chunks.items():
@@ -218,7 +225,8 @@ async def explore(
         if examined.answers:
             answering = sorted(paths, key=lambda path: path.end not in examined.answers)
             return Exploration(examined.answers, tuple(answering), _ranked(seen), round_)
-        clues = (*clues, examined.clue) if examined.clue else clues
+        clue_of = dict(zip(paths, examined.clues, strict=False))
+        clues = tuple(dict.fromkeys((*clues, *filter(None, examined.clues))))
     return Exploration((), reached, _ranked(seen), tog.depth)
 
 
@@ -226,11 +234,29 @@ def _ranked(scores: Mapping[int, float]) -> tuple[tuple[int, float], ...]:
     return tuple(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _edges(path: ReasoningPath, graph: TripleGraph) -> tuple[Edge, ...]:
-    """Return the relations around the end of a path, those of the most triples first, in the order of the table."""
-    counts = Counter((step.relation, step.inverse) for step in _steps_onward(path, graph))
-    most = sorted(counts, key=lambda edge: -counts[edge])[:MOST_EDGES]
-    return tuple(Edge(graph.relations[edge[0]], edge[1], counts[edge]) for edge in most)
+class RelationTypes:
+    """What is chosen among around an entity: relations or, where these are descriptions, types of what they lead to.
+
+    Without a language model descriptions are chosen among: their words are all that can be compared.
+    """
+
+    def __init__(self, index: Index, graph: TripleGraph, *, typed: bool) -> None:
+        self.graph = graph
+        self._index = index
+        self._typed = typed and not len(index.triples)
+
+    def of(self, step: Step) -> tuple[str, bool]:
+        """Return the relation of a step as it is shown, and whether it is followed against its direction."""
+        if not self._typed:
+            return self.graph.relations[step.relation], step.inverse
+        number = self._index.entity_of_name.get(self.graph.names[step.to])
+        return (self._index.entities[number].type if number is not None else "") or UNTYPED, False
+
+    def edges(self, path: ReasoningPath) -> tuple[Edge, ...]:
+        """Return the relations around the end of a path, those of the most triples first, in the order of the table."""
+        counts = Counter(self.of(step) for step in _steps_onward(path, self.graph))
+        most = sorted(counts, key=lambda edge: -counts[edge])[:MOST_EDGES]
+        return tuple(Edge(*edge, counts[edge]) for edge in most)
 
 
 def _steps_onward(path: ReasoningPath, graph: TripleGraph) -> list[Step]:
@@ -240,21 +266,31 @@ def _steps_onward(path: ReasoningPath, graph: TripleGraph) -> list[Step]:
 
 
 def _candidates(
-    topics: Sequence[Topic], chosen: Sequence[Sequence[int]], graph: TripleGraph, width: int
+    topics: Sequence[Topic], chosen: Sequence[Sequence[int]], relation_of: RelationTypes, width: int
 ) -> list[ReasoningPath]:
     """Return the paths that go on along the chosen edges of each topic."""
-    candidates: list[ReasoningPath] = []
+    graph, candidates = relation_of.graph, list[ReasoningPath]()
     for topic, numbers in zip(topics, chosen, strict=False):
         edges = [topic.edges[n] for n in numbers[:width] if 0 <= n < len(topic.edges)]
         directions = {(edge.relation, edge.inverse) for edge in edges}
         for step in _steps_onward(topic.path, graph) if directions else ():
-            relation = graph.relations[step.relation]
-            if (relation, step.inverse) in directions:
+            if relation_of.of(step) in directions:
                 head = graph.names[int(graph.heads[step.triple])]
                 tail = graph.names[int(graph.tails[step.triple])]
+                relation = graph.relations[step.relation]
                 triple = Triple(str(step.triple), step.triple, head, relation, tail)
                 candidates.append(ReasoningPath(topic.path.start, (*topic.path.triples, triple)))
     return candidates
+
+
+def _nearest_names(named: Sequence[str], index: Index, settings: Settings) -> list[int]:
+    """Return for each of some names the name of the graph with the nearest vector; none without vectors of names."""
+    graph, vectors = TripleGraph.of(index), index.arrays.get("vectors.names")
+    if vectors is None or len(vectors) != len(graph.names) or not named:
+        return []
+    cosines = products(vectors, question_vectors(named, index, settings).T)
+    best = cosines.argmax(axis=0).tolist()
+    return list(dict.fromkeys(n for place, n in enumerate(best) if cosines[n, place] >= LINKED))
 
 
 def topic_entities(question: str, graph: TripleGraph, most: int, named: Sequence[str] = ()) -> list[int]:
@@ -303,10 +339,10 @@ def _spelt_as_in(text: str, key: str, graph: TripleGraph) -> list[int]:
 
 
 class Scorer:
-    """How much a text says to a question, its clues and the triple that led to it.
+    """How much a text says to a question, the clue of a topic and the triple that led from it (ToG-2: F).
 
     In two stages: BM25 over all chunks, then, of the best, the cosine of vectors where the index has them, else the
-    share of the question's words that the chunk holds. A graph without text is scored by its triples.
+    share of the words of all three that the chunk holds. A graph without text is scored by its triples.
     """
 
     def __init__(
@@ -320,16 +356,26 @@ class Scorer:
         self._words = [root(w) for w in WORD.findall(fold(question)) if is_content(w)]
 
     def chunks(
-        self, candidates: Sequence[ReasoningPath], clues: Sequence[str], most: int
+        self, candidates: Sequence[ReasoningPath], clue_of: Mapping[ReasoningPath, str], most: int
     ) -> list[tuple[int, int, float]]:
-        """Return the position of the candidate, the chunk, and its score, 0 to 1, for the best chunks of all."""
-        query = " ".join((self.question, *clues[-1:]))
-        base = scores_of(query, self._index)
+        """Return the position of the candidate, the chunk, and its score, 0 to 1, for the best chunks of all.
+
+        A chunk is compared with the question, the clue of the topic that led to the candidate, and the triple.
+        """
+        queries: list[str] = []
         pairs: list[tuple[float, int, int]] = []
+        asked: dict[str, np.ndarray[tuple[int], np.dtype[np.float32]]] = {}
         for position, candidate in enumerate(candidates):
-            scores = base + scores_of(candidate.end, self._index)
+            topic = ReasoningPath(candidate.start, candidate.triples[:-1])
+            query = " ".join(filter(None, (self.question, clue_of.get(topic))))
+            if query not in asked:
+                asked[query] = scores_of(query, self._index)
+            triple = candidate.triples[-1]
+            said = f"{triple.head} {triple.relation} {triple.tail}"
+            scores = asked[query] + scores_of(said, self._index)
+            queries.append(f"{query} {said}")
             pairs += [(float(scores[chunk]), position, chunk) for chunk in self._chunks_of(candidate)]
-        return self._best(pairs, query, most)
+        return self._best(pairs, queries, most)
 
     def linked_chunks(self, names: Sequence[str]) -> dict[int, float]:
         """Return the best chunks linked to names of a given graph, with scores: none of its triples leads to them."""
@@ -338,17 +384,21 @@ class Scorer:
         base = scores_of(self.question, self._index)
         linked = {chunk for name in names for chunk in self._linked(name)}
         pairs = [(float(base[chunk]), 0, chunk) for chunk in linked]
-        best = self._best(pairs, self.question, SCORED_CHUNKS)
+        best = self._best(pairs, [self.question], SCORED_CHUNKS)
         return {chunk: score for _, chunk, score in best}
 
     def _best(
-        self, pairs: list[tuple[float, int, int]], query: str, most: int
+        self, pairs: list[tuple[float, int, int]], queries: Sequence[str], most: int
     ) -> list[tuple[int, int, float]]:
-        """Return candidate, chunk and score from 0 to 1 of the best of chunks that are scored by BM25."""
+        """Return candidate, chunk and score from 0 to 1 of the best of chunks that are scored by BM25.
+
+        `queries` are what chunks are compared with, by candidate.
+        """
         top = sorted(pairs, key=lambda p: (-p[0], p[1], p[2]))[: RERANKED * most]
         highest = top[0][0] if top else 1.0
-        second = self._second_scores(query, sorted({chunk for _, _, chunk in top}))
-        scored = [(at, chunk, (score / (highest or 1.0) + second[chunk]) / 2) for score, at, chunk in top]
+        second = self._second_scores([(queries[at], chunk) for _, at, chunk in top])
+        firsts = (score / (highest or 1.0) for score, _, _ in top)
+        scored = [(at, chunk, (a + b) / 2) for (_, at, chunk), a, b in zip(top, firsts, second, strict=True)]
         return sorted(scored, key=lambda s: (-s[2], s[0], s[1]))[:most]
 
     def _chunks_of(self, candidate: ReasoningPath) -> set[int]:
@@ -363,17 +413,19 @@ class Scorer:
         ids = self._index.entities[number].chunk_ids if number is not None else ()
         return {self._index.chunk_of[c].number for c in ids}
 
-    def _second_scores(self, query: str, chunks: Sequence[int]) -> dict[int, float]:
-        if has_vectors(self._index):
-            vector = question_vectors([query], self._index, self._settings)[0]
-            cosines = np.maximum(self._index.arrays["vectors.chunks"][chunks] @ vector, 0)
-            return dict(zip(chunks, cosines.tolist(), strict=True))
-        query_terms = {*search_terms(query, self._index)}
-        shares: dict[int, float] = {}
-        for chunk in chunks:
-            shared = query_terms.intersection(search_terms(self._index.chunks[chunk].text, self._index))
-            shares[chunk] = len(shared) / (len(query_terms) or 1)
-        return shares
+    def _second_scores(self, pairs: Sequence[tuple[str, int]]) -> list[float]:
+        """Return how like each of some queries its chunk is."""
+        queries, chunks = dict.fromkeys(query for query, _ in pairs), [chunk for _, chunk in pairs]
+        if pairs and has_vectors(self._index):
+            places = {query: place for place, query in enumerate(queries)}
+            vectors = question_vectors(list(queries), self._index, self._settings)
+            compared = vectors[[places[query] for query, _ in pairs]]
+            return np.maximum(
+                (self._index.arrays["vectors.chunks"][chunks] * compared).sum(axis=1), 0
+            ).tolist()
+        terms_of = {query: {*search_terms(query, self._index)} for query in queries}
+        in_chunk = {c: {*search_terms(self._index.chunks[c].text, self._index)} for c in chunks}
+        return [len(terms_of[q] & in_chunk[chunk]) / (len(terms_of[q]) or 1) for q, chunk in pairs]
 
     def triple(self, candidate: ReasoningPath) -> float:
         """Return how much of the question a triple and the relations that lead on from its end say, 0 to 1."""
@@ -387,7 +439,7 @@ class Scorer:
 
 
 def prune(
-    candidates: Sequence[ReasoningPath], scorer: Scorer, clues: Sequence[str], width: int
+    candidates: Sequence[ReasoningPath], scorer: Scorer, clue_of: Mapping[ReasoningPath, str], width: int
 ) -> tuple[list[ReasoningPath], dict[int, float]]:
     """Return the W best candidates, one for each name that they lead to, and the scores of the best chunks of all.
 
@@ -399,7 +451,7 @@ def prune(
         degrees = {end: graph.degree(graph.number_of[end]) for end in {c.end for c in candidates}}
         rarest = sorted(candidates, key=lambda c: (degrees[c.end], c.triples[-1].number))
         candidates = rarest[:MOST_PRUNED]
-    ranked = scorer.chunks(candidates, clues, SCORED_CHUNKS) if scorer.texts else []
+    ranked = scorer.chunks(candidates, clue_of, SCORED_CHUNKS) if scorer.texts else []
     scores = [0.0] * len(candidates)
     chunks: dict[int, float] = {}
     for rank, (position, chunk, score) in enumerate(ranked):

@@ -189,7 +189,8 @@ class Examined:
     """Whether facts answer a question: the answers, the best first, or what to look for next."""
 
     answers: tuple[str, ...] = ()
-    clue: str = ""
+    clues: tuple[str, ...] = ()
+    """What to look for from the end of each path, in their order; "" from one that leads no further."""
 
 
 @dataclass(frozen=True, slots=True)

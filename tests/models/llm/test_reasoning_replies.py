@@ -51,8 +51,8 @@ def test_what_is_written_is_read(names: tuple[str, ...], triples: tuple[FoundTri
         (ExtractTriples(CHUNK, ()), {"triples": [asdict(triple) for triple in triples]}, triples),
         (
             ExamineEvidence("Q", ()),
-            {"reasoning": "", "complete": bool(names), "answers": names, "clue": one},
-            Examined(names) if names else Examined((), one),
+            {"reasoning": "", "complete": bool(names), "answers": names, "clues": [{"path": 2, "clue": one}]},
+            Examined(names) if names else Examined((), ("", one)),
         ),
         (DraftAnswer("Q"), {"reasoning": one, "answer": one}, Draft(one, one)),
         (ChooseRelations("Q", TOPICS, 2), {"choices": choices}, ((1, 0), (0,))),

@@ -93,7 +93,8 @@ def examine(task: ExamineEvidence, index: Index) -> Examined:
     if not complete:
         triples = (triple for path in task.paths for triple in path.triples)
         expressed = {term for triple in triples for term in terms(triple.relation.replace("_", " "))}
-        return Examined((), " ".join(term for term in terms(task.question) if term not in expressed))
+        clue = " ".join(term for term in terms(task.question) if term not in expressed)
+        return Examined((), (clue,) * len(task.paths))
     best = max(score for score, *_ in complete)
     complete = [row for row in complete if row[0] >= best]
     names = [end for _, end, _, _ in complete]

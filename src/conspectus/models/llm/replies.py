@@ -303,10 +303,18 @@ def _chosen(choices: tuple[tuple[int, tuple[int, ...]], ...]) -> tuple[tuple[int
     return tuple(tuple(dict.fromkeys(chosen.get(n, ()))) for n in range(max(chosen, default=-1) + 1))
 
 
-def _examined(reasoning: str, complete: bool, answers: tuple[str, ...], clue: str) -> tasks.Examined:
+def _path_clue(path: int, clue: str) -> tuple[int, str]:
+    return path, clue
+
+
+def _examined(
+    reasoning: str, complete: bool, answers: tuple[str, ...], clues: tuple[tuple[int, str], ...]
+) -> tasks.Examined:
     if complete and not answers:
         raise BadReply("it says that the facts are complete and gives no answer")
-    return tasks.Examined(answers) if complete else tasks.Examined((), clue)
+    of_path = dict(reversed(clues))
+    in_order = tuple(of_path.get(path, "") for path in range(1, max(of_path, default=0) + 1))
+    return tasks.Examined(answers) if complete else tasks.Examined((), in_order)
 
 
 _CLAIM = _object(
@@ -373,7 +381,7 @@ FORMS: Mapping[type[Task[Any]], Kind | Callable[[str], Any]] = {
         reasoning=TEXT,
         complete=YES,
         answers=TEXTS,
-        clue=LINE,
+        clues=_rows("clue", _object(_path_clue, path=COUNT, clue=LINE)),
     ),
     tasks.DraftAnswer: _object(tasks.Draft, reasoning=TEXT, answer=NAME),
     tasks.Personas: _single_field("personas", _rows("persona", _PERSONA)),
