@@ -5,10 +5,11 @@ conversation.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from conspectus.rows import ReasoningPath, Report
-from conspectus.tasks.base import Context, Task
+from conspectus.tasks.base import Context, Task, strings_in
 
 _SUFFICIENCY = re.compile(
     r"[*`]*<?\s*DATA_SUFFICES\s*>?[^\w<]*(?:(?P<yes>(?:yes|true)\b|是)|(?:no|false)\b|否|不)?[^\w<\n]*"
@@ -59,6 +60,7 @@ class MapAnswer(Task[PartialAnswer]):
 
     label = "answer from parts"
     size_setting = "answer.context_tokens"
+    about = ("question", "context")
 
     question: str
     context: Context
@@ -72,6 +74,7 @@ class ReduceAnswer(Task[str]):
 
     label = "combine answers"
     size_setting = "answer.context_tokens"
+    about = ("question", "answers")
 
     question: str
     answers: tuple[PartialAnswer, ...]
@@ -84,11 +87,15 @@ class AnswerFromContext(Task[str]):
     """Answer a question from one window of evidence; the first line of the reply says whether that suffices."""
 
     size_setting = "answer.context_tokens"
+    about = ("question", "context")
 
     question: str
     context: Context
     response: str = "multiple paragraphs"
     general_knowledge: bool = False
+
+    def texts(self, reply: str) -> Iterable[str]:
+        return strings_in(self.parts(reply)[2])
 
     @staticmethod
     def parts(reply: str) -> tuple[bool, str, str]:
@@ -116,6 +123,7 @@ class PrimeAnswer(Task[Probe]):
 
     label = "answer from reports"
     size_setting = "reports.context_tokens (drift reads five reports at once; other methods pack them)"
+    about = ("question", "context")
 
     question: str
     context: Context
@@ -128,6 +136,7 @@ class PursueFollowUp(Task[Probe]):
     """Answer a follow-up question from a window of evidence, for the question behind it, and say what to ask next."""
 
     size_setting = "answer.context_tokens"
+    about = ("question", "follow_up", "context")
 
     question: str
     follow_up: str
@@ -142,6 +151,7 @@ class StandaloneQuestion(Task[str]):
     """Rewrite a question of a conversation so that it can be understood alone; the latest exchange stands last."""
 
     label = "rewrite the question"
+    about = ("question", "exchanges")
 
     question: str
     exchanges: tuple[Exchange, ...]
@@ -206,6 +216,7 @@ class NextThought(Task[str]):
     """Write the next sentence of a chain of thought about a question (IRCoT)."""
 
     label = "reason"
+    about = ("question", "context")
 
     question: str
     context: Context

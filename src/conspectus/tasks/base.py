@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, TypeVar, cast, get_args, get_origin
 
 from conspectus.references import Reference, strip, translate
 from conspectus.rows import Chunk, Claim, Entity, Relationship, Report
@@ -34,6 +34,8 @@ class Task(Generic[R]):
     """The task that its calls are counted, priced and set as, where that is another: it asks for many of them."""
     size_setting: ClassVar[str] = "context_tokens"
     """The setting that says how long the requests of the task are, for errors of ones that are too long."""
+    about: ClassVar[tuple[str, ...]] = ()
+    """The fields that a reply must have a word of; none where it may be about anything."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -45,6 +47,14 @@ class Task(Generic[R]):
     """The number of a sampled reply, from 1; 0 for the one that is likeliest."""
     priority: float = field(default=0.0, compare=False)
     """When many wait for a place, the highest goes first."""
+
+    def subjects(self) -> Iterable[str]:
+        """Yield the texts of which a reply must have a word, for code to check before it is used."""
+        return strings_in([getattr(self, name) for name in self.about])
+
+    def texts(self, reply: R) -> Iterable[str]:
+        """Yield the texts that a reply is made of, none of which may be a greeting or a piece of the prompt."""
+        return strings_in(reply)
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,17 @@ class Numbered:
 
     number: int
     text: str
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Yield the texts in a reply or in a field of a task that are not empty: of a row that has a text, that alone."""
+    if isinstance(text := getattr(value, "text", value), str):
+        yield from [text] if text.strip() else []
+    elif is_dataclass(value):
+        yield from strings_in([getattr(value, part.name) for part in fields(value)])
+    elif isinstance(value, Iterable):
+        for part in cast("Iterable[Any]", value):
+            yield from strings_in(part)
 
 
 def task_label(name: str) -> str:

@@ -92,6 +92,8 @@ class ClearSentences(Task[tuple[Numbered, ...]]):
     `sentences` is the context, all sentences of the answer; `chosen` are the numbers, from 1, of those to rewrite.
     """
 
+    about = ("sentences",)
+
     question: str
     sentences: tuple[str, ...]
     chosen: tuple[int, ...]
@@ -100,6 +102,8 @@ class ClearSentences(Task[tuple[Numbered, ...]]):
 @dataclass(frozen=True)
 class FactualClaims(Task[tuple[Numbered, ...]]):
     """Take each sentence apart into simple claims that each stand alone (GraphRAG §4.2; Claimify, decomposition)."""
+
+    about = ("sentences",)
 
     question: str
     sentences: tuple[str, ...]

@@ -3,6 +3,7 @@ HippoRAG)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from conspectus.rows import Chunk, Finding, Span
@@ -101,6 +102,7 @@ class ExtractGraph(Task[Extraction]):
 
     label = "extract entities"
     size_setting = "chunk.tokens"
+    about = ("chunk",)
 
     chunk: Chunk
     entity_types: tuple[str, ...]
@@ -133,6 +135,7 @@ class ExtractClaims(Task[tuple[FoundClaim, ...]]):
     """Find the factual statements about the given entities in a chunk (GraphRAG §3.1.2)."""
 
     size_setting = "chunk.tokens"
+    about = ("chunk",)
 
     chunk: Chunk
     entities: tuple[str, ...]
@@ -144,6 +147,7 @@ class NameEntities(Task[tuple[str, ...]]):
 
     label = "recognize entities"
     size_setting = "chunk.tokens"
+    about = ("text",)
 
     text: str
     strict: bool = False
@@ -158,11 +162,15 @@ class ExtractTriples(Task[tuple[FoundTriple, ...]]):
     """
 
     size_setting = "chunk.tokens"
+    about = ("chunk",)
 
     chunk: Chunk
     entities: tuple[str, ...]
     date: str = ""
     strict: bool = False
+
+    def texts(self, reply: tuple[FoundTriple, ...]) -> Iterable[str]:
+        yield "\n".join(f"{triple.head} {triple.relation} {triple.tail}" for triple in reply)
 
 
 @dataclass(frozen=True)
@@ -170,6 +178,7 @@ class WritePropositions(Task[tuple[str, ...]]):
     """Rewrite a passage as simple statements that can each be understood alone (Graph RAG §V, a baseline)."""
 
     size_setting = "chunk.tokens"
+    about = ("chunk", "title")
 
     chunk: Chunk
     title: str = ""
@@ -208,15 +217,25 @@ class DescribeElement(Task[Description]):
     sources: tuple[str, ...] = ()
     """The date and name of the document of each description, where they are known."""
 
+    def subjects(self) -> Iterable[str]:
+        """Yield the name, of which a description has a part; a group of texts has none."""
+        return self.descriptions if self.kind == "group" else (self.name,)
+
 
 @dataclass(frozen=True)
 class DescribeElements(Task[tuple[Numbered, ...]]):
-    """Describe several elements by one call: what a language model makes of tasks that it is given together."""
+    """Describe several elements by one call: what a language model makes of tasks that it is given together.
+
+    Each description is checked as if its element had been asked for alone.
+    """
 
     counted_as = "DescribeElement"
     size_setting = "reports.context_tokens"
 
     elements: tuple[DescribeElement, ...]
+
+    def texts(self, reply: tuple[Numbered, ...]) -> Iterable[str]:
+        return ()
 
 
 @dataclass(frozen=True)
@@ -227,3 +246,9 @@ class WriteReport(Task[ReportDraft]):
     size_setting = "reports.context_tokens"
 
     context: Context
+
+    def subjects(self) -> Iterable[str]:
+        """Yield the names of what is in the community."""
+        yield from (entity.name for entity in self.context.entities)
+        yield from (f"{edge.source} {edge.target}" for edge in self.context.relationships)
+        yield from (report.title for report in self.context.reports)

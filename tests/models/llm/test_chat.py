@@ -304,7 +304,7 @@ async def test_replies_keep_their_order_and_failures_are_values() -> None:
 
 async def test_a_reason_to_stop_is_raised_when_calls_under_way_have_ended() -> None:
     sender = FakeSender(lambda request: BadKey("no key") if "two" in request.messages[1].content else SOUND)
-    tasks = [ExtractGraph(a_chunk(text), ()) for text in ("one", "two", "three")]
+    tasks = [ExtractGraph(a_chunk(text), ()) for text in ("Ada one", "Bo two", "Ada three")]
 
     with pytest.raises(BadKey):
         await a_model(sender).perform_all(tasks)
@@ -322,16 +322,16 @@ async def test_tasks_can_have_a_model_of_their_own() -> None:
 
 
 async def test_long_lists_are_described_in_steps() -> None:
-    sender = FakeSender("A summary.")
+    sender = FakeSender("A summary of bees.")
     parts = tuple(f"Fact {n}: " + "bees swarm in May " * 200 for n in range(20))
 
     made = await a_model(sender).perform(DescribeElement("Bees", "entity", parts))
 
-    assert made.text == "A summary."
+    assert made.text == "A summary of bees."
     assert len(sender.requests) == 3
     asked = [request.messages[1].content for request in sender.requests]
     assert all(sum(f"Fact {n}:" in text for text in asked) == 1 for n in range(20))
-    assert all("- A summary." in text for text in asked[1:])
+    assert all("- A summary of bees." in text for text in asked[1:])
 
 
 # Several elements by one call
@@ -413,7 +413,13 @@ async def test_references_come_back_in_the_numbers_of_the_index() -> None:
         "summary": "F",
         "explanation": "Ada knows Bo [Data: Entities (1, 2, 9)]. So. [Data: Claims (4)]",
     }
-    report = {"title": "T", "summary": "S", "rating": 5, "rating_explanation": "", "findings": [finding]}
+    report = {
+        "title": "Ada and Bo",
+        "summary": "S",
+        "rating": 5,
+        "rating_explanation": "",
+        "findings": [finding],
+    }
     model = a_model(FakeSender(json.dumps(report)))
 
     draft = await model.perform(WriteReport(EVIDENCE))
@@ -438,12 +444,15 @@ async def test_a_final_answer_has_only_references_that_it_was_given() -> None:
 @pytest.mark.parametrize("refuses", [[], ["streaming"]])
 async def test_a_stream_gives_the_checked_text_and_never_half_a_reference(refuses: list[str]) -> None:
     said = "Ada [1] knows Bo [Data: Entities (1, 2)], truly [Data: Claims (7)]. [Draft] [Data: Reports (1)]"
+    rest = " Ada and Bo have known each other for long." * 5
+    said += rest
     model = a_model(FakeSender(said, refuses=refuses))
 
     pieces = [piece async for piece in model.stream(AnswerFromContext("Who?", EVIDENCE))]
 
     assert (
-        "".join(pieces) == "Ada [1] knows Bo [Data: Entities (70, 80)], truly. [Draft] [Data: Reports (30)]"
+        "".join(pieces)
+        == f"Ada [1] knows Bo [Data: Entities (70, 80)], truly. [Draft] [Data: Reports (30)]{rest}"
     )
     for piece in pieces:
         assert piece.count("[Data") == piece.count(")]")

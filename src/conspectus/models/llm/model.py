@@ -1,8 +1,8 @@
 """A language model behind a server: renders tasks, sends them, and reads the replies.
 
-A reply that cannot be read without guessing is asked for again by the same request, then by one that
-tells what was wrong with it; one that was cut off for want of room is asked for once more, with twice the
-room, and one that was cut off with room left by the same request again. What then still fails is a
+A reply that cannot be read without guessing, or is none to its task (`plausible`), is asked for again by the same
+request, then by one that tells what was wrong with it; one that was cut off for want of room is asked for once more,
+with twice the room, and one that was cut off with room left by the same request again. What then still fails is a
 ModelError that names the task. What was left out of replies that could be read, or changed, stands in `notices`.
 
 A `Session` is such a model for one run; `check` tries out what its server supports.
@@ -34,6 +34,7 @@ from conspectus.errors import (
 from conspectus.models.base import Model, Tick, no_tick, performer_of, together, writes
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.budget import open_budget
+from conspectus.models.llm.plausible import flaw, opening_flaw
 from conspectus.models.llm.prompts import Prompts
 from conspectus.models.llm.replies import Parsed, parse, schema_of, strict
 from conspectus.models.llm.sender import CachingSender, batches, open_sender
@@ -76,6 +77,9 @@ completions: ContextVar[list[Completion]] = ContextVar("completions")
 MOST_DESCRIBED, DESCRIBED_CHARACTERS = 8, 6000
 """Elements that are described by one call at the most, and characters of what texts say of them: a reply has about as
 many, some 1,500 tokens."""
+OPENING = 160
+"""Characters of a streamed answer that are looked at before any is shown: the line on whether the data suffices, which
+has some 40, and two sentences; a second at most, at the 40 tokens in a second of a slow server."""
 SHOWN = 3
 """Notices of one kind that are told in full."""
 
@@ -151,15 +155,31 @@ class ChatModel:
             self._note_removed(task, citations.removed)
 
     async def _pieces(self, task: Task[str]) -> AsyncIterator[str]:
+        """Yield a reply as it comes, from OPENING characters on; one whose opening is none is asked for again."""
         request = self.request(task)
+        text, shown = "", 0
         if self._sender.accepts(request.model, "streaming") is not False:
             try:
                 async for piece in self._sender.stream(request):
-                    yield piece
-                return
+                    text += piece
+                    if shown or (len(text) >= OPENING and not self._flaw(task, text, opening=True)):
+                        yield text[shown:]
+                        shown = len(text)
+                if not (why := self._flaw(task, text)):
+                    yield text[shown:]
+                    return
+                await self._sender.reject(request)
+                if shown:
+                    raise BadReply(f"the answer of {request.model} cannot be used: {why}; ask again")
             except NotAccepted:  # it is refused as a whole, before its first piece
                 pass
         yield (await self._reply(task)).reply
+
+    def _flaw(self, task: Task[R], reply: R, *, opening: bool = False) -> str:
+        """Return what shows that a reply, or one that opens so, is none to its task; "" where nothing does."""
+        if opening:
+            return "".join(opening_flaw(text) for text in task.texts(reply))
+        return flaw(task, reply, self._prompts.render(task))
 
     # Asking
 
@@ -210,6 +230,8 @@ class ChatModel:
                 continue
             try:
                 parsed = parse(task, completion.text)
+                if why := self._flaw(task, parsed.reply):
+                    raise BadReply(why)
                 if request.key != first.key and not completion.cached:
                     await self._sender.keep(first, completion)
                 return parsed
@@ -254,12 +276,16 @@ class ChatModel:
             first = elements[0]
             task = DescribeElements(elements, language=first.language, priority=first.priority)
             try:
-                texts = {row.number: row.text for row in (await self._reply(task)).reply}
+                rows = (await self._reply(task)).reply
             except CallFailed:
                 return
             except ModelError as error:
                 described.update(dict.fromkeys(numbers, error))
                 return
+            known, texts = dict(enumerate(elements, 1)), dict[int, str]()
+            for row in rows:  # one that is no description is asked for alone
+                if row.number in known and not self._flaw(known[row.number], Description(row.text)):
+                    texts[row.number] = row.text
             described.update((i, Description(texts[n])) for n, i in enumerate(numbers, 1) if n in texts)
             pairs = ((self.request(tasks[i]), texts[n]) for n, i in enumerate(numbers, 1) if n in texts)
             await together(self._sender.keep(one, Completion(text, "stop", 0, 0)) for one, text in pairs)
