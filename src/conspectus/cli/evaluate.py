@@ -31,6 +31,7 @@ from conspectus.cli.options import (
     Quiet,
     Where,
     Yes,
+    agree_to,
     argument,
     confirmed,
     option,
@@ -38,10 +39,12 @@ from conspectus.cli.options import (
     takes,
     with_parameters,
 )
+from conspectus.errors import UsageError
 from conspectus.lazy import lazy_module
 from conspectus.rows import Usage
 
 if TYPE_CHECKING:
+    from conspectus.api import Estimate
     from conspectus.evaluation import charts, tables
     from conspectus.evaluation.ablation import Ablation
     from conspectus.evaluation.run import Result, StepFunction
@@ -221,7 +224,7 @@ def table(shown: tables.Table, title: str = "") -> None:
 
 
 @app.command("retrieval")
-@step(*MODELS, "--embedder", "--rerank", switches=["json"])
+@step(*MODELS, "--embedder", "--rerank")
 def retrieval(
     folder: Annotated[
         Path, argument("FOLDER", "Dataset in BEIR format: corpus.jsonl, queries.jsonl and qrels/test.tsv.")
@@ -241,17 +244,41 @@ def retrieval(
 ) -> None:
     """Measure retrieval on a BEIR dataset: recall, MRR, nDCG.
 
-    Indexes the passages if needed, ranks them for every question, and prints percentages with 95 % intervals.
+    Indexes the passages if needed, ranks them for every question, and prints percentages with 95 % intervals. With
+    --model, the model does what each method asks of one: triples of the passages, summaries, propositions, thoughts.
 
     Example: conspectus eval retrieval data/hotpotqa --methods bm25,walk,hipporag
     """
+
+    def agree(estimate: Estimate) -> None:
+        if flags.dry_run or (estimate.tasks and not flags.quiet):
+            show.table(show.costs(estimate), show.out if flags.dry_run else show.note)
+        if flags.dry_run:
+            raise typer.Exit
+        agree_to(estimate, flags.settings, yes=flags.yes)
+
+    if flags.dry_run and not flags.settings.language_models:
+        raise UsageError("--dry-run shows what a language model would be asked: name one with --model")
     results = evaluation.evaluate_retrieval(
-        folder, parts(methods), k or (), index, settings=flags.settings, titles=titles
+        folder, parts(methods), k or (), index, settings=flags.settings, titles=titles, agree=agree
     )
     if flags.json:
         show.as_json({name: measured.as_row() for name, measured in results.items()})
-        return
-    _compared([*results.values()], JUDGED)
+    else:
+        _compared([*results.values()], JUDGED)
+    if flags.settings.language_models and not flags.quiet:
+        _asked(results)
+    if failures := sum(len(one.failures) for one in results.values()):
+        show.note(f"Failed {failures:,} questions; the same command asks them again.")
+        raise typer.Exit(WITH_FAILURES)
+
+
+def _asked(results: Mapping[str, Measured]) -> None:
+    """Print what methods took of a language model, and which of them asked it for nothing."""
+    idle = [name for name, one in results.items() if not (one.usage.calls or one.usage.cached_calls)]
+    if idle:
+        show.note(f"{', '.join(idle)}: nothing was asked of the model; the figures are those without one.")
+    show.spent(sum((one.usage for one in results.values()), Usage()))
 
 
 def _compared(results: Sequence[Measured], measure: str) -> None:

@@ -5,27 +5,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from math import log2
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
 from conspectus import Index
 from conspectus.api.asking import context
+from conspectus.api.building import Agree
 from conspectus.errors import IndexMissing, UsageError
 from conspectus.evaluation.comparison import Question, read_list
+from conspectus.evaluation.run import AT_ONCE, attempt, each, estimate
 from conspectus.evaluation.statistics import Measured
+from conspectus.indexing.chunks import dates_of, extract
 from conspectus.indexing.embed import with_vectors
+from conspectus.indexing.estimate import Estimate, TaskEstimate, check_budget
+from conspectus.indexing.graph import triples_of
 from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
+from conspectus.models.base import Model
 from conspectus.models.embedders import open_embedder, same_model
-from conspectus.retrieval import RANKINGS
-from conspectus.retrieval.rerank import rank_reranked
-from conspectus.rows import Document, counted
+from conspectus.models.llm.model import Session, open_session
+from conspectus.models.rerankers import open_reranker
+from conspectus.retrieval import METHODS, RANKINGS, with_depth
+from conspectus.retrieval.base import extractive
+from conspectus.retrieval.rerank import DEPTH as RERANKED
+from conspectus.retrieval.rerank import reranked
+from conspectus.rows import Document, Usage, counted
 from conspectus.runtime import (
     DEFAULT_FOLDER,
     AnyIndex,
@@ -38,8 +49,9 @@ from conspectus.runtime import (
     resolved,
     run_sync,
 )
-from conspectus.settings import Settings
+from conspectus.settings import ExtractSettings, Settings
 from conspectus.storage import store
+from conspectus.tasks import FoundTriple
 
 T = TypeVar("T")
 LAYOUT = "corpus.jsonl, queries.jsonl and qrels/test.tsv"
@@ -47,6 +59,12 @@ DEFAULT, UNTITLED = ".conspectus", ".conspectus-untitled"
 """Folders, beside the passages, of their index with titles and without."""
 DEPTH = 10
 """Passages ranked for each question, or as many as a measure asks for."""
+SAMPLED = 10
+"""Questions, and passages, whose prompts an estimate renders: ranking 2wiki takes 50 ms a question."""
+WITHOUT_TRIPLES = ("mixed",)
+"""Rankings that read of a graph what it has of names, and go along no triples."""
+STUB = 20
+"""Characters of the names in the one triple that stands for those which are not there yet, in an estimate."""
 RECALLS, ALLS = (1, 2, 5, 10), (5, 8)
 """The k of recall and of all@k, beside those that are asked for."""
 Relevant = Mapping[str, float]
@@ -72,6 +90,14 @@ class RetrievalData:
     name: str
     passages: Sequence[Mapping[str, str]]
     queries: Sequence[Query]
+
+    def documents(self, settings: Settings) -> Sequence[Document]:
+        """Return the passages as documents, whose paths are the ids of the passages."""
+        return read_texts(self.passages, settings.read)[0]
+
+    def ids(self, settings: Settings) -> Mapping[str, str]:
+        """Return the id of the passage that each document is, by the document's."""
+        return {document.id: document.path for document in self.documents(settings)}
 
 
 class _Row(BaseModel):
@@ -173,10 +199,14 @@ def evaluate_retrieval(
     *,
     settings: Given = None,
     titles: bool = True,
+    agree: Agree | None = None,
 ) -> dict[str, Measured]:
     """Rank the passages of a folder in the BEIR layout for each of its questions, and measure each method.
 
-    The index of the passages is built once, in `index_folder` or in the folder itself; `ks` are depths of recall
+    The index of the passages is built once, in `index_folder` or in the folder itself; one that was built otherwise is
+    taken if it is of the same passages. With a language model in the settings, each method asks it what it asks for an
+    answer: triples of the passages, which stay in the index, summaries, propositions, names in a question, thoughts.
+    `agree` is called with the estimate of that before it is asked, and stops by raising. `ks` are depths of recall
     beside the usual ones. `as_row` of a result gives its means as they go into JSON. Raises UsageError where the
     folder, a method or a `k` makes no sense.
     """
@@ -189,37 +219,137 @@ def evaluate_retrieval(
         raise UsageError(f"k is a number of passages, at least 1, and not {min(ks)}")
     data = read_beir(source, titles)
     index = passage_index(data, path_of(index_folder or source / (DEFAULT if titles else UNTITLED)), chosen)
-    depth = max(DEPTH, *RECALLS, *ALLS, *ks)
-    search = chosen.model_copy(update={"search": chosen.search.model_copy(update={"k": depth})})
-    return {method: _measured(method, data.queries, index, search, _measures(ks)) for method in methods}
+    search = with_depth(chosen, max(DEPTH, *RECALLS, *ALLS, *ks))
+    return run_sync(_Rankings(data, search, _measures(ks), index).measured(methods, agree))
 
 
-def _measured(
-    method: str,
-    queries: Sequence[Query],
-    index: Index,
-    settings: Settings,
-    measures: Mapping[str, Measure],
-) -> Measured:
-    ranking = RANKINGS[method]
+@dataclass
+class _Rankings:
+    """Rankings of passages for questions, measured one method after the other."""
 
-    def rank(question: str) -> list[str]:
-        if settings.rerank.enabled:
-            hits = run_sync(rank_reranked(ranking, question, index, settings))
-        else:
-            hits = ranking(question, index, settings)
-        return list(dict.fromkeys(hit.document for hit in hits))
+    data: RetrievalData
+    settings: Settings
+    measures: Mapping[str, Measure]
+    index: Index
 
-    rank(queries[0].text)  # what is made once for an index counts for no question
-    values: dict[str, list[float]] = {name: [] for name in measures}
-    milliseconds: list[float] = []
-    for query in queries:
-        began = time.process_time()
-        passages = rank(query.text)
-        milliseconds.append((time.process_time() - began) * 1000)
-        for name, measure in measures.items():
-            values[name].append(measure(passages, query.relevant))
-    return Measured(method, values, milliseconds)
+    async def measured(self, methods: Sequence[str], agree: Agree | None) -> dict[str, Measured]:
+        """Measure methods, with a language model where the settings name one."""
+        model, settings = extractive(self.index), self.settings
+        opening = open_session(settings, self.index.folder) if settings.language_models else nullcontext()
+        async with opening as session:
+            if session and (agree or session.sender.budget.limited):
+                cost = await self.cost(methods, session)
+                check_budget(cost, session.sender.budget)
+                if agree:
+                    agree(cost)
+            model = session.model_with(model) if session else model
+            results: dict[str, Measured] = {}
+            for method in methods:
+                before = session.total if session else Usage()
+                if session and self.lacks_triples(method):
+                    self.index = await with_triples(self.index, model, settings)
+                result = await self.method(method, model, session)
+                results[method] = replace(result, usage=session.total - before) if session else result
+        return results
+
+    def lacks_triples(self, method: str) -> bool:
+        """Tell whether a method goes over a graph, for which a model has to take triples out of the passages first."""
+        around = self.settings.ircot.retriever if method == "ircot" else method
+        goes_along = "graph" in METHODS[around].reads and around not in WITHOUT_TRIPLES
+        return goes_along and not len(self.index.triples)
+
+    async def method(self, name: str, model: Model, session: Session | None) -> Measured:
+        """Measure a method; what is made once for an index counts for no question."""
+        index, settings = self.index, self.settings
+        ranking = named(METHODS, name).rank_with
+        assert ranking is not None, "it is of RANKINGS"
+        passage = self.data.ids(settings)
+        clock = time.perf_counter if model.generative else time.process_time
+        rows: dict[str, tuple[list[str], float]] = {}
+        failures: dict[str, str] = {}
+        async with open_reranker(settings, index.folder, session=session) as reranker:
+            k = settings.search.k
+            deep = with_depth(settings, max(RERANKED, k)) if reranker else settings
+
+            async def rank(query: Query) -> None:
+                began, hits, error = clock(), None, ""
+                if query.text.strip():
+                    hits, error = await attempt(ranking(query.text, index, model, deep))
+                if reranker and hits:
+                    hits = await reranked(query.text, hits, reranker, k)
+                ended = clock()
+                found = dict.fromkeys(passage[index.chunk_of[hit.chunk].document_id] for hit in hits or ())
+                rows[query.id] = [*found], (ended - began) * 1000
+                if error:
+                    failures[query.id] = error
+
+            await rank(self.data.queries[0])
+            await each(self.data.queries, rank, at_once=AT_ONCE if model.generative else 1)
+        sound = [query for query in self.data.queries if query.id not in failures]
+        values = {
+            label: [measure(rows[query.id][0], query.relevant) for query in sound]
+            for label, measure in self.measures.items()
+        }
+        return Measured(name, values, [rows[query.id][1] for query in sound], failures)
+
+    async def cost(self, methods: Sequence[str], session: Session) -> Estimate:
+        """Return what the model would be asked: for each method once for the index, then for the questions.
+
+        The questions of methods over triples that are not there yet are counted at the least.
+        """
+        rows: list[TaskEstimate] = []
+        index = replace(self.index)  # what methods cache of this copy is none of the run's
+        queries = [query for query in self.data.queries if query.text.strip()]
+
+        async def add(
+            pieces: Sequence[Any], work: Callable[[Any, Model], Awaitable[Any]], label: str
+        ) -> None:
+            cost = await estimate(pieces, work, session, self.settings, extractive(index), SAMPLED)
+            rows.extend(replace(row, model=f"{label}: {row.model}") for row in cost.tasks)
+
+        for name in methods:
+            if self.lacks_triples(name) and not len(index.triples):
+                await add(
+                    index.chunks, lambda chunk, model: extract([chunk], model, _triples(self.settings)), name
+                )
+                stub = FoundTriple(index.chunks[0].text[:STUB], "is", index.chunks[0].text[:STUB])
+                index = replace(index, triples=triples_of([(index.chunks[0].id, [stub])]))
+
+            async def rank(query: Query, model: Model, method: str = name, on: Index = index) -> None:
+                ranking = METHODS[method].rank_with
+                assert ranking is not None
+                await ranking(query.text, on, model, self.settings)
+
+            await add(queries[:1], rank, f"{name}, index")
+            await add(queries[1:], rank, name)
+        return Estimate(tuple(rows))
+
+
+def _triples(settings: Settings) -> ExtractSettings:
+    return settings.extract.model_copy(update={"style": "triples", "claims": False})
+
+
+async def with_triples(index: Index, model: Model, settings: Settings) -> Index:
+    """Return an index of passages with the open triples that a model takes out of them, and commit it to its folder.
+
+    Raises ModelError where the model failed on every passage.
+    """
+    assert index.folder is not None, "an index of passages is stored"
+    chosen = _triples(settings)
+    extracted = await extract(
+        index.chunks, model, chosen, index.languages[0], dates=dates_of(index.documents)
+    )
+    extracted.check(model.name)
+    ids = [chunk.id for chunk in index.chunks]
+    triples = triples_of(zip(ids, [graph.triples for graph in extracted.graphs], strict=True))
+    recorded = {**index.settings, "model": settings.model, "extract": chosen.model_dump(mode="json")}
+    made = replace(index, triples=triples, failures=[*index.failures, *extracted.failures], settings=recorded)
+    embedder = open_embedder(settings.vectors.embedder, settings, index.folder)
+    if embedder is not None:
+        made = with_vectors(made, embedder, settings.vectors.embedder, index)
+    with store.writing(index.folder):
+        store.commit(index.folder, made, settings=made.settings, usage=made.usage)
+    return store.read(index.folder)
 
 
 # Contexts
@@ -247,12 +377,14 @@ def evaluate_context(
     if source.is_dir():
         data = read_beir(source)
         queries, asked = data.queries, passage_index(data, path_of(index or source / DEFAULT), chosen)
+        names = data.ids(chosen)
     else:
         asked = opened(index or DEFAULT_FOLDER)
         queries = [_query(question, asked) for question in read_list(source) if question.documents]
+        names = {document.id: document.path for document in asked.documents}
     if not queries:
         raise UsageError(f"no question of {source} says which documents answer it: give each its `documents`")
-    return {method: _gathered(method, queries[:limit], asked, chosen) for method in methods}
+    return {method: _gathered(method, queries[:limit], asked, names, chosen) for method in methods}
 
 
 def _query(question: Question, index: Index) -> Query:
@@ -265,8 +397,10 @@ def _query(question: Question, index: Index) -> Query:
     return Query(question.id, question.text, relevant, question.kind)
 
 
-def _gathered(method: str, queries: Sequence[Query], index: Index, settings: Settings) -> dict[str, Measured]:
-    """Return the measures of a method by kind of question."""
+def _gathered(
+    method: str, queries: Sequence[Query], index: Index, names: Mapping[str, str], settings: Settings
+) -> dict[str, Measured]:
+    """Return the measures of a method by kind of question; `names` are what questions call documents, by their ids."""
     rows: dict[str, list[tuple[float, float]]] = {}
     for query in queries:
         began = time.process_time()
@@ -274,7 +408,7 @@ def _gathered(method: str, queries: Sequence[Query], index: Index, settings: Set
             context(query.text, index, method=method, settings=settings).windows if query.text.strip() else ()
         )
         milliseconds = (time.process_time() - began) * 1000
-        read = {index.document_of[chunk.document_id].path for window in windows for chunk in window.sources}
+        read = {names[chunk.document_id] for window in windows for chunk in window.sources}
         for kind in ("all", query.kind or counted(len(query.relevant), "document")):
             share = recall([*read], query.relevant, len(read))
             rows.setdefault(kind, []).append((share, milliseconds))
@@ -297,7 +431,7 @@ def passage_index(data: RetrievalData, folder: Path, settings: Settings) -> Inde
 
     Raises UsageError where the folder holds an index with a graph that is not of these passages.
     """
-    documents = read_texts(data.passages, settings.read)[0]
+    documents = data.documents(settings)
     existing = _existing(documents, folder)
     index = existing or index_passages(documents, settings)
     embedder = open_embedder(settings.vectors.embedder, settings, folder)
@@ -312,18 +446,19 @@ def passage_index(data: RetrievalData, folder: Path, settings: Settings) -> Inde
 
 
 def _existing(documents: Sequence[Document], folder: Path) -> Index | None:
-    """Return the index in a folder if it is of these passages, each one chunk; None where it may be replaced."""
+    """Return the index in a folder if it is of these passages; None where it may be replaced."""
     try:
         index = store.read(folder)
     except IndexMissing:
         return None
     is_walkable = {"walk.names", "sentences.templated"} <= index.arrays.keys()
-    if is_walkable and len(index.chunks) == len(documents) and _names(index.documents) == _names(documents):
+    if is_walkable and _names(index.documents) == _names(documents):
         return index
     if len(index.entities) or len(index.triples):
         raise UsageError(f"the index in {folder} is of other documents; name another with index=DIR")
     return None
 
 
-def _names(documents: Sequence[Document]) -> list[tuple[str, str, str]]:
-    return [(document.path, document.id, document.title) for document in documents]
+def _names(documents: Iterable[Document]) -> set[tuple[str, str]]:
+    """Return the ids, which are of the texts, and titles of documents, wherever they were read from."""
+    return {(document.id, document.title) for document in documents}

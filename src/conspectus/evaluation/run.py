@@ -238,6 +238,10 @@ REPLIES: Mapping[type[Any], Range] = {
     tasks.AnswerFromContext: Range(100, 1500),
     tasks.RateReport: Range(1, 5),
     tasks.DraftAnswer: Range(10, 400),
+    tasks.NameEntities: Range(5, 120),
+    tasks.ExtractTriples: Range(60, 900),
+    tasks.WritePropositions: Range(60, 900),
+    tasks.NextThought: Range(10, 60),
     tasks.SelectFactual: Range(3, 60),
     tasks.ClearSentences: Range(20, 900),
     tasks.FactualClaims: Range(20, 1500),
@@ -255,6 +259,10 @@ def assumed(task: Any) -> Any:
     model; else None.
     """
     match task:
+        case tasks.ExtractTriples():
+            return ()
+        case tasks.WritePropositions():
+            return (task.chunk.text,)
         case tasks.DraftAnswer():
             return tasks.Draft("?")
         case tasks.SelectFactual():

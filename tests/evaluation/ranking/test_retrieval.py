@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from making import Letters
+from simulated_server import Behaviour, SimulatedServer
 
+import conspectus
 from conspectus.errors import UsageError
 from conspectus.evaluation import evaluate_answers, evaluate_retrieval, retrieval
 from conspectus.indexing.embed import without_vectors
+from conspectus.indexing.estimate import Estimate
 from conspectus.indexing.given_graph import OpenIe, with_openie
 from conspectus.settings import Settings, VectorSettings
 from conspectus.storage import store
 from conspectus.tasks import FoundTriple
+from conspectus.tasks.base import TASKS
 
 TEXTS = {"p1": "Bees swarm in June.", "p2": "Ants march in June.", "p3": "Cows graze."}
 QUESTIONS = {
@@ -161,3 +166,115 @@ def test_chinese_words_find_chinese_passages_and_the_walk_takes_nothing_from_the
     assert words["R@1"] >= 0.98
     assert words["R@5"] >= 0.99
     assert walked["R@5"] >= words["R@5"] - 0.01
+
+
+# With a language model
+
+
+PEOPLE = {
+    "p1": "Ada Byrne met Bo Quill.",
+    "p2": "Bo Quill wrote to Dora Pask.",
+    "p3": "Dora Pask sued Vera Stone.",
+}
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    target = tmp_path / "people"
+    (target / "qrels").mkdir(parents=True)
+    rows = [{"_id": id_, "title": "", "text": text} for id_, text in PEOPLE.items()]
+    asked = [{"_id": "q1", "text": "Whom did Ada Byrne meet?"}, {"_id": "q2", "text": "Who sued Vera Stone?"}]
+    (target / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (target / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)))
+    (target / "qrels" / "test.tsv").write_text("q1\tp1\t1\nq2\tp3\t1")
+    return target
+
+
+@pytest.fixture
+def server() -> Iterator[SimulatedServer]:
+    with SimulatedServer(Behaviour()) as server:
+        yield server
+
+
+def by_model(server: SimulatedServer, **more: object) -> dict[str, object]:
+    return {"model": "simulated", "llm.base_url": server.url, **more}
+
+
+@pytest.mark.parametrize(
+    ("method", "asked"),
+    [
+        ("hipporag", {"ExtractTriples": 3}),
+        ("propositions", {"WritePropositions": 3}),
+        ("ircot", {"NextThought": 2}),
+    ],
+)
+def test_a_model_does_what_a_method_asks_of_one(
+    people: Path, server: SimulatedServer, method: str, asked: dict[str, int]
+):
+    result = evaluate_retrieval(people, [method], settings=by_model(server))[method]
+
+    assert all(server.counts[task] >= count for task, count in asked.items())
+    assert result.usage.calls == sum(n for task, n in server.counts.items() if task in TASKS)
+    assert result.queries == 2
+    assert not result.failures
+
+
+def test_triples_of_a_model_stay_in_the_index_and_are_asked_for_once(people: Path, server: SimulatedServer):
+    evaluate_retrieval(people, ["hipporag"], settings=by_model(server))
+    before = server.counts["ExtractTriples"]
+
+    evaluate_retrieval(people, ["hipporag", "tog"], settings=by_model(server))
+
+    assert before == server.counts["ExtractTriples"] == 3
+    assert len(store.read(people / ".conspectus").triples)
+
+
+def test_the_estimate_comes_before_the_first_call_and_can_stop_it(people: Path, server: SimulatedServer):
+    seen: list[Estimate] = []
+
+    def stop(estimate: Estimate) -> None:
+        seen.append(estimate)
+        raise UsageError("too much")
+
+    with pytest.raises(UsageError, match="too much"):
+        evaluate_retrieval(people, ["hipporag"], settings=by_model(server), agree=stop)
+
+    assert {row.task: row.calls.high for row in seen[0].tasks if row.task == "ExtractTriples"} == {
+        "ExtractTriples": 3
+    }
+    assert not server.counts["ExtractTriples"]
+
+
+def test_what_was_estimated_is_what_is_asked(people: Path, server: SimulatedServer):
+    seen: list[Estimate] = []
+    methods = ["hipporag", "propositions", "raptor"]
+
+    results = evaluate_retrieval(people, methods, settings=by_model(server), agree=seen.append)
+
+    calls = sum(one.usage.calls for one in results.values())
+    assert seen[0].calls.low <= calls <= seen[0].calls.high
+
+
+def test_an_index_that_was_built_of_the_same_passages_is_taken(
+    people: Path, server: SimulatedServer, tmp_path: Path
+):
+    target = tmp_path / "built"
+    settings = by_model(server, **{"extract.style": "triples", "reports.write": False})
+    conspectus.build(people / "corpus.jsonl", target, settings=settings)
+    asked = server.counts["ExtractTriples"]
+
+    result = evaluate_retrieval(people, ["hipporag"], index_folder=target, settings=by_model(server))
+
+    assert result["hipporag"].queries == 2
+    assert server.counts["ExtractTriples"] == asked
+    assert [d.path for d in store.read(target).documents] != list(PEOPLE)
+
+
+def test_a_method_that_asks_a_model_for_nothing_measures_as_it_does_without(
+    people: Path, server: SimulatedServer
+):
+    alone = evaluate_retrieval(people, ["bm25"])["bm25"]
+    result = evaluate_retrieval(people, ["bm25"], settings=by_model(server))["bm25"]
+
+    assert result.values == alone.values
+    assert result.usage.calls == 0
