@@ -4,6 +4,7 @@
 # make web      build the web app from web/ (needs Node.js 20 or newer); what is built is committed
 # make test-web the tests of the web app in a browser; installs Chromium where there is none
 # make reproduce-offline   the papers' tables and figures that need no model, on small samples (reproduce/README.md)
+# make docs     the documentation, into site/; `.venv/bin/mkdocs serve` shows it while you write
 # make check    formatting, lint, types and size; `make format` mends the first two where it can
 
 PYTHON ?= python3
@@ -18,7 +19,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_HTTP_TIMEOUT ?= 180
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long web test-web reproduce-offline check format
+.PHONY: help setup demo test test-long web test-web reproduce-offline docs check format
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -62,6 +63,10 @@ OFFLINE := p1_table1 p1_table2 p1_table3 p1_table5 p1_figure3 p1_figure4
 
 reproduce-offline: $(READY)
 	@for script in $(OFFLINE); do $(BIN)/python reproduce/$$script.py $(REPRODUCE) --sample 10 || exit 1; done
+
+docs: export NO_MKDOCS_2_WARNING := 1  # of another program's future; mkdocs is pinned
+docs: $(READY)
+	$(BIN)/mkdocs build --strict --quiet
 
 check: $(READY)
 	$(BIN)/ruff format --check .

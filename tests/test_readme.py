@@ -91,9 +91,7 @@ def test_the_cell_runs(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert "[1]" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))]
-)
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
 def test_links_lead_to_files(page: str):
     text = (ROOT / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#\s]+)", text):

@@ -1,0 +1,163 @@
+"""The documentation names every part of the interfaces, its links lead somewhere, and what it shows happens."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from simulated_server import Behaviour, SimulatedServer
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import conspectus
+from conspectus.cli.app import app
+from conspectus.configuration import FIELDS
+from conspectus.storage.tables import TABLES
+
+pytest.importorskip("mkdocs", reason="the dependency group docs is not installed")
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+SAMPLE = Path(conspectus.__file__).parent / "sample"
+PAGES = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
+EXECUTED = ("quickstart.md",)
+"""Pages whose commands and cells are run one after the other, in a folder with `my-documents`."""
+NOT_RUN = ("pip", "ollama")
+"""Programs that a test does not run: they fetch something."""
+SHELL = ("echo", "cp", "rm", "mkdir", "mv", "cat", "cd")
+ENDLESS = ("serve", "mcp", "chat")
+"""Commands that wait for somebody."""
+
+
+def _build_pages() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("build_pages", DOCS / "build_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+BUILD: Any = _build_pages()
+
+
+# What is generated
+
+
+def test_every_public_name_is_explained():
+    assert sorted(name for names in BUILD.PYTHON.values() for name in names) == sorted(conspectus.__all__)
+    assert all(f"::: conspectus.{name}\n" in BUILD.python() for name in conspectus.__all__)
+
+
+def test_every_command_and_option_is_explained():
+    page = BUILD.command_line()
+
+    def check(command: Any, path: tuple[str, ...]) -> None:
+        section = page[page.index(f"`{' '.join(path)}`") :]
+        for param in command.params:
+            assert all(name in section for name in param.opts if name.startswith("--")), param.opts
+        for name, inner in getattr(command, "commands", {}).items():
+            check(inner, (*path, name))
+
+    for name, command in getattr(get_command(app), "commands").items():  # noqa: B009
+        check(command, ("conspectus", name))
+
+
+def test_every_setting_is_explained():
+    page = BUILD.settings()
+    assert [key for key in FIELDS if f"`{key}`" not in page] == []
+
+
+def test_every_column_has_a_meaning_and_no_meaning_lacks_a_column():
+    assert {column.name for table in TABLES.values() for column in table.columns} == set(BUILD.COLUMNS)
+    page = BUILD.tables()
+    assert [table.file for table in TABLES.values() if f"## {table.file}\n" not in page] == []
+
+
+def test_every_route_and_tool_is_explained():
+    pytest.importorskip("mcp", reason="the extra serve is not installed")
+    assert "`POST /api/ask`" in BUILD.rest()
+    assert "`overview`" in BUILD.tools()
+
+
+# Pages
+
+
+def test_the_navigation_has_every_page():
+    listed = re.findall(r"[\w./-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert sorted(listed) == sorted({*PAGES, *BUILD.GENERATED, *BUILD.COPIED.values()})
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_pages_or_files(page: str):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    generated = {(DOCS / path).resolve() for path in BUILD.GENERATED}
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        path = ((DOCS / page).parent / target).resolve()
+        assert "://" in target or path.exists() or path in generated, target
+
+
+# What is shown
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with the sample corpus, without settings of ours, where language models are simulated."""
+    for name in os.environ:
+        if name.startswith(("CONSPECTUS_", "OPENAI_")):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(SAMPLE, "my-documents")
+    with SimulatedServer(Behaviour()) as server:
+        monkeypatch.setenv("CONSPECTUS_LLM_BASE_URL", server.url)
+        yield tmp_path
+
+
+def _run(line: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run a line of a terminal and return what it prints."""
+    program, *arguments = shlex.split(line, comments=True)
+    if program == "export":
+        monkeypatch.setenv(*arguments[0].split("="))
+    elif program == "cd":
+        monkeypatch.chdir(arguments[0])
+    elif program == "conspectus" and arguments[0] not in ENDLESS:
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, f"{line}\n{result.output}"
+        return result.output
+    elif program in SHELL:
+        return subprocess.run(line, shell=True, check=True, capture_output=True, text=True).stdout  # noqa: S602
+    else:
+        assert program in ("conspectus", *NOT_RUN), f"no test runs {program}"
+    return ""
+
+
+def _check_shown(shown: list[str], printed: str, line: str) -> None:
+    """Check that what a page shows of an output is in it, in its order; `…` stands for lines left out."""
+    rest = iter(printed.splitlines())
+    for text in filter(None, map(str.strip, shown)):
+        assert text == "…" or any(text == real.strip() for real in rest), f"{line}\nlacks: {text}\n{printed}"
+
+
+@pytest.mark.parametrize("page", EXECUTED)
+@pytest.mark.usefixtures("workplace")
+def test_what_a_page_shows_happens(
+    page: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for language, block in re.findall(r"^```(console|python)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        if language == "python":
+            exec(compile(block, page, "exec"), names)  # noqa: S102
+            continue
+        for command in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            line, *shown = command.splitlines()
+            _check_shown(shown, _run(line, monkeypatch), line)
