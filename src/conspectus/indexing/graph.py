@@ -299,12 +299,12 @@ def _without_titles(words: tuple[str, ...]) -> tuple[str, ...]:
 def _join_people(names: dict[str, _Name], result: Names) -> None:
     """Join names that differ in a title, have initials or are a part of a name, where one person alone is meant."""
     people = _people(names, result)
-    ending: dict[str, list[_Person]] = defaultdict(list)
+    alike: dict[tuple[str, str], list[_Person]] = defaultdict(list)
     for person in people:
         if len(person.words) > 1:
-            ending[person.words[-1]].append(person)
+            alike[person.words[-1], person.words[0][0]].append(person)
     for person in sorted(people, key=lambda person: len(person.words[0]) == 1):
-        near = ending[person.words[-1]]
+        near = alike[person.words[-1], person.words[0][0]]
         meant = [other for other in near if person.abbreviates(other)]
         if len(meant) == 1:
             _join(result, person.keys[0], meant[0].keys[0], "initials", "the only person whom they fit")
@@ -312,30 +312,37 @@ def _join_people(names: dict[str, _Name], result: Names) -> None:
             meant[0].sources |= person.sources
             meant[0].sure = True
             near.remove(person)
-    full = [person for near in ending.values() for person in near]
+    by_first: dict[str, list[_Person]] = defaultdict(list)
+    by_last: dict[str, list[_Person]] = defaultdict(list)
+    for person in (person for near in alike.values() for person in near):
+        by_first[person.words[0]].append(person)
+        by_last[person.words[-1]].append(person)
     family: dict[str, set[int]] = defaultdict(set)
     for person in people:
         if person.sure:
             family[person.words[-1]] |= person.sources
     for person in people:
         if len(person.words) == 1:
-            others = [other for other in full if not other.conflicts(person)]
-            _join_part_of_name(person, others, family, names, result)
+            first, last = (
+                [other for other in group[person.words[0]] if not other.conflicts(person)]
+                for group in (by_first, by_last)
+            )
+            _join_part_of_name(person, first, last, family, names, result)
 
 
 def _join_part_of_name(
     person: _Person,
-    full: Sequence[_Person],
+    first: Sequence[_Person],
+    last: Sequence[_Person],
     family: Mapping[str, set[int]],
     names: dict[str, _Name],
     result: Names,
 ) -> None:
     """Join a last name that one person has, and any single name with the one person of it in its source.
 
-    A first name that one person alone has is joined in every source that names somebody by their last name.
+    `first` and `last` are the persons whose first or last name it may be. A first name that one person alone has is
+    joined in every source that names somebody by their last name.
     """
-    (word,) = person.words
-    last = [other for other in full if other.words[-1] == word]
     known = [other for other in last if other.sure]
     titled = [other for other in known if other.titles & person.titles]
     known = titled if len(titled) == 1 else known
@@ -344,7 +351,7 @@ def _join_part_of_name(
         why = "the only person of that last name anywhere"
         _join(result, person.keys[0], known[0].keys[0], "last name", why)
         return
-    first = [other for other in full if other.words[0] == word and other.sure and not person.titles]
+    first = [other for other in first if other.sure and not person.titles]
     meant = [(other.keys[0], other.sources) for other in (*known, *first)]
     if len(meant) == 1 and not known:
         meant.append((first[0].keys[0], family[first[0].words[-1]] - first[0].sources))
