@@ -40,6 +40,7 @@ class ReadSettings(Section):
     include: tuple[str, ...] = setting((), 'Files to read, e.g. "docs/**"')
     exclude: tuple[str, ...] = setting((), 'Files to leave out, e.g. "drafts/"')
     gitignore: bool = setting(True, "Leave out what .gitignore excludes")
+    cleaning: bool = setting(True, "Leave markup, menus and references out of chunks and sentences")
 
 
 class ChunkSettings(Section):

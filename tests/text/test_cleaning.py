@@ -8,11 +8,15 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import a_document
+from making import a_built_index, a_document
+from work import grows_linearly
 
+from conspectus.index import Index
 from conspectus.indexing.chunks import chunk_document
+from conspectus.indexing.read import read_texts
+from conspectus.retrieval.base import cite
 from conspectus.rows import Document
-from conspectus.settings import ChunkSettings
+from conspectus.settings import ChunkSettings, ReadSettings
 from conspectus.text.cleaning import content_of, omitted, without
 
 PROSE = "The quay is long, and its gate closes at night."
@@ -179,6 +183,25 @@ def test_headings_of_sections_with_nothing_in_them_are_omitted():
     assert lines_of(text) == ["# The quay", "## Gates", PROSE]
 
 
+def test_references_alone_are_text_of_which_no_names_are_made():
+    documents = read_texts(
+        [f"References\n\n{REFERENCES}", f"{PROSE} Orrin has a mayor."], ReadSettings()
+    ).documents
+    index = a_built_index(*(document.text for document in documents))
+
+    assert "Harbour Studies" in content_of(documents[0]).text
+    assert {chunk.document_id for chunk in index.chunks} == {document.id for document in index.documents}
+    assert not any("Tolan" in entity.name for entity in index.entities)
+
+
+def test_nothing_is_omitted_where_cleaning_is_switched_off():
+    text = f"[Home](/) | [News](/news)\n\n{PROSE}"
+
+    (document,) = read_texts([text], ReadSettings(cleaning=False)).documents
+
+    assert content_of(document).text == text
+
+
 # Laws
 
 PIECES = (
@@ -251,3 +274,50 @@ def test_as_much_content_is_before_a_character_as_stands_there(document: Documen
 def test_the_text_of_a_chunk_is_the_content_of_its_characters(document: Document):
     for chunk in chunk_document(document, ChunkSettings(tokens=10, overlap=2), 0):
         assert chunk.text == without(document.text, document.omitted, chunk.start, chunk.end)
+
+
+MARKS = ("{}", "[{}](https://example.org/{})", "**{}**", "_{}_", "<b>{}</b>")
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(PROSE.lower().split()), st.sampled_from(MARKS)), min_size=6, max_size=15
+    )
+)
+def test_a_quotation_leads_to_its_characters_though_markup_is_inside(words: list[tuple[str, str]]):
+    quoted = " ".join(word for word, _ in words)
+    marked = " ".join(mark.replace("{}", word) for word, mark in words)
+    text = f"[Home](/) | [News](/news)\n\nAt first it rained. Mara said {marked}, and left."
+    document = replace(a_document(text), omitted=omitted(text))
+    index = Index(documents=[document], chunks=chunk_document(document, ChunkSettings(), 0))
+
+    _, (citation,), _ = cite(f'"{quoted}" [Data: Sources (0)]', index)
+    (source,) = citation.sources
+
+    assert source.text == text[source.start : source.end]
+    shown = without(text, document.omitted, source.start, source.end)
+    assert shown in (quoted, f"Mara said {quoted}, and left.")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "[",
+        "<",
+        "[[a] ",
+        "[a](",
+        "*",
+        "_a ",
+        "<a ",
+        "<!--",
+        " ",
+        ".",
+        "```\n",
+        "1. A. B. 2004, 3-4\n",
+        "x 3\n",
+        "# A\n",
+    ],
+)
+@pytest.mark.parametrize("around", ["", "[the map](m.png) "])
+def test_the_work_grows_in_proportion_to_the_text(piece: str, around: str):
+    assert grows_linearly(lambda n: omitted(around + piece * n + around), 500)

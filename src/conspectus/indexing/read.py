@@ -101,7 +101,7 @@ def read(sources: Sources, settings: ReadSettings, progress: Progress | None = N
     options = Options.of(settings)
     outcomes = list(_from_files(paths, options, settings, progress))
     outcomes += _from_memory((s for s in given if not isinstance(s, str | Path)), options)
-    return _numbered(outcomes, paths)
+    return _numbered(outcomes, paths, settings)
 
 
 def read_texts(documents: str | Fields | Frame | Iterable[str | Fields], settings: ReadSettings) -> Read:
@@ -110,7 +110,7 @@ def read_texts(documents: str | Fields | Frame | Iterable[str | Fields], setting
     Raises:
         NothingToIndex: not one of them is a document.
     """
-    return _numbered(list(_from_memory(_listed(documents), Options.of(settings))), [])
+    return _numbered(list(_from_memory(_listed(documents), Options.of(settings))), [], settings)
 
 
 def _listed(sources: Any) -> list[Any]:
@@ -122,7 +122,7 @@ def _listed(sources: Any) -> list[Any]:
     return list(sources)
 
 
-def _numbered(outcomes: list[Outcome], paths: list[str]) -> Read:
+def _numbered(outcomes: list[Outcome], paths: list[str], settings: ReadSettings) -> Read:
     """Give every document its number, id and language; equal texts are told apart by their order."""
     documents: list[Document] = []
     equal: Counter[str] = Counter()
@@ -130,7 +130,7 @@ def _numbered(outcomes: list[Outcome], paths: list[str]) -> Read:
         id_ = content_id(parsed.text, str(equal[parsed.text]))
         equal[parsed.text] += 1
         stated = (parsed.title, parsed.text, parsed.path, parsed.date, parsed.metadata, parsed.places)
-        omits = omitted(parsed.text)
+        omits = omitted(parsed.text) if settings.cleaning else ()
         documents.append(Document(id_, len(documents), *stated, omits))
     failures = [o for o in outcomes if isinstance(o, Failure)]
     skipped = [o for o in outcomes if isinstance(o, Skipped)]

@@ -12,6 +12,7 @@ from conspectus import Index
 from conspectus.errors import UsageError
 from conspectus.retrieval.base import cite
 from conspectus.rows import Citation, Document, Entity, Report, snippet
+from conspectus.text.cleaning import excerpt
 
 MAX_NAME_CHARS = 100
 """Characters of a file name: with number and suffix it stays below the 255 bytes that file systems allow."""
@@ -100,7 +101,7 @@ class _Notes:
         quotations: list[str] = []
         for span in entity.spans[:5]:
             document = index.document_of[span.document_id]
-            text = _line(document.text[span.start : span.end])
+            text = _line(excerpt(document, span.start, span.end))
             quotations.append(f"- {self._link(document)}: “{text}”")
         tags = ["entity", re.sub(r"[^\w/-]+", "-", entity.type) or "thing"]
         head = _head(aliases=[entity.name, *entity.aliases], tags=tags, degree=entity.degree)

@@ -48,6 +48,12 @@ ENTRY_CHARS = 400
 """Characters between two page numbers of a table of contents at most: ENTRY_LINES lines of a page."""
 GAP_CHARS = 200
 """Characters of a line without a year, from which on it is no part of a reference, but a paragraph between two lists."""
+DATA_WORDS, DATA_SHARE = 8, 0.6
+"""Words of a line, and the share of these with a digit or an underscore, from which on it is a row of a table or a list
+of fields. Of 29,500 lines of interviews, of the sample and of Wikipedia no line is, of a novel one (the years of its
+editions), of web pages on society 2 %. With half, "Chicks reared per nest: 0.31 in 2021, 0.44 in 2022 …" was one."""
+WORD_CHARS = 20
+"""Characters of a word on average, from which on a line is not in words: Chinese, or an address."""
 
 _URL = r"(?:[^\s()<>]|\((?:[^\s()<>]|\([^\s()<>]*\))*\))*"
 _TARGET = rf"\(\s*+(?:<[^<>\n]*>|{_URL}+)(?:\s++(?:\"[^\"]{{0,1000}}\"|'[^'\n]*'))?+\s*+\)"
@@ -89,6 +95,8 @@ _LOCATOR = re.compile(
     re.IGNORECASE,
 )
 """Where in a journal, a book or the web something is to be found."""
+_FIGURE = re.compile(r"[^\s\d_]*+[\d_]\S*")
+_CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _LETTERS = re.compile(r"[^\W\d_]")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _SIGN = re.compile(r"[^\W_]")
@@ -115,6 +123,20 @@ def omitted(text: str) -> Omitted:
         markup = list(pairwise(edges))[::2]
         edges = _edges([*markup, *(shown.span(a, b) for a, b in blocks)])
     return edges if not edges or _LETTERS.search(without(text, edges)) else ()
+
+
+def blocks(text: str) -> Omitted:
+    """Return the characters of a content that are no sentences: code, and a page of nothing but references."""
+    code = [match.span() for match in _CODE.finditer(text)]
+    return _edges([*code, *_references(text, list(_lines(text)))])
+
+
+def is_data(line: str) -> bool:
+    """Tell whether a line is no sentence but a row of figures, or fields of a record and their values."""
+    words = len(line.split())
+    if words < DATA_WORDS or len(line) > WORD_CHARS * words:
+        return False
+    return len(_FIGURE.findall(line)) >= DATA_SHARE * words
 
 
 @dataclass(frozen=True)

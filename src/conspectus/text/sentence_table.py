@@ -7,7 +7,7 @@ greetings), what stands in brackets for itself, labels before turns of speech.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ import numpy as np
 
 from conspectus.rows import Document
 from conspectus.text.chinese import ROLES, is_person
-from conspectus.text.cleaning import content_of, excerpt
+from conspectus.text.cleaning import blocks, content_of, excerpt, is_data
 from conspectus.text.sentences import lines, sentences
 from conspectus.text.types import GIVEN_NAMES
 from conspectus.text.words import CJK
@@ -72,12 +72,12 @@ def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[s
     texts: list[str] = []
     for number, document in enumerate(documents):
         text, speaker = contents[number], ""
-        content = content_of(document)
+        content, apart = content_of(document), blocks(text)
         for start, end in lines(text):
             start = max(start, headers[number])
             if mark := _MARK.match(text, start, end):
                 start = mark.end()
-            if start >= end:
+            if start >= end or bisect_right(apart, start) % 2 or is_data(text[start:end]):
                 continue
             label = _LABEL.match(text, start, min(end, start + 60))
             if label:
