@@ -54,7 +54,7 @@ MODULES: Mapping[str, str] = {
     "ircot": "ircot",
     "tog": "tog",
     "tog1": "tog",
-    "raptor": "baselines",
+    "raptor": "raptor",
     "propositions": "baselines",
     "direct": "baselines",
     "cot": "baselines",

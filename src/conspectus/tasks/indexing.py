@@ -185,6 +185,13 @@ class WritePropositions(Task[tuple[str, ...]]):
 
 
 @dataclass(frozen=True)
+class SummarizePassages(Task[str]):
+    """Summarise passages that belong together, and may be summaries themselves (RAPTOR)."""
+
+    passages: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ProfileCorpus(Task[Profile]):
     """Tell from samples of a corpus what it is about, who would study it, and what to look for (`conspectus tune`)."""
 

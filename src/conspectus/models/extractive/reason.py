@@ -10,9 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from conspectus import tokens
 from conspectus.algorithms.ranking import Postings, idf
 from conspectus.index import Index
+from conspectus.lazy import lazy_module
 from conspectus.models.base import performs
 from conspectus.models.extractive.rank_sentences import (
     candidates,
@@ -33,11 +38,17 @@ from conspectus.tasks import (
     NameEntities,
     NextThought,
     RecognizeTriples,
+    SummarizePassages,
 )
 from conspectus.text.question import Question
 from conspectus.text.sentences import sentences, states
 from conspectus.text.words import search_terms, terms
 from conspectus.triple_graph import TripleGraph
+
+if TYPE_CHECKING:
+    from conspectus.algorithms import similarity
+else:
+    similarity = lazy_module("conspectus.algorithms.similarity")  # it needs scipy
 
 MAX_STEPS = 3  # unexplained
 """Steps of a path at the most."""
@@ -202,6 +213,28 @@ def next_thought(task: NextThought, index: Index) -> str:
 def entities_named(task: NameEntities) -> tuple[str, ...]:
     """Return what the text of the task names."""
     return name_entities(task.text)
+
+
+SUMMARY_TOKENS = 150
+"""Approximate length of an extracted summary in tokens: RAPTOR's are of 131 on average."""
+
+
+@performs(SummarizePassages)
+def summarize(task: SummarizePassages) -> str:
+    """Return the sentences most like all of them together, in their order, within SUMMARY_TOKENS."""
+    texts = task.passages
+    candidates = list(dict.fromkeys(text[a:b] for text in texts for a, b in sentences(text)))
+    grams = similarity.Grams.of(candidates, 4).matrix
+    centrality = np.asarray(grams @ np.asarray(grams.sum(axis=0)).ravel()).ravel()
+    chosen: list[int] = []
+    used = 0
+    order: list[int] = np.argsort(-centrality, kind="stable").tolist()
+    for i in order:
+        used += tokens.count(candidates[i])
+        if chosen and used > SUMMARY_TOKENS:
+            break
+        chosen.append(i)
+    return " ".join(candidates[i] for i in sorted(chosen))
 
 
 @performs(RecognizeTriples)

@@ -287,6 +287,11 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
         "language": _language,
         "data": _data(lambda task: f"Title: {task.title}\n\n{task.chunk.text}"),
     },
+    tasks.SummarizePassages: {
+        "passages": None,
+        "language": _language,
+        "data": _data(lambda task: _blocks("Passage", task.passages)),
+    },
     tasks.ProfileCorpus: {
         "language": _language,
         "data": _data(lambda task: _blocks("Sample", [chunk.text for chunk in task.samples])),
