@@ -39,7 +39,7 @@ INDEX = "the index"
 PREFIX = "CONSPECTUS_"
 RESERVED = {"CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_INDEX", "CONSPECTUS_LOG", "CONSPECTUS_TOKEN"}
 """Environment variables with our prefix that are not settings; neither is any that ends in `_API_KEY`."""
-PATHS = ("llm.prompts",)
+PATHS = ("extract.graph_schema", "llm.prompts")
 """Keys whose values are paths; in a settings file they are relative to that file."""
 LONGEST_VALUE = 80
 """Characters of a value that an error shows: it stays on two lines of a terminal."""
@@ -404,4 +404,8 @@ def _not_allowed(error: ValidationError, given: Mapping[str, _Given]) -> Setting
         return SettingsError(f"`{table}`: {message} ({origins})")
     item = given[key]
     value, allowed = snippet(_as_text(item.value), LONGEST_VALUE), _allowed(FIELDS[key])
+    if first["type"] == "value_error" or key in PATHS:  # a rule of its own, or a part of a file
+        part, message = ".".join(path[2:]), first["msg"].removeprefix("Value error, ")
+        where = f"`{key}` = {value} ({item.origin}) is not allowed"
+        return SettingsError(f"{where}: {part}{': ' if part else ''}{message}")
     return SettingsError(f"`{key}` = {value} ({item.origin}) is not allowed: it takes {allowed}")

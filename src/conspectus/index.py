@@ -28,6 +28,7 @@ from conspectus.rows import (
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+    import polars as pl
 
     from conspectus import EntityView
     from conspectus.rows import Answer, Hit
@@ -116,6 +117,10 @@ class Index:
         `reports`, `joins` and `failures`. Raises UsageError for another name, and where pandas is not installed.
         """
         return conspectus.interchange.data_frame(self, table)
+
+    def to_polars(self, table: str = "entities") -> pl.DataFrame:
+        """Return a table as a DataFrame of Polars; see `to_pandas`."""
+        return conspectus.interchange.data_frame(self, table, "polars")
 
     def to_networkx(self) -> Any:
         """Return the graph as an undirected `networkx.Graph`: entities by name, relationships as weighted edges.

@@ -27,7 +27,7 @@ from conspectus.errors import (
     did_you_mean,
 )
 from conspectus.index import Index
-from conspectus.index_models import with_index_models
+from conspectus.index_models import FUNCTION, with_index_models
 from conspectus.models import llm
 from conspectus.models.base import Model, run_sync
 from conspectus.rows import Usage, snippet
@@ -341,8 +341,9 @@ def run_of(
     """
     model, settings = cast("Any", options.get("model")), cast("Any", options.get("settings"))
     performer: Model | None = model if hasattr(model, "perform") else None
+    by_object = f"{FUNCTION}{performer.name}" if performer and builds else None
     given = {
-        "model": None if performer else named_model(model),
+        "model": by_object if performer else named_model(model),
         "llm.base_url": options.get("base_url"),
         "vectors.embedder": named_model(options.get("embedder")),
         **(overrides or {}),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 EXTRACTIVE = "extractive"
 """The name of the model that selects from the sources by rules."""
@@ -56,12 +58,57 @@ class ChunkSettings(Section):
         return self
 
 
+TypeName = Annotated[str, StringConstraints(to_lower=True, strip_whitespace=True, min_length=1)]
+"""The name of a type of entity, in lower case."""
+
+
+class EntityType(Section):
+    """A type of entity: what belongs to it, in words, and names that do."""
+
+    description: str = ""
+    names: tuple[str, ...] = ()
+
+
+class Relation(Section):
+    """A relation that entities of two types may have."""
+
+    source: TypeName
+    relation: str
+    target: TypeName
+
+
+class GraphSchema(Section):
+    """What a graph is made of: `entities` by type, `relations` between types; `strict` leaves out all else."""
+
+    entities: dict[TypeName, EntityType] = Field(min_length=1)
+    relations: tuple[Relation, ...] = ()
+    strict: bool = False
+
+    @classmethod
+    def read(cls, given: Any) -> GraphSchema:
+        """Return a schema from its values or from the path of a TOML file; raise ValueError where it is none."""
+        if isinstance(given, str):
+            try:
+                given = tomllib.loads(Path(given).expanduser().read_text("utf-8"))
+            except OSError as error:
+                raise ValueError(f"the file cannot be read: {error.strerror}") from None
+        schema = cls.model_validate(given, strict=False)
+        unknown = {end for r in schema.relations for end in (r.source, r.target)} - schema.entities.keys()
+        if unknown:
+            raise ValueError(f"relations name types that [entities] lacks: {', '.join(sorted(unknown))}")
+        return schema
+
+
 class ExtractSettings(Section):
     """What is taken out of each chunk."""
 
     entity_types: tuple[str, ...] = setting(
         ("person", "organization", "location", "event", "date", "work", "object", "concept"),
         "Entity types to extract",
+    )
+    graph_schema: GraphSchema | None = setting(
+        None,
+        "TOML file with types of entity, their descriptions, known names, and relations; in place of entity_types",
     )
     max_gleanings: int = setting(
         1, "Maximum number of passes for missed entities (gleanings); needs a model", ge=0
@@ -71,6 +118,21 @@ class ExtractSettings(Section):
     )
     claims: bool = setting(False, "Also extract claims; needs a model")
     strict: bool = setting(False, "Ask for named entities and open triples as in the HippoRAG paper")
+
+    @field_validator("graph_schema", mode="before")
+    @classmethod
+    def _read_schema(cls, given: Any) -> GraphSchema | None:
+        return GraphSchema.read(given) if given else None
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of entity that a model is asked for."""
+        return tuple(self.graph_schema.entities) if self.graph_schema else self.entity_types
+
+    @property
+    def types_by_rules(self) -> tuple[str, ...]:
+        """The types that rules look for, which with a schema give way to its own where it knows a name."""
+        return ExtractSettings().entity_types if self.graph_schema else self.entity_types
 
 
 class ResolveSettings(Section):

@@ -66,6 +66,7 @@ def test_every_table_is_a_data_frame():
     for table in ("documents", "chunks", "text_units", "entities", "relationships", "communities", "reports"):
         assert len(INDEX.to_pandas(table)) > 0 or table in ("communities", "reports")
     assert list(INDEX.to_pandas()["title"]) == [entity.name for entity in INDEX.entities]
+    assert INDEX.to_polars("chunks")["text"].to_list() == [chunk.text for chunk in INDEX.chunks]
     with pytest.raises(UsageError, match="relationships"):
         INDEX.to_pandas("edges")
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conspectus.api.embedding import check_embedder, estimate_texts, with_vectors
-from conspectus.configuration import Resolved
 from conspectus.corrections import Correction, file_of, read_file
 from conspectus.errors import UsageError
 from conspectus.index import Index
@@ -163,7 +162,7 @@ class BuildRequest:
     """Where an index is built and how."""
 
     folder: Path
-    resolved: Resolved
+    resolved: Run
     corrections: Sequence[Correction] = ()
     progress: Progress | None = None
     fresh: bool = False
@@ -176,13 +175,9 @@ class BuildRequest:
 
     @classmethod
     def of(cls, folder: str | Path, options: Options) -> BuildRequest:
-        """Return the request that options make; raise UsageError for a model that has no name to be recorded under."""
+        """Return the request that options make; an object as model is recorded by its name, as functions are."""
         target = path_of(folder)
         run = run_of(options, settings_in(target), builds=True)
-        if run.model:
-            raise UsageError(
-                f"an index is built by a model that is named or a function, and not by {run.model!r}"
-            )
         corrections = read_file(file_of(target))  # first, for the file may be wrong
         return cls(target, run, corrections, fresh=bool(options.get("fresh")))
 
@@ -290,7 +285,7 @@ def _rollback(folder: Path) -> str:
 async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[Index, tuple[str, ...], Usage]:
     """Run the stages, and return the index with notices and what was spent on it."""
     settings, progress = request.settings, request.progress
-    corrections, run = request.corrections, Run(settings, request.resolved.origins)
+    corrections, run = request.corrections, request.resolved
     inputs = pipeline.BuildInput(read.documents, settings, read.failures, corrections, update.before)
     embedder = None
     if settings.resolve.resolve == "model":
@@ -311,7 +306,7 @@ async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[I
             index = replace(index, usage=session.usage)
             notices, spent = session.notices, session.total + (embedder.usage if embedder else Usage())
         else:
-            index = await pipeline.build_index(inputs, _extractive, progress)
+            index = await pipeline.build_index(inputs, run.model or _extractive, progress)
             notices, spent = (), Usage()
     others = Counter(row.reason for row in read.skipped if row.kind not in OMITTED_KINDS)
     reasons = dict(others.most_common(MOST_REASONS))
@@ -476,14 +471,14 @@ async def estimated_build(
     chunks = chunk(documents, settings.chunk)
     vectors: list[TaskEstimate] = []
     if is_served(settings.vectors.embedder):
-        table = read_lexicon(documents, settings.extract.entity_types).sentences
+        table = read_lexicon(documents, settings.extract.types_by_rules).sentences
         spans = np.stack([table.document, table.start, table.end], axis=1)
         texts = texts_of_sources(documents, chunks, spans)
         row, described = estimate_texts(texts, settings, folder), estimates.Range(*DESCRIBED)
         calls = row.calls.times(estimates.Range(1, described.high)).whole()
         prompts, cost = row.prompt_tokens.times(described).whole(), row.cost and row.cost.times(described)
         vectors = [replace(row, calls=calls, prompt_tokens=prompts, cost=cost)]
-    if not settings.language_models:
+    if request.resolved.model or not settings.language_models:  # an object has no prompts to count
         return estimates.Estimate(tuple(vectors))
     cache = folder if sample or (folder / FILE_NAME).exists() else None
     drawn = Random(SAMPLE_SEED).sample(chunks, min(sample, len(chunks)))

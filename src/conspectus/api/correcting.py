@@ -21,7 +21,7 @@ from conspectus.index import Index
 from conspectus.index_models import settings_of_index
 from conspectus.indexing.corrections import documents_at
 from conspectus.indexing.read import Read
-from conspectus.runtime import DEFAULT_FOLDER, path_of, run_sync
+from conspectus.runtime import DEFAULT_FOLDER, Run, path_of, run_sync
 from conspectus.storage import store
 from conspectus.text.words import name_key
 
@@ -181,4 +181,6 @@ def apply_corrections(
     listed = records.read_file(records.file_of(target))
     unread = [failure for failure in index.failures if failure.stage == "read"]
     read = Read(records.source_documents(index.documents), unread)
-    return run_sync(build_read(read, BuildRequest(target, known, listed, progress)))
+    return run_sync(
+        build_read(read, BuildRequest(target, Run(known.settings, known.origins), listed, progress))
+    )

@@ -60,8 +60,8 @@ Sample = Annotated[int, option(_SAMPLE, metavar="N", panel=COST, min=0, show_def
 
 @takes(
     "--chunk-tokens", "--chunk-overlap", "--text-field", "--title-field", "--follow-symlinks",
-    "--exclude", "--include", "--no-gitignore", "--entity-types", "--model", *options.SERVER, *options.INDEX_BUDGETS,
-    "--embedder", "--claims", "--no-reports",
+    "--exclude", "--include", "--no-gitignore", "--entity-types", "--schema", "--claims", "--model", *options.SERVER,
+    *options.INDEX_BUDGETS, "--embedder", "--no-reports",
 )  # fmt: skip
 def index(
     sources: Sources,

@@ -142,6 +142,7 @@ FLAGS: Mapping[str, Flag] = {
     "--include": Flag("read.include", "PATTERN", READING, many=True),
     "--no-gitignore": Flag("read.gitignore", "", READING, "Also read files that .gitignore leaves out."),
     "--entity-types": Flag("extract.entity_types", "A,B", MODEL),
+    "--schema": Flag("extract.graph_schema", "FILE", MODEL),
     "--claims": Flag("extract.claims", "", MODEL),
     "--no-reports": Flag("reports.write", "", MODEL, _NO_REPORTS),
     "--model": Flag("model", "NAME", MODEL, _MODEL),

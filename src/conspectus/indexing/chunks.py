@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from conspectus.errors import ModelError, Unusable
 from conspectus.models.base import Model, Tick, no_tick, performed, writes
 from conspectus.rows import Chunk, Document, Failure, content_id
-from conspectus.settings import ChunkSettings, ExtractSettings
+from conspectus.settings import ChunkSettings, ExtractSettings, GraphSchema
 from conspectus.tasks import (
     AnyMissed,
     ExtractClaims,
@@ -32,7 +32,7 @@ from conspectus.tasks import (
 )
 from conspectus.text.cleaning import content_of
 from conspectus.text.types import CALENDAR
-from conspectus.text.words import CJK, STOPWORDS
+from conspectus.text.words import CJK, STOPWORDS, name_key
 from conspectus.tokens import encoding
 
 
@@ -160,7 +160,7 @@ async def extract(
                 where = f"chunk {chunk.id} ({where})"
             failures = (Failure("extract", f"{where}: {error}", chunk.document_id),)
         tick()
-        return _joined(graphs), claims, failures
+        return _by_schema(_joined(graphs), settings.graph_schema), claims, failures
 
     extracted = Extracted()
     for graph, claims, failures in await performed(model, map(read, chunks)):
@@ -179,7 +179,10 @@ async def _rounds(
     """
     style = settings.style if writes(model, ExtractTriples) else "graph"
     if style != "triples":
-        task: Task[Extraction] = ExtractGraph(chunk, settings.entity_types, date, language=language)
+        guidance, relations = _guides(settings.graph_schema)
+        task: Task[Extraction] = ExtractGraph(
+            chunk, settings.types, date, guidance, relations, language=language
+        )
         graph = await model.perform(task)
         yield graph
         for _ in range(settings.max_gleanings if writes(model, ExtractGraph) else 0):
@@ -197,6 +200,34 @@ async def _rounds(
         when = "" if strict else date
         triples = await model.perform(ExtractTriples(chunk, names, when, strict, language=language))
         yield open_extraction(names, triples, date) if style == "triples" else Extraction(triples=triples)
+
+
+def _guides(schema: GraphSchema | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what a schema says of its types, and its relations, as a prompt has them."""
+    if not schema:
+        return (), ()
+    types = {name: ", ".join(filter(None, (e.description, *e.names))) for name, e in schema.entities.items()}
+    relations = tuple(f"{r.source} {r.relation} {r.target}" for r in schema.relations)
+    return tuple(f"{name}: {text}" for name, text in types.items() if text), relations
+
+
+def _by_schema(graph: Extraction, schema: GraphSchema | None) -> Extraction:
+    """Give the names of a schema their types; where it is strict, leave out what has no place in it."""
+    if not schema:
+        return graph
+    known = {name_key(name): type_ for type_, e in schema.entities.items() for name in e.names}
+    entities = [replace(e, type=known.get(name_key(e.name), e.type.lower())) for e in graph.entities]
+    if not schema.strict:
+        return replace(graph, entities=tuple(entities))
+    entities = [e for e in entities if e.type in schema.entities]
+    type_of = {name_key(e.name): e.type for e in entities}
+    pairs = {frozenset((r.source, r.target)) for r in schema.relations}
+
+    def allowed(found: FoundRelationship) -> bool:
+        ends = frozenset(type_of.get(name_key(end), "") for end in (found.source, found.target))
+        return "" not in ends and (not pairs or ends in pairs)
+
+    return replace(graph, entities=tuple(entities), relationships=tuple(filter(allowed, graph.relationships)))
 
 
 def open_extraction(names: Sequence[str], triples: Sequence[FoundTriple], date: str = "") -> Extraction:

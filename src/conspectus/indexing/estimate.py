@@ -278,7 +278,7 @@ class Estimator:
 
     async def build(self, build: BuildInput, chunks: Sequence[Chunk], language: str) -> Estimate:
         """Estimate a whole build."""
-        types, dates = self._settings.extract.entity_types, dates_of(build.documents)
+        types, dates = self._settings.extract.types, dates_of(build.documents)
         rules = ExtractiveModel.fit(build.documents, types)
         if self._model.selected:
             self._model.extractive = rules

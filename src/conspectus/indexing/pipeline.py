@@ -116,7 +116,9 @@ async def build_index(
         chunks = cut(documents, settings.chunk)
         language, *_ = languages = languages_in(documents, settings.language)
         show.stage("lexicon", 0)
-        reading = _beside(lambda: read_lexicon(documents, settings.extract.entity_types), not callable(model))
+        reading = _beside(
+            lambda: read_lexicon(documents, settings.extract.types_by_rules), not callable(model)
+        )
         on_exit.callback(reading.cancel)
         performer = model(documents, await reading) if callable(model) else model
         build = replace(build, documents=documents)
@@ -251,7 +253,7 @@ def _arrays(
 ) -> tuple[tuple[str, ...], Arrays]:
     corrected = made.corrected
     if corrected.documents:  # what is read in the other documents does not depend on added facts
-        lexicon = read_lexicon(documents, settings.extract.entity_types)
+        lexicon = read_lexicon(documents, settings.extract.types_by_rules)
     return index_arrays(documents, chunks, lexicon, made.merged, corrected.names, corrected.deleted)
 
 

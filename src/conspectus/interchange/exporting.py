@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
@@ -209,10 +210,10 @@ def _arrow_tables(index: Index) -> Iterator[tuple[str, pa.Table]]:
         yield name, pq.read_table(pa.BufferReader(pa.py_buffer(content)))
 
 
-def data_frame(index: Index, table: str) -> Any:
-    """Return a table as a pandas DataFrame, by our name for it (`chunks`) or the name of its file (`text_units`).
+def data_frame(index: Index, table: str, library: Literal["pandas", "polars"] = "pandas") -> Any:
+    """Return a table as a DataFrame, by our name for it (`chunks`) or the name of its file (`text_units`).
 
-    Raises UsageError for an unknown table, and if pandas is not installed.
+    Raises UsageError for an unknown table, and if the library is not installed.
     """
     files = {name: schema.file for name, schema in TABLES.items()}
     file = files.get(table, table)
@@ -221,10 +222,11 @@ def data_frame(index: Index, table: str) -> Any:
             f"there is no table {table!r}{did_you_mean(table, files)}; there are {', '.join(files)}"
         )
     content = next(content for name, content in encode(index) if name == file)
+    rows = pq.read_table(pa.BufferReader(pa.py_buffer(content)))
     try:
-        return pq.read_table(pa.BufferReader(pa.py_buffer(content))).to_pandas()
+        return rows.to_pandas() if library == "pandas" else import_module("polars").from_arrow(rows)
     except ImportError:
-        raise UsageError("a DataFrame needs pandas: pip install pandas") from None
+        raise UsageError(f"a DataFrame needs {library}: pip install {library}") from None
 
 
 def write_json(index: Index, file: Path) -> None:

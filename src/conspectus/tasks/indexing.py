@@ -108,6 +108,10 @@ class ExtractGraph(Task[Extraction]):
     entity_types: tuple[str, ...]
     date: str = ""
     """Of the document, in ISO 8601: what "last year" in it counts from."""
+    guidance: tuple[str, ...] = ()
+    """What belongs to types of entity: `firm: companies and partnerships`."""
+    relations: tuple[str, ...] = ()
+    """The relations to look for: `person works for firm`; none for any."""
 
 
 @dataclass(frozen=True)

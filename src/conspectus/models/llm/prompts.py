@@ -271,6 +271,10 @@ _SENTENCES: Mapping[str, Variable | None] = {
 VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
     tasks.ExtractGraph: {
         "entity_types": lambda task, _: ", ".join(task.entity_types),
+        "guidance": lambda task, _: f" ({'; '.join(task.guidance)})" if task.guidance else "",
+        "relations": lambda task, own: (
+            _words(own)["relations"].format("; ".join(task.relations)) if task.relations else ""
+        ),
         "language": _language,
         "text": lambda task, own: _dated(task.date, fence(task.chunk.text), own),
         "date": None,
