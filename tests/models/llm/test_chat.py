@@ -237,6 +237,24 @@ async def test_gleaning_goes_on_from_what_was_found() -> None:
     assert request.task == "GleanMore"
 
 
+async def test_yes_or_no_is_forced_by_a_schema_where_no_bias_is_known() -> None:
+    sender = FakeSender('{"answer": "no"}')
+
+    assert await a_model(sender, model="vllm/qwen3").perform(MISSED) is False
+
+    (request,) = sender.requests
+    assert (request.schema or {})["properties"]["answer"]["enum"] == ["yes", "no"]
+    assert request.logit_bias is None
+
+
+async def test_yes_or_no_is_read_from_a_word_where_the_server_takes_no_schema() -> None:
+    sender = FakeSender(NotAccepted("no schemas", "json_schema"), "Yes.")
+
+    assert await a_model(sender, model="vllm/qwen3").perform(MISSED) is True
+
+    assert [request.response_format for request in sender.requests] == ["json_schema", "text"]
+
+
 async def test_yes_or_no_is_biased_where_the_vocabulary_is_known() -> None:
     sender = FakeSender("yes")
 

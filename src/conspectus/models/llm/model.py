@@ -207,10 +207,13 @@ class ChatModel:
         )
         if task.sample:  # each number is another reply, and the same one again
             return replace(request, temperature=SAMPLING, seed=task.sample)
-        if isinstance(task, AnyMissed) and self._sender.accepts(model, "logit_bias") is not False:
+        if isinstance(task, AnyMissed):
             words = ("是", "否") if task.language.startswith("zh") else ("yes", "no")
-            if bias := bias_to(model, words):
+            bias = bias_to(model, words)
+            if bias and self._sender.accepts(model, "logit_bias") is not False:
                 return replace(request, logit_bias=bias, max_tokens=1)
+            if self._sender.accepts(model, "json_schema") is not False:
+                return _one_of(request, words)
         return request
 
     async def _reply(self, task: Task[R]) -> Parsed[R]:
@@ -369,9 +372,19 @@ def _citations(task: Task[Any]) -> references.Translation:
     return references.Translation(context.to_index, [question, context.text], range(1, rows + 1))
 
 
+def _one_of(request: Request, words: Sequence[str]) -> Request:
+    """Return a request whose reply is forced to one of some words where no bias does it: vLLM, llama.cpp, Ollama."""
+    schema = strict({"answer": {"type": "string", "enum": list(words)}})
+    return replace(request, response_format="json_schema", schema=schema, schema_name=request.task)
+
+
 def _without(request: Request, feature: str, max_tokens: int | None) -> Request:
     if feature == "logit_bias" and request.logit_bias:
         return replace(request, logit_bias=None, max_tokens=max_tokens)
+    if (
+        feature == "json_schema" and request.task == AnyMissed.__name__
+    ):  # its prompt asks for a word, not for JSON
+        return replace(request, response_format="text", schema=None, schema_name="")
     if feature == "json_schema" and request.response_format == "json_schema":
         return replace(request, response_format="json_object", schema=None, schema_name="")
     if feature == "json_object" and request.response_format == "json_object":
