@@ -28,7 +28,8 @@ def test_rows_are_numbered_from_one_within_their_table_and_never_by_the_index():
     assert "-----Entities-----\nid,entity,description\n1,Bee,It stings.\n" in text
     assert '2,Hive,"A home, for bees."\n' in text
     assert "-----Relationships-----\nid,source,target,description\n1,Bee,Hive,Bee goes with Hive.\n" in text
-    assert "1,Bee,FACT,TRUE,It left on 4 May.\n" in text
+    assert "id,subject,object,type,status,start_date,end_date,description\n" in text
+    assert "1,Bee,NONE,FACT,TRUE,,,It left on 4 May.\n" in text
     assert "-----Sources-----\nid,text\n1,\nBees swarm in May.\n" in text
     assert "1,\n# On bees\n" in text
     assert not any(number in text for number in ("30", "12", "99", "7,"))

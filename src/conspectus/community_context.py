@@ -149,7 +149,9 @@ class CommunityContextBuilder:
     def _elements(
         self, alone: set[int], edges: Sequence[int], reports: tuple[Report, ...], room: int
     ) -> Context:
-        """Add relationships by decreasing combined degree, each after its ends, then what stands alone."""
+        """Add relationships by decreasing combined degree, each after its ends, with the claims about them (GraphRAG
+        §3.1.5), then what stands alone; claims about an entity as far as there is room.
+        """
         entities: dict[int, None] = {}
         relationships: list[int] = []
         claims: list[int] = []
@@ -162,12 +164,14 @@ class CommunityContextBuilder:
             room -= size
             entities.update(dict.fromkeys(ends))
             relationships.append(edge)
-            claims += about
+            alone_claims = _fitting(self.claims_in(ends, ()), self._claim_sizes, room)
+            room -= self._claim_sizes.total(alone_claims)
+            claims += (*about, *alone_claims)
         order = sorted(alone - entities.keys(), key=lambda e: (-self.entities[e].degree, e))
         fitting = _fitting(order, self._entity_sizes, room)
         room -= self._entity_sizes.total(fitting)
         entities.update(dict.fromkeys(fitting))
-        claims += _fitting(self.claims_in(entities, ()), self._claim_sizes, room)
+        claims += _fitting(self.claims_in(fitting, ()), self._claim_sizes, room)
         return Context(
             reports=reports,
             entities=tuple(self.entities[e] for e in entities),

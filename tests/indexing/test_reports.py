@@ -18,6 +18,7 @@ from scripted import ScriptedModel
 import conspectus
 from conspectus import tokens
 from conspectus.community_context import TITLE_CHARS, headline
+from conspectus.configuration import preset
 from conspectus.errors import BadKey, BadReply
 from conspectus.index import Index
 from conspectus.indexing.communities import CommunityContextBuilder, priorities, write_reports
@@ -211,6 +212,33 @@ def test_claims_come_with_the_relationship_or_the_entity_that_they_are_about():
     evidence = CommunityContextBuilder([community], entities, edges, 8000, claims).build(community, {})
 
     assert evidence.claims == (claims[0], claims[1])
+
+
+def test_claims_about_the_ends_of_the_first_relationships_come_before_later_relationships():
+    entities, edges = rows([("Ant", name) for name in NAMES[1:]])
+    claims = [a_claim("Ant", "It owns all that the others asked for.", 0, start_date="1911-05-04")]
+    community = a_community(0, range(6), edges)
+    whole = CommunityContextBuilder([community], entities, edges, 8000, claims).build(community, {})
+    limit = tokens.count(whole.text) - 40  # not all of it fits
+
+    cut = CommunityContextBuilder([community], entities, edges, limit, claims).build(community, {})
+
+    assert cut.claims == tuple(claims)
+    assert 0 < len(cut.relationships) < len(edges)
+    assert "1911-05-04" in cut.text
+
+
+async def test_every_community_has_a_report_by_the_model_with_the_paper_s_settings():
+    entities, edges = rows([("Ant", "Bee")])
+    communities = [a_community(0, (0, 1), edges), a_community(1, (5,), [])]
+    least = preset("graphrag-paper").values["reports.min_report_entities"]
+
+    reports, failures = await written(
+        communities, entities, edges, ScriptedModel({WriteReport: by_title}), least=least
+    )
+
+    assert [report.brief for report in reports] == [False, False]
+    assert not failures
 
 
 def test_a_community_that_fits_is_written_from_its_elements_though_its_parts_have_reports():

@@ -125,7 +125,7 @@ HEADINGS = {
     "reports": "id,report",
     "entities": "id,entity,description",
     "relationships": "id,source,target,description",
-    "claims": "id,subject,type,status,description",
+    "claims": "id,subject,object,type,status,start_date,end_date,description",
     "sources": "id,text",
 }
 
@@ -194,7 +194,8 @@ def render(row: Row, number: int) -> str:
         case Relationship():
             cells = (row.source, row.target, row.description)
         case Claim():
-            cells = (row.subject, row.type, row.status, row.description)
+            dates = (row.start_date or "", row.end_date or "")
+            cells = (row.subject, row.object, row.type, row.status, *dates, row.description)
         case Report():  # the references in it are in the index's numbers, and not to rows that are shown
             return f"{number},\n{strip(row.text).strip()}\n\n"
         case Chunk():
