@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 from making import Letters, a_document
+from scripted import ScriptedModel
 
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.indexing.embed import with_vectors
 from conspectus.indexing.pipeline import index_passages
-from conspectus.retrieval import RANKINGS, walk
+from conspectus.retrieval import METHODS, RANKINGS, walk
 from conspectus.retrieval.base import hits_of
 from conspectus.sentence_graph import SentenceEntityGraph, seeds_of
 from conspectus.settings import Settings
+from conspectus.tasks import MapAnswer, PartialAnswer, ReduceAnswer
 
 FILMS = {
     "The Glass Orchard": "The Glass Orchard is a 1961 drama film directed by Edla Marrow. It was brief.",
@@ -161,6 +163,19 @@ def test_every_chunk_and_sentence_has_a_vector_of_length_1(vectors: Index):
 @pytest.mark.parametrize("method", ["vector", "hybrid"])
 def test_a_passage_is_nearest_to_itself(vectors: Index, method: str):
     assert ranked(f"Cows\n{FILMS['Cows']}", vectors, method)[0] == "Cows"
+
+
+async def test_the_baseline_ss_answers_from_one_window_by_the_prompts_of_global_answers(vectors: Index):
+    model = ScriptedModel({MapAnswer: [PartialAnswer("Cows graze.", 60)], ReduceAnswer: ["They graze."]})
+
+    answer = await METHODS["semantic-search"](f"Cows\n{FILMS['Cows']}", vectors, model, Settings())
+
+    (read,) = model.all_seen(MapAnswer)
+    assert read.context.sources[0].text == FILMS["Cows"]
+    assert len(read.context.sources) == len(FILMS)
+    (reduced,) = model.all_seen(ReduceAnswer)
+    assert reduced.answers == (PartialAnswer("Cows graze.", 60),)
+    assert answer.text.startswith("They graze.")
 
 
 def test_the_walk_uses_the_vectors_of_an_index_that_has_them(vectors: Index):

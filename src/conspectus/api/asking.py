@@ -60,6 +60,7 @@ IndexLike = AnyIndex | View | Sequence[AnyIndex]
 MethodName = (
     Literal[
         "auto", "global", "local", "rollup", "drilldown", "drift", "source-summary", "bm25", "vector", "hybrid",
+        "semantic-search",
         "mixed", "walk", "hipporag", "hipporag2", "combined", "ircot", "tog", "tog1", "raptor", "propositions",
         "direct", "cot", "cot-sc",
     ]

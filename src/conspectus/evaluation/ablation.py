@@ -78,7 +78,7 @@ class AblationOptions(Options, total=False):
     preset: `figure3`, `window` or `communities` (Leiden and Louvain on the graph of the index; asks no model).
     varied: values by dotted key of settings; they replace those of the preset.
     questions: a file, the folder of a comparison, or questions, which each variant answers.
-    conditions: what answers them; left out, the deepest of the paper's levels, TS and local.
+    conditions: what answers them; left out, the deepest of the paper's levels, TS, SS (with vectors) and local.
     sample: a number of questions that are drawn by a seed.
     seeds: of `communities`, 10 if left out.
     progress: True shows on standard error how far it is; or an object that shows it.
@@ -180,7 +180,7 @@ class AblationStep:
     def answer_step(self, variant: Variant, index: Index, settings: Settings) -> AnswerStep:
         """Return the step that answers the questions with a variant.
 
-        Its conditions are `conditions`, or the lowest level of communities, TS and local.
+        Its conditions are `conditions`, or the lowest level of communities, TS, SS and local.
         """
         names = list(self.options.get("conditions", ()))
         if not names:
@@ -188,7 +188,7 @@ class AblationStep:
                 condition.name for condition in possible(index, settings, settings.model != "extractive")[0]
             ]
             lowest_level = [name for name in available if name.startswith("C")][-1:]
-            names = [*lowest_level, *(["TS"] if "TS" in available else []), "local"]
+            names = [*lowest_level, *(name for name in ("TS", "SS") if name in available), "local"]
         options = AnswerOptions(
             conditions=names, sample=self.options.get("sample"), progress=self.options.get("progress")
         )

@@ -26,7 +26,7 @@ from conspectus.retrieval.vector import embedder_of
 from conspectus.settings import Settings
 
 AUTO = "auto"
-_NAMES = {"TS": "source-summary", "SS": "vector"}
+_NAMES = {"TS": "source-summary", "SS": "semantic-search"}
 _LEVEL = re.compile(r"C(\d+)")
 _MODEL_KEYS = {"tasks", "temperature", "max_tokens", "reasoning_effort", "context_window"}
 """Settings of a language model that can change what it writes."""

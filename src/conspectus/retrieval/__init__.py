@@ -46,6 +46,7 @@ MODULES: Mapping[str, str] = {
     "bm25": "bm25",
     "vector": "vector",
     "hybrid": "vector",
+    "semantic-search": "vector",
     "mixed": "mixed",
     "walk": "walk",
     "hipporag": "hippo",

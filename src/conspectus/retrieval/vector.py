@@ -1,4 +1,6 @@
-"""Dense retrieval (`vector`), and its fusion with BM25 and the best sentence of each chunk (`hybrid`)."""
+"""Dense retrieval (`vector`, and by the prompts of global answers `semantic-search`), and its fusion with BM25 and the
+best sentence of each chunk (`hybrid`).
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,14 @@ from conspectus.algorithms.sentence_walk import sentences_of
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.index_models import checked_address, embedder_address, stored_settings
+from conspectus.models.base import Model
 from conspectus.models.embedders import MOST_UNREAD, NONE, Embedder, embed_call, open_embedder, same_model
-from conspectus.retrieval import ranking
-from conspectus.retrieval.base import hit, hits_of
+from conspectus.retrieval import method, ranking
+from conspectus.retrieval.base import hit, hits_of, map_reduce, pack
 from conspectus.retrieval.bm25 import scores_of
-from conspectus.rows import Hit
+from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
+from conspectus.tasks.base import Context
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -93,6 +97,18 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks whose vectors have the highest cosine with the question's (GraphRAG §4.1.2: SS)."""
     scores = cosines(question_vectors([question], index, settings)[0], index)
     return [hit(c, float(scores[c]), index) for c in highest(scores, settings.search.k).tolist()]
+
+
+@method("semantic-search", help="map-reduce over one window of the nearest chunks", needs={"vectors"})
+async def semantic_search(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+    """Answer from the nearest chunks by the prompts of global answers, as GraphRAG's baseline SS (§4.1.2) is asked."""
+    chunks = tuple(index.chunk_of[hit.chunk] for hit in rank(question, index, settings))
+    window = pack(
+        Context(sources=chunks, available={"sources": len(index.chunks)}), settings.answer.context_tokens
+    )
+    used = sum(chunk.n_tokens for chunk in window.sources)
+    draft = Answer(question, "", "semantic-search", context_tokens=used, read=window.read)
+    return await map_reduce(draft, [window], index, model, settings.answer)
 
 
 CANDIDATES = 300

@@ -41,7 +41,7 @@ def test_levels_source_texts_and_nearest_chunks_have_the_names_of_the_paper():
         Condition("C0", "global", 0),
         Condition("C12", "global", 12),
         Condition("TS", "source-summary"),
-        Condition("SS", "vector"),
+        Condition("SS", "semantic-search"),
         Condition("walk", "walk"),
     ]
 
