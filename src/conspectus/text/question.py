@@ -44,13 +44,15 @@ def _forms_of_verbs(language: str) -> dict[str, tuple[str, ...]]:
 
 
 def other_forms(term: str, language: str) -> Collection[str]:
-    """Return the stems of other past forms of a verb whose stem is given, as led for lead, and written for wrote.
+    """Return the stems of other past forms of a verb whose stem is given, as led for lead, and of its noun: treatment.
 
     Not the present for the past: who won is not told by those who may win.
     """
     if language in ("de", "nl"):  # leitet, geleitet
         return (term.removeprefix("ge") if term.startswith("ge") else f"ge{term}",)
-    return _forms_of_verbs(language).get(term, ()) if language == ENGLISH else ()
+    if language == ENGLISH:
+        return (*_forms_of_verbs(language).get(term, ()), f"{term}ment", term.removesuffix("ment"))
+    return ()
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,11 @@ class Question:
         return self._matches("together", "zh" if self.chinese else ENGLISH)
 
     @property
+    def asks_change(self) -> bool:
+        """Whether it asks how something became other in time."""
+        return self._matches("change", self.language)
+
+    @property
     def asks_description(self) -> bool:
         """Whether it asks to be told of something, why it is so, or how it came about."""
         return self._matches("thing", self._other_language or ("zh" if self.chinese else ENGLISH))
@@ -207,6 +214,8 @@ def read_question(text: str, *languages: str) -> Question:
         languages = (*languages, language)
     telling = question_pattern(ENGLISH, "telling").search(text) if language == ENGLISH else None
     about = text[telling.end() :] if telling else text
+    if question_pattern(language, "change").search(text):
+        about = question_pattern(language, "changing").sub(" ", about)
     focus = _focus(about, language, languages)
     if telling and not focus:
         about, focus = text, _focus(text, language, languages)

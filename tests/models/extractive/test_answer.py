@@ -159,3 +159,21 @@ def test_what_somebody_says_of_themselves_answers_a_look_up():
 @pytest.mark.parametrize("question", ["Which zeppelins came?", "What is it?"])
 def test_a_look_up_that_finds_nothing_says_nothing(question: str):
     assert looked_up(question) == ""
+
+
+@pytest.mark.parametrize("asked", ["How has {} changed over time?", "How did {} develop?"])
+def test_how_something_changed_is_told_in_the_order_of_time(asked: str):
+    sentences = {
+        "2023-06-10": "In Quenda the crab fishery shrank to nine boats and a museum.",
+        "2019-03-04": "The crab fishery employed forty families along the whole coast.",
+        "2021-05-02": "Storms and prices left half of the crab fishery without work.",
+    }
+    index = an_index(*sentences.values())
+    dated = [replace(d, date=day) for d, day in zip(index.documents, sentences, strict=True)]
+    context = Context(sources=tuple(index.chunks))
+    searcher = Searcher(replace(index, documents=dated))
+
+    text = answer_from_context(AnswerFromContext(asked.format("the crab fishery"), context), searcher)
+
+    assert [line[:10] for line in lines(text)] == sorted(sentences)
+    assert all(sentences[line[:10]] in line for line in lines(text))

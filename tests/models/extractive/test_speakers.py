@@ -27,3 +27,25 @@ def test_who_speaks_but_never_of_that_is_not_quoted():
 
     assert "forty apple" not in text
     assert "looms" not in text
+
+
+def test_what_is_asked_of_somebody_who_never_speaks_is_what_is_said_of_them_and_that():
+    index = a_built_index(
+        TALK
+        + "\nAda Byrne: Mara Tolan told me that hemp is cheap.\n\nBen Quill: Mara Tolan told me to rest.\n"
+    )
+
+    assert "hemp is cheap" in index.ask("What did Mara Tolan say about hemp?").text
+    assert not index.ask("What did Mara Tolan say about looms?").citations
+
+
+def test_who_says_i_is_whom_a_sentence_is_about():
+    talk = """Ada Byrne: My guests today are Cora Lind and Ben Quill, and all of us admire Ben Quill.
+
+Cora Lind: I learned carpentry from a book about boats.
+
+Ben Quill: I learned carpentry from my uncle on a broken lathe.
+"""
+    quotes = a_built_index(talk).ask("How did Ben Quill learn carpentry?").text.partition("- ")[2]
+
+    assert "broken lathe" in quotes.splitlines()[0]

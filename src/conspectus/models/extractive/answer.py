@@ -127,9 +127,11 @@ def deduplicate(
             yield sentence
 
 
-def quote(ranked: RankedSentence, searcher: Searcher) -> str:
-    """Return a sentence as an item of a list, with the reference to its chunk."""
+def quote(ranked: RankedSentence, searcher: Searcher, dated: bool = False) -> str:
+    """Return a sentence as an item of a list, with the reference to its chunk; `dated`, behind the day of its text."""
     text = _ITEM.sub("", searcher.passages.quoted(ranked.sentence))
+    if dated and (day := searcher.passages.day(ranked.sentence)):
+        text = f"{day}: {text}"
     return f"- {text} {_reference(ranked.sentence, searcher)}"
 
 
@@ -254,9 +256,8 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
     if question.about_whole and task.context.reports:
         text = _overview(task.context.reports, searcher).text
     else:
-        text = "\n".join(
-            quote(s, searcher) for s in supporting_sentences(task.question, task.context, searcher)
-        )
+        supporting = supporting_sentences(task.question, task.context, searcher)
+        text = "\n".join(quote(s, searcher, dated=question.asks_change) for s in supporting)
     return f"*{assembled_notice(task.question, searcher.index)}*\n\n{text}" if text else ""
 
 
@@ -264,27 +265,30 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
     """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
     named = {entity.number for entity in context.entities}
     question = searcher.read(question_text)
-    if (spoken := _by_speaker(question, searcher)) is not None:
-        return list(deduplicate(spoken, searcher, MAX_QUOTES_OF_FACT, all_terms, MAX_SHARED_TERMS_OF_FACT))
-    if chain := follow_chain(question, context.sources, named, searcher):
-        return chain
-    ranked = rank_sentences(question, context.sources, named, searcher)
+    ranked = _said_by(question, searcher)
+    if ranked is None:
+        if chain := follow_chain(question, context.sources, named, searcher):
+            return chain
+        ranked = rank_sentences(question, context.sources, named, searcher)
     # Here an "I" may speak too: the question says what it is about, and the citation who it is.
-    return list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, all_terms, MAX_SHARED_TERMS_OF_FACT))
+    best = list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, all_terms, MAX_SHARED_TERMS_OF_FACT))
+    return sorted(best, key=lambda r: searcher.passages.day(r.sentence)) if question.asks_change else best
 
 
-def _by_speaker(question: Question, searcher: Searcher) -> list[RankedSentence] | None:
-    """Return what somebody says about what is asked; None where the question names nobody who speaks in the corpus."""
+def _said_by(question: Question, searcher: Searcher) -> list[RankedSentence] | None:
+    """Return what somebody says about what is asked, or where they never speak, what is said of them and of that.
+
+    None where the question names nobody who says something.
+    """
     passages, before = searcher.passages, name_key(question.teller).split()
     teller = {name for name in question.names if name in before}
-    speakers = {
-        speaker
-        for speaker in np.unique(passages.speaker).tolist()
-        if teller and speaker >= 0 and teller <= set(name_key(passages.names[speaker]).split())
-    }
-    if not speakers:
-        return None
-    return [r for r in searcher.find(question) if passages.speaker_of(r.sentence) in speakers]
+    people = {n for n, name in enumerate(passages.names) if teller and teller <= set(name_key(name).split())}
+    speakers = people.intersection(np.unique(passages.speaker).tolist())
+    if speakers:
+        return [r for r in searcher.find(question) if passages.speaker_of(r.sentence) in speakers]
+    people = {n for n in people if passages.types[n] == "person"}
+    about = [r for r in searcher.find(question) if people.intersection(passages.mentioned(r.sentence))]
+    return about if people else None
 
 
 MAX_SENTENCES_READ = 12  # unexplained

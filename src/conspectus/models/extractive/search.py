@@ -90,10 +90,14 @@ class Searcher:
     # Terms
 
     def frequency(self, term: str) -> int:
-        """Return how many sentences hold a term."""
-        number = self.index.number_of_word.get(term)
-        in_sentences = number is not None and number + 1 < len(self._postings.starts)
-        return self._postings.frequency(number) if number is not None and in_sentences else 0
+        """Return how many sentences hold a term, in the form of it that most of them have."""
+        return max(map(self._postings.frequency, self._numbers(term)), default=0)
+
+    def _numbers(self, term: str) -> set[int]:
+        """Return the numbers of a term and its other forms, as left for leave, that sentences hold."""
+        forms = {term, *(form for language in self.index.languages for form in other_forms(term, language))}
+        numbers = (self.index.number_of_word.get(form, -1) for form in forms)
+        return {n for n in numbers if 0 <= n < len(self._postings.starts) - 1}
 
     def weight(self, term: str) -> float:
         """Return the squared IDF of a term over sentences, that of a new word where the corpus never uses it.
@@ -121,10 +125,10 @@ class Searcher:
         """Return for each sentence the weights of the terms that it holds, each counted once."""
         scores = np.zeros(len(self._postings.lengths), np.float32)
         for term, weight in weights.items():
-            number = self.index.number_of_word.get(term)
-            if number is not None and number + 1 < len(self._postings.starts):
-                low, high = self._postings.starts[number], self._postings.starts[number + 1]
-                scores[self._postings.texts[low:high]] += weight
+            numbers = self._numbers(term)
+            texts = [self._postings.texts[slice(*self._postings.starts[n : n + 2])] for n in numbers]
+            if texts:
+                scores[texts[0] if len(texts) == 1 else np.unique(np.concatenate(texts))] += weight
         return scores
 
     def _terms(self, sentence: int) -> list[str]:
@@ -135,10 +139,8 @@ class Searcher:
 
         A question in a language that no document is in shares only names with them: of its other words those that the
         corpus lacks are left out, since no sentence can be expected to have them.
-        A verb that the corpus has in another form alone stands in that.
         """
         read = read_question(question, *self.index.languages)
-        read = replace(read, terms=self._in_use(read.terms, read), focus=self._in_use(read.focus, read))
         foreign = read.language not in self.index.languages
         if len(self.index.languages) < 2 and not foreign:
             return read
@@ -157,11 +159,6 @@ class Searcher:
             return read
         runs = (tuple(word for word in run if known(search_terms(word, self.index))) for run in read.runs)
         return replace(read, terms=known(read.terms), focus=focus, runs=tuple(run for run in runs if run))
-
-    def _in_use(self, stems: Sequence[str], read: Question) -> tuple[str, ...]:
-        """Return stems of a question, each in the first of its forms that the corpus has."""
-        forms = ((stem, *other_forms(stem, read.language)) for stem in stems)
-        return tuple(next(filter(self.frequency, verb), verb[0]) for verb in forms)
 
     # Sentences
 

@@ -170,6 +170,10 @@ class SentenceStore:
         """Tell whether a sentence is the first of its document."""
         return sentence == self._first[self._spans[sentence][0]]
 
+    def day(self, sentence: int) -> str:
+        """Return the day of the document that a sentence is in, "" where it has none."""
+        return self.documents[self._spans[sentence][0]].day[:10]
+
     def speaker_of(self, sentence: int) -> int:
         """Return who says a sentence, as a place in `names`, -1 where nobody is known to."""
         return self._speakers[sentence]
@@ -208,7 +212,7 @@ _KEPT = ("document", "start", "end", "speaker", "templated", "mention_starts", "
 
 _SPEAKER = re.compile(r'([^\s":：][^":：]{1,40})(?:: "|：“)')
 _VAGUE_STEMS = frozenset(stem(word) for word in VAGUE)
-_FIRST_PERSON = re.compile(r"\b(?:I|I['’](?:m|ve|d|ll)|my|me)\b")
+FIRST_PERSON = re.compile(r"\b(?:I|I['’](?:m|ve|d|ll)|my|me)\b")
 MAX_LENGTH = 420  # unexplained
 """Characters of a statement at the most: longer ones are no single sentence."""
 MAX_LENGTH_UNSPACED = 160  # unexplained
@@ -276,7 +280,7 @@ def split(description: str, language: str = ENGLISH) -> tuple[str, ...]:
 def reading(text: str, language: str = ENGLISH) -> tuple[float, frozenset[str]]:
     """Return how well a statement reads alone, and the terms that it is about."""
     words = words_of(text)
-    if words == text and _FIRST_PERSON.search(text):  # nobody knows who speaks
+    if words == text and FIRST_PERSON.search(text):  # nobody knows who speaks
         return 0.5 * quality(words, language), frozenset()
     if len(text) > (MAX_LENGTH_UNSPACED if is_unspaced(text) else MAX_LENGTH):
         return 0.2 * quality(words, language), frozenset()
