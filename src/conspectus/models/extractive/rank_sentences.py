@@ -187,7 +187,7 @@ def _subject_shares(subject: Mapping[str, float], sentences: Sequence[int], sear
         return about
     passages, weights = searcher.passages, np.array(list(subject.values()), np.float32)
     own = np.stack([searcher.shares({term: 1.0})[list(sentences)] for term in subject])
-    for i, speaker in enumerate(passages.speaker[list(sentences)].tolist()):
+    for i, speaker in enumerate(map(passages.speaker_of, sentences)):
         if speaker >= 0 and FIRST_PERSON.search(passages.text(sentences[i])):  # of whom it is who says "I"
             named = search_terms(passages.names[speaker], searcher.index)
             own[:, i] = np.maximum(own[:, i], [term in named for term in subject])
