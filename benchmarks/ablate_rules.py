@@ -422,7 +422,8 @@ def measure_languages() -> Measured:
     from conspectus.text.sentences import sentences
 
     texts = {code: [row["text"] for row in rows] for code, rows in test_languages.TONGUES.items()}
-    texts |= short.TEXTS | {code: [text] for code, text in test_language.TEXTS.items() if code not in texts}
+    texts |= short.TEXTS
+    texts |= {code: [text] for code, text in test_language.TEXTS.items() if code not in texts}
     told: dict[str, Item] = {}
     for code, parts in texts.items():
         for part in parts:
@@ -531,8 +532,8 @@ def measure_graph() -> Measured:
         }
         for row in _rows(DATA / "strong-model/answers/facts-auto.jsonl"):
             answer = conspectus.ask(row["question"], index)
-            cited = {s.document for c in answer.citations for s in c.sources}
-            read = {s["document"] for c in row["citations"] for s in c["sources"]}
+            cited = {Path(s.document).name for c in answer.citations for s in c.sources}
+            read = {Path(s["document"]).name for c in row["citations"] for s in c["sources"]}
             if read:
                 measured["sample's answers"][row["question"]] = (len(cited & read) / len(read), 1.0)
     return measured
