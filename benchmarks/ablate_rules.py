@@ -67,7 +67,7 @@ MEASURED_BY: Mapping[str, tuple[str, ...]] = {
     "text/cleaning.py": ("terms", "rankings"),
     "text/lexicon.py": ("terms", "graph"),
     "text/phrases.py": ("languages", "terms", "sample", "answers"),
-    "text/types.py": ("languages", "sample"),
+    "text/types.py": ("languages", "sample", "names"),
     "text/uncased.py": ("languages",),
     "text/chinese.py": ("languages", "chinese"),
     "text/*": ("languages", "terms", "names", "sample"),
@@ -85,6 +85,12 @@ MEASURED_BY: Mapping[str, tuple[str, ...]] = {
 
 FLAGS = ("KNOWN", "OPENING")
 """Numbers that are no quantities."""
+
+ASKS_FOR = {
+    **dict.fromkeys(("who is", "who was", "who did"), "person"),
+    **dict.fromkeys(("where", "what is the place", "what country", "which country", "what city"), "location"),
+}
+"""How questions begin whose answer is of a type."""
 
 Item = tuple[float, float]
 """What a question or a name counts, and of how much."""
@@ -367,30 +373,37 @@ def measure_terms() -> Measured:
 
 
 def measure_names() -> Measured:
-    """Measure whether answers that are names are entities."""
-    measured: dict[str, Item] = {}
+    """Measure whether answers that are names are entities, and of the type that their question asks for."""
+    measured: Measured = {"answers that are names": {}, "types of answers": {}}
     for name in ("musique", "hotpotqa", "2wiki"):
-        measured |= _answers(name, lambda answer: answer[:1].isupper() and len(answer) < 40, 1)
-    return {"answers that are names": measured}
+        for answer, kind, found in _answers(name, lambda a: a[:1].isupper() and len(a) < 40, 1):
+            measured["answers that are names"][answer] = (float(bool(found)), 1.0)
+            if kind and found:
+                measured["types of answers"][answer] = (float(found == kind), 1.0)
+    return measured
 
 
 def measure_chinese() -> Measured:
-    """Measure the same of short Chinese answers that the corpus has twice."""
-    return {"Chinese answers that are names": _answers("cmrc-zh", _like_chinese_name, 2)}
+    """Measure whether short Chinese answers that the corpus has twice are entities."""
+    answers = _answers("cmrc-zh", _like_chinese_name, 2)
+    return {"Chinese answers that are names": {a: (float(bool(found)), 1.0) for a, _, found in answers}}
 
 
 def _like_chinese_name(answer: str) -> bool:
     return 1 < len(answer) < 9 and not any(c.isdigit() or c.isspace() for c in answer)
 
 
-def _answers(name: str, like_name: Callable[[str], bool], least: int) -> dict[str, Item]:
-    """Return for each answer of a set that could be a name, and is in its passages, whether it is an entity."""
+def _answers(name: str, like_name: Callable[[str], bool], least: int) -> Iterator[tuple[str, str, str]]:
+    """Yield each answer of a set that could be a name, and is in its passages, with the type that its question asks for
+    where it tells one, and the type of the entity that it is, "" where it is none."""
     lexicon = _lexicon(name, _passages(name)[0])
-    names, text = {_key(n) for n in lexicon.names}, " ".join(lexicon.texts)
-    answers = {a for row in _rows(DATA / "docqa" / name / "queries.jsonl") for a in row["answers"]}
-    return {
-        a: (float(_key(a) in names), 1.0) for a in sorted(answers) if like_name(a) and text.count(a) >= least
-    }
+    types = dict(zip(map(_key, lexicon.names), lexicon.types, strict=True))
+    text = " ".join(lexicon.texts)
+    asked = {a: row["text"] for row in _rows(DATA / "docqa" / name / "queries.jsonl") for a in row["answers"]}
+    for answer, question in sorted(asked.items()):
+        if like_name(answer) and text.count(answer) >= least:
+            kinds = (kind for start, kind in ASKS_FOR.items() if question.lower().startswith(start))
+            yield answer, next(kinds, ""), types.get(_key(answer), "")
 
 
 def measure_sample() -> Measured:
