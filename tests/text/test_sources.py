@@ -33,22 +33,3 @@ def test_records_of_one_file_are_sources_of_their_own():
 
 def test_the_order_of_the_paths_only_renumbers():
     assert sources(["b_2.txt", "a.txt", "b_1.txt"]) == [0, 1, 0]
-
-
-PARTS = [
-    "The keeper lit the lamp. The first boat came in before the tide had turned at noon.",
-    "The first boat came in before the tide had turned at noon. Nobody spoke of the second one until the spring.",
-    "Nobody spoke of the second one until the spring. It was found.",
-]
-
-
-def test_a_part_that_is_renamed_stays_of_its_source_where_it_overlaps_with_a_neighbour():
-    assert sources(["talk_part_1.txt", "renamed.txt", "talk_part_3.txt"], PARTS) == [0, 0, 0]
-    assert sources(["talk_part_1.txt", "renamed.txt", "talk_part_3.txt"]) == [0, 1, 0]
-
-
-def test_what_many_documents_say_makes_none_of_them_a_part():
-    set_phrase = "All rights to this text are reserved by the publisher of it. "
-    texts = [set_phrase + text for text in ("One.", "Two.", "Three.")]
-
-    assert sources(["talk_part_1.txt", "talk_part_2.txt", "notes.txt"], texts) == [0, 0, 1]

@@ -121,7 +121,7 @@ def resolve(
     settings: ResolveSettings,
 ) -> Names:
     """Decide which names of the chunks' graphs are one entity."""
-    numbers = sources([d.path for d in documents], [d.text for d in documents])
+    numbers = sources([d.path for d in documents])
     source_of = dict(zip((d.id for d in documents), numbers, strict=True))
     names: dict[str, _Name] = defaultdict(_Name)
     for chunk, graph in zip(chunks, graphs, strict=True):

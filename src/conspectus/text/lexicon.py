@@ -6,7 +6,7 @@ Statistics are taken over distinct sentences, so that overlapping parts of one s
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -88,7 +88,7 @@ def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = AL
     document = table.document[first] if first else np.zeros(0, np.int32)
     languages = [documents[i].language for i in document.tolist()]
     vocabulary = read_vocabulary(unique, languages)
-    source = np.array(sources([d.path for d in documents], [d.text for d in documents]), np.int32)
+    source = np.array(sources([d.path for d in documents]), np.int32)
     units = _units(document, source)
     candidates: dict[str, Candidate] = {}
     for language in dict.fromkeys(languages):
@@ -174,36 +174,28 @@ _PART = re.compile(
     re.IGNORECASE,
 )
 _SUFFIX = re.compile(r"\.[A-Za-z]{1,5}$")
-_SENTENCE_END = re.compile(r"(?<=[.?!])\s+|(?<=[。！？])")
-EDGE_CHARS = 1500  # unexplained
-"""Characters at either end of a document that may stand in its neighbour too."""
-MIN_SHARED_CHARS = 40  # unexplained
-"""Characters of a sentence that no two documents have by chance."""
 
 
-def sources(paths: Sequence[str], texts: Sequence[str] = ()) -> list[int]:
-    """Return the number of the source of each document, by its path, and by its text where that is given.
+def sources(paths: Sequence[str]) -> list[int]:
+    """Return the number of the source of each document, by its path.
 
     Paths that differ only in the number of a part are one source, if the numbers run from 0 or 1 without many
-    gaps (so that dates do not look like parts). A document of another name whose text overlaps with a part, as
-    neighbouring parts do, is of that source too: so it stays what it was when it is renamed.
+    gaps (so that dates do not look like parts).
     """
-    stems: list[tuple[str, int | None]] = [_split_part(path) for path in paths]
+    stems = [_split_part(path) for path in paths]
     counts = Counter(stem for stem, part in stems if part is not None)
     highest: dict[str, int] = {}
     for stem, part in stems:
         if part is not None:
             highest[stem] = max(highest.get(stem, 0), part)
-    works = [
+    works = (
         f"{stem}\x00"
         if part is not None and counts[stem] >= 2 and highest[stem] <= 1.5 * counts[stem]
-        else ""
-        for stem, part in stems
-    ]
-    if texts and any(works) and not all(works):
-        works = _overlapping(works, texts)
+        else path
+        for (stem, part), path in zip(stems, paths, strict=True)
+    )
     numbers: dict[str, int] = {}
-    return [numbers.setdefault(work or path, len(numbers)) for work, path in zip(works, paths, strict=True)]
+    return [numbers.setdefault(work, len(numbers)) for work in works]
 
 
 def _split_part(path: str) -> tuple[str, int | None]:
@@ -214,28 +206,6 @@ def _split_part(path: str) -> tuple[str, int | None]:
         if match and "#" not in path
         else (path, None)
     )
-
-
-def _overlapping(works: Sequence[str], texts: Sequence[str]) -> list[str]:
-    """Return the works, and for each document of none the one that it shares most sentences with, if there is one.
-
-    Only a sentence that two documents alone have at their edges counts: others are set phrases.
-    """
-    holders: defaultdict[str, list[int]] = defaultdict(list)
-    for i, text in enumerate(texts):
-        for sentence in {*_SENTENCE_END.split(text[:EDGE_CHARS]), *_SENTENCE_END.split(text[-EDGE_CHARS:])}:
-            if len(sentence) >= MIN_SHARED_CHARS:
-                holders[sentence].append(i)
-    shared: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for pair in holders.values():
-        if len(pair) == 2:
-            alone, work = sorted((works[i], i) for i in pair)
-            if work[0] and not alone[0]:
-                shared[alone[1]][work[0]] += 1
-    return [
-        work or min(shared[i], key=lambda name: (-shared[i][name], name), default="")
-        for i, work in enumerate(works)
-    ]
 
 
 # Which names occur together more than by chance, by Dunning's log-likelihood ratio (1993)
