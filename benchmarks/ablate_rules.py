@@ -19,6 +19,7 @@ import fnmatch
 import hashlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import json
 import os
 import pickle
@@ -233,7 +234,7 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoade
     def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
         if fullname != self._module:
             return None
-        return importlib.machinery.ModuleSpec(fullname, self, origin=self.path)
+        return importlib.util.spec_from_file_location(fullname, self.path, loader=self)
 
     def get_code(self, fullname: str) -> Any:
         return compile(changed(Path(self.path).read_text("utf-8"), self._variant), self.path, "exec")
@@ -713,7 +714,8 @@ def _print_table(todo: Sequence[Variant], results: Mapping[str, Measured | str],
             told = ", ".join(f"{n} {d:+.1f} ({a:+.1f} to {b:+.1f})" for n, (d, a, b) in moved.items())
             value = "" if variant.value is None else f" ({variant.value:g})"
             cells.append(f"{variant.change}{value}: {told or 'nothing moves'}")
-        print(f"| `{rule}` | {'<br>'.join(cells)} | {verdict(moves)} |")
+        measured = any(not isinstance(results[v.key], str) for v in todo if v.rule == rule)
+        print(f"| `{rule}` | {'<br>'.join(cells)} | {verdict(moves) if measured else 'not measured'} |")
 
 
 def _print_unjudged() -> None:
