@@ -75,20 +75,18 @@ AUTO = "auto"
 ENGLISH = "en"
 STATED = "language"
 """The field of a document's metadata that names its language."""
-SAMPLE = 300  # unexplained
-"""Characters from the beginning, the middle and the end of a document that are looked at."""
-CHINESE = 0.2  # unexplained
-"""The share of Chinese characters among letters from which on a text is Chinese; kana make it Japanese."""
-LEAST, UNLOOKED_FOR = 1.0, 2.0  # unexplained
+SAMPLE = 300
+"""Characters from the beginning, the middle and the end of a document that are looked at, and of a text that may be a
+question: a paragraph, of which the language of 31 is told. With half of it or double nothing changes."""
+CHINESE = 0.2
+"""The share of Chinese characters among letters from which on a text is Chinese; kana make it Japanese. The passages
+of 2wiki that name somebody in Chinese have at most 0.06, those of cmrc-zh at least 0.42."""
+LEAST, UNLOOKED_FOR = 1.0, 2.0
 """Function words that tell a language, and one that is neither likely nor English; one that several share counts less.
 
-Each word counts once: what is repeated tells no more. English `met` and `over` are Dutch words too.
-"""
-AHEAD = 1.3  # unexplained
-"""How many times as many as the next best language has."""
-LIKELY, IN_SHORT = 2.0, 0.1  # unexplained
-"""Function words that a language counts as having beforehand, where it is the usual one; in short texts only this
-share of their words.
+Each word counts once: what is repeated tells no more. English `met` and `over` are Dutch words too. Of 882 sentences in
+31 languages 102 are not told; with one word for all it would be 49, but 19 instead of 1 of 2,000 first sentences of
+2wiki would not be English, for the names in them.
 """
 BY_SCRIPT = (
     ("ja", re.compile("[\u3040-\u30ff]")),
@@ -111,16 +109,15 @@ _SMALL_WORDS = {
     "th": re.compile("."),
 }
 """Words of scripts that do not part them from others by spaces."""
-QUESTION_WORD_WEIGHT = 2.0  # unexplained
-"""What a word that questions are made of counts in one; in "Wann starb Ada Lovelace?" nothing else tells the language."""
 _QUESTION = re.compile(r"[?？؟;]\s*$")
 _LATIN_LETTER = re.compile("[a-zA-Z\u00c0-\u024f]")
 _OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u3040-\ud7af]")
 """Any character of the scripts above; looked for once, since most texts have none."""
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]+")
-_KANA = 0.1  # unexplained
-"""Kana among the characters of a text that has as many Chinese ones make it Japanese."""
+_KANA = 0.1
+"""Kana for each Chinese character from which on a text is Japanese; Japanese texts of the tests have 0.55 and more, passages
+of cmrc-zh at most 0.09."""
 
 
 def language_of(texts: Iterable[str], likely: Sequence[str] = ()) -> str:
@@ -145,24 +142,15 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
         return script
     possible = _SHARED.get(script, (script,)) if script else _LATIN
     scores: dict[str, float] = defaultdict(float)
-    known = _languages_of_word()
+    known, asking = _languages_of_word(), _languages_of_asking()
     first, *words = _WORD.findall(text) or [""]
-    beforehand = min(LIKELY, IN_SHORT * len(words))
-    scores |= dict.fromkeys((code for code in likely if code in possible), beforehand)
     for word in dict.fromkeys((first.lower(), *words)):  # one with a capital is part of a name
-        for language, weight in known.get(word, ()):
+        for language, weight in (*known.get(word, ()), *(asking.get(word, ()) if asked else ())):
             scores[language] += weight
-        for language, weight in _languages_of_asking().get(word, ()) if asked else ():
-            scores[language] += QUESTION_WORD_WEIGHT * weight
-    ordered = sorted(scores.keys() & set(possible), key=lambda language: (-scores[language], language))
-    if ordered:
-        best = ordered[0]
-        rivals = (code for code in ordered[1:] if not asked or code == ENGLISH or code in likely)
-        # `quando` asks in Italian and Portuguese.
-        next_best = max((scores[code] for code in rivals), default=0.0)
-        looked_for = best in likely or best == ENGLISH or bool(script) or framed or asked
-        if scores[best] >= max(LEAST if looked_for else UNLOOKED_FOR, AHEAD * next_best):
-            return best
+    told = sorted(scores.keys() & set(possible), key=lambda code: (-scores[code], code not in likely, code))
+    looked_for = bool(told) and (told[0] in (*likely, ENGLISH) or bool(script) or framed or asked)
+    if told and scores[told[0]] >= (LEAST if looked_for else UNLOOKED_FOR):
+        return told[0]
     return script
 
 
