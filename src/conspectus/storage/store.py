@@ -27,9 +27,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache, partial
 from hashlib import sha256
@@ -43,7 +43,7 @@ from zlib import crc32
 import numpy as np
 from numpy.lib import format as npy
 
-from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, UsageError
+from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, StoreError, UsageError
 from conspectus.index import Index, LazyMapping, Rows
 from conspectus.rows import Usage
 from conspectus.settings import StoreSettings
@@ -88,10 +88,16 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
     `with writing(folder)`.
 
     Raises `UsageError` where it is not, where a row names another that is not there, or where a text or an
-    array cannot be stored; `IndexDamaged` where the folder has a manifest that is not ours. The current
-    snapshot then stays what it was.
+    array cannot be stored; `IndexDamaged` where the folder has a manifest that is not ours; `StoreError` where the file
+    system refuses to write, because it is full for instance. The current snapshot then stays what it was, and what
+    was written of the new one is removed.
     """
     folder = locked(folder)
+    with _whole(folder):
+        return _commit(folder, index, settings, usage)
+
+
+def _commit(folder: Path, index: Index, settings: Mapping[str, Any], usage: Mapping[str, Usage]) -> str:
     try:
         before, others = current(folder), snapshots(folder)
     except (IndexMissing, IndexOutdated):
@@ -134,8 +140,25 @@ def rollback(folder: Path, snapshot: str = "") -> Manifest:
     now, wanted = current(folder), chosen(folder, snapshot)
     _map_all(folder, wanted, verify=True)
     if wanted.snapshot != now.snapshot:
-        _make_current(folder, wanted, now)
+        with _whole(folder):
+            _make_current(folder, wanted, now)
     return wanted
+
+
+@contextmanager
+def _whole(folder: Path) -> Generator[None]:
+    """Remove what was written if the work within does not come to its end; raise `StoreError` for an `OSError`."""
+    try:
+        yield
+    except BaseException as error:
+        with suppress(OSError, StoreError):
+            _remove_all_but(folder, *(_retained(folder) if (folder / NAME).exists() else ()))
+        if not isinstance(error, OSError):
+            raise
+        advice = "what it held before is unchanged; see that there is room and run the same again"
+        raise StoreError(
+            f"the index {folder} cannot be written ({error.strerror or error}); {advice}"
+        ) from error
 
 
 def trim(folder: Path, settings: Mapping[str, Any]) -> None:
@@ -144,18 +167,25 @@ def trim(folder: Path, settings: Mapping[str, Any]) -> None:
     The one before the current one goes last. Call it inside `with writing(folder)`.
     """
     folder = locked(folder)
-    now = current(folder)
-    earlier = [m for m in snapshots(folder) if m.snapshot != now.snapshot]
-    earlier.sort(key=lambda m: m.snapshot != now.before)  # the others stay in their order
     number = int(settings.get("store", {}).get("snapshots", StoreSettings().snapshots))
-    retained = earlier[: number - 1]
-    needed = {path for manifest in (now, *retained) for path in manifest.files}
-    needed |= {f"{HISTORY}/{manifest.snapshot}.json" for manifest in retained}
+    _remove_all_but(folder, *_retained(folder)[:number])
+
+
+def _retained(folder: Path) -> list[Manifest]:
+    """Return the manifests of a folder: the current one, the one before it, then the others, the newest first."""
+    now = current(folder)
+    return sorted(snapshots(folder), key=lambda m: (m.snapshot != now.snapshot, m.snapshot != now.before))
+
+
+def _remove_all_but(folder: Path, *retained: Manifest) -> None:
+    """Remove the files of all snapshots but these, the first of which is the current one."""
+    needed = {path for manifest in retained for path in manifest.files}
+    needed |= {f"{HISTORY}/{manifest.snapshot}.json" for manifest in retained[1:]}
     for name in (OBJECTS, ARRAYS, HISTORY, PUBLISHED):  # the last one has files of an index of format 2
         for path in (folder / name).glob("*"):
             # what others have put in the folder stays
             if _OURS.fullmatch(path.name) and f"{name}/{path.name}" not in needed:
-                with suppress(PermissionError):  # Windows keeps a mapped file: a later commit removes it
+                with suppress(OSError):  # Windows keeps a mapped file: a later commit removes it
                     path.unlink()
 
 
@@ -215,12 +245,16 @@ def _write(path: Path, parts: Sequence[bytes | memoryview]) -> None:
     """Write a file so that under its name it is there as a whole or not at all."""
     path.parent.mkdir(exist_ok=True)
     temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("wb") as file:
-        for part in parts:
-            file.write(part)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def _sync(*folders: Path) -> None:
@@ -228,8 +262,10 @@ def _sync(*folders: Path) -> None:
     if sys.platform != "win32":
         for folder in filter(Path.exists, folders):
             descriptor = os.open(folder, os.O_RDONLY)
-            os.fsync(descriptor)
-            os.close(descriptor)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def _publish(folder: Path, manifest: Manifest) -> None:
@@ -252,6 +288,8 @@ def _publish(folder: Path, manifest: Manifest) -> None:
                     temporary.replace(path)
             except OSError as error:  # on Windows, while another program has the table open
                 log.info("%s is still that of an earlier snapshot: %s", path, error)
+                with suppress(OSError):
+                    temporary.unlink(missing_ok=True)
         if (now := current(folder)).snapshot == manifest.snapshot:
             return
         manifest = now
