@@ -66,16 +66,14 @@ _MARKUP = re.compile(
     rf"|(?P<tag></?(?:{_LISTS['tags']})(?:\s[^<>]*)?/?>)"
     r"|(?P<emphasis>(?:(?P<strong>\*\*(?!\d)|(?<!\w)__)|(?<![\w*_])[*_])"
     r"(?=[^\s*_])(?P<emphasised>[^*_\n]{1,300}?)(?<=[^\s*_])"
-    r"(?:(?(strong)(?:\*\*|__(?!\w))|[*_](?![\w*_]))))"
-    r"|(?P<rule>^[ \t]*(?:={3,}|-{3,}|(?:\*[ \t]*+){3,}|(?:_[ \t]*+){3,})"
-    r"[ \t]*$)",
-    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+    r"(?:(?(strong)(?:\*\*|__(?!\w))|[*_](?![\w*_]))))",
+    re.DOTALL | re.IGNORECASE,
 )
+_OPENING = re.compile(r"[!\[<*_]")
+"""How markup begins: looked for before the pattern, in a fifth of its time."""
+_RULER = re.compile(r"\n[ \t]*+(?:={3,}|-{3,}|(?:\*[ \t]*+){3,}|(?:_[ \t]*+){3,})[ \t]*+$", re.MULTILINE)
 _HIDDEN = {"<!--": "-->", "<script": "</script>", "<style": "</style>"}
 """What opens and closes parts of a page that nobody sees."""
-_HINT = re.compile(
-    r"\]\(|</?[a-zA-Z!]|\*\*|__|(?<![\w*_])[*_]\w|^[ \t]*(?:={3}|-{3}|\*[ \t]*\*)", re.MULTILINE
-)
 _HEADING = re.compile(r"[ \t]*(#{1,6})[ \t]+\S")
 _RULE = re.compile(r"[ \t]*(?:=+|-+)[ \t]*$", re.MULTILINE)
 _REFERENCES = re.compile(
@@ -86,20 +84,20 @@ _REFERENCE = re.compile(r"\b(?:1[5-9]|20)\d\d[a-z]?\b|https?://|\bdoi\b|\]\(", r
 _PAGE = re.compile(r"\d{1,4}+[ \t]*$", re.MULTILINE)
 _LEADERS = "....", ". . .", "……", "····", "____"
 """Between what is in a table of contents and its page."""
-_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d(?:[a-z]?\b|(?=[A-Z]))")
-_INITIAL = re.compile(r"\b[A-ZÀ-Þ]\.|(?<=[^\W\d_]) [A-ZÀ-Þ]{1,3}(?=[,.;:]|$| \()|\bet al\b", re.MULTILINE)
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d(?<!\w.{4})(?:[a-z]?\b|(?=[A-Z]))")
+_INITIAL = re.compile(
+    r"[A-ZÀ-Þ]\.(?<!\w..)| (?<=[^\W\d_].)[A-ZÀ-Þ]{1,3}(?=[,.;:]|$| \()|et al\b(?<!\w.{5})", re.MULTILINE
+)
 _LOCATOR = re.compile(
-    r"\b(?:pp?|vol|nos?)\. ?\d|\bdoi\b|\b10\.\d{4}|https?://|\beds?\b\.?[,)]"
-    r"|[,:;)] ?(?!(?:1[5-9]|20)\d\d)\d+ ?[–-] ?\d|\d\(\d|\d[:;] ?\d"
-    r"|\[(?:DOI|PubMed|CrossRef|Google Scholar)\]",
-    re.IGNORECASE,
+    r"(?:[Pp](?<!\w.)p?|[Vv]ol|[Nn](?<!\w.)os?)\. ?\d|doi\b|DOI\b|10\.\d{4}|https?://"
+    r"|[Ee]ds?\b\.?[,)]|[,:;)] ?(?!(?:1[5-9]|20)\d\d)\d+ ?[–-] ?\d|\d\(\d|\d[:;] ?\d"
+    r"|\[(?:DOI|PubMed|CrossRef|Google Scholar)\]"
 )
 """Where in a journal, a book or the web something is to be found."""
 _FIGURE = re.compile(r"[^\s\d_]*+[\d_]\S*")
 _CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _LETTERS = re.compile(r"[^\W\d_]")
-_WORDS = re.compile(r"[^\W\d_]{2,}")
-_SIGN = re.compile(r"[^\W_]")
+_WORDS = re.compile(r"[^\W_]+")
 _END = re.compile(r"\w[^\w\s]*[.!?。！？]\s*$")
 
 
@@ -110,8 +108,9 @@ def omitted(text: str) -> Omitted:
     >>> without(text, omitted(text))
     'See the map.'
     """
-    markup, links = _markup(text) if _HINT.search(text) else ([], [])
-    edges = _edges([*markup, *_hidden(text)] if markup or "<" in text else markup)
+    markup, links = _markup(text)
+    rulers = [(match.start(), match.end() - 1) for match in _RULER.finditer(f"\n{text}")]
+    edges = _edges([*markup, *rulers, *_hidden(text)])
     shown = _content(text, edges)
     lines = list(_lines(shown.text))
     announced = [(shown.at(a), shown.at(b)) for a, b in _announced_references(text)]
@@ -230,12 +229,15 @@ def _markup(text: str) -> tuple[list[Span], list[Span]]:
     markup: list[Span] = []
     links: list[Span] = []
     at = 0
-    while match := _MARKUP.search(text, at):
+    while opening := _OPENING.search(text, at):
+        at = opening.end()
+        if (match := _MARKUP.match(text, opening.start())) is None:
+            continue
         start, at = match.span()
         if match["link"] is not None:
             first, last = match.span("text")
             markup += [(start, first), (last, at)]
-            inside, _ = _markup(text[first:last]) if _HINT.search(text, first, last) else ([], [])
+            inside, _ = _markup(text[first:last])
             markup += [(first + a, first + b) for a, b in inside]
             links.append((first, last))
         elif match["emphasis"] is not None:
@@ -258,7 +260,7 @@ def _navigation(shown: Content, lines: Sequence[Span], links: Sequence[Span]) ->
             inside = [(max(a, start), min(b, end)) for a, b in links[first:following]]
             if _is_navigation(shown.text, (start, end), inside):
                 yield start, end
-        elif start < end and not _SIGN.search(shown.text, start, end):
+        elif start < end and not _WORDS.search(shown.text, start, end):
             a, b = shown.span(max(start - 1, 0), min(end + 1, len(shown.text)))
             if b - a > end - start + 2:  # something was there
                 yield start, end
@@ -276,12 +278,13 @@ def _lines(text: str, start: int = 0) -> Iterator[Span]:
 def _is_navigation(text: str, line: Span, links: Sequence[Span]) -> bool:
     """Tell whether a line with links is navigation; a heading that is a link is a heading."""
     start, end = line
-    signs, words = len(_SIGN.findall(text, start, end)), len(_WORDS.findall(text, start, end))
-    linked_signs = sum(len(_SIGN.findall(text, *link)) for link in links)
-    others = words - sum(len(_WORDS.findall(text, *link)) for link in links)
-    if not signs:
+    words = _WORDS.findall(text, start, end)
+    linked = [word for link in links for word in _WORDS.findall(text, *link)]
+    if not words:
         return True
-    if linked_signs <= LINK_SHARE * signs or others >= PROSE or _HEADING.match(text, start, end):
+    others = sum(len(word) > 1 for word in words) - sum(len(word) > 1 for word in linked)
+    share = sum(map(len, linked)) / sum(map(len, words))
+    if share <= LINK_SHARE or others >= PROSE or _HEADING.match(text, start, end):
         return False
     return not others or links[-1][1] == end or not _END.search(text, links[-1][1] - 1, end)
 
