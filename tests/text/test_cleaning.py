@@ -100,6 +100,18 @@ def test_a_sentence_of_hardly_more_than_a_link_stays(line: str, content: str):
     assert lines_of(f"{line}\n[Home](/) | [News](/news)\n\n{PROSE}") == [content, PROSE]
 
 
+def test_a_row_of_a_table_whose_cells_are_links_stays():
+    assert lines_of(f"| [The old quay](/q) | 1204 | long |\n[Home](/)\n\n{PROSE}")[0].startswith(
+        "| The old quay"
+    )
+
+
+def test_references_are_omitted_with_the_links_between_them():
+    linked = REFERENCES.replace("\n", "\n[Crossref](/c)\n[PubMed](/p)\n[Web of Science](/w)\n\n")
+
+    assert lines_of(f"{PROSE}\n\n{linked}\n{PROSE}") == [PROSE, PROSE]
+
+
 def test_a_heading_that_is_a_link_stays():
     assert lines_of(f"## [The quay](/quay)\n\n{PROSE}") == ["## The quay", PROSE]
 

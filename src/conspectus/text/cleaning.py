@@ -3,6 +3,9 @@
 Nothing is rewritten. The characters that are no content are left out of sentences, of chunks and of prompts, so that
 what is quoted still leads to exact characters of the document. A block is left out for what it is made of (links,
 images, a list of references, a table of contents), never for what it says; plain prose is never touched.
+
+Of 200 omitted lines of 367 web pages that were read, none was prose, and three named authors or a publisher. Of 200
+that stay 47 were no content: 19 references, and 28 of banners and menus that are no links.
 """
 
 from __future__ import annotations
@@ -25,9 +28,9 @@ Span = tuple[int, int]
 """Where a stretch of a text starts and ends."""
 
 LINK_SHARE = 0.5
-"""Share of the letters of a line in links from which on the line is navigation. Chosen on 367 web pages on mathematics
-and society: of their 28,588 lines with links 55 % have more than 0.9, and 4 % between 0.3 and 0.7. Of 50 lines between
-0.5 and 0.7 that were read, one was a piece of a sentence; of 50 between 0.3 and 0.5, three were prose."""
+"""Share of the letters of a line in links from which on the line is navigation. Of the 29,367 lines with links of 367 web
+pages on mathematics and society 54 % have more than 0.9, and 4 % between 0.3 and 0.7. Of 50 omitted lines between 0.5
+and 0.7, one was a piece of a sentence; of 50 between 0.3 and 0.5 six were prose."""
 PROSE = 12
 """Words outside of links from which on a line is prose, whatever its share of links is."""
 OTHER_LINES = 2
@@ -113,11 +116,11 @@ def omitted(text: str) -> Omitted:
     edges = _edges([*markup, *rulers, *_hidden(text)])
     shown = _content(text, edges)
     lines = list(_lines(shown.text))
-    announced = [(shown.at(a), shown.at(b)) for a, b in _announced_references(text)]
-    blocks = [*announced, *_references(shown.text, lines), *_contents(shown.text)]
-    if edges:
-        blocks += _navigation(shown, lines, [(shown.at(a), shown.at(b)) for a, b in links])
-        blocks += _empty_sections(shown.text, lines, _edges(blocks))
+    blocks = list(_navigation(shown, lines, [(shown.at(a), shown.at(b)) for a, b in links]))
+    others = sorted(set(lines).difference(blocks))
+    blocks += [(shown.at(a), shown.at(b)) for a, b in _announced_references(text)]
+    blocks += [*_references(shown.text, others), *_contents(shown.text)]
+    blocks += _empty_sections(shown.text, lines, _edges(blocks)) if edges else ()
     if _LETTERS.search(without(shown.text, _edges(blocks))):
         markup = list(pairwise(edges))[::2]
         edges = _edges([*markup, *(shown.span(a, b) for a, b in blocks)])
@@ -286,6 +289,8 @@ def _is_navigation(text: str, line: Span, links: Sequence[Span]) -> bool:
     share = sum(map(len, linked)) / sum(map(len, words))
     if share <= LINK_SHARE or others >= PROSE or _HEADING.match(text, start, end):
         return False
+    if others and text.startswith("|", start) and text.count("|", start, end) > 2:
+        return False  # a row of a table
     return not others or links[-1][1] == end or not _END.search(text, links[-1][1] - 1, end)
 
 
@@ -329,12 +334,13 @@ def _references(text: str, lines: Sequence[Span]) -> Iterator[Span]:
 def _citations(text: str, lines: Sequence[Span]) -> Iterator[_Citation]:
     starts = [start for start, _ in lines]
     years = Counter(bisect_right(starts, match.start()) - 1 for match in _YEAR.finditer(text))
-    for number, count in years.items() if len(years) >= REFERENCE_LINES else ():
+    for number in years if len(years) >= REFERENCE_LINES else ():
         start, end = lines[number]
-        initials = len(_INITIAL.findall(text, start, end))
-        locators = len(_LOCATOR.findall(text, start, end))
-        if initials + locators and (count + initials + locators) * REFERENCE_CHARS >= end - start:
-            yield _Citation(number, initials > 0, locators > 0)
+        initials, locators = (len(marks.findall(text, start, end)) for marks in (_INITIAL, _LOCATOR))
+        count = len(_YEAR.findall(text, start, end)) + initials + locators
+        if initials + locators and count * REFERENCE_CHARS >= end - start:
+            above = lines[max(number - OTHER_LINES, 0)][0]
+            yield _Citation(number, bool(initials or _INITIAL.search(text, above, start)), locators > 0)
 
 
 def _adjoin(text: str, between: Sequence[Span]) -> bool:
