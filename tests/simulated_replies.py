@@ -112,7 +112,7 @@ def without_repairs(messages: Conversation) -> Conversation:
     while (
         len(messages) > 2
         and messages[-2]["role"] == "assistant"
-        and not _TASK.search(messages[-1]["content"])
+        and not _TASK.search(_DATA.sub("", messages[-1]["content"]))
     ):
         messages = messages[:-2]
     return messages
@@ -120,7 +120,8 @@ def without_repairs(messages: Conversation) -> Conversation:
 
 def task_of(messages: Conversation) -> str:
     """Return the name of the task that is asked for, or an empty text."""
-    found = [name for m in messages if m["role"] != "assistant" for name in _TASK.findall(m["content"])]
+    asked = (_DATA.sub("", m["content"]) for m in messages if m["role"] != "assistant")
+    found = [name for content in asked for name in _TASK.findall(content)]
     return found[-1] if found else ""
 
 

@@ -26,6 +26,9 @@ _NAMES = {
 MOST = 5
 """Ids of one table in a reference; the rest is `+more`."""
 
+DIGITS = 12
+"""Digits of a number of a row that are read: no table has so many rows, and Python reads 4,300 at the most."""
+
 _BLOCK = re.compile(r"[\[［【]\s*(?:Data|数据(?:来源)?)\s*[:：]\s*(.*?)[\]］】]", re.IGNORECASE | re.DOTALL)
 CLOSING = re.compile(r"[\]］】]")
 """What every block of references ends with."""
@@ -68,7 +71,7 @@ def find(text: str) -> list[Reference]:
 
 def _read(inside: str) -> list[Reference]:
     return [
-        Reference(table, int(number))
+        Reference(table, int(number[:DIGITS]))
         for part in _PART.finditer(inside)
         if (table := _NAMES.get(" ".join(part.group(1).lower().split())))
         for number in _NUMBER.findall(part.group(2) or part.group(3) or "")
@@ -108,6 +111,15 @@ def without_unknown(text: str, known: Callable[[int], bool]) -> tuple[str, int]:
         return ""
 
     return _BARE.sub(number, text), removed
+
+
+def without_numbers(text: str) -> str:
+    """Return a text of the same length with `(7)` for each bare `[7]`, so that in an answer only citations look so."""
+
+    def rounded(match: re.Match[str]) -> str:
+        return match[0] if match[1] else f"{match[0][: -len(match[2]) - 2]}({match[2]})"
+
+    return _BARE.sub(rounded, text)
 
 
 removed_by_model: ContextVar[list[int]] = ContextVar("removed_by_model")

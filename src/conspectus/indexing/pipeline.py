@@ -36,13 +36,14 @@ from conspectus.indexing.graph import (
     resolve,
     triples_of,
 )
+from conspectus.messages import wording
 from conspectus.models.base import Model, Tick, together, writes
 from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple, Usage, content_id
 from conspectus.settings import Settings
 from conspectus.storage.tables import paused_garbage_collection
 from conspectus.tasks import ConfirmJoins, Extraction
 from conspectus.text.cleaning import content_of
-from conspectus.text.language import in_languages, languages_in
+from conspectus.text.language import gives_instructions, in_languages, languages_in
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.sentence_table import find_sentences
 from conspectus.text.vocabulary import read_vocabulary, sentence_terms
@@ -146,7 +147,7 @@ async def build_index(
         triples=made.triples,
         claims=graph.claims,
         communities=made.communities,
-        reports=reports,
+        reports=_with_warnings(reports, made, chunks, language),
         joins=made.corrected.joins,
         failures=[*failures, *made.corrected.failures, *failed],
         words=words,
@@ -277,6 +278,19 @@ async def _describe_and_report(
         raise
     written, failed = reports.result()
     return graph, written, [*graph.failures, *failed]
+
+
+def _with_warnings(
+    reports: list[Report], made: GraphBuild, chunks: Sequence[Chunk], language: str
+) -> list[Report]:
+    """Return reports, of which each says if chunks of its community give instructions to language models."""
+    planted = {chunk.id for chunk in chunks if gives_instructions(chunk.text)}
+    told = {c.number for c in made.communities if not planted.isdisjoint(c.chunk_ids)} if planted else ()
+    for i, report in enumerate(reports):
+        if report.community in told:
+            report = replace(report, summary=f"{report.summary}\n\n{wording(language).instructs}")
+            reports[i] = replace(report, n_tokens=tokens.count(report.text))
+    return reports
 
 
 def index_passages(documents: Sequence[Document], settings: Settings) -> Index:

@@ -19,13 +19,22 @@ from conspectus.index import BoundedCache, Index
 from conspectus.messages import wording
 from conspectus.models.base import Model, writes
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.references import TABLES, Reference, between, find, removed_by_model, rewrite, strip
+from conspectus.references import (
+    TABLES,
+    Reference,
+    between,
+    find,
+    removed_by_model,
+    rewrite,
+    strip,
+    without_numbers,
+)
 from conspectus.rows import Answer, Chunk, Citation, Claim, Entity, Hit, Relationship, Report, Source, Span
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, Task
 from conspectus.tasks.base import Context, Row, render
 from conspectus.text.cleaning import content_of
-from conspectus.text.language import ENGLISH, question_language
+from conspectus.text.language import ENGLISH, gives_instructions, question_language
 from conspectus.text.question import read_question
 from conspectus.text.sentences import sentences
 from conspectus.text.words import CJK, UNSPACED, entity_keys, is_unspaced, name_key, search_terms
@@ -52,6 +61,8 @@ async def finish(task: Task[str], draft: Answer, index: Index, model: Model) -> 
     notices = draft.notices
     if writes(model, type(task)):
         notices = (*notices, words.written if citations else words.uncited)
+    if any(_gives_instructions(row.text, index) for row in _read_by(task, reply, index)):
+        notices = (*notices, words.instructs)
     return replace(
         draft,
         text=text.strip(),
@@ -59,6 +70,18 @@ async def finish(task: Task[str], draft: Answer, index: Index, model: Model) -> 
         removed_references=removed + sum(lost_before),
         notices=notices,
     )
+
+
+def _read_by(task: Task[str], reply: str, index: Index) -> Iterator[Chunk | Report]:
+    """Yield the chunks that a final task shows, and the chunks and reports that the reply to it cites."""
+    yield from getattr(task, "context", Context()).sources
+    cited = (row_of(reference, index) for reference in find(reply))
+    yield from (row for row in cited if isinstance(row, Chunk | Report))
+
+
+def _gives_instructions(text: str, index: Index) -> bool:
+    """Tell whether a chunk gives instructions to language models, or a report says that its sources do."""
+    return gives_instructions(text) or any(wording(code).instructs in text for code in index.languages)
 
 
 def empty_answer(draft: Answer, index: Index) -> Answer:
@@ -298,7 +321,7 @@ def _cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
             written.append(f"[{markers[sources]}]")
         return "".join(dict.fromkeys(written))
 
-    return rewrite(text, block), tuple(citations), removed
+    return rewrite(without_numbers(text), block), tuple(citations), removed
 
 
 def row_of(reference: Reference, index: Index) -> Row | None:

@@ -31,6 +31,24 @@ def read_word_sets(name: str) -> dict[str, frozenset[str]]:
     return {key: frozenset(words.split()) for key, words in read_data(name).items()}
 
 
+_MODEL_TALK = read_data("small_talk")
+
+
+@cache
+def model_talk() -> Mapping[str, re.Pattern[str]]:
+    """Return how models open what is no reply, and how texts address models: patterns of `small_talk`, by their names."""
+    patterns = ("greeting", "refusal", "assistant", "instructions")
+    return {name: re.compile(_MODEL_TALK[name], re.IGNORECASE) for name in patterns}
+
+
+def gives_instructions(text: str) -> bool:
+    """Tell whether a text gives instructions to language models, as those do that somebody planted for them."""
+    folded = text.casefold()
+    return any(hint in folded for hint in _MODEL_TALK["hints"]) and bool(
+        model_talk()["instructions"].search(text)
+    )
+
+
 @dataclass(frozen=True)
 class FunctionWords:
     """Words of one language in lower case, by what they do."""
@@ -241,7 +259,8 @@ def in_languages(documents: Sequence[Document], default: str = AUTO) -> Sequence
 
 
 def _stated(document: Document) -> str:
-    return document.metadata.get(STATED, "").replace("_", "-").partition("-")[0].lower()
+    code = document.metadata.get(STATED, "").replace("_", "-").partition("-")[0].lower()
+    return code if re.fullmatch("[a-z]{2,3}", code) else ""  # it is named in prompts
 
 
 def _sample(text: str) -> str:

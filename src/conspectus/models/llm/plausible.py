@@ -9,25 +9,19 @@ GPT-3.5 none is taken for a wrong one; of 1,481 descriptions and reports of GPT-
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
 from conspectus.models.llm.wire import Message
 from conspectus.tasks import ExamineEvidence, StandaloneQuestion, Task
 from conspectus.tasks.base import first_task
-from conspectus.text.language import guess, read_data
+from conspectus.text.language import guess, model_talk
 from conspectus.text.words import CJK, UNSPACED, WORD, fold, terms
 
 NAMED = 20
 """Characters at the beginning of a text that are no greeting where the data has them: `Hello, I'm Your Aunt!`."""
 REFUSED = 200
 """Characters in which a refusal speaks of requests and assistants: two sentences of those that models refuse with."""
-
-
-@cache
-def _small_talk() -> Mapping[str, re.Pattern[str]]:
-    return {name: re.compile(pattern, re.IGNORECASE) for name, pattern in read_data("small_talk").items()}
 
 
 _JSON = re.compile(r"\s*(?:```\w*\s*)?(?:\{|\[\s*[\]\[{\"'])")
@@ -76,7 +70,7 @@ def opening_flaw(text: str, data: str = "", *, answers: bool = True) -> str:
     """
     if _JSON.match(text) or ((mark := _MARK.search(text)) and mark[0] not in data):
         return "it is in the format of another task"
-    talk = _small_talk()
+    talk = model_talk()
     if talk["greeting"].match(text):
         return "it opens with a greeting"
     if talk["refusal"].match(text) and (not answers or talk["assistant"].search(text[:REFUSED])):

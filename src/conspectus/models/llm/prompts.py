@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import re
 import tomllib
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from itertools import zip_longest
+from html import unescape
+from itertools import count, zip_longest
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
@@ -32,7 +34,7 @@ from conspectus.models.llm.wire import Message
 from conspectus.references import TABLES, find, strip
 from conspectus.rows import Chunk, Report, Triple
 from conspectus.tasks import Task
-from conspectus.tasks.base import TASKS, Context, Turn
+from conspectus.tasks.base import TASKS, Context, Turn, strings_in
 from conspectus.text.question import is_short
 
 OURS = Path(__file__).parents[2] / "prompts"
@@ -108,7 +110,6 @@ class Prompts:
         own = "zh" if language.startswith("zh") else "en"
         theirs = [self.folder / own / f"{name}.md", self.folder / f"{name}.md"] if self.folder else []
         path = next((path for path in theirs if path.is_file()), OURS / own / f"{name}.md")
-        # Not all that comes from documents is fenced: what a model made of them, as follow-up questions, is not.
         values = {variable: inert(make(about, own)) for variable, make in variables_of(name).items()}
         system, user = (_NAME.sub(lambda m: values[m[1]], part) for part in load(path, chosen))
         return (*((Message("system", system),) if system else ()), Message("user", user))
@@ -131,18 +132,33 @@ class Prompts:
 
 # What prompts are filled with
 
-_TAG = re.compile(r"[<＜]\s*[/／]?\s*data(?:-(\d+))?", re.IGNORECASE)
+_TAG = re.compile(r"[<‹〈⟨«]\s*[/\\⁄∕]?\s*d\s*a\s*t\s*a(?:\s*[-‐-―_−]\s*([\d\s]+))?")
+_ALIKE = str.maketrans("ɑаαԁɗтτ⟋⧸", "aaaddtt//")
+"""Letters and strokes of other scripts that look like those of a tag; what NFKC joins need not be here."""
+_CONTROL = re.compile(r"<(?=[|｜]|/?s>|(?:start|end)_of_turn>|<?/?SYS>)|\[(?=/?INST\])")
+"""What opens control tokens of chat models, as of Qwen, DeepSeek, Llama, Mistral and Gemma."""
 
 
 def inert(text: str) -> str:
-    """Return a text with each `<|` parted, so that no server reads a model's control tokens (`<|im_end|>`) in it."""
-    return text.replace("<|", "< |")
+    """Return a text whose control tokens (`<|im_end|>`) are parted, so that no server reads them in it."""
+    return _CONTROL.sub(r"\g<0> ", text)
+
+
+def _tags(text: str) -> set[str]:
+    """Return the numbers of the tags in a text, "" for one without, however they are spelled."""
+    if not text.isascii():
+        text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    plain = (
+        unescape(text).casefold().translate(_ALIKE) if "&" in text or not text.isascii() else text.casefold()
+    )
+    return {"".join(number.split()) for number in _TAG.findall(plain)}
 
 
 def fence(text: str, *others: str) -> str:
     """Return an inert text between `<data>` and `</data>`, numbered so that neither it nor any other has the tag."""
-    numbers = [int(number or 1) for part in (text, *others) for number in _TAG.findall(part)]
-    tag = f"data-{max(numbers) + 1}" if numbers else "data"
+    taken = set[str]().union(*map(_tags, (text, *others)))
+    number = next(n for n in count(2) if str(n) not in taken)
+    tag = f"data-{number}" if taken else "data"
     return f"<{tag}>\n{inert(text.strip())}\n</{tag}>"
 
 
@@ -156,7 +172,8 @@ _EXAMPLE_IDS = ("2, 7", "5", "1, 3", "4", "6")
 
 
 def _language(task: Task[Any], own: str) -> str:
-    return _words(own)["languages"].get(task.language.partition("-")[0], task.language)
+    code = task.language.partition("-")[0]
+    return _words(own)["languages"].get(code, code)
 
 
 def _response(task: Any, own: str) -> str:
@@ -218,7 +235,8 @@ def _paths(task: tasks.ExamineEvidence | tasks.DraftAnswer, own: str) -> str:
     """Return paths of triples and chunks as they are shown; empty where there are none."""
     lines = (f"{n}. {'; '.join(map(_fact, path.triples))}" for n, path in enumerate(task.paths, 1))
     blocks = ["-----Paths-----\n" + "\n".join(lines)] if task.paths else []
-    return fence("\n".join((*blocks, task.context.text))) if blocks or task.context.text else ""
+    text = "\n".join((*blocks, task.context.text))
+    return fence(text, *strings_in(task)) if text else ""
 
 
 def _topics(task: tasks.ChooseRelations) -> str:
@@ -248,7 +266,12 @@ Variables = Mapping[str, Variable]
 
 
 def _data(make: Callable[[Any], str]) -> Variable:
-    return lambda task, _: fence(make(task))
+    return lambda task, _: fence(make(task), *strings_in(task))
+
+
+def _fenced(name: str) -> Variable:
+    """Return a field that a model made of documents, as clues are: it stands between tags as they do."""
+    return _data(lambda task: _text_of(getattr(task, name)))
 
 
 def _dated(date: str, data: str, own: str) -> str:
@@ -317,7 +340,11 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
     tasks.MapAnswer: {"response": _response, "table": _all_tables},
     tasks.ReduceAnswer: {**_CITING, "data": _data(_analysts)},
     tasks.AnswerFromContext: {**_CITING, "tables": _all_tables},
-    tasks.PursueFollowUp: {"reference": _reference},
+    tasks.PursueFollowUp: {
+        "follow_up": _fenced("follow_up"),
+        "asked": _fenced("asked"),
+        "reference": _reference,
+    },
     tasks.StandaloneQuestion: {
         "data": _data(
             lambda task: "\n\n".join(f"Question: {e.question}\nAnswer: {e.answer}" for e in task.exchanges)
@@ -326,9 +353,9 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
     tasks.RatePassages: {"passages": None, "data": _data(lambda task: _blocks("Passage", task.passages))},
     tasks.NameEntities: {"text": lambda task, _: fence(task.text)},
     tasks.RecognizeTriples: {"triples": None, "data": _data(lambda task: _numbered(task.triples))},
-    tasks.NextThought: {"thoughts": lambda task, _: " ".join(task.thoughts) or "-"},
-    tasks.ChooseRelations: {"data": _data(_topics)},
-    tasks.ExamineEvidence: {"data": _paths},
+    tasks.NextThought: {"thoughts": _data(lambda task: " ".join(task.thoughts) or "-")},
+    tasks.ChooseRelations: {"clues": _fenced("clues"), "data": _data(_topics)},
+    tasks.ExamineEvidence: {"clues": _fenced("clues"), "data": _paths},
     tasks.DraftAnswer: {"data": _paths},
     tasks.Personas: {"description": lambda task, _: fence(task.description)},
     tasks.UserTasks: {"description": lambda task, _: fence(task.description)},
@@ -352,13 +379,21 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
 """The variables that are no field as it is; None for a field that is part of another variable."""
 
 
-def _shown(value: Any) -> str:
-    """Return a field as a prompt shows it."""
+def _shown(name: str) -> Variable:
+    """Return a field as a prompt shows it: rows between tags."""
+    fenced = _fenced(name)
+    rows = Context | Chunk | Report
+    return lambda task, own: (
+        fenced(task, own) if isinstance(getattr(task, name), rows) else _text_of(getattr(task, name))
+    )
+
+
+def _text_of(value: Any) -> str:
     match value:
         case Context() | Chunk():
-            return fence(value.text)
+            return value.text
         case Report():
-            return fence(strip(value.text))
+            return strip(value.text)
         case tasks.Persona():
             return f"{value.name}: {value.description}"
         case (str(), *_):
@@ -373,7 +408,7 @@ def _shown(value: Any) -> str:
 def variables_of(name: str) -> Variables:
     """Return the variables of a prompt, by the name of its task."""
     if name == REPAIR:
-        return {"error": lambda error, _: str(error)}
+        return {"error": lambda error, _: fence(str(error))}
     kind, variables = TASKS[name], dict[str, Variable | None]()
     hints = get_type_hints(kind)
     for field in fields(kind):
@@ -381,6 +416,6 @@ def variables_of(name: str) -> Variables:
         if field.name in Task.__dataclass_fields__ or shown in (bool, Turn):
             continue  # these say how to write, or choose sections
         key = field.name if shown in _UNDER_THEIR_NAMES else "data"
-        variables[key] = lambda task, _, name=field.name: _shown(getattr(task, name))
+        variables[key] = _shown(field.name)
     own = VARIABLES.get(kind, {})
     return {key: make for key, make in {**variables, **own}.items() if make is not None}
