@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from making import an_index
+from making import an_entity, an_index
 
 from conspectus.index import Index
 from conspectus.models.extractive.rank_sentences import asks_for_definition, rank_sentences
@@ -183,3 +183,38 @@ def test_a_sentence_of_another_date_comes_last():
 
     assert read("What broke on 2 February?", index=an_index_of(other, asked))[0] == asked
     assert read("What was read in February?", index=an_index_of(other, asked))[0] == other
+
+
+def test_a_verb_is_looked_for_in_its_past_and_as_a_noun():
+    left = "The keepers left the lighthouse of Skarne after eleven winters."
+    treatment = "A treatment of the oak of Skarne began with tar and pitch."
+    index = an_index_of(left, treatment)
+
+    assert read("Why did they leave the lighthouse?", index=index)[0] == left
+    assert read("How is the oak treated?", index=index)[0] == treatment
+
+
+def test_a_definition_comes_before_other_sentences_on_the_same():
+    texts = (
+        "The quern was carried to the barn by two men.",
+        "The quern was the first thing of her mother's that she sold.",
+        "A quern (also called a hand mill) is a stone that grinds corn.",
+    )
+    index = an_index(" ".join(FILLER), *texts, entities=["quern"])
+
+    assert read("What is a quern?", "quern", index=index)[0] == texts[2]
+
+
+def test_beside_a_name_a_term_is_what_is_asked():
+    texts = (
+        "Mara Tolan came to Quenda with a red umbrella.",
+        "Mara Tolan became a mason in the yard of her uncle.",
+    )
+    index = an_index(
+        " ".join(FILLER), *texts, entities=[an_entity("Mara Tolan", 0, "person"), an_entity("mason", 1)]
+    )
+
+    assert not asks_for_definition(
+        read_question("How did Mara Tolan become a mason?"), {0, 1}, Searcher(index)
+    )
+    assert read("How did Mara Tolan become a mason?", "Mara Tolan", "mason", index=index)[0] == texts[1]

@@ -37,6 +37,9 @@ SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT = 0.2, 0.45, 0.35  # unexplained
 CHUNK_RANK_WEIGHT = 0.4
 """What it counts to stand in the best chunk, over the square root of its place in others. The quotations of 58 of
 2Wiki's questions 101 to 250 hold the answer; of 42 with 0.1 / place, of 57 where five chunks alone are read."""
+DEFINITION_RANK_WEIGHT = 0.1
+"""The same where nothing is asked but to be told of something: a definition may stand in any chunk. With 0.4, what
+asthma is came after five sentences on its treatment (MedQuAD)."""
 WALK_WEIGHT = 0.4
 """What it counts that a walk among the sentences, from what is named, is on one."""
 MIN_WALKED = 0.5
@@ -55,13 +58,17 @@ UNREADABLE_DEFINITION_FACTOR = 0.2  # unexplained
 QUESTION_FACTOR = 0.5  # unexplained
 """What is left of the worth of a question: it answers none."""
 _SAYS_WHAT = re.compile(
-    r"(?:['’]s)?[\"”’»)]*(?:(?P<what>(?:,[^,]{1,60},)?\s+(?:is|was|are|were|means)\s+(?:an?|the|one|any)\b|"
+    r"(?:['’]s)?[\"”’»)]*"
+    r"(?:(?P<what>(?:\s*\([^()]{1,60}\)|,[^,]{1,60},)?\s+(?:is|was|are|were|means)\s+(?:an?|the|one|any)\b|"
     r"(?:（[^（）]*）)?[，,]?[是为乃指])|"
     r"\s*\(|,\s+(?!said|says|and|or|but|in|on|at|for|to|with|as|by)[a-z]|\s+(?:is|was|are|were|became|has been)\b)"
 )
 """What stands behind a name where it is said what it is; other than in `what`, it may be something else of it."""
 SAYS_SOMETHING = 0.6
-"""What it counts beside "is a …" that something else is said of what is to be told of: "GIMPS is organized as"."""
+"""What it counts that something else is said of what is to be told of than, as its first words, "X is a": "GIMPS is
+organized as"."""
+ARTICLE = 4
+"""Characters before the first word of what is to be told of in a sentence that opens with it: "The "."""
 _VAGUE = stems(VAGUE)
 
 
@@ -93,10 +100,11 @@ def rank_sentences(
     else:
         fits = _fits_of_definitions(subject, sentences, searcher)
     min_factor = UNREADABLE_FACTOR if rest else UNREADABLE_DEFINITION_FACTOR
+    rank_weight = CHUNK_RANK_WEIGHT if rest else DEFINITION_RANK_WEIGHT
     ranked: list[RankedSentence] = []
     for i, fit, share in (fit for fit in fits if states(searcher.passages.text(sentences[fit[0]]))):
         score = SUBJECT_WEIGHT * float(about[i]) + fit
-        score += CHUNK_RANK_WEIGHT / math.sqrt(1 + chunk_rank[sentences[i]])
+        score += rank_weight / math.sqrt(1 + chunk_rank[sentences[i]])
         score *= _worth(sentences[i], min_factor, searcher)
         ranked.append(RankedSentence(sentences[i], score, share))
     return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))
@@ -159,11 +167,12 @@ def split_question(
     every_term = frozenset(question.terms)
     keys = {name_key(term) for name in question.names for term in search_terms(name, index)}
     subject = {term for term in every_term if name_key(term) in keys}
-    entities = [index.entities[number] for number in named]
-    # beside a name, a term is what is asked of it: how somebody became an astronaut
-    for entity in (e for e in entities if e.type != "concept" or not subject):
+    names = frozenset(subject)
+    for entity in map(index.entities.__getitem__, named):
         forms = (frozenset(search_terms(form, index)) for form in (entity.name, *entity.aliases))
-        if form := next((form for form in forms if form and form <= every_term), None):
+        form = next((form for form in forms if form and form <= every_term), frozenset[str]())
+        # beside a name, a term is what is asked of it: how somebody became an astronaut
+        if entity.type != "concept" or not names or names & form:
             subject |= form
     others = [term for term in searcher.words(question.focus) if term not in subject]
     rest = [term for term in others if term not in _VAGUE]
@@ -238,12 +247,13 @@ def _fits_of_definitions(
     shares = searcher.shares(subject)[list(sentences)]
     for i in np.flatnonzero(shares >= MIN_SUBJECT_SHARE).tolist():
         text = searcher.passages.text(sentences[i])
-        words = (
+        words = [
             m for m in WORD.finditer(text) if subject.keys() & set(search_terms(m.group(), searcher.index))
-        )
-        says = [m["what"] is not None for word in words if (m := _SAYS_WHAT.match(text, word.end()))]
+        ]
+        opens = words and words[0].start() <= ARTICLE
+        says = (m for word in words if (m := _SAYS_WHAT.match(text, word.end())))
+        says_what = max((1.0 if m["what"] and opens else SAYS_SOMETHING for m in says), default=0.0)
         share = float(shares[i])
-        says_what = max((1.0 if what else SAYS_SOMETHING for what in says), default=0.0)
         yield i, REST_WEIGHT * share + ANSWER_WEIGHT * says_what, share
 
 
