@@ -177,3 +177,35 @@ def test_how_something_changed_is_told_in_the_order_of_time(asked: str):
 
     assert [line[:10] for line in lines(text)] == sorted(sentences)
     assert all(sentences[line[:10]] in line for line in lines(text))
+
+
+def test_what_names_both_tells_how_they_are_connected():
+    both = "Zorba Orrin sold the mill of Lowmoor to Mara Tolan for nine pounds."
+    index = an_index(
+        f"{BEES} {WAX}",
+        f"{BUILT} Mara Tolan kept a diary of the weir.",
+        both,
+        entities=["Mara Tolan", "Zorba Orrin"],
+    )
+    context = Context(sources=tuple(index.chunks), entities=tuple(index.entities))
+
+    task = AnswerFromContext("How are Mara Tolan and Zorba Orrin connected?", context)
+
+    assert lines(answer_from_context(task, Searcher(index))) == [both]
+
+
+def test_what_is_in_the_language_of_the_question_comes_first():
+    german = "The Marktplatz von Skarne wurde 1911 gepflastert und 1960 verkauft."
+    english = "In that year masons from the coast paved the old Marktplatz with grey stones."
+    index = an_index(f"{german} {german[:-1]} mit Bäumen.", english)
+    languages = [
+        replace(d, metadata={"language": code}) for d, code in zip(index.documents, ("de", "en"), strict=True)
+    ]
+    index = replace(index, documents=languages)
+
+    text = answer_from_context(
+        AnswerFromContext("Tell me about the Marktplatz", Context(sources=tuple(index.chunks))),
+        Searcher(index),
+    )
+
+    assert lines(text)[0] == english

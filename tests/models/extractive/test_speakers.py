@@ -49,3 +49,12 @@ Ben Quill: I learned carpentry from my uncle on a broken lathe.
     quotes = a_built_index(talk).ask("How did Ben Quill learn carpentry?").text.partition("- ")[2]
 
     assert "broken lathe" in quotes.splitlines()[0]
+
+
+def test_a_label_of_several_speakers_is_not_quoted():
+    talk = TALK + "\nBEN QUILL/ADA BYRNE: The oldest looms of the valley were made of walnut.\n"
+
+    text = a_built_index(talk).ask("What were the looms of the valley made of?").text
+
+    assert "walnut" in text
+    assert "BEN QUILL/ADA BYRNE" not in text

@@ -17,7 +17,7 @@ from conspectus.models.base import performs
 from conspectus.models.extractive.rank_sentences import asks_for_definition, candidates, rank_sentences
 from conspectus.models.extractive.reason import follow_chain
 from conspectus.models.extractive.report import upper
-from conspectus.models.extractive.search import RankedSentence, Searcher, is_repeated
+from conspectus.models.extractive.search import COMPLETE, RankedSentence, Searcher, is_repeated
 from conspectus.models.extractive.sentence_store import all_terms, reading, split, subject_terms, words_of
 from conspectus.references import Reference, strip, write
 from conspectus.rows import Chunk, Report
@@ -270,9 +270,23 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
         if chain := follow_chain(question, context.sources, named, searcher):
             return chain
         ranked = rank_sentences(question, context.sources, named, searcher)
+    if question.asks_relation:  # what names all of it says how it goes together, where anything does
+        ranked = [r for r in ranked if r.share > COMPLETE] or ranked
+    ranked = _own_language_first(ranked, question, searcher)
     # Here an "I" may speak too: the question says what it is about, and the citation who it is.
     best = list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, all_terms, MAX_SHARED_TERMS_OF_FACT))
     return sorted(best, key=lambda r: searcher.passages.day(r.sentence)) if question.asks_change else best
+
+
+def _own_language_first(
+    ranked: list[RankedSentence], question: Question, searcher: Searcher
+) -> list[RankedSentence]:
+    """Return sentences that are in the language of a question before the others, as far as they are hardly worse."""
+    least = MIN_SHARE_OF_BEST * max((r.score for r in ranked), default=0.0)
+    first = [
+        r for r in ranked if r.score >= least and searcher.passages.language(r.sentence) == question.language
+    ]
+    return list(dict.fromkeys((*first, *ranked)))
 
 
 def _said_by(question: Question, searcher: Searcher) -> list[RankedSentence] | None:

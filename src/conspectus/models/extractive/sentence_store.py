@@ -180,7 +180,7 @@ class SentenceStore:
 
     def quoted(self, sentence: int) -> str:
         """Return a sentence as it is quoted: its linking words left out, who says it before it."""
-        text = without_opening(self.text(sentence), self.language(sentence))
+        text = without_opening(_LABEL.sub("", self.text(sentence)), self.language(sentence))
         speaker = self._speakers[sentence]
         if speaker < 0:
             return text
@@ -205,6 +205,8 @@ class SentenceStore:
         return self.templated.tolist()
 
 
+_LABEL = re.compile(r"^[A-Z][A-Z.'’ /-]{2,40}: ")
+"""Who speaks, of a line that several do ("KEVIN SCOTT/ANDREW NG: ")."""
 _KEPT = ("document", "start", "end", "speaker", "templated", "mention_starts", "mentions")
 
 
