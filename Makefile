@@ -5,12 +5,17 @@
 # make test-web the tests of the web app in a browser; installs Chromium where there is none
 # make reproduce-offline   the papers' tables and figures that need no model, on small samples (reproduce/README.md)
 # make docs     the documentation, into site/; `.venv/bin/mkdocs serve` shows it while you write
+# make release  into dist/: wheel, source, what they need with hashes, a software bill of materials (CycloneDX)
+# make audit    asks a database of vulnerabilities (osv.dev) about every locked package
+# make fuzz     mutated files for every reader, FUZZ_SECONDS (600) each
 # make check    formatting, lint, types and size; `make format` mends the first two where it can
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+UV = PATH="$$PATH:$(CURDIR)/$(BIN)" uv
+FUZZ_SECONDS ?= 600
 
 # Settings of the caller's own environment that would send uv elsewhere.
 unexport VIRTUAL_ENV UV_PYTHON UV_NO_DEV UV_NO_GROUP
@@ -19,7 +24,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_HTTP_TIMEOUT ?= 180
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long web test-web reproduce-offline docs check format
+.PHONY: help setup demo test test-long web test-web reproduce-offline docs release audit fuzz check format
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -35,7 +40,7 @@ $(READY): pyproject.toml uv.lock
 		$(PYTHON) -m venv --clear $(VENV); }
 	@command -v uv >/dev/null || test -x $(BIN)/uv || \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
-	PATH="$$PATH:$(CURDIR)/$(BIN)" uv sync --frozen --compile-bytecode --python $(BIN)/python
+	$(UV) sync --frozen --compile-bytecode --python $(BIN)/python
 	@$(BIN)/python -m compileall -q src  # so that no command spends its first second on it
 	@touch $@
 
@@ -67,6 +72,18 @@ reproduce-offline: $(READY)
 docs: export NO_MKDOCS_2_WARNING := 1  # of another program's future; mkdocs is pinned
 docs: $(READY)
 	$(BIN)/mkdocs build --strict --quiet
+
+release: $(READY)
+	@rm -rf dist
+	$(UV) build --quiet --out-dir dist
+	$(UV) export --frozen --quiet --no-dev --all-extras --format cyclonedx1.5 --output-file dist/conspectus.cdx.json
+	$(UV) export --frozen --quiet --no-dev --no-emit-project --all-extras --output-file dist/requirements.txt
+
+audit: $(READY)
+	$(UV) audit --frozen
+
+fuzz: $(READY)
+	$(BIN)/python tests/readers/fuzz_readers.py --seconds $(FUZZ_SECONDS)
 
 check: $(READY)
 	$(BIN)/ruff format --check .
