@@ -22,12 +22,14 @@ from conspectus.text.sentences import lines, sentences
 from conspectus.text.types import GIVEN_NAMES
 from conspectus.text.words import CJK
 
-REPEATED = 4  # unexplained
-"""A sentence that so many documents share is furniture (overlapping parts share theirs by twos)."""
-CUT = 12  # unexplained
-"""Characters by which a piece of a sentence and the whole one are matched."""
-OPENING = 200  # unexplained
-"""Characters at the start of a document in which a shared header is looked for."""
+REPEATED = 4
+"""A sentence that so many documents share is furniture. Overlapping parts of transcripts share theirs by twos (5,192
+sentences of 60 interviews), seldom by threes (554); what four share are phrases ("Right, yeah."), and banners of web
+pages. The price: 2 % of the distinct sentences of 4,360 answers on diseases, some of them definitions."""
+CUT = 12
+"""Characters by which a piece of a sentence and the whole one are matched: a shorter one ("Of course.") is no piece."""
+OPENING = 200
+"""Characters at the start of a document in which a shared header is looked for: the longest, of interviews, has 83."""
 
 _LABEL = re.compile(r"[^\w(\[]*([^\W\d_][\w.'’\- ]{0,40}?)\s*(?:[(（][^)）]{1,20}[)）])?(?::(?=\s|$)|：)\s*")
 _MARK = re.compile(r"\s*(?:#{1,6}|[-*•–>]|\d{1,3}\))\s+")
