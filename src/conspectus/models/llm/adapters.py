@@ -21,6 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from dis import Instruction, get_instructions
 from functools import partial
 from importlib import import_module
@@ -68,7 +69,7 @@ class Client(ABC):
 
     async def reply(self, request: Request, *, stream: bool) -> AsyncIterator[str | Completion]:
         """Yield the pieces of a reply where it is streamed, and last the whole of it."""
-        parts = self.parts(request, stream=stream)
+        parts = _without_key(self.parts(request, stream=stream), self.key, stream)
         async for piece in without_thinking_streamed(parts) if stream else parts:
             if not isinstance(piece, Part):
                 yield piece
@@ -77,6 +78,24 @@ class Client(ABC):
                 why = redact(piece.refusal, self.key) or "its content filter"
                 raise Refused(f"{self.name} would not answer ({why})")
             yield completion_of(request, piece)
+
+
+async def _without_key(parts: AsyncIterator[Part], key: str | None, stream: bool) -> AsyncIterator[Part]:
+    """Yield the parts of a reply without the key, should the server repeat it: replies are cached, traced and shown.
+
+    Of a stream, the end of a part waits for the next one where the key may go on there.
+    """
+    waiting = ""
+    async for part in parts:
+        text = waiting + part.text
+        text = text.replace(key, "[key]") if key else text
+        if key and stream:
+            ends = (n for n in range(min(len(key) - 1, len(text)), 0, -1) if key.startswith(text[-n:]))
+            start = len(text) - next(ends, 0)
+            text, waiting = text[:start], text[start:]
+        yield replace(part, text=text)
+    if waiting:  # what began like the key was not it
+        yield Part(waiting)
 
 
 # Functions

@@ -221,6 +221,10 @@ def _endpoint(
     url = address if "://" in address or not address else f"http://{address}"
     if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
         raise UsageError(f"{url!r} is not the address of a server: it has the form https://host/v1")
+    if "?" in url:
+        raise UsageError(
+            f"the address of {name} has a query, which may hold a key: leave it out, and set {variable}"
+        )
     url = url.rstrip("/").replace("://0.0.0.0", "://127.0.0.1")
     if preset.dialect == "ollama":
         url = url.removesuffix("/v1")
