@@ -144,8 +144,18 @@ walls. Orrin Review 7: 101–119.
 """
 
 
-def test_a_list_of_references_without_a_heading_is_omitted():
-    assert lines_of(f"{PROSE}\n\n{REFERENCES}\n{PROSE}") == [PROSE, PROSE]
+NOTES = """
+1. Mara Tolan, The Quays of the North (Orrin: North Press, 2004), 76–80.
+2. Tolan, Quays, 124.
+3. Anna Brook and Mara Tolan, eds., Gates and Walls, 2 vols. (Orrin: Gate & Sons, 1997), 283–287.
+4. Anna Brook, Lanes of Orrin (Orrin: North Press, 1991), p. 12.
+5. Orrin Council, Annual Report (Orrin: The Council, 1987), www.example.org/report.
+"""
+
+
+@pytest.mark.parametrize("references", [REFERENCES, NOTES])
+def test_a_list_of_references_without_a_heading_is_omitted(references: str):
+    assert lines_of(f"{PROSE}\n\n{references}\n{PROSE}") == [PROSE, PROSE]
 
 
 def test_a_page_of_nothing_but_references_keeps_them():

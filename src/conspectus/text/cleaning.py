@@ -90,10 +90,13 @@ _LEADERS = "....", ". . .", "……", "····", "____"
 """Between what is in a table of contents and its page."""
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d(?<!\w.{4})(?:[a-z]?\b|(?=[A-Z]))")
 _INITIAL = re.compile(
-    r"[A-ZÀ-Þ]\.(?<!\w..)| (?<=[^\W\d_].)[A-ZÀ-Þ]{1,3}(?=[,.;:]|$| \()|et al\b(?<!\w.{5})", re.MULTILINE
+    r"[A-ZÀ-Þ]\.(?<!\w..)| (?<=[^\W\d_].)[A-ZÀ-Þ]{1,3}(?=[,.;:]|$| \()|et al\b(?<!\w.{5})"
+    r"|\([A-ZÀ-Þ][^()\d:\n]{2,30}: [A-ZÀ-Þ]",
+    re.MULTILINE,
 )
+"""Who wrote or published something: "M. Tolan", "Tolan M,", "Tolan et al", "(Orrin: North Press"."""
 _LOCATOR = re.compile(
-    r"(?:[Pp](?<!\w.)p?|[Vv]ol|[Nn](?<!\w.)os?)\. ?\d|doi\b|DOI\b|10\.\d{4}|https?://"
+    r"(?:[Pp](?<!\w.)p?|[Vv]ol|[Nn](?<!\w.)os?)\. ?\d|doi\b|DOI\b|10\.\d{4}|https?://|www\."
     r"|[Ee]ds?\b\.?[,)]|[,:;)] ?(?!(?:1[5-9]|20)\d\d)\d+ ?[–-] ?\d|\d\(\d|\d[:;] ?\d"
     r"|\[(?:DOI|PubMed|CrossRef|Google Scholar)\]"
 )
