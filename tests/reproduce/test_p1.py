@@ -64,6 +64,21 @@ def test_what_a_level_reads_and_communities_need_no_model(script: Script):
     assert [cells[3] for cells in ours(figure).values()] == ["100", "100"]
 
 
+@pytest.mark.parametrize("name", ["p1_table1", "p1_table3", "p1_table4", "p1_table5", "p1_figure3"])
+def test_what_needs_no_model_runs_on_the_sample_corpus(script: Script, name: str):
+    tables = script(name, "--sample-corpus", "--sample", "2")
+
+    assert tables
+    for table in tables:
+        assert ours(table)
+        assert any("our sample corpus" in line for line in table["differs"]) or name == "p1_table1"
+
+
+def test_judging_without_a_model_or_a_study_is_refused(script: Script):
+    with pytest.raises(SystemExit, match="--model"):
+        script("p1_table6", "--sample-corpus")
+
+
 def test_missing_data_is_named_with_where_to_get_it(script: Script, tmp_path: Path):
     with pytest.raises(SystemExit, match="graphrag-benchmarking-datasets"):
         script("p1_table2", "--data", str(tmp_path))
