@@ -220,3 +220,9 @@ def test_a_reply_that_is_none_is_known(task: Task[Any], reply: str):
 
 def test_what_is_wrong_with_a_description_names_its_element():
     assert "Lune Mills" in why_not(MILL, "It was bought in 1911.")
+
+
+def test_words_from_inside_a_sentence_of_the_prompt_are_a_reply():
+    task = tasks.AnswerFromContext("Which matters come up?", Context(sources=(CHUNK,)))
+
+    assert not flaw(task, "The data does not tell.", Prompts().render(task))

@@ -84,8 +84,16 @@ def _flaw_of_text(text: str, names: Sequence[str], prompt: str, data: str, answe
     if why and not named and _line(text[:NAMED]) not in _line(data):
         return why
     lines = (line for line in map(_line, text.splitlines()) if _length(line) >= ECHOED)
-    echo = next((line for line in lines if line in prompt and line not in _line(data)), "")
+    echo = next((line for line in lines if _opens_sentence(line, prompt) and line not in _line(data)), "")
     return f"it repeats the instructions: {echo[:60]!r}" if echo else ""
+
+
+def _opens_sentence(line: str, prompt: str) -> bool:
+    """Tell whether a line is the beginning of a sentence or a value of a prompt.
+
+    Inside of a sentence stand words that a model may well reply with: "what the data does not tell".
+    """
+    return line in prompt and bool(re.search(rf"(?:^|[^\w\s,，、(（-]\s*){re.escape(line)}", prompt))
 
 
 def _wrong_language(text: str, data: str, language: str) -> str:
