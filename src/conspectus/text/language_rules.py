@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import NamedTuple
 
 from conspectus.text.language import ENGLISH, function_words_of, read_data, read_word_sets
 from conspectus.text.words import (
-    CHINESE_STOPWORDS,
     CJK,
     ELIDED,
     ELIDING,
@@ -164,8 +163,6 @@ ENGLISH_RULES = rules_of(ENGLISH)
 
 DOTS = frozenset("·・‧•")
 """Marks between the parts of a foreign name."""
-NEAR = 3  # unexplained
-"""Tokens from such a mark on that may belong to the name."""
 
 
 def tokenize(sentence: str, language: str) -> list[str]:
@@ -188,10 +185,9 @@ def tokenize(sentence: str, language: str) -> list[str]:
         return [piece for token in tokens for piece in _patterns().turkish_ending.split(token, 1)]
     if language not in ("zh", "ja"):
         return tokens
-    pieces = [
+    return [
         piece for token in tokens for piece in (_pieces(token, language) if CJK.search(token) else (token,))
     ]
-    return _unglued(pieces) if language == "zh" else pieces
 
 
 def _pieces(token: str, language: str) -> Iterator[str]:
@@ -203,7 +199,7 @@ def _pieces(token: str, language: str) -> Iterator[str]:
             for part in _patterns().japanese.findall(run.group()):
                 yield from filter(None, _patterns().japanese_joint.split(part))
         else:
-            yield from words_of_run(run.group())
+            yield from rjieba.cut(run.group())
         at = run.end()
     if at < len(token):
         yield token[at:]
@@ -243,37 +239,6 @@ def _patterns() -> _Patterns:
         ),
         turkish_ending=re.compile(r"(?<=\w)(?=['’]\w)"),
     )
-
-
-def _unglued(pieces: list[str]) -> list[str]:
-    """Return tokens with those cut once more that are no words, but a small word and what was guessed to belong to it.
-
-    Such are two characters of which the first is one, and near the dot of a foreign name any that hold one: 真纳罗是.
-    """
-    near = {at + step for at, piece in enumerate(pieces) if piece in DOTS for step in range(-NEAR, NEAR + 1)}
-    return [
-        part
-        for at, piece in enumerate(pieces)
-        for part in (
-            _apart(piece) if at in near or (len(piece) == 2 and piece[0] in CHINESE_STOPWORDS) else (piece,)
-        )
-    ]
-
-
-@lru_cache(WORDS_CACHED)
-def _apart(piece: str) -> Sequence[str]:
-    known = known_words(piece) if len(piece) > 1 and CJK.match(piece) else ()
-    return (piece,) if CHINESE_STOPWORDS.isdisjoint(known) else known
-
-
-def known_words(run: str) -> list[str]:
-    """Return the words of a stretch of Chinese that the dictionary has, and the characters between them."""
-    return rjieba.cut(run, False)
-
-
-def words_of_run(run: str) -> list[str]:
-    """Return the words of a stretch of Chinese."""
-    return rjieba.cut(run)
 
 
 @lru_cache(WORDS_CACHED)

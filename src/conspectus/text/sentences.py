@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 
 from conspectus.text.language import ENGLISH, function_words_of
-from conspectus.text.language_rules import rules_of, tag_of, words_of_run
-from conspectus.text.words import CJK, SMALL, STOPWORDS, UNSPACED, VAGUE, is_unspaced, stopwords
+from conspectus.text.language_rules import rules_of, tag_of
+from conspectus.text.words import CJK, SMALL, STOPWORDS, UNSPACED, VAGUE, is_unspaced, rjieba, stopwords
 
 _WIDE = re.compile(rf"[。！？；…]+[”’」』）》]*|(?<={CJK.pattern})[!?]+[”’」』）》]*(?={CJK.pattern})")
 """End marks that need no space after them."""
@@ -270,7 +270,7 @@ def _quality_unspaced(rest: str) -> float:
 
 def _opens_with_verb(rest: str) -> bool:
     """Tell whether a Chinese sentence leaves out who or what it is about."""
-    first = words_of_run(rest[:6])[0]
+    first = rjieba.cut(rest[:6])[0]
     return len(first) > 1 and tag_of(first) in ("v", "c", "d")
 
 

@@ -68,42 +68,36 @@ def type_of(
         by_words = _type_by_foreign_words(lower, language)
     if by_words:
         return by_words
-    never_lower &= language not in UNCASED  # there Latin letters are used for more than for people
     plain = all(
         w[0].isupper() and w[1:].islower() for w in words if len(w.rstrip(".")) > 1 and w not in PARTICLES
     )
-    if 2 <= len(words) <= 4 and plain and (lower[0] in first_names or (never_lower and len(words) < 4)):
-        surely = lower[0] in first_names
-        if _count_in(context.before, _LISTS["before_places"]) >= max(
-            2.0, (0.5 if surely else 0.25) * mentions
-        ):
-            return LOCATION
-        return (
-            ORGANIZATION
-            if not surely
-            and _count_in(context.before, _LISTS["before_organizations"]) >= max(1.0, 0.25 * mentions)
-            else PERSON
-        )
-    return _by_context(lower, context, first_names, plain, mentions)
+    score = {
+        PERSON: 2.0 * _count_in(context.after, _LISTS["saying"])
+        + _count_in(context.before, _LISTS["before_persons"]),
+        ORGANIZATION: 1.3 * _count_in(context.before, _LISTS["before_organizations"]),
+        LOCATION: _count_in(context.before, _LISTS["before_places"]) + 0.5 * context.before["at"],
+        WORK: 1.5 * _count_in(context.before, _LISTS["before_works"]) + 2.0 * context.quoted,
+    }
+    if len(words) <= 4 and lower[0] in first_names:
+        score[PERSON] += 2 + 0.5 * mentions
+    elif 2 <= len(words) <= 3 and never_lower and language not in UNCASED:
+        score[PERSON] += 1.5 + 0.25 * mentions  # there Latin letters are used for more than for people
+    if not plain:
+        score[PERSON] = score[LOCATION] = 0.0
+    best = max(score, key=lambda kind: score[kind])
+    return best if score[best] >= max(1.5, 0.25 * mentions) else CONCEPT
 
 
 def _type_by_words(lower: list[str]) -> str:
     """Return the type that the last word of a name tells, or in "Bank of X" the word before "of"."""
-    ends = [lower[-1]]
-    for joint in ("of", "for", "at", "in", "on"):
-        if joint in lower[1:]:
-            word = lower[lower.index(joint, 1) - 1]
-            if word == "bank" and joint == "of":
-                return ORGANIZATION
-            ends.insert(0, word)
-            break
-    for end in ends:
+    ends = [lower[lower.index("of", 1) - 1]] if "of" in lower[1:] else []
+    if ends == ["bank"]:  # others are of rivers
+        return ORGANIZATION
+    for end in (*ends, lower[-1]):
         for kind, words in _TYPE_WORDS:
             if end in words or (end.endswith("s") and end[:-1] in words):
                 return kind
-    if lower[0] in {"lake", "mount", "port", "cape", "fort", "isle", "river", "san", "santa", "los", "las"}:
-        return LOCATION
-    return LOCATION if lower[0] in {"north", "south", "east", "west", "new"} and len(lower) == 2 else ""
+    return LOCATION if lower[0] in _LISTS["before_names_of_places"] else ""
 
 
 def _type_by_foreign_words(lower: list[str], language: str) -> str:
@@ -142,25 +136,6 @@ def type_in_context(kind: str, context: NameContext) -> str:
     ):
         return LOCATION
     return kind
-
-
-def _by_context(
-    lower: list[str], context: NameContext, first_names: frozenset[str], plain: bool, mentions: int
-) -> str:
-    """Return the type that the words around a name speak for, where enough of its mentions do."""
-    score = {
-        PERSON: 2.0 * _count_in(context.after, _LISTS["saying"])
-        + _count_in(context.before, _LISTS["before_persons"]),
-        ORGANIZATION: 1.3 * _count_in(context.before, _LISTS["before_organizations"]),
-        LOCATION: _count_in(context.before, _LISTS["before_places"]) + 0.5 * context.before["at"],
-        WORK: 1.5 * _count_in(context.before, _LISTS["before_works"]) + 2.0 * context.quoted,
-    }
-    if len(lower) == 1 and lower[0] in first_names:
-        score[PERSON] += 2 + mentions
-    if not plain:
-        score[PERSON] = score[LOCATION] = 0.0
-    best = max(score, key=lambda kind: score[kind])
-    return best if score[best] >= max(1.5, 0.25 * mentions) else CONCEPT
 
 
 def _count_in(counts: Counter[str], words: frozenset[str]) -> float:
