@@ -68,15 +68,10 @@ def test_a_foreign_name_after_a_word_for_being_somewhere_is_a_place():
     assert dict(zip(lexicon.names, lexicon.types, strict=True))["卡塞雷斯"] == "location"
 
 
-def test_latin_words_in_brackets_are_names_only_behind_the_name_that_they_spell():
-    lexicon = read(
-        "保罗·塞里诺（Paul Sereno）发现了化石。这种动物（Plioplatecarpinae）很大。",
-        "保罗·塞里诺在芝加哥任教。研究由National Geographic资助。",
-    )
+def test_latin_names_in_a_chinese_text_are_names():
+    lexicon = read("保罗·塞里诺（Paul Sereno）发现了化石。", "研究由National Geographic资助。")
 
-    assert "Paul Sereno" in lexicon.names
-    assert "National Geographic" in lexicon.names
-    assert "Plioplatecarpinae" not in lexicon.names
+    assert {"Paul Sereno", "National Geographic"} <= set(lexicon.names)
 
 
 def test_what_a_chinese_corpus_keeps_coming_back_to_is_a_concept():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ from conspectus.text.chinese import find_chinese, like_person
 from conspectus.text.language import ENGLISH
 from conspectus.text.language_rules import UNCASED, LanguageRules, joined
 from conspectus.text.mentions import find_dates, find_titles
-from conspectus.text.names import Mention, find_names, is_informative
+from conspectus.text.names import Mention, find_names
 from conspectus.text.phrases import find_phrases
 from conspectus.text.types import (
     CALENDAR,
@@ -22,7 +22,6 @@ from conspectus.text.types import (
     GIVEN_NAMES,
     NATIONALITIES,
     ORGANIZATION_WORDS,
-    PERSON,
     ROLES,
     WORK,
     NameContext,
@@ -38,8 +37,6 @@ LARGE = 3000  # unexplained
 MIN_HEADED = 3
 """Longer names that end in a word for a kind of organization ("University") from which on it is none by itself: it
 is among the best connected on web pages of mathematics (6 names end in it) and of society (81)."""
-SHORT = 3  # unexplained
-"""Characters from which on a name without spaces tells by itself that it is one."""
 _DIGIT = re.compile(r"\d")
 
 
@@ -92,22 +89,12 @@ def extract_mentions(
 
 
 def _names(vocabulary: Vocabulary) -> Iterator[Mention]:
-    """Yield every mention of a name: capitalised runs, and what patterns of its own a language has."""
-    patterns = _patterns(vocabulary.rules.language)
-    if patterns is None:
-        yield from find_names(vocabulary)
-        return
-    mentions = list(patterns(vocabulary))
-    yield from mentions
-    glosses = Glosses(vocabulary, {mention.end for mention in mentions})
-    yield from (mention for mention in find_names(vocabulary) if glosses.accepts(mention))
-
-
-def _patterns(language: str) -> Callable[[Vocabulary], Iterator[Mention]] | None:
-    """Return what finds names in a language that has no capitals, None for one that has."""
-    if language == "zh":
-        return find_chinese
-    return find_uncased if language in UNCASED else None
+    """Yield every mention of a name: by patterns of its own where a language has no capitals, and capitalised runs."""
+    if vocabulary.rules.language == "zh":
+        yield from find_chinese(vocabulary)
+    elif vocabulary.rules.language in UNCASED:
+        yield from find_uncased(vocabulary)
+    yield from find_names(vocabulary)
 
 
 def _key(words: Sequence[str], rules: LanguageRules) -> str:
@@ -142,7 +129,7 @@ def _sifted_names(
             kept[key] = candidate
             continue
         if candidate.kinds:
-            if is_sure(candidate, large):
+            if candidate.context.titled or len(candidate.places) > large:
                 kind, name = candidate.kinds.most_common(1)[0][0], written(candidate.forms)
                 candidate.type = kind if like_person(name) else type_in_context(kind, candidate.context)
                 kept[key] = candidate
@@ -151,7 +138,7 @@ def _sifted_names(
         parts = key.split()
         acronym = len(words) == 1 and is_acronym(words[0])
         empty = ROLES if acronym else ROLES | vocabulary.rules.vague
-        if not parts or not is_informative(words, vocabulary.rules) or empty.issuperset(parts):
+        if not parts or empty.issuperset(parts):
             continue
         if len(parts) == 1:
             if heads[key] >= MIN_HEADED and key in ORGANIZATION_WORDS:
@@ -162,18 +149,8 @@ def _sifted_names(
                 continue
             if large and len(candidate.places) < 2 and (place is None or not vocabulary.capitalised[place]):
                 continue
-        elif all(p in CALENDAR or p.isdigit() for p in parts):
-            continue
         kept[key] = candidate
     return kept
-
-
-def is_sure(candidate: Candidate, large: bool) -> bool:
-    """Tell whether what has the pattern of a name is one: short ones, and all of a large corpus, recur or are told."""
-    short = len("".join(candidate.forms.most_common(1)[0][0])) < SHORT
-    return bool(candidate.context.titled) or len(candidate.places) > (
-        large or (short and set(candidate.kinds) == {PERSON})
-    )
 
 
 def _note_concepts(
@@ -265,29 +242,3 @@ def written(forms: Counter[tuple[str, ...]]) -> str:
     parts = ([part.capitalize() for part in word.split("-")] for word in common[0])
     words = zip(common[0], parts, strict=True)
     return " ".join("-".join(part) if len(word) > 2 or "." not in word else word for word, part in words)
-
-
-_OPEN, _CLOSE = ("(", "（"), (")", "）")
-
-
-class Glosses:
-    """Tells which Latin names of a text in another script are more than a gloss."""
-
-    def __init__(self, vocabulary: Vocabulary, ends: Set[int]) -> None:
-        self._ends = ends
-        """Where the names of the script itself end, as places of tokens."""
-        forms = vocabulary.forms
-        opens = np.array([form in _OPEN for form in forms], bool)[vocabulary.form]
-        closes = np.array([form in _CLOSE for form in forms], bool)[vocabulary.form]
-        place = np.arange(len(vocabulary.form))
-        first = vocabulary.starts[:-1][vocabulary.sentence] if len(place) else place
-        opened = np.maximum.accumulate(np.where(opens, place, -1)) if len(place) else place
-        closed = np.maximum.accumulate(np.where(closes, place, -1)) if len(place) else place
-        self._bracket = np.where((opened >= first) & (opened > closed), opened, -1)
-
-    def accepts(self, mention: Mention) -> bool:
-        """Tell whether a name stands outside of brackets, or right behind the name that it may be another form of."""
-        bracket = int(self._bracket[mention.start])
-        return (
-            bracket < 0 or bracket in self._ends or bracket - 1 in self._ends
-        )  # with a closing mark between
