@@ -8,6 +8,7 @@
 # make release  into dist/: wheel, source, what they need with hashes, a software bill of materials (CycloneDX)
 # make audit    asks a database of vulnerabilities (osv.dev) about every locked package
 # make fuzz     mutated files for every reader, FUZZ_SECONDS (600) each
+# make release-check   wheel and sdist, each built, installed in a fresh environment and tried; TAG=v0.1.0 compares
 # make check    formatting, lint, types and size; `make format` mends the first two where it can
 
 PYTHON ?= python3
@@ -84,6 +85,19 @@ audit: $(READY)
 
 fuzz: $(READY)
 	$(BIN)/python tests/readers/fuzz_readers.py --seconds $(FUZZ_SECONDS)
+
+# What a release would publish, tried as a user gets it. A tag, if one is given, has to name the version.
+release-check: $(READY)
+	@rm -rf dist .release
+	@PATH="$$PATH:$(CURDIR)/$(BIN)" uv build --quiet --out-dir dist
+	@version=$$($(BIN)/conspectus --version | cut -d' ' -f2); \
+	test -z "$(TAG)" || test "$(TAG)" = "v$$version" || { echo "the tag $(TAG) is not the version $$version" >&2; exit 1; }; \
+	for built in dist/conspectus-$$version-py3-none-any.whl dist/conspectus-$$version.tar.gz; do \
+		echo "$$built" && rm -rf .release && $(PYTHON) -m venv .release && \
+		.release/bin/python -m pip install --quiet --disable-pip-version-check "./$$built" && \
+		(cd .release && bin/conspectus --help >/dev/null && bin/conspectus --version && \
+			bin/conspectus demo --dir demo --with-model-index | grep -q "1811 \[1\]" && echo "installs, helps, runs the demo") || exit 1; \
+	done; rm -rf .release
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ TEXTS = (
     "Tarn Works was founded by Ruben Vale in 1850. Ruben Vale kept Tarn Works until the flood.",
 )
 
+DOCS = Path(__file__).parents[2] / "docs"
 CALLS: dict[str, Callable[[Path], Any]] = {
     "build": lambda folder: conspectus.build(documents=TEXTS, folder=folder),
     "ask": lambda folder: conspectus.ask("Who founded Tarn Works?", folder),
@@ -102,3 +104,10 @@ def test_the_functions_work_in_the_cells_of_a_notebook(cell: Callable[[str], str
     assert "Tarn" in cell("print(conspectus.search('Tarn Works', index)[0].text)")
     assert "Tarn" in cell("conspectus.context('Who founded Tarn Works?', index, method='local').windows")
     assert "Tarn" in cell("talk = conspectus.Conversation(index)\ntalk.ask('What is Tarn Works?').text")
+
+
+def test_the_notebook_of_the_documentation_runs(cell: Callable[[str], str]):
+    notebook = json.loads((DOCS / "notebooks" / "port-sallow.ipynb").read_text(encoding="utf-8"))
+    printed = [cell("".join(part["source"])) for part in notebook["cells"] if part["cell_type"] == "code"]
+    assert "1811" in printed[1]
+    assert "Jodie Pask" in "".join(printed)
