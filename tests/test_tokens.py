@@ -101,3 +101,32 @@ def test_the_two_packages_agree(name: str, monkeypatch: pytest.MonkeyPatch):
         assert other.decode(ids[cut:]) == preferred.decode(ids[cut:])
 
     agree()
+
+
+@given(
+    st.lists(st.sampled_from(["word", " ", "  ", "\n", "/", "It's", "12 345", "é", "蜜蜂", "\t", "…", ". "])),
+    names,
+)
+def test_a_text_in_pieces_has_the_tokens_of_the_whole(parts: list[str], name: str):
+    text, vocabulary = "".join(parts), tokens.encoding(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokens, "PIECE", 3)
+
+        assert vocabulary.encode_long(text).tolist() == vocabulary.encode(text)
+
+
+@pytest.mark.parametrize("text", ["one two " * 1000, "one, two.\n" * 1000], ids=["one line", "lines"])
+def test_a_long_text_is_not_encoded_at_once(text: str, monkeypatch: pytest.MonkeyPatch):
+    lengths: list[int] = []
+    encode = tokens.Encoding.encode
+
+    def recorded(self: tokens.Encoding, text: str) -> list[int]:
+        lengths.append(len(text))
+        return encode(self, text)
+
+    monkeypatch.setattr(tokens.Encoding, "encode", recorded)
+    monkeypatch.setattr(tokens, "PIECE", 100)
+    tokens.encoding().encode_long(text)
+
+    assert sum(lengths) == len(text)
+    assert max(lengths) < 120

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, cast
@@ -11,8 +12,13 @@ DEFAULT = "cl100k_base"
 NAMES = ("cl100k_base", "o200k_base")
 LONG_LINE = 1_000
 """Characters of a line whose count is not cached."""
+PIECE = 1_000_000
+"""Characters of a long text that are encoded at once: the tokenizer returns a list, of 36 bytes for each token, and so
+2 GB for a text of 200 MB."""
 _LINE_START = re.compile(r"(?<=\n)(?=[^\s/])")
 """No token goes on over the start of a line, but those of o200k with a slash there, and white space."""
+_EDGE = re.compile(_LINE_START.pattern + r"|(?<=[^\W\d_])(?= [^\W\d_])")
+"""Where no token goes on: the starts of lines, and before a space between letters, which goes with the next word."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -37,6 +43,17 @@ class Encoding:
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a text; decoding them gives the text back."""
         return self.tokenizer.encode(well_formed(text))
+
+    def encode_long(self, text: str) -> array[int]:
+        """Return the tokens of a text, encoded piece by piece, in four bytes each."""
+        ids = array("I")
+        start = 0
+        while start < len(text):
+            edge = _EDGE.search(text, start + PIECE)
+            end = edge.start() if edge else len(text)
+            ids.extend(self.encode(text[start:end]))
+            start = end
+        return ids
 
     def decode(self, ids: list[int]) -> str | None:
         """Return the text of tokens, or None where they begin or end inside a character."""

@@ -126,3 +126,22 @@ def test_speakers_of_cues_are_kept_and_repeated_cues_are_not():
 
 def test_subtitles_without_a_time_say_so():
     assert "has no subtitles" in reason("a.srt", "Bees dance.")
+
+
+def test_a_long_table_without_texts_is_several_documents_with_its_header(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("conspectus.readers.records.MOST_ROWS", 3)
+    rows = [f"{n},Ann{n}" for n in range(1, 8)]
+    found = outcomes("a.csv", "\n".join(["id,name", *rows]))
+
+    assert [(f.path, f.text) for f in found if isinstance(f, ParsedDocument)] == [
+        ("a.csv#1-3", "id | name\n1 | Ann1\n2 | Ann2\n3 | Ann3"),
+        ("a.csv#4-6", "id | name\n4 | Ann4\n5 | Ann5\n6 | Ann6"),
+        ("a.csv#7-7", "id | name\n7 | Ann7"),
+    ]
+    assert document("a.csv", "\n".join(["id,name", *rows[:3]])).path == "a.csv"
+
+
+def test_a_table_whose_first_field_is_long_is_read():
+    cell = "bees dance " * 20_000
+
+    assert document("a.csv", f"{cell},text\nx,Bees sleep.\n").text == "Bees sleep."

@@ -70,7 +70,7 @@ def _windows(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int, int
         if whole:
             yield 0, len(text), whole
         return
-    ids = vocabulary.encode(text)
+    ids = vocabulary.encode_long(text)
 
     def edge(at: int) -> int:
         """Return the first place among the tokens, from one on, that is not inside a character.
@@ -78,12 +78,14 @@ def _windows(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int, int
         What begins inside a character never decodes. What begins at one does, with the one to four tokens
         that spell it (more where tokens straddle characters, which is rare; such an edge may be passed over).
         """
-        while at < len(ids) and all(vocabulary.decode(ids[at : at + n]) is None for n in range(1, 9)):
+        while at < len(ids) and all(
+            vocabulary.decode(ids[at : at + n].tolist()) is None for n in range(1, 9)
+        ):
             at += 1
         return min(at, len(ids))
 
     def characters(first: int, last: int) -> int:
-        between = vocabulary.decode(ids[first:last])
+        between = vocabulary.decode(ids[first:last].tolist())
         assert between is not None, "both are edges"
         return len(between)
 
