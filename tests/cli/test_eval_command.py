@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from simulated_server import SimulatedServer
+from llm_corpus import using
+from simulated_server import Behaviour, SimulatedServer
 from typer.testing import CliRunner, Result
 
 from conspectus.cli.evaluate import app
@@ -49,6 +50,38 @@ def test_the_table_shows_intervals_and_differences_to_the_first_method(folder: P
     assert "bm25: 100.0 (100.0 to 100.0)" in shown
     assert "+0.0 (+0.0 to +0.0) over bm25" in shown
     assert (tmp_path / "elsewhere" / "manifest.json").exists()
+
+
+@pytest.fixture
+def failing(folder: Path) -> Iterator[list[str]]:
+    """Arguments by which the server fails on one of two questions, and on nothing else."""
+    (folder / "queries.jsonl").write_text(
+        '{"_id": "q", "text": "Who swarms?"}\n{"_id": "r", "text": "Who grazes in Kell?"}'
+    )
+    with (folder / "qrels" / "test.tsv").open("a") as file:
+        file.write("r\t2\t1\n")
+    with SimulatedServer(Behaviour(never=("Who grazes in Kell?",))) as server:
+        yield [str(folder), *using(server), "--yes", "--set", "llm.attempts=1"]
+
+
+def test_questions_that_failed_are_named_and_their_method_is_not_compared(failing: list[str]):
+    arguments = ["retrieval", *failing, "--methods", "bm25,ircot"]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+
+    assert result.exit_code == 3
+    assert "ircot, question r" in result.stderr
+    assert "bm25: nothing was asked" in result.stderr
+    assert "over bm25" not in result.stdout
+    shown = CliRunner().invoke(app, [*arguments, "--json", "--quiet"], catch_exceptions=False)
+    assert list(json.loads(shown.stdout)["ircot"]["failures"]) == ["r"]
+
+
+def test_a_dry_run_says_what_would_be_asked_and_asks_nothing(folder: Path):
+    with SimulatedServer(Behaviour()) as server:
+        shown = ranked(folder, "--methods", "hipporag", "--dry-run", *using(server))
+
+        assert "hipporag" in shown
+        assert not server.counts["ExtractTriples"]
 
 
 def test_an_index_remembers_the_model_for_eval_commands(

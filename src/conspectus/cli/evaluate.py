@@ -263,14 +263,12 @@ def retrieval(
         folder, parts(methods), k or (), index, settings=flags.settings, titles=titles, agree=agree
     )
     if flags.json:
-        show.as_json({name: measured.as_row() for name, measured in results.items()})
+        show.as_json({name: one.as_row() | {"failures": one.failures} for name, one in results.items()})
     else:
         _compared([*results.values()], JUDGED)
     if flags.settings.language_models and not flags.quiet:
         _asked(results)
-    if failures := sum(len(one.failures) for one in results.values()):
-        show.note(f"Failed {failures:,} questions; the same command asks them again.")
-        raise typer.Exit(WITH_FAILURES)
+    _failed([*results.values()], shown=True)
 
 
 def _asked(results: Mapping[str, Measured]) -> None:
@@ -289,7 +287,9 @@ def _compared(results: Sequence[Measured], measure: str) -> None:
     for measured in results:
         mean, low, high = (100 * bound for bound in measured.interval(measure))
         line = f"{measured.method}: {mean:.1f} ({low:.1f} to {high:.1f})"
-        if measured is not first:
+        if measured.failures.keys() != first.failures.keys():
+            line += f"; not compared with {first.method}: other questions failed"
+        elif measured is not first:
             more, least, most = (100 * bound for bound in measured.over(first, measure))
             line += f", {more:+.1f} ({least:+.1f} to {most:+.1f}) over {first.method}"
         show.out(line)
@@ -377,16 +377,20 @@ def qa(
     results = evaluation.evaluate_answers(
         file, folder, parts(methods), settings=flags.settings, where=where or (), answers=answers, limit=limit
     )
-    failures = [
-        f"{one.method}, question {id_}: {why}" for one in results for id_, why in one.failures.items()
-    ]
     if flags.json:
         show.as_json({one.method: one.as_row() | {"failures": one.failures} for one in results})
     else:
         table(tables.measures(results))
-        show.listed(f"Failed {len(failures):,}; the same command asks them again:", failures)
         show.spent(sum((one.usage for one in results), Usage()))
-    if failures:
+    _failed(results, shown=not flags.json)
+
+
+def _failed(results: Sequence[Measured], *, shown: bool) -> None:
+    """Print the questions that failed, and end with the exit code of that where there are any."""
+    rows = [f"{one.method}, question {id_}: {why}" for one in results for id_, why in one.failures.items()]
+    if shown:
+        show.listed(f"Failed {len(rows):,}; the same command asks them again:", rows)
+    if rows:
         raise typer.Exit(WITH_FAILURES)
 
 
