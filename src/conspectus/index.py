@@ -66,7 +66,7 @@ class Index:
     """What the build took of language models, by task."""
     origin: Mapping[str, str] = field(default_factory=dict[str, str])
     """What it depends on beside documents and settings: the `corrections` of people, the version of `conspectus` and a
-    hash of its `prompts`, and the file of `openie` whose triples it was given."""
+    hash of its `prompts`, the file of `openie` whose triples it was given, and the file of its `triples` on disk."""
     snapshot: str = ""
     """The id of the snapshot; it changes when a table does. Empty for an index that is not stored."""
     folder: Path | None = field(default=None, compare=False)
@@ -129,6 +129,12 @@ class Index:
         UsageError where networkx is not installed.
         """
         return conspectus.interchange.networkx_graph(self)
+
+    @property
+    def graph_file(self) -> Path | None:
+        """The file of a graph that is too large for the tables, if it has one (see `triple_graph`)."""
+        name = self.origin.get("triples")
+        return self.folder / name if name and self.folder else None
 
     @property
     def languages(self) -> tuple[str, ...]:

@@ -1,14 +1,24 @@
-"""The graph of an index as triples over numbered names: what the methods that reason over a graph walk on."""
+"""The graph of an index as triples over numbered names: what the methods that reason over a graph walk on.
+
+A graph of millions of triples is not in the tables but in a file of SQLite beside them, which the origin of an index
+names. Of that a search reads only what it comes by.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
+from conspectus.errors import IndexDamaged
 from conspectus.index import Index
 from conspectus.text.words import name_key
 
@@ -40,7 +50,7 @@ class TripleGraph:
     @classmethod
     def of(cls, index: Index) -> TripleGraph:
         """Return the triples of an index, or its relationships where it has none; made once for an open index."""
-        return index.derive(cls._made)
+        return index.derive(StoredTripleGraph.of_file if index.graph_file else cls._made)
 
     @classmethod
     def _made(cls, index: Index) -> TripleGraph:
@@ -154,3 +164,246 @@ class Ways:
             shares = counts[ways] / max(len(arrived), 1)
             self._follow[way] = dict(zip(ways.tolist(), shares.tolist(), strict=True))
         return self._follow[way]
+
+
+# Graphs on disk
+
+MOST_STEPS = 300
+"""Steps from a name along one relation that are gone on disk: a country has millions of citizens. As many as are looked
+at to tell what a relation leads to (`relation_paths.SAMPLE`)."""
+BATCH = 200_000
+"""Triples that are written at once: 100 MB of Python objects."""
+CACHE = 100_000
+"""Kilobytes of the file that SQLite holds in memory while it is written; it sorts on disk beyond."""
+OWN = 1 << 62
+"""Added to the numbers of names that are made from their spelling; those below come with a graph (Wikidata's Q42)."""
+TABLES = """
+CREATE TABLE relations (number INTEGER PRIMARY KEY, label TEXT NOT NULL);
+CREATE TABLE triples (number INTEGER PRIMARY KEY, head INTEGER, relation INTEGER, tail INTEGER);
+CREATE TABLE spellings (number INTEGER, name TEXT);
+CREATE TABLE names (number INTEGER PRIMARY KEY, name TEXT NOT NULL, key TEXT NOT NULL);
+"""
+FINISH = """
+CREATE INDEX by_head ON triples (head, relation);
+CREATE INDEX by_tail ON triples (tail, relation);
+CREATE INDEX by_relation ON triples (relation);
+INSERT INTO names SELECT number, min(name), name_key(min(name)) FROM spellings GROUP BY number;
+DROP TABLE spellings;
+INSERT OR IGNORE INTO names SELECT DISTINCT head, 'Q' || head, lower('Q' || head) FROM triples;
+INSERT OR IGNORE INTO names SELECT DISTINCT tail, 'Q' || tail, lower('Q' || tail) FROM triples;
+CREATE INDEX by_name ON names (name);
+CREATE TABLE shared AS SELECT name FROM names GROUP BY name HAVING count(*) > 1;
+UPDATE names SET name = name || ' (Q' || number || ')'
+    WHERE number < 4611686018427387904 AND name IN (SELECT name FROM shared);
+DROP TABLE shared;
+CREATE INDEX by_key ON names (key);
+"""
+"""What is made when all triples are there. Of things with one name each is told apart by its number."""
+
+
+class _Column(Sequence[Any]):
+    """A column of a table on disk, by the numbers of the rows."""
+
+    def __init__(self, connection: sqlite3.Connection, table: str, column: str) -> None:
+        self._connection = connection
+        self._query = f"SELECT {column} FROM {table} WHERE number = ?"
+        self._size = f"SELECT max(rowid) FROM {table}"
+
+    def __getitem__(self, number: Any) -> Any:
+        row = self._connection.execute(self._query, (int(number),)).fetchone()
+        if row is None:
+            raise IndexError(number)
+        return row[0]
+
+    def __len__(self) -> int:
+        return self._connection.execute(self._size).fetchone()[0] or 0
+
+
+class _Numbers(Mapping[str, Any]):
+    """The numbers of names on disk, by name or by key; all names of a key, or the first of a name."""
+
+    def __init__(self, connection: sqlite3.Connection, column: str) -> None:
+        self._connection = connection
+        self._column = column
+
+    def __getitem__(self, text: str) -> Any:
+        query = f"SELECT number FROM names WHERE {self._column} = ? LIMIT {MOST_STEPS}"
+        numbers = [number for (number,) in self._connection.execute(query, (text,))]
+        if not numbers:
+            raise KeyError(text)
+        return numbers if self._column == "key" else numbers[0]
+
+    def __iter__(self) -> Iterator[str]:
+        return (text for (text,) in self._connection.execute(f"SELECT {self._column} FROM names"))
+
+    def __len__(self) -> int:
+        return self._connection.execute("SELECT count(*) FROM names").fetchone()[0]
+
+
+class _NoChunks(Sequence[Any]):
+    """No text says any triple of a given graph."""
+
+    def __getitem__(self, number: Any) -> Any:
+        return ()
+
+    def __len__(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
+class StoredTripleGraph(TripleGraph):
+    """A graph in a file; numbers of names are those of the file."""
+
+    connection: sqlite3.Connection
+
+    @classmethod
+    def of_file(cls, index: Index) -> StoredTripleGraph:
+        """Open the file of an index."""
+        return cls.of_path(cast("Path", index.graph_file))
+
+    @classmethod
+    def of_path(cls, path: Path) -> StoredTripleGraph:
+        """Open a file; raise IndexDamaged where it is missing or is none."""
+        try:
+            # Nothing writes to the file: threads may share what reads it.
+            uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+            connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            rows = connection.execute("SELECT label FROM relations ORDER BY number").fetchall()
+        except sqlite3.Error as error:
+            raise IndexDamaged(
+                f"{path}, the graph of the index, cannot be read ({error}); import it again"
+            ) from None
+        columns = [_Column(connection, "triples", part) for part in ("head", "relation", "tail")]
+        heads, kinds, tails = cast("list[Any]", columns)
+        names: Any = _Column(connection, "names", "name")
+        return cls(
+            names, tuple(row[0] for row in rows), heads, kinds, tails, cast("Any", _NoChunks()), connection
+        )
+
+    @cached_property
+    def given(self) -> bool:
+        return True
+
+    @cached_property
+    def number_of(self) -> Any:
+        return _Numbers(self.connection, "name")
+
+    @cached_property
+    def numbers_of_key(self) -> Any:
+        return _Numbers(self.connection, "key")
+
+    @cached_property
+    def longest_key(self) -> int:
+        return 12
+
+    def degree(self, name: int) -> int:
+        """Return how many triples a name has, as far as they are gone along."""
+        return sum(1 for _ in self.steps(name))
+
+    def ways_of(self, name: int) -> Iterator[int]:
+        """Yield the ways by which a name can be left, by one look into the index for each."""
+        for inverse, end in enumerate(("head", "tail")):
+            query = f"SELECT min(relation) FROM triples WHERE {end} = ? AND relation > ?"
+            relation = -1
+            while (row := self.connection.execute(query, (int(name), relation)).fetchone())[0] is not None:
+                relation = row[0]
+                yield 2 * relation + inverse
+
+    def steps(self, name: int) -> Iterator[Step]:
+        """Yield the first edges of a name by each relation, those that lead from it first."""
+        for way in self.ways_of(name):
+            here, there = ("tail", "head") if way % 2 else ("head", "tail")
+            query = (
+                f"SELECT number, {there} FROM triples WHERE {here} = ? AND relation = ? LIMIT {MOST_STEPS}"
+            )
+            for number, to in self.connection.execute(query, (int(name), way // 2)):
+                yield Step(number, way // 2, bool(way % 2), to)
+
+    @cached_property
+    def ways(self) -> StoredWays:
+        """How the relations of the graph go together, as far as samples say."""
+        return StoredWays(self)
+
+
+class StoredWays(Ways):
+    """Ways to leave a name of a graph on disk: those of a relation are told by the first of its triples."""
+
+    def __init__(self, graph: StoredTripleGraph) -> None:
+        self.size = 2 * len(graph.relations)
+        self._graph = graph
+        self._follow: dict[int, dict[int, float]] = {}
+
+    def of(self, name: int) -> list[int]:
+        return sorted(self._graph.ways_of(name))
+
+    def names(self, way: int) -> Ints:
+        column = "tail" if way % 2 else "head"
+        query = f"SELECT {column} FROM triples WHERE relation = ? LIMIT {MOST_STEPS}"
+        numbers = [number for (number,) in self._graph.connection.execute(query, (way // 2,))]
+        return np.unique(np.array(numbers, np.int64))
+
+    def follow(self, way: int) -> dict[int, float]:
+        if way not in self._follow:
+            arrived = self.names(way ^ 1).tolist()
+            counts = Counter(onward for name in arrived for onward in self._graph.ways_of(name))
+            self._follow[way] = {onward: count / len(arrived) for onward, count in sorted(counts.items())}
+        return self._follow[way]
+
+
+class TripleWriter:
+    """Writes a graph of any size to a file, in bounded memory; `finish` makes it one that can be read."""
+
+    def __init__(self, path: Path) -> None:
+        """Begin a file; one that is there is replaced."""
+        path.unlink(missing_ok=True)
+        self._connection = sqlite3.connect(path)
+        self._connection.create_function("name_key", 1, name_key.__wrapped__, deterministic=True)
+        options = ("journal_mode = OFF", "synchronous = OFF", "temp_store = FILE", f"cache_size = -{CACHE}")
+        for option in options:
+            self._connection.execute(f"PRAGMA {option}")
+        self._connection.executescript(TABLES)
+        self._triples: list[tuple[int, int, int]] = []
+        self._spellings: dict[int, str] = {}
+        self._relations: dict[str, int] = {}
+        self._labels: dict[str, str] = {}
+        self.written = 0
+
+    def number(self, name: str) -> int:
+        """Return the number of a name that has none from elsewhere, by its spelling."""
+        number = OWN + (int.from_bytes(blake2b(name.encode(), digest_size=8).digest()) >> 2)
+        self._spellings[number] = name
+        return number
+
+    def add(self, head: int, relation: str, tail: int) -> None:
+        """Write a triple."""
+        self._triples.append((head, self._relations.setdefault(relation, len(self._relations)), tail))
+        if len(self._triples) >= BATCH:
+            self._flush()
+
+    def spell(self, number: int, name: str) -> None:
+        """Write the name of a number."""
+        self._spellings[number] = name
+        if len(self._spellings) >= BATCH:
+            self._flush()
+
+    def label(self, relation: str, label: str) -> None:
+        """Say what a relation is called, before or after it was used."""
+        self._labels[relation] = label
+
+    def _flush(self) -> None:
+        self.written += len(self._triples)
+        insert = "INSERT INTO triples (head, relation, tail) VALUES (?, ?, ?)"
+        self._connection.executemany(insert, self._triples)
+        self._connection.executemany("INSERT INTO spellings VALUES (?, ?)", self._spellings.items())
+        self._triples.clear()
+        self._spellings.clear()
+
+    def finish(self) -> int:
+        """Write the last triples and what they are found by, close the file, and return how many there are."""
+        with closing(self._connection) as connection:
+            self._flush()
+            labels = ((number, self._labels.get(key, key)) for key, number in self._relations.items())
+            connection.executemany("INSERT INTO relations VALUES (?, ?)", labels)
+            connection.executescript(FINISH)
+            connection.commit()
+        return self.written

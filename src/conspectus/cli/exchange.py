@@ -121,15 +121,23 @@ def triples(
     their records, by their titles, or by --links. local, bm25 and walk search the documents alone. An existing index in
     --index is replaced once the new one is complete.
 
+    A compressed file (.gz, .bz2) is read as a stream, and its triples stay on disk: tables of three columns, and
+    Wikidata's dumps, latest-truthy.nt and latest-all.json, with labels in the language of the settings.
+
     Example: conspectus import triples graph.tsv --documents articles
+    Example: conspectus import triples latest-truthy.nt.bz2 --index wikidata
     """
     with show.Bars(quiet=json) as bars:
         index = interchange.import_triples(
             file, folder, documents=[*(documents or ())], links=links, settings=settings, progress=bars
         )
     nouns = ["triple", "entity", "relationship"]
+    stored = index.settings.get("imported", {}).get("stored", 0)
+    lines = [f"The graph has {show.counted(stored, 'triple')}, which stay on disk."] if stored else []
     if not documents:
-        _print_imported(index, folder, nouns, [], json, {})
+        _print_imported(
+            index, folder, nouns[: 0 if stored else None], lines, json, {"stored": stored} if stored else {}
+        )
         return
     linked = importing.Linked.of(index)
     line = (
@@ -141,7 +149,7 @@ def triples(
             "\nNothing links them; what would: a field `entities` in records, titles that are names of entities, or "
             "--links FILE."
         )
-    _print_imported(index, folder, [*nouns, "document", "chunk"], [line], json, {"linked": linked})
+    _print_imported(index, folder, [*nouns, "document", "chunk"], [*lines, line], json, {"linked": linked})
 
 
 @app.command("openie")
@@ -175,7 +183,7 @@ def _print_imported(
         show.as_json({**head, **more, "failures": failed})
     else:
         for line in (
-            f"Imported into {folder}: {_sizes(index, *nouns)}.",
+            f"Imported into {folder}: {_sizes(index, *nouns) or 'a graph'}.",
             *lines,
             f"Snapshot: {index.snapshot}",
         ):

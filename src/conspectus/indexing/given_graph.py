@@ -6,6 +6,8 @@ with that word and the corpus mostly writes it with a capital letter.
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
 import re
 from collections import Counter, defaultdict
@@ -30,6 +32,7 @@ from conspectus.text.lexicon import read_lexicon
 from conspectus.text.mentions import units
 from conspectus.text.sentences import quality
 from conspectus.text.words import fold, name_key, stem
+from conspectus.triple_graph import StoredTripleGraph, TripleWriter
 
 OPENIE = "openie"
 """Where the origin of an index names the file whose triples it was given."""
@@ -88,6 +91,119 @@ def graph_rows(graph: GivenGraph) -> dict[str, Any]:
         relationships.append(replace(row, combined_degree=degree[source] + degree[target]))
     triples = [Triple(content_id(*texts), i, *texts) for i, texts in enumerate(graph.triples)]
     return {"entities": entities, "relationships": relationships, "triples": triples}
+
+
+# Knowledge graphs on disk: Wikidata's dumps, and tables, as they are published
+
+
+def store_triples(source: Path, target: Path, language: str = "en") -> int:
+    """Write the triples of a compressed file to a file for `StoredTripleGraph`, and return how many there are.
+
+    source: packed by gzip or bzip2 (`.gz`, `.bz2`), read as a stream. `.nt` and `.json` below that are dumps of
+        Wikidata, "truthy" N-Triples or the entities: of these the statements of best rank are taken whose value is an
+        entity, a time or a quantity, and labels in the language. Others are lines of three columns, by tabs or bars.
+
+    Raises DocumentError where the file cannot be read or holds no triple.
+    """
+    kind = Path(source.stem).suffix.lower()
+    read = {".nt": _truthy, ".json": _entities}.get(kind, _columns)
+    unpack = bz2.open if source.suffix.lower() == ".bz2" else gzip.open
+    writer = TripleWriter(target)
+    try:
+        with unpack(source, "rt", encoding="utf-8", errors="replace") as lines:
+            read(lines, writer, language)
+    except (OSError, EOFError, ValueError) as error:
+        raise DocumentError(f"{source} cannot be read ({error}); fetch it again") from None
+    finally:
+        written = writer.finish()
+    if not written:
+        raise DocumentError(
+            f"{source} holds no triples; a compressed file is a dump of Wikidata, or has three columns"
+        )
+    return written
+
+
+_ENTITY, _DIRECT = "<http://www.wikidata.org/entity/", "<http://www.wikidata.org/prop/direct/"
+_LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+_TYPED = ("#dateTime>", "#decimal>")
+_LONG_ESCAPE = re.compile(r"\\U([0-9A-Fa-f]{8})")
+
+
+def _truthy(lines: Iterable[str], writer: TripleWriter, language: str) -> None:
+    """Read Wikidata's truthy statements."""
+    for line in lines:
+        parts = line.rstrip(" .\n").split(" ", 2)
+        if len(parts) < 3 or not parts[0].startswith(_ENTITY):
+            continue
+        subject, predicate, value = parts[0][len(_ENTITY) : -1], parts[1], parts[2]
+        if predicate == _LABEL and value.endswith(f'"@{language}'):
+            text = _LONG_ESCAPE.sub(lambda m: chr(int(m[1], 16)), value[: value.rindex("@")])
+            _label(subject, json.loads(text, strict=False), writer)
+        elif predicate.startswith(_DIRECT) and subject[0] == "Q":
+            if value.startswith(_ENTITY + "Q"):
+                end = int(value[len(_ENTITY) + 1 : -1])
+            elif value.endswith(_TYPED):
+                end = writer.number(_value(value[1 : value.rindex('"')]))
+            else:
+                continue
+            writer.add(int(subject[1:]), predicate[len(_DIRECT) : -1], end)
+
+
+def _entities(lines: Iterable[str], writer: TripleWriter, language: str) -> None:
+    """Read Wikidata's entities in JSON, one a line."""
+    for line in lines:
+        text = line.strip().rstrip(",")
+        if not text.startswith("{"):
+            continue
+        entity: Any = json.loads(text)
+        claims = cast("Mapping[str, Any]", entity.get("claims") or {})
+        if label := entity.get("labels", {}).get(language, {}).get("value"):
+            _label(entity["id"], label, writer)
+        for relation, statements in claims.items() if entity["id"][0] == "Q" else ():
+            ranks = {statement.get("rank", "normal") for statement in statements}
+            best = "preferred" if "preferred" in ranks else "normal"
+            for statement in statements:
+                value = statement.get("mainsnak", {}).get("datavalue", {}).get("value")
+                if statement.get("rank", "normal") != best or not isinstance(value, dict):
+                    continue
+                fields = cast("Mapping[str, Any]", value)
+                if str(fields.get("id", "")).startswith("Q"):
+                    writer.add(int(entity["id"][1:]), relation, int(fields["id"][1:]))
+                elif text := fields.get("time") or fields.get("amount"):
+                    writer.add(int(entity["id"][1:]), relation, writer.number(_value(text)))
+
+
+def _label(id: str, label: str, writer: TripleWriter) -> None:
+    if id[0] == "P":
+        writer.label(id, label)
+    elif id[0] == "Q":
+        writer.spell(int(id[1:]), label)
+
+
+def _value(text: str) -> str:
+    """Return a time or a quantity as it is read: 1952-03 for +1952-03-00T00:00:00Z."""
+    return text.lstrip("+").partition("T")[0].replace("-00", "")
+
+
+def _columns(lines: Iterable[str], writer: TripleWriter, language: str) -> None:
+    """Read lines of head, relation and tail."""
+    for line in lines:
+        cells = [" ".join(cell.split()) for cell in line.split("\t" if "\t" in line else "|", 2)]
+        if len(cells) == 3 and all(cells):
+            writer.add(writer.number(cells[0]), cells[1], writer.number(cells[2]))
+
+
+def triples_about(names: Iterable[str], file: Path) -> list[TripleText]:
+    """Return the triples of a graph on disk between any of some names, and of each name its first one."""
+    graph = StoredTripleGraph.of_path(file)
+    wanted = [number for name in names for number in graph.numbers_of_key.get(name_key(name), ())]
+    triples: dict[TripleText, None] = {}
+    for name in wanted:
+        for place, step in enumerate(graph.steps(name)):
+            if place == 0 or step.to in wanted:
+                head, tail = graph.heads[step.triple], graph.tails[step.triple]
+                triples[graph.names[head], graph.relations[step.relation], graph.names[tail]] = None
+    return list(triples)
 
 
 # OpenIE files

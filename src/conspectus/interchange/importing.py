@@ -21,13 +21,21 @@ from conspectus import Index
 from conspectus.errors import DocumentError, UsageError
 from conspectus.indexing.chunks import chunk
 from conspectus.indexing.communities import find_communities
-from conspectus.indexing.given_graph import GivenGraph, TripleText, graph_rows, index_of, with_sentences
+from conspectus.indexing.given_graph import (
+    GivenGraph,
+    TripleText,
+    graph_rows,
+    index_of,
+    store_triples,
+    triples_about,
+    with_sentences,
+)
 from conspectus.interchange.graphrag import read_graphrag
 from conspectus.lazy import lazy_module
 from conspectus.readers import suffix_of
 from conspectus.readers.encodings import decode
 from conspectus.readers.records import JSON_SUFFIXES, delimited, delimiter_of, json_values
-from conspectus.rows import Document, Entity, Failure
+from conspectus.rows import Document, Entity, Failure, content_id
 from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, public, read_sources, resolved, shown
 from conspectus.settings import Settings
 from conspectus.storage import store
@@ -54,6 +62,8 @@ LINK_HEADERS = ("entity name node head", "document doc id _id path title text")
 """Names of the two columns in the header of a table of links."""
 MAX_FAILURES = 20
 """Lines without a triple that are reported one by one; the others are counted."""
+PACKED = {".gz", ".bz2"}
+"""Suffixes of files that are read as a stream, into a file on disk."""
 OTHER_RDF = {".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".n3"}
 """Suffixes of RDF formats that are not read."""
 LABELS = ("http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2004/02/skos/core#prefLabel")
@@ -81,8 +91,9 @@ def import_triples(
 ) -> Index:
     """Make the index in a folder from a knowledge graph, alone or with documents about its entities, and return it.
 
-    See `read_triples` for the files it takes, this module for how documents are linked; `links` names a table of
-    entities and documents. What stood in the folder is replaced.
+    See `read_triples` for the files it takes, and `store_triples` for compressed ones, whose triples stay on disk, this
+    module for how documents are linked; `links` names a table of entities and documents. What stood in the folder is
+    replaced.
 
     Raises DocumentError where the file holds no triples, UsageError for links that cannot be read or without
     documents, and what `build` does for sources.
@@ -92,16 +103,43 @@ def import_triples(
     with shown(progress) as bars:
         if bars:
             bars.stage("read", 0)
-        graph, chosen = read_triples(Path(file)), resolved(settings)
+        chosen, target = resolved(settings), path_of(folder)
+        stored, n = _to_disk(Path(file), target, chosen) if Path(file).suffix.lower() in PACKED else ("", 0)
+        graph = GivenGraph(()) if stored else read_triples(Path(file))
         listed = read_links(Path(links)) if links else []
         if bars:
             bars.stage("lexical" if documents else "communities", 0)
         if documents:
             texts, failures, *_ = read_sources(documents, None, chosen)
+            if stored:
+                names = {*(name for name, _ in (*listed_links(texts), *listed)), *(d.title for d in texts)}
+                graph = GivenGraph(triples_about(names, target / stored))
             index = linked_index(graph, texts, [*listed_links(texts), *listed], chosen, failures)
         else:
             index = index_of(graph, chosen.communities)
-        return _stored(index, path_of(folder))
+        if stored:
+            made = {**index.settings, "imported": {"format": "triples", "stored": n}}
+            index = replace(index, origin={**index.origin, "triples": stored}, settings=made)
+        return _stored(index, target)
+
+
+def _to_disk(file: Path, folder: Path, settings: Settings) -> tuple[str, int]:
+    """Write the triples of a file beside the index in a folder, and return the name of what was written and how many.
+
+    Raises DocumentError where the file cannot be read.
+    """
+    if not file.is_file():
+        raise DocumentError(f"there is no file {file}")
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"triples-{content_id(file.name, str(file.stat().st_size))[:12]}.sqlite"
+    unfinished = target.with_suffix(".unfinished")
+    language = "en" if settings.language == "auto" else settings.language
+    try:
+        written = store_triples(file, unfinished, language)
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return target.name, written
 
 
 @public

@@ -35,7 +35,7 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
     What asks for the whole, or for what many say of a subject, is global (or a roll-up, where the index has no
     reports); what asks of a thing that the graph knows is local; a fact, or what joins facts, is mixed.
     """
-    if len(index.triples) and not len(index.chunks):
+    if (len(index.triples) or index.graph_file) and not len(index.chunks):
         return "tog", "the index is a graph without text"
     read = read_question(question, *index.languages)
     of_all: Choice | None = "global" if index.reports else "rollup" if index.communities else None

@@ -81,6 +81,10 @@ class PhraseGraph:
 
         Raises UsageError where the index has neither triples nor relationships.
         """
+        if index.graph_file:
+            raise UsageError(
+                "HippoRAG reads graphs of texts, and this one is on disk: --method tog goes along it"
+            )
         phrases = index.derive(cls._made)
         if not len(phrases.graph):
             raise UsageError("HippoRAG needs a graph, and this index has no triples and no relationships")
