@@ -205,6 +205,16 @@ async def test_a_tree_is_written_by_a_task_of_its_own_once_for_an_index(tmp_path
     assert (first.vectors != second.vectors).nnz == 0
 
 
+async def test_what_stands_in_for_a_model_in_an_estimate_leaves_no_tree(tmp_path: Path, without_scikit: None):
+    index = stored(an_index(*BARGES * 5), tmp_path)
+    model = ScriptedModel({SummarizePassages: lambda task: "Barges."})
+    model.name = ""
+
+    await raptor.tree_of(index, model, Settings())
+
+    assert not (tmp_path / "derived").exists()
+
+
 async def test_a_damaged_file_of_a_tree_is_written_anew(tmp_path: Path, without_scikit: None):
     index = stored(an_index(*BARGES * 5), tmp_path)
     model = ScriptedModel({SummarizePassages: lambda task: "Barges."})

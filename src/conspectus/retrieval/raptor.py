@@ -262,8 +262,11 @@ def _joined(rows: Any, vectors: Floats, index: Index) -> Tree:
 
 
 def derived_file(index: Index, kind: str, model: Model, how: str = "") -> Path | None:
-    """Return where what a model made of a snapshot for questions is stored; None for an index that is not stored."""
-    if index.folder is None or not index.snapshot:
+    """Return where what a model made of a snapshot for questions is stored.
+
+    None for an index that is not stored, and for a model without a name, which stands in for one in estimates.
+    """
+    if index.folder is None or not index.snapshot or not model.name:
         return None
     made_by = (index.snapshot, model.name, how, str(index.settings.get("vectors", {})))
     return index.folder / "derived" / f"{kind}-{sha256(chr(10).join(made_by).encode()).hexdigest()[:16]}.npz"

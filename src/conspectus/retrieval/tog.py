@@ -52,8 +52,8 @@ SCORED_CHUNKS, READ_CHUNKS = 10, 5
 DECAY = 0.4
 """Decay alpha of the score of a chunk with its rank, as in ToG-2."""
 LINKED = 0.8
-"""Minimum cosine of a name in a question with a name of the graph that it is taken for, where none is spelt alike. Of 30
-names of MuSiQue's questions that GPT-3.5's triples spell otherwise 12 of 16 are right above it, and 4 of 14 below."""
+"""Minimum cosine of a name in a question with a name of the graph that it is taken for, where none is spelt alike. Of
+30 names of MuSiQue's questions that GPT-3.5's triples spell otherwise 12 of 16 above it are right, 4 of 14 below."""
 MOST_EDGES = 60
 """Relations of an entity that are shown to choose from: those of the most triples."""
 UNTYPED = "related to"
