@@ -178,7 +178,7 @@ class Run:
 
         def agree(estimate: Any) -> None:
             if estimate.tasks:
-                self._agree(f"index {name}", estimate, settings)
+                self.agree(f"index {name}", estimate, settings)
 
         built = conspectus.build(documents, self.work / name, settings=settings, agree=agree)
         if not built.update.up_to_date:
@@ -190,7 +190,7 @@ class Run:
         if self.asks:
             preview = function.preview(*arguments, **more)
             if preview.estimate and preview.estimate.tasks:
-                self._agree(function.__name__, preview.estimate, more["settings"])
+                self.agree(function.__name__, preview.estimate, more["settings"])
         result = function(*arguments, **more)
         self.spent += result.usage
         for error, count in result.errors.items():
@@ -206,7 +206,8 @@ class Run:
             folder.chmod(0o755)
         return folder
 
-    def _agree(self, name: str, estimate: Any, settings: Resolved) -> None:
+    def agree(self, name: str, estimate: Any, settings: Resolved) -> None:
+        """Show what a step would take of the model, and ask whether to go on; `--dry-run` ends here."""
         show.note(f"{name}: {show.estimate_text(estimate)}")
         show.table(show.costs(estimate), show.note)
         if self.arguments.dry_run:

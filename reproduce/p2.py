@@ -1,0 +1,181 @@
+"""What the scripts for P2 share: data sets, indexes over passages and over knowledge graphs (*Graph RAG: Efficient and
+Powerful LLM Enhancement Systems*).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from common import Corpus, Run, cell
+
+from conspectus import evaluation
+from conspectus.api import import_openie, open_index
+from conspectus.configuration import Resolved
+from conspectus.errors import IndexMissing, UsageError
+from conspectus.evaluation.statistics import Measured
+
+HIPPORAG = "https://github.com/OSU-NLP-Group/HippoRAG (data/)"
+PASSAGES = {
+    "MuSiQue": Corpus("MuSiQue", "docqa/musique", HIPPORAG),
+    "2Wiki": Corpus("2WikiMultiHopQA", "docqa/2wiki", HIPPORAG),
+    "HotpotQA": Corpus("HotpotQA", "docqa/hotpotqa", HIPPORAG),
+}
+"""Passages and questions in the BEIR layout: `corpus.jsonl`, `queries.jsonl` with `answers`, `qrels/test.tsv`."""
+SAMPLE = (
+    ("Rook", "Rook is a barge. It was built for Ada Byrne in 1911.", ("Rook", "built for", "Ada Byrne")),
+    ("Ada Byrne", "Ada Byrne kept a mill and was born at Lune.", ("Ada Byrne", "born at", "Lune")),
+    ("Heron", "Heron is a barge that burnt at Kell.", ("Heron", "burnt at", "Kell")),
+)
+"""Passages of ours, with `--sample-corpus`: title, text and a triple of each."""
+SAMPLE_QUESTION = "Where was the owner of the barge Rook born?", "Lune", ("Rook", "Ada Byrne")
+OTHERS = 30
+"""Passages beside those of a sample's questions, for each question."""
+OPENIE = "openie-gpt-3.5.jsonl"
+"""Triples of GPT-3.5 beside the passages, as HippoRAG's authors published them."""
+TOG = "https://github.com/IDEA-FinAI/ToG-2 (data/)"
+GRAPH_SETS = {
+    "WebQSP": "kgqa/webqsp.jsonl",
+    "AdvHotpotQA": "kgqa/advhotpotqa.jsonl",
+    "QALD-10-en": "kgqa/qald10.jsonl",
+    "FEVER": "kgqa/fever.jsonl",
+    "Creak": "kgqa/creak.jsonl",
+    "Zero-Shot RE": "kgqa/zeroshot-re.jsonl",
+}
+"""Questions with their answers, an object a line (`question`, `answer` or `answers`)."""
+WIKIDATA = "kgqa/wikidata"
+"""An index of Wikidata, below `--data`: README.md says how it is made."""
+
+
+def passages(run: Run, settings: Resolved) -> dict[str, tuple[Path, Path]]:
+    """Return the folders of passages and the folder of the index of each, as far as the data is there."""
+    found: dict[str, tuple[Path, Path]] = {}
+    for name, corpus in PASSAGES.items():
+        try:
+            folder = _sample(run) if run.arguments.sample_corpus else _part(run, run.documents(corpus))
+        except UsageError as error:
+            run.note(f"Left out: {error}.")
+            continue
+        vectors = "" if run.arguments.embedder == "none" else "-vectors"
+        index = run.work / f"p2-{name}-{run.sample or 'all'}{vectors}"
+        evaluation.evaluate_retrieval(folder, ["bm25"], index_folder=index, settings=without_model(settings))
+        triples = folder / OPENIE
+        if not run.asks and triples.is_file() and not has_triples(index):
+            import_openie(triples, index, settings=without_model(settings))
+        found[name] = folder, index
+    return found
+
+
+def _sample(run: Run) -> Path:
+    """Write the passages of the sample as the data sets have them, and return their folder."""
+    run.note("The passages are three of ours, and not the paper's: nothing compares.")
+    folder = run.work / "p2-sample-passages"
+    (folder / "qrels").mkdir(parents=True, exist_ok=True)
+    rows = [{"_id": title, "title": title, "text": text} for title, text, _ in SAMPLE]
+    triples = [{"_id": title, "entities": [title], "triples": [list(triple)]} for title, _, triple in SAMPLE]
+    (question, answer, relevant) = SAMPLE_QUESTION
+    judgements = ["query-id\tcorpus-id\tscore", *(f"q\t{title}\t1" for title in relevant)]
+    queries = [{"_id": "q", "text": question, "answers": [answer]}]
+    for name, lines in (("corpus.jsonl", rows), ("queries.jsonl", queries), (OPENIE, triples)):
+        (folder / name).write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    (folder / "qrels" / "test.tsv").write_text("\n".join(judgements), encoding="utf-8")
+    return folder
+
+
+def _part(run: Run, folder: Path) -> Path:
+    """Return a folder with the first questions of `--sample`, their passages and others, `OTHERS` for each question."""
+    if run.sample is None:
+        return folder
+    run.note(
+        f"A sample is ranked among its own passages and {OTHERS} others for each question: an easier task."
+    )
+    part = run.work / f"p2-{folder.name}-{run.sample}"
+    (part / "qrels").mkdir(parents=True, exist_ok=True)
+    queries = (folder / "queries.jsonl").read_text("utf-8").splitlines()[: run.sample]
+    ids = {str(json.loads(line)["_id"]) for line in queries}
+    head, *judgements = (folder / "qrels" / "test.tsv").read_text("utf-8").splitlines()
+    judgements = [line for line in judgements if line.split("\t")[0] in ids]
+    relevant = {line.split("\t")[1] for line in judgements}
+    others = OTHERS * run.sample
+
+    def chosen(name: str) -> list[str]:
+        lines = (folder / name).read_text("utf-8").splitlines()
+        near = (n < others or str(json.loads(line)["_id"]) in relevant for n, line in enumerate(lines))
+        return [line for line, is_near in zip(lines, near, strict=True) if is_near]
+
+    (part / "queries.jsonl").write_text("\n".join(queries), "utf-8")
+    (part / "qrels" / "test.tsv").write_text("\n".join((head, *judgements)), "utf-8")
+    for name in ("corpus.jsonl", OPENIE):
+        if (folder / name).is_file():
+            (part / name).write_text("\n".join(chosen(name)), "utf-8")
+    return part
+
+
+def without_model(settings: Resolved) -> dict[str, Any]:
+    """Return the settings by which passages are indexed: nothing is asked of a model for that."""
+    return {"vectors.embedder": settings.settings.vectors.embedder}
+
+
+def has_triples(index: Path) -> bool:
+    """Tell whether an index has open triples."""
+    return len(open_index(index).triples) > 0
+
+
+def ranked(run: Run, method: str, folder: Path, index: Path, settings: Resolved) -> Measured | None:
+    """Return the measures of a ranking; None where it needs triples that there are not."""
+    if method == "hipporag" and not run.asks and not has_triples(index):
+        return None
+
+    def agree(estimate: Any) -> None:
+        if estimate.tasks:
+            run.agree(f"{method} on {folder.name}", estimate, settings)
+
+    found = evaluation.evaluate_retrieval(
+        folder, [method], index_folder=index, settings=settings, agree=agree if run.asks else None
+    )[method]
+    run.spent += found.usage
+    return found
+
+
+def answered(run: Run, method: str, questions: Path, index: Path, settings: Resolved) -> Measured | None:
+    """Return the measures of short answers; None where the method needs a model or triples that there are not."""
+    around = settings.settings.ircot.retriever if method == "ircot" else method
+    closed = method in ("direct", "cot", "cot-sc")
+    if (closed and not run.asks) or (around == "hipporag" and not has_triples(index)):
+        return None
+    name = f"{questions.parent.name}-{questions.stem}-{method}-{around}-{run.arguments.model}.jsonl"
+    file = run.work / "p2-answers" / name.replace("/", "_")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    found = evaluation.evaluate_answers(
+        questions, index, [method], settings=settings, limit=run.sample, answers=file
+    )[0]
+    run.spent += found.usage
+    return found
+
+
+def share(measured: Measured | None, measure: str) -> str:
+    """Return a mean in percent with its interval; `-` where nothing was measured."""
+    if measured is None or not measured.values.get(measure):
+        return "-"
+    return cell([100 * figure for figure in measured.interval(measure)], 1)
+
+
+def questions_of(run: Run) -> dict[str, Path]:
+    """Return the sets over a knowledge graph that are there."""
+    data: Path = run.arguments.data
+    found = {name: data / path for name, path in GRAPH_SETS.items() if (data / path).is_file()}
+    for name in (name for name in GRAPH_SETS if name not in found):
+        run.note(f"{name} is not in {data}: get it from {TOG}, as {GRAPH_SETS[name]}.")
+    return found
+
+
+def wikidata(run: Run) -> Path | None:
+    """Return the index of Wikidata, None where there is none."""
+    folder = run.arguments.data / WIKIDATA
+    try:
+        open_index(folder)
+    except IndexMissing:
+        run.note(f"There is no index of Wikidata at {folder}: see reproduce/README.md for how to make it.")
+        return None
+    return folder

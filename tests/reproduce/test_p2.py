@@ -1,0 +1,90 @@
+"""The scripts of `reproduce/` for the tables of Graph RAG: without a model, and by a simulated one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import runpy
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_corpus import using
+from simulated_server import Behaviour, SimulatedServer
+
+from conspectus import interchange
+
+REPRODUCE = Path(__file__).parents[2] / "reproduce"
+Tables = list[dict[str, Any]]
+Script = Callable[..., Tables]
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
+    """Run a script in a work folder of its own, and return its tables."""
+    monkeypatch.syspath_prepend(str(REPRODUCE))
+
+    def run(name: str, *options: str) -> Tables:
+        result = tmp_path / "tables.json"
+        argv = [name, "--work", str(tmp_path / "work"), "--json", str(result), "--yes", *options]
+        monkeypatch.setattr(sys, "argv", argv)
+        runpy.run_path(str(REPRODUCE / f"{name}.py"), run_name="__main__")
+        return json.loads(result.read_text("utf-8"))
+
+    return run
+
+
+@pytest.fixture
+def server() -> Iterator[SimulatedServer]:
+    with SimulatedServer(Behaviour()) as server:
+        yield server
+
+
+def ours(table: dict[str, Any]) -> dict[str, list[str]]:
+    return {label: cells for label, whose, cells in table["rows"] if whose == "ours"}
+
+
+def test_passages_are_ranked_without_a_model(script: Script):
+    (table,) = script("p2_table4", "--sample-corpus")
+
+    assert set(ours(table)) == {"`bm25`", "`raptor`", "`propositions`", "`hipporag`"}
+    assert all(cell.startswith("100.0") for cell in ours(table)["`hipporag`"])
+
+
+def test_questions_are_answered_without_a_model_but_for_closed_books(script: Script):
+    (table,) = script("p2_table5", "--sample-corpus")
+
+    assert ours(table)["`direct`"] == ["- / -"] * 3
+    assert "-" not in ours(table)["`ircot` around `hipporag`"][0].split()
+
+
+def test_a_model_takes_the_triples_and_says_what_questions_name(script: Script, server: SimulatedServer):
+    (ranked,) = script("p2_table4", "--sample-corpus", *using(server))
+    (answered,) = script("p2_table5", "--sample-corpus", *using(server))
+
+    assert server.counts["ExtractTriples"] == 9  # once for each passage of each set, whatever the method
+    assert server.counts["NameEntities"] > 9
+    assert server.counts["NextThought"]
+    assert all(
+        "-" not in cell.split()
+        for table in (ranked, answered)
+        for row in ours(table).values()
+        for cell in row
+    )
+
+
+def test_tables_over_a_graph_take_the_sets_that_are_there(
+    script: Script, server: SimulatedServer, tmp_path: Path
+):
+    (tmp_path / "kgqa").mkdir()
+    rows = [{"question": "Rook was built for Ada Byrne.", "answer": "SUPPORTS"}]
+    (tmp_path / "kgqa" / "fever.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "graph.tsv.gz").write_bytes(gzip.compress(b"Rook\tbuilt for\tAda Byrne\n"))
+    interchange.import_triples(tmp_path / "graph.tsv.gz", tmp_path / "kgqa" / "wikidata")
+
+    for name in ("p2_table2", "p2_table3"):
+        (table,) = script(name, "--data", str(tmp_path), *using(server))
+        assert any(cell != "-" for row in ours(table).values() for cell in row)
+        assert any("WebQSP is not in" in line for line in table["differs"])
