@@ -42,7 +42,10 @@ _QUOTED = re.compile(r"[\"“]([^\"”\n]{3,60})[\"”]")
 _YEAR = re.compile(r"[12]\d{3}$")
 
 _CHINESE_QUOTED = re.compile(r"《([^》]{1,30})》|[“\"「『]([^”\"」』]{2,20})[”\"」』]")
-_CHINESE_DATE = re.compile(r"(\d{4}年)(?:\d{1,2}月(?:\d{1,2}日)?)?|\d{1,2}月\d{1,2}日")
+_DATE_BY_SIGNS = re.compile(
+    r"(\d{3,4}[年년])(?: ?\d{1,2}[月월](?: ?\d{1,2}[日일])?)?|\d{1,2}[月월] ?\d{1,2}[日일]"
+)
+"""A date in Chinese, Japanese or Korean; the group is its year."""
 _DOTTED = re.compile(r"[\u4e00-\u9fff]{1,6}(?:·[\u4e00-\u9fff]{1,8})+")
 _LETTERS = rf"(?:(?!{CJK.pattern})[\w.\-])"
 _LATIN = re.compile(rf"(?!{CJK.pattern})[^\W\d_]{_LETTERS}*(?: (?!{CJK.pattern})[^\W_{SMALL}]{_LETTERS}*)*")
@@ -129,7 +132,7 @@ def _chinese(text: str) -> Iterator[str]:
     """Yield the keys of what a Chinese text names: quotations, dates, foreign names, Latin words, tagged names."""
     for match in _CHINESE_QUOTED.finditer(text):
         yield name_key(match.group(1) or match.group(2))
-    for match in _CHINESE_DATE.finditer(text):
+    for match in _DATE_BY_SIGNS.finditer(text):
         yield match.group()
         if match.group(1) and match.group(1) != match.group():
             yield match.group(1)
@@ -269,37 +272,27 @@ _DATE = re.compile(
     r"|(?P<iso>[12]\d{3}-[01]\d-[0-3]\d)"
     r"|(?P<alone>1[5-9]\d\d|20\d\d))(?![\w-])"
 )
-_DATE_ZH = re.compile(r"(?:公元前?)?\d{1,4}年(?:\d{1,2}月)?(?:\d{1,2}日)?|\d{1,2}月\d{1,2}日")
 _TITLE = re.compile(r"[\"“‘']([^\"“”‘’\n]{3,70})[\"”’'](?!\w)")
 _TITLE_ELSEWHERE = re.compile(
     r"«\s?([^«»\n]{2,70}?)\s?»|『([^』\n]{2,40})』|「([^」\n]{2,12})」|„([^„“”\n]{2,70})[“”]|“([^“”\n]{2,70})”|\"([^\"\n]{2,70})\"(?!\w)"
 )
-_BY_SIGNS = {
-    "zh": re.compile(
-        r"\d{4}年(?:\d{1,2}月(?:\d{1,2}日)?)?"
-        "|[〇○零一二三四五六七八九]{4}年(?:[一二三四五六七八九十]{1,2}月(?:[一二三四五六七八九十]{1,3}日)?)?"
-    ),
-    "ja": re.compile(r"(?:\d{4}年)(?:\d{1,2}月(?:\d{1,2}日)?)?"),
-    "ko": re.compile(r"\d{4}년(?: \d{1,2}월(?: \d{1,2}일)?)?"),
-}
 _CLOSES = re.compile(r"[.?!؟。！？]$|[，。；、：]")
-_YEAR_GROUP = r"(?P<year>[12]\d{3})"
 
 
 @cache
 def _dates_in(language: str) -> re.Pattern[str]:
     """Return the pattern of dates in a language: with the months that it has names for, or by signs."""
-    if language in _BY_SIGNS:
-        return _BY_SIGNS[language]
+    if language in ("zh", "ja", "ko"):
+        return _DATE_BY_SIGNS
     months = "|".join(function_words_of(language).months.split()) or "(?!)"
     day = r"\b\d{1,2}(?:\.|º|er)? (?:de )?"
-    named = rf"(?:{day})?\b(?:{months})\b(?: (?:de )?{_YEAR_GROUP})?"
+    named = rf"(?:{day})?\b(?:{months})\b(?: (?:de )?[12]\d{{3}})?"
     return re.compile(rf"{named}|\b1[5-9]\d\d(?![\w-])|\b20\d\d(?![\w-])", re.IGNORECASE)
 
 
 def date_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield where the dates of a text stand, Chinese ones too."""
-    for pattern in (_DATE, _DATE_ZH):
+    for pattern in (_DATE, _DATE_BY_SIGNS):
         for m in pattern.finditer(text):
             yield m.span()
 
