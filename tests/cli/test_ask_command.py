@@ -365,3 +365,13 @@ def test_a_missing_index_names_the_nearest_that_there_is(
     shutil.copytree(indexed, place)
 
     assert run("ask", "Why?", code=1).stderr.count(f"--index {place}") == 1
+
+
+def test_sources_are_shown_without_their_markup(run: Run, tmp_path: Path):
+    text = "The [quay](/quay) of **Orrin** was built in 1204 by Mara Tolan."
+    api.build(documents=[{"id": "quay", "text": text}], folder=tmp_path)
+
+    result = run("ask", "Who built the quay of Orrin?", "--index", tmp_path)
+
+    assert "The quay of Orrin was built" in result.stdout.partition("\nSources\n")[2]
+    assert "](" not in result.stdout

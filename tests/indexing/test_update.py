@@ -233,6 +233,12 @@ def test_other_settings_make_everything_anew_and_say_so(corpus: Path):
     assert again.snapshot == conspectus.build("corpus", "new", settings={"chunk.tokens": 300}).snapshot
 
 
+def test_cleaning_switched_off_makes_everything_anew(corpus: Path):
+    again = conspectus.build("corpus", "index", settings={"read.cleaning": False})
+
+    assert again.update.rebuild_reasons == ("read.cleaning was True and is False",)
+
+
 def test_settings_that_change_no_table_make_nothing_anew(corpus: Path):
     chosen = {"llm.concurrency": 3, "search.k": 9, "store.snapshots": 2, "prices": {"m": {"input": 1}}}
 

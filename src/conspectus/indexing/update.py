@@ -98,7 +98,7 @@ def _take_pairs(
 
 
 STAGES = ("chunk", "extract", "resolve", "describe", "communities", "reports", "model")
-"""The settings that the tables of an index depend on; those of reading show in its documents."""
+"""The settings that the tables of an index depend on; those of reading show in its documents, but for cleaning."""
 REPLIES = ("tasks", "temperature", "max_tokens", "reasoning_effort", "context_window")
 """The settings of language models that their replies depend on."""
 RETRIED = frozenset(("extract", "describe", "reports", "embed"))
@@ -211,6 +211,8 @@ def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: S
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that the tables of an index depend on, by dotted key."""
     sections: dict[str, Any] = {stage: settings[stage] for stage in STAGES if settings.get(stage) is not None}
+    read: Mapping[str, Any] = settings.get("read", {})
+    sections["read"] = {"cleaning": read["cleaning"]} if "cleaning" in read else {}
     llm: Mapping[str, Any] = settings.get("llm", {})
     if settings.get("model") != "extractive" or llm.get("tasks"):
         sections["llm"] = {name: llm[name] for name in REPLIES if name in llm}

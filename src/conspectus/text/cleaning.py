@@ -131,6 +131,15 @@ def omitted(text: str) -> Omitted:
     return edges if not edges or _LETTERS.search(without(text, edges)) else ()
 
 
+def without_markup(text: str) -> str:
+    """Return a text without its markup, its blocks as they are.
+
+    >>> without_markup("See [the **old** map](map.png).")
+    'See the old map.'
+    """
+    return without(text, _edges(_markup(text)[0]))
+
+
 def blocks(text: str) -> Omitted:
     """Return the characters of a content that are no sentences: code, and a page of nothing but references."""
     code = [match.span() for match in _CODE.finditer(text)]
