@@ -198,12 +198,17 @@ class Run:
         return result.value
 
     def study(self, name: str) -> Path:
-        """Return the folder of a comparison: a copy of that of `--study` where one is named."""
-        folder = self.work / name
+        """Return the folder of a comparison: a copy of that of `--study`, as it is now, where one is named."""
         given: Path | None = self.arguments.study
-        if given and not folder.exists():
-            shutil.copytree(given, folder, copy_function=shutil.copyfile)
-            folder.chmod(0o755)
+        if not given:
+            return self.work / name
+        if not (given / "answers.jsonl").exists():
+            raise UsageError(
+                f"{given} is no comparison: it has no answers.jsonl; conspectus eval answers makes one"
+            )
+        folder = self.work / f"{name}-{given.resolve().name}"
+        shutil.copytree(given, folder, copy_function=shutil.copyfile, dirs_exist_ok=True)
+        folder.chmod(0o755)
         return folder
 
     def agree(self, name: str, estimate: Any, settings: Resolved) -> None:

@@ -66,7 +66,8 @@ class Experiment:
         self.run = run
         self.name: str = run.arguments.dataset
         self.corpus = CORPORA[self.name]
-        self.folder = run.study(f"p1-{self.name}-{'model' if run.asks else 'extractive'}-study")
+        self.kind = "model" if run.asks else "extractive"
+        self.folder = run.study(f"p1-{self.name}-{self.kind}-study")
         self.given = run.arguments.study is not None
         """Whether the answers are of a comparison that was made elsewhere."""
         if self.given:
@@ -79,11 +80,10 @@ class Experiment:
     @cached_property
     def index(self) -> Index:
         """The index of the corpus."""
-        kind = "model" if self.run.asks else "extractive"
         documents = self.run.documents(self.corpus)
         if not self.run.asks:
             self.run.note("No language model: names are found, and reports and answers selected, by rules.")
-        return self.run.index(documents, f"p1-{self.name}-{kind}", self.settings())
+        return self.run.index(documents, f"p1-{self.name}-{self.kind}", self.settings())
 
     def questions(self) -> int:
         """Write the questions into the folder, published ones or by a model from a description; return how many."""

@@ -79,6 +79,11 @@ def test_judging_without_a_model_or_a_study_is_refused(script: Script):
         script("p1_table6", "--sample-corpus")
 
 
+def test_a_study_without_answers_is_refused(script: Script, tmp_path: Path):
+    with pytest.raises(SystemExit, match="no comparison"):
+        script("p1_table3", "--study", str(tmp_path))
+
+
 def test_missing_data_is_named_with_where_to_get_it(script: Script, tmp_path: Path):
     with pytest.raises(SystemExit, match="graphrag-benchmarking-datasets"):
         script("p1_table2", "--data", str(tmp_path))
