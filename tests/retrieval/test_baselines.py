@@ -17,7 +17,7 @@ from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
 from conspectus.messages import wording
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.retrieval import METHODS, RANKINGS, baselines, raptor, vector
+from conspectus.retrieval import METHODS, RANKINGS, baselines, vector
 from conspectus.retrieval.base import WRITTEN, extractive, run_ready
 from conspectus.settings import SearchSettings, Settings
 from conspectus.storage import store
@@ -140,16 +140,16 @@ def stored(index: Index, folder: Path) -> Index:
 
 @pytest.fixture
 def without_scikit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(raptor, "_scikit", lambda: None)
+    monkeypatch.setattr(baselines, "_scikit", lambda: None)
 
 
 @pytest.mark.usefixtures("without_scikit")
 def test_a_tree_of_summaries_covers_every_chunk_on_every_level(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(raptor, "CLUSTER", 2)
+    monkeypatch.setattr(baselines, "CLUSTER", 2)
     index = an_index(*BARGES)
     chosen = Settings(search=SearchSettings(k=4))
 
-    tree = run_ready(raptor.build_tree(index, extractive(index), chosen))
+    tree = run_ready(baselines.build_tree(index, extractive(index), chosen))
 
     assert tree.texts[:4] == BARGES
     summaries = tree.leaves[4:]
@@ -158,9 +158,9 @@ def test_a_tree_of_summaries_covers_every_chunk_on_every_level(monkeypatch: pyte
 
 
 def test_clusters_of_k_means_are_a_partition():
-    vectors = raptor.WordVectors.of(BARGES).of_texts(BARGES)
+    vectors = baselines.WordVectors.of(BARGES).of_texts(BARGES)
 
-    groups = raptor.k_means(vectors, 2)
+    groups = baselines.k_means(vectors, 2)
 
     assert sorted(i for group in groups for i in group) == [0, 1, 2, 3]
     assert {0, 1} in map(set, groups)
@@ -178,7 +178,7 @@ def test_clusters_are_soft_and_cover_every_text():
     pytest.importorskip("sklearn")
     vectors = two_topics(between=20)
 
-    groups = raptor.clusters(vectors, [100] * len(vectors))
+    groups = baselines.clusters(vectors, [100] * len(vectors))
 
     assert {i for group in groups for i in group} == set(range(len(vectors)))
     assert not any({0, 79} <= set(group) for group in groups)
@@ -189,16 +189,16 @@ def test_a_cluster_too_long_for_one_summary_is_divided():
     pytest.importorskip("sklearn")
     vectors = two_topics(between=0)
 
-    groups = raptor.clusters(vectors, [600] * len(vectors))
+    groups = baselines.clusters(vectors, [600] * len(vectors))
 
-    assert max(map(len, groups)) * 600 <= raptor.CLUSTER_TOKENS
+    assert max(map(len, groups)) * 600 <= baselines.CLUSTER_TOKENS
 
 
 async def test_a_tree_is_written_by_a_task_of_its_own_once_for_an_index(tmp_path: Path, without_scikit: None):
     index = stored(an_index(*(text + " " + text for text in BARGES * 5)), tmp_path)
     model = ScriptedModel({SummarizePassages: lambda task: f"{len(task.passages)} passages on barges."})
 
-    first, second = [await raptor.tree_of(replace(index), model, Settings()) for _ in range(2)]
+    first, second = [await baselines.tree_of(replace(index), model, Settings()) for _ in range(2)]
 
     assert len(model.all_seen(SummarizePassages)) == len(first.texts) - len(index.chunks) > 0
     assert (first.texts, first.leaves) == (second.texts, second.leaves)
@@ -210,7 +210,7 @@ async def test_what_stands_in_for_a_model_in_an_estimate_leaves_no_tree(tmp_path
     model = ScriptedModel({SummarizePassages: lambda task: "Barges."})
     model.name = ""
 
-    await raptor.tree_of(index, model, Settings())
+    await baselines.tree_of(index, model, Settings())
 
     assert not (tmp_path / "derived").exists()
 
@@ -218,11 +218,11 @@ async def test_what_stands_in_for_a_model_in_an_estimate_leaves_no_tree(tmp_path
 async def test_a_damaged_file_of_a_tree_is_written_anew(tmp_path: Path, without_scikit: None):
     index = stored(an_index(*BARGES * 5), tmp_path)
     model = ScriptedModel({SummarizePassages: lambda task: "Barges."})
-    await raptor.tree_of(replace(index), model, Settings())
+    await baselines.tree_of(replace(index), model, Settings())
     (path,) = (tmp_path / "derived").iterdir()
     path.write_bytes(path.read_bytes()[:50])
 
-    tree = await raptor.tree_of(replace(index), model, Settings())
+    tree = await baselines.tree_of(replace(index), model, Settings())
 
     assert "Barges." in tree.texts
 
@@ -232,4 +232,4 @@ async def test_clusters_that_are_not_the_papers_are_told(without_scikit: None):
 
     answer = await METHODS["raptor"]("who hunts mice", index, extractive(index), Settings())
 
-    assert raptor.HARD in answer.notices
+    assert baselines.HARD in answer.notices

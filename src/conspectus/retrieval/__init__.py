@@ -55,7 +55,7 @@ MODULES: Mapping[str, str] = {
     "ircot": "ircot",
     "tog": "tog",
     "tog1": "tog",
-    "raptor": "raptor",
+    "raptor": "baselines",
     "propositions": "baselines",
     "direct": "baselines",
     "cot": "baselines",

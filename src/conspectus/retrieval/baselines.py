@@ -1,6 +1,7 @@
-"""The papers' other baselines: answers of a model alone, and propositions (Graph RAG §V).
+"""The papers' other baselines: answers of a model alone, RAPTOR, and propositions (Graph RAG §V).
 
 - `direct`, `cot`, `cot-sc` read nothing: what a language model answers by itself.
+- `raptor` is a tree of summaries over the chunks, searched on all its levels together (Sarthi et al., 2024).
 - `propositions` are statements that are retrieved, and whose chunks are returned (Chen et al., 2023). With a language
   model they are its rewriting of a chunk, without one its sentences, which need not be clear alone.
 
@@ -9,31 +10,41 @@ What a model writes of the chunks is written at the first question; its replies 
 
 from __future__ import annotations
 
+import io
+import json
+import os
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+from zipfile import BadZipFile
 
 import numpy as np
+from scipy import sparse
 
+from conspectus import tokens
 from conspectus.algorithms.ranking import products
 from conspectus.errors import ModelError
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model, succeeded, writes
 from conspectus.retrieval import Answering, method, ranking
-from conspectus.retrieval.base import hits_of
+from conspectus.retrieval.base import answer_from, extractive, hit, hits_of
 from conspectus.retrieval.bm25 import TextWords
-from conspectus.retrieval.raptor import derived_file, read_derived, write_derived
 from conspectus.retrieval.vector import embedder_of, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
-from conspectus.tasks import Draft, DraftAnswer, WritePropositions
+from conspectus.tasks import Draft, DraftAnswer, SummarizePassages, WritePropositions
 from conspectus.text.language import language_of
 from conspectus.text.sentences import sentences
-from conspectus.text.words import name_key
+from conspectus.text.words import name_key, terms
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 SAMPLES = 5
 """Number of sampled chains of thought that vote."""
@@ -83,6 +94,287 @@ def _unread(question: str, draft: Draft, method: str, why: str = "") -> Answer:
     words = wording(language_of([question]))
     notices = words.uncited, words.unread
     return Answer(question, text, method, why=why, notices=notices, short=(draft.answer,))
+
+
+# RAPTOR: chunks are clustered by their vectors, or by their words where the index has none, each cluster is
+# summarised, then the summaries are, and so upward. A summary that is found leads to its chunks. Clusters are soft:
+# Gaussian mixtures over reduced vectors. docs/papers.md says what differs from the paper.
+
+DIMENSIONS = 10
+"""Numbers that a vector is reduced to before it is clustered, as in RAPTOR."""
+SHAPE = "spherical"
+"""Of the clusters: one width each, which a few texts suffice to fit. RAPTOR's have any shape, and in the 10 numbers of
+a PCA, less clustered than those of UMAP, the criterion then prefers clusters of single texts."""
+LIKELY = 0.1
+"""Probability from which on a text is in a cluster, as in RAPTOR."""
+COMPONENTS = (1, 2, 3, 5, 8, 13, 21, 34, 50)
+"""Numbers of clusters that are compared by the information criterion; RAPTOR tries every one up to 50."""
+CLUSTER_TOKENS = 3500
+"""Tokens of a cluster from which on it is divided again, as in RAPTOR."""
+ROUNDS = 8
+"""Rounds of k-means, where scikit-learn is not installed."""
+CLUSTER = 8
+"""Approximate number of chunks or summaries in a cluster of k-means."""
+LEVELS = 3
+"""Maximum number of levels of summaries."""
+SEED = 42
+"""Where the mixtures start."""
+HARD = (
+    "Chunks were clustered by k-means: for soft clusters as in the paper, pip install 'conspectus[raptor]'."
+)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Nodes are chunks, then summaries, level by level; `leaves` are the chunks under each."""
+
+    texts: tuple[str, ...]
+    leaves: tuple[tuple[int, ...], ...]
+    vectors: Any
+    """One row for each node, of length 1, dense or sparse."""
+    words: WordVectors | None
+    """How texts become vectors where the index has none of its own."""
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """Vectors of texts by their words, weighted by inverse frequency, of length 1."""
+
+    number: dict[str, int]
+    weights: Floats
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> WordVectors:
+        """Learn the words of texts."""
+        frequency = Counter(term for text in texts for term in dict.fromkeys(terms(text)))
+        counts = np.array(list(frequency.values()))
+        number = {term: i for i, term in enumerate(frequency)}
+        return cls(number, np.log(1 + len(texts) / counts).astype(np.float32))
+
+    def of_texts(self, texts: Sequence[str]) -> sparse.csr_array[Any, Any]:
+        """Return the vectors of texts, of the words that are known."""
+        rows = [[self.number[t] for t in terms(text) if t in self.number] for text in texts]
+        starts = np.cumsum([0, *map(len, rows)])
+        columns = np.array([column for row in rows for column in row], np.int64)
+        ones = np.ones(len(columns), np.float32)
+        matrix = sparse.csr_array((ones, columns, starts), shape=(len(texts), len(self.number)))
+        matrix.sum_duplicates()
+        matrix.data = (1 + np.log(matrix.data)) * self.weights[matrix.indices]
+        return _unit(matrix)
+
+
+def _unit(matrix: Any) -> Any:
+    """Return a matrix, dense or sparse, with rows of length 1."""
+    lengths = np.sqrt(np.asarray((matrix * matrix).sum(axis=1), np.float32)).ravel()
+    scale = 1 / np.maximum(lengths, 1e-12)
+    if isinstance(matrix, np.ndarray):
+        return matrix * scale[:, None]
+    return sparse.diags_array(scale).tocsr() @ matrix
+
+
+def _dense(matrix: Any) -> Floats:
+    return cast("Floats", matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
+
+
+async def build_tree(index: Index, model: Model, settings: Settings) -> Tree:
+    """Make the tree of an index."""
+    texts = [chunk.text for chunk in index.chunks]
+    sizes = [chunk.n_tokens for chunk in index.chunks]
+    words = None if has_vectors(index) else WordVectors.of(texts)
+
+    def vectors_of(summaries: Sequence[str]) -> Any:
+        if words:
+            return words.of_texts(summaries)
+        prefix: str = index.settings["vectors"].get("passage_prefix", "")
+        return embedder_of(index, settings).embed([prefix + text for text in summaries])
+
+    stored = None if words else np.asarray(index.arrays["vectors.chunks"], np.float32)
+    vectors: Any = vectors_of(texts) if stored is None else stored
+    leaves: list[tuple[int, ...]] = [(i,) for i in range(len(texts))]
+    levels, level = [vectors], list(range(len(texts)))
+    for _ in range(LEVELS):
+        groups = [[level[i] for i in group] for group in clusters(vectors, [sizes[i] for i in level])]
+        if len(groups) < 2 or len(groups) >= len(level):
+            break
+        summaries = await _summaries([tuple(texts[node] for node in group) for group in groups], index, model)
+        leaves += [tuple(sorted({leaf for node in group for leaf in leaves[node]})) for group in groups]
+        level = list(range(len(texts), len(texts) + len(summaries)))
+        texts += summaries
+        sizes += [tokens.count(summary) for summary in summaries]
+        vectors = vectors_of(summaries)
+        levels.append(vectors)
+    stacked = sparse.vstack(levels).tocsr() if words else np.concatenate(levels)
+    return Tree(tuple(texts), tuple(leaves), stacked, words)
+
+
+async def _summaries(groups: Sequence[tuple[str, ...]], index: Index, model: Model) -> list[str]:
+    """Summarise each group of texts; by its own sentences where the model fails."""
+    tasks = [SummarizePassages(texts) for texts in groups]
+    pairs = zip(tasks, await model.perform_all(tasks), strict=True)
+    alone = extractive(index)
+    return [await alone.perform(task) if isinstance(reply, ModelError) else reply for task, reply in pairs]
+
+
+# RAPTOR: Clusters
+
+
+def clusters(vectors: Any, sizes: Sequence[int]) -> list[list[int]]:
+    """Return clusters of rows of length 1, a row in one or several; `sizes` are the tokens of the rows."""
+    mixtures = _scikit()
+    if mixtures is None:
+        return k_means(vectors, CLUSTER)
+    tokens_of = np.array(sizes)
+    every: Ints = np.arange(len(sizes))
+    pending = [part for whole in mixtures.parts(vectors, every) for part in mixtures.parts(vectors, whole)]
+    groups: dict[tuple[int, ...], None] = {}
+    while pending:
+        rows = pending.pop(0)
+        if len(rows) < 2 or tokens_of[rows].sum() <= CLUSTER_TOKENS:
+            groups[tuple(rows.tolist())] = None
+            continue
+        parts = mixtures.parts(vectors, rows)
+        pending += parts if max(map(len, parts)) < len(rows) else np.array_split(rows, 2)
+    return [list(group) for group in groups]
+
+
+@dataclass(frozen=True)
+class Mixtures:
+    """Soft clusters by scikit-learn."""
+
+    decomposition: Any
+    mixture: Any
+
+    def parts(self, vectors: Any, rows: Ints) -> list[Ints]:
+        """Divide some rows into as many clusters as the information criterion says; few rows are one cluster."""
+        if len(rows) <= DIMENSIONS + 1:
+            return [rows]
+        dense = isinstance(vectors, np.ndarray)
+        reduce = self.decomposition.PCA if dense else self.decomposition.TruncatedSVD
+        size = min(DIMENSIONS, vectors.shape[1] - 1)
+        reduced = reduce(size, random_state=SEED).fit_transform(vectors[rows])
+        counts = [k for k in COMPONENTS if k <= len(rows) // 2]
+        mixtures = (self.mixture.GaussianMixture(k, covariance_type=SHAPE, random_state=SEED) for k in counts)
+        fitted = [mixture.fit(reduced) for mixture in mixtures]
+        likely = min(fitted, key=lambda mixture: mixture.bic(reduced)).predict_proba(reduced) > LIKELY
+        return [rows[members] for members in likely.T if members.any()]
+
+
+def _scikit() -> Mixtures | None:
+    try:
+        return Mixtures(import_module("sklearn.decomposition"), import_module("sklearn.mixture"))
+    except ModuleNotFoundError:
+        return None
+
+
+def k_means(vectors: Any, size: int) -> list[list[int]]:
+    """Divide rows of length 1 into about `len / size` groups: k-means by cosine, from evenly spread rows."""
+    n = int(vectors.shape[0])
+    k = max(1, round(n / size))
+    centres = vectors[np.linspace(0, n - 1, k).astype(int)]
+    of_row = np.zeros(n, np.int64)
+    for _ in range(ROUNDS):
+        of_row = _dense(vectors @ centres.T).argmax(axis=1)
+        member = sparse.csr_array((np.ones(n, np.float32), (of_row, np.arange(n))), shape=(k, n))
+        centres = _unit(member @ vectors)
+    groups = [np.flatnonzero(of_row == c).tolist() for c in range(k)]
+    return [group for group in groups if group]
+
+
+# RAPTOR: The tree of an index
+
+
+async def tree_of(index: Index, model: Model, settings: Settings) -> Tree:
+    """Return the tree of an index: the one made before where it is stored, else a new one, which is stored."""
+    trees, n = index.derive(_trees), len(index.chunks)
+    if model.name not in trees:
+        path = derived_file(index, "raptor", model, "k-means" if _scikit() is None else "mixtures")
+        if path and (stored := read_derived(path)):
+            tree = _joined(*stored, index)
+        else:
+            tree = await build_tree(index, model, settings)
+            rows = {"texts": tree.texts[n:], "leaves": tree.leaves[n:]}
+            write_derived(path, rows, np.zeros(0) if tree.words else tree.vectors[n:])
+        trees[model.name] = tree
+    return trees[model.name]
+
+
+def _trees(_: Index) -> dict[str, Tree]:
+    """Return the trees of an open index, as far as they were made, by the model that wrote them."""
+    return {}
+
+
+def _joined(rows: Any, vectors: Floats, index: Index) -> Tree:
+    """Return the tree of an index from its summaries and their vectors."""
+    own = [chunk.text for chunk in index.chunks]
+    texts = (*own, *rows["texts"])
+    leaves = (*((i,) for i in range(len(own))), *map(tuple, rows["leaves"]))
+    if has_vectors(index):
+        chunk_vectors = np.asarray(index.arrays["vectors.chunks"], np.float32)
+        return Tree(texts, leaves, np.concatenate([chunk_vectors, vectors]), None)
+    words = WordVectors.of(own)
+    return Tree(texts, leaves, words.of_texts(texts), words)
+
+
+# Files of what is made at the first question
+
+
+def derived_file(index: Index, kind: str, model: Model, how: str = "") -> Path | None:
+    """Return where what a model made of a snapshot for questions is stored.
+
+    None for an index that is not stored, and for a model without a name, which stands in for one in estimates.
+    """
+    if index.folder is None or not index.snapshot or not model.name:
+        return None
+    made_by = (index.snapshot, model.name, how, str(index.settings.get("vectors", {})))
+    return index.folder / "derived" / f"{kind}-{sha256(chr(10).join(made_by).encode()).hexdigest()[:16]}.npz"
+
+
+def write_derived(path: Path | None, rows: Any, vectors: np.ndarray[Any, Any]) -> None:
+    """Write rows, which fit into JSON, and their vectors; what cannot be written is made again by the next process."""
+    if path is None:
+        return
+    content = io.BytesIO()
+    np.savez(content, rows=np.frombuffer(json.dumps(rows).encode(), np.uint8), vectors=vectors)
+    with suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        unfinished.write_bytes(content.getbuffer())
+        unfinished.replace(path)
+
+
+def read_derived(path: Path) -> tuple[Any, Floats] | None:
+    """Return the rows and vectors of a file; None where there is none that can be read."""
+    try:
+        with np.load(path) as arrays:
+            return json.loads(arrays["rows"].tobytes()), arrays["vectors"]
+    except (OSError, ValueError, KeyError, BadZipFile):
+        return None
+
+
+async def rank_by_tree(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
+    """Return the `k` chunks of the nodes most like the question, those of a summary by their own likeness."""
+    tree = await tree_of(index, model, settings)
+    if tree.words:
+        query: Any = tree.words.of_texts([question])
+    else:
+        query = question_vectors([question], index, settings)
+    like: Floats = _dense(tree.vectors @ query.T).ravel()
+    best: dict[int, float] = {}
+    order: list[int] = np.argsort(-like, kind="stable").tolist()
+    for node in order:
+        if like[node] <= 0 or len(best) >= settings.search.k:
+            break
+        for leaf in sorted(tree.leaves[node], key=lambda c: (-float(like[c]), c)):
+            best.setdefault(leaf, float(like[node]))
+    return [hit(chunk, score, index) for chunk, score in list(best.items())[: settings.search.k]]
+
+
+@method("raptor", help="a tree of summaries of clustered chunks", rank=rank_by_tree)
+async def answer_by_tree(question: str, index: Index, model: Model, settings: Settings) -> Answer:
+    """Answer from the best chunks; a notice says where clusters are not those of the paper."""
+    hits = await rank_by_tree(question, index, model, settings)
+    result = await answer_from(hits, question, index, model, settings, method="raptor")
+    return result if _scikit() else replace(result, notices=(*result.notices, HARD))
 
 
 # Propositions
