@@ -296,7 +296,9 @@ def _said_by(question: Question, searcher: Searcher) -> list[RankedSentence] | N
     """
     passages, before = searcher.passages, name_key(question.teller).split()
     teller = {name for name in question.names if name in before}
-    people = {n for n, name in enumerate(passages.names) if teller and teller <= set(name_key(name).split())}
+    if not teller:
+        return None
+    people = {n for n, name in enumerate(passages.names) if teller <= set(name_key(name).split())}
     speakers = people.intersection(np.unique(passages.speaker).tolist())
     if speakers:
         return [r for r in searcher.find(question) if passages.speaker_of(r.sentence) in speakers]
@@ -304,9 +306,6 @@ def _said_by(question: Question, searcher: Searcher) -> list[RankedSentence] | N
     about = [r for r in searcher.find(question) if people.intersection(passages.mentioned(r.sentence))]
     return about if people else None
 
-
-MAX_SENTENCES_READ = 12  # unexplained
-"""Sentences that are read."""
 
 _CLAUSE = re.compile(r"[^，。；！？,;.!?]+")
 
@@ -318,7 +317,7 @@ def short_answer(
     question = searcher.read(question_text)
     named = {entity.number for entity in context.entities}
     chain = sorted(follow_chain(question, context.sources, named, searcher), key=lambda s: -s.score)
-    ranked = chain or rank_sentences(question, context.sources, named, searcher)[:MAX_SENTENCES_READ]
+    ranked = chain or rank_sentences(question, context.sources, named, searcher)[: 2 * MAX_QUOTES_OF_FACT]
     if ranked and question.wants in ("", "person") and asks_for_definition(question, named, searcher):
         # "Who is Ada Byrne?": another name beside hers is not what she is, the sentence is
         return _ITEM.sub("", searcher.passages.text(ranked[0].sentence)), ranked[0]

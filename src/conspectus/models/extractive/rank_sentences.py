@@ -196,10 +196,12 @@ def _subject_shares(subject: Mapping[str, float], sentences: Sequence[int], sear
         return about
     passages, weights = searcher.passages, np.array(list(subject.values()), np.float32)
     own = np.stack([searcher.shares({term: 1.0})[list(sentences)] for term in subject])
-    for i, speaker in enumerate(map(passages.speaker_of, sentences)):
-        if speaker >= 0 and FIRST_PERSON.search(passages.text(sentences[i])):  # of whom it is who says "I"
-            named = search_terms(passages.names[speaker], searcher.index)
-            own[:, i] = np.maximum(own[:, i], [term in named for term in subject])
+    speakers = list(map(passages.speaker_of, sentences))
+    for speaker in {speaker for speaker in speakers if speaker >= 0}:
+        named = set(search_terms(passages.names[speaker], searcher.index)).intersection(subject)
+        for i in (i for i, other in enumerate(speakers) if named and other == speaker):
+            if FIRST_PERSON.search(passages.text(sentences[i])):  # it is about who says "I"
+                own[:, i] = np.maximum(own[:, i], [term in named for term in subject])
     documents = passages.document[list(sentences)].tolist()
     carried = np.zeros(len(weights), np.float32)
     for i, sentence in enumerate(sentences):

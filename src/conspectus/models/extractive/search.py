@@ -36,6 +36,8 @@ QUESTIONS = 64
 """Questions (and follow-up questions) whose sentences are cached: one answer asks for those of at most about 20 (DRIFT:
 its primer and 3 steps of 5 follow-ups), often; a question holds up to 400 sentences, some 60 kB.
 """
+TERMS = 1 << 12
+"""Terms of questions whose numbers are cached: a question has some 10, and each is looked up in many places."""
 CANDIDATES = 400  # unexplained
 """Sentences that are read for one question at the most."""
 
@@ -56,6 +58,7 @@ class Searcher:
         self.index = index
         self.passages = SentenceStore.of_index(index)
         self._postings = Postings.of(index.arrays, "sentence_terms")
+        self.numbers = lru_cache(TERMS)(self._numbers)
         self.find = lru_cache(QUESTIONS)(self._find)
         self.by_community = lru_cache(QUESTIONS)(self._by_community)
         self.rank_among_parts = lru_cache(QUESTIONS)(self._rank_among_parts)
@@ -91,7 +94,7 @@ class Searcher:
 
     def frequency(self, term: str) -> int:
         """Return how many sentences hold a term, in the form of it that most of them have."""
-        return max(map(self._postings.frequency, self._numbers(term)), default=0)
+        return max(map(self._postings.frequency, self.numbers(term)), default=0)
 
     def _numbers(self, term: str) -> set[int]:
         """Return the numbers of a term and its other forms, as left for leave, that sentences hold."""
@@ -125,7 +128,7 @@ class Searcher:
         """Return for each sentence the weights of the terms that it holds, each counted once."""
         scores = np.zeros(len(self._postings.lengths), np.float32)
         for term, weight in weights.items():
-            numbers = self._numbers(term)
+            numbers = self.numbers(term)
             texts = [self._postings.texts[slice(*self._postings.starts[n : n + 2])] for n in numbers]
             if texts:
                 scores[texts[0] if len(texts) == 1 else np.unique(np.concatenate(texts))] += weight
