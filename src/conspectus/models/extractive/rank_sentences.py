@@ -32,8 +32,9 @@ else:
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
-SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT = 0.2, 0.45, 0.35  # unexplained
-"""What it counts to be about what is named, to say the rest, and to give what is asked for."""
+SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT = 0.2, 0.45, 0.35
+"""What it counts to be about what is named, to say the rest, and to give what is asked for. Six quotes hold the answer of
+18 of the sample's 36 facts; with 0.2 for the rest or 0 for the answer, of 16."""
 CHUNK_RANK_WEIGHT = 0.4
 """What it counts to stand in the best chunk, over the square root of its place in others. The quotations of 58 of
 2Wiki's questions 101 to 250 hold the answer; of 42 with 0.1 / place, of 57 where five chunks alone are read."""
@@ -41,22 +42,26 @@ DEFINITION_RANK_WEIGHT = 0.1
 """The same where nothing is asked but to be told of something: a definition may stand in any chunk. With 0.4, what
 asthma is came after five sentences on its treatment (MedQuAD)."""
 WALK_WEIGHT = 0.4
-"""What it counts that a walk among the sentences, from what is named, is on one."""
+"""What it counts that a walk among the sentences, from what is named, is on one: six quotes hold the answer of 89 % of
+cmrc-zh's first 150 questions and of 18 of the sample's facts; without the walk 87 % and 17, with 0.8 89 % and 16."""
 MIN_WALKED = 0.5
-"""The root of the share of the walk on its most visited sentence, from which on one is read though it shares little."""
-CARRY_FACTOR = 0.8  # unexplained
-"""What is left, one sentence on, of being about something."""
-MIN_REST_SHARE = 0.3  # unexplained
-"""Least share of the rest of a question that a sentence and its neighbour must hold."""
-MIN_SUBJECT_SHARE = 0.4  # unexplained
-"""How much of what is named a sentence must be about to be read though it holds less, but for words never heard of."""
-UNREADABLE_FACTOR = 0.5
-"""What is left of the worth of a sentence that does not read alone at all, as greetings and announcements. From 0.8 to
-0.5 quotes of 2Wiki, HotpotQA, MuSiQue and the sample hold as many answers, of cmrc-zh half a point more."""
+"""The root of the share of the walk on its most visited sentence, from which on one is read though it shares little:
+with 0.25 90 % of cmrc-zh's, with none by the walk alone 79 %."""
+CARRY_FACTOR = 0.8
+"""What is left, one sentence on, of being about something: with nothing 16 of the sample's facts are held, not 18."""
+MIN_REST_SHARE = 0.3
+"""Least share of the rest of a question that a sentence and its neighbour must hold: with 0.6 16 of the sample's facts
+are held, with 0.15 20, by more quotes that are beside the point."""
+MIN_SUBJECT_SHARE = 0.4
+"""How much of what is named a sentence must be about to be read though it holds less, but for words never heard of. With
+0.8 17 of the sample's facts are held, with 0.2 19, and a point less of the words of answers from web pages (society)."""
+UNREADABLE_FACTOR = 0.8
+"""What is left of the worth of a sentence that does not read alone at all. With 0.5 the answer of 4 % fewer of cmrc-zh's
+questions 151 to 300 is held, and 3 % fewer words of answers from wild/mathematics."""
 UNREADABLE_DEFINITION_FACTOR = 0.2  # unexplained
 """The same where nothing is asked but to be told of something: there most sentences that name it say little of it."""
-QUESTION_FACTOR = 0.5  # unexplained
-"""What is left of the worth of a question: it answers none."""
+QUESTION_FACTOR = 0.5
+"""What is left of the worth of a question: it answers none. With 1 no share of answers moves, and hosts are quoted."""
 _SAYS_WHAT = re.compile(
     r"(?:['’]s)?[\"”’»)]*"
     r"(?:(?P<what>(?:\s*\([^()]{1,60}\)|,[^,]{1,60},)?\s+(?:is|was|are|were|means)\s+(?:an?|the|one|any)\b|"
