@@ -25,8 +25,8 @@ PART = 0.3
 """The weight of a seed inside a longer seed: among sentences that are read, no set of questions moves by more than one
 answer from 0.1 to 1."""
 FEW, SHARE = 3, 0.01
-"""A name that no more passages hold, or no larger share of them, is left out of the rest of a question: with 10, or 10 %,
-one of the sample's 36 facts less is quoted."""
+"""A name that no more passages hold, or no larger share of them, is left out of the rest of a question: with 10, or
+10 %, one of the sample's 36 facts less is quoted."""
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ else:
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
 SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT = 0.2, 0.45, 0.35
-"""What it counts to be about what is named, to say the rest, and to give what is asked for. Six quotes hold the answer of
-18 of the sample's 36 facts; with 0.2 for the rest or 0 for the answer, of 16."""
+"""What it counts to be about what is named, to say the rest, and to give what is asked for. Six quotes hold the answer
+of 18 of the sample's 36 facts; with 0.2 for the rest or 0 for the answer, of 16."""
 CHUNK_RANK_WEIGHT = 0.4
 """What it counts to stand in the best chunk, over the square root of its place in others. The quotations of 58 of
 2Wiki's questions 101 to 250 hold the answer; of 42 with 0.1 / place, of 57 where five chunks alone are read."""
@@ -53,11 +53,11 @@ MIN_REST_SHARE = 0.3
 """Least share of the rest of a question that a sentence and its neighbour must hold: with 0.6 16 of the sample's facts
 are held, with 0.15 20, by more quotes that are beside the point."""
 MIN_SUBJECT_SHARE = 0.4
-"""How much of what is named a sentence must be about to be read though it holds less, but for words never heard of. With
-0.8 17 of the sample's facts are held, with 0.2 19, and a point less of the words of answers from web pages (society)."""
+"""How much of what is named a sentence must be about to be read though it holds less, but for words never heard of.
+With 0.8 17 of the sample's facts are held, with 0.2 19, and a point less of the words of society's answers."""
 UNREADABLE_FACTOR = 0.8
-"""What is left of the worth of a sentence that does not read alone at all. With 0.5 the answer of 4 % fewer of cmrc-zh's
-questions 151 to 300 is held, and 3 % fewer words of answers from wild/mathematics."""
+"""What is left of the worth of a sentence that does not read alone at all. With 0.5 the answer of 4 % fewer of
+cmrc-zh's questions 151 to 300 is held, and 3 % fewer words of answers from wild/mathematics."""
 UNREADABLE_DEFINITION_FACTOR = 0.2  # unexplained
 """The same where nothing is asked but to be told of something: there most sentences that name it say little of it."""
 QUESTION_FACTOR = 0.5
