@@ -32,7 +32,7 @@ from conspectus.readers import FORMATS, MEGABYTE, Options, ParsedDocument, parse
 from conspectus.rows import Failure
 
 SECONDS = 10
-"""What a file of a few kB may take at the most; those of real corpora take under a second each."""
+"""CPU time that a file of a few kB may take at the most; those of real corpora take under a second each."""
 OPTIONS = Options(max_bytes=10 * MEGABYTE)
 """Limits that such files keep far below unless one swells: 530 MB of memory."""
 FOLDER = Path(".fuzz")
@@ -72,7 +72,12 @@ OFFICE = (
 
 def opendocument(kind: str, content: str) -> bytes:
     body = f"<office:document-content {OFFICE}><office:body>{content}</office:body></office:document-content>"
-    return archive({"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": body})
+    mime = f"application/vnd.oasis.opendocument.{kind}"
+    manifest = (
+        "<manifest:manifest xmlns:manifest='urn:oasis:names:tc:opendocument:xmlns:manifest:1.0'>"
+        f"<manifest:file-entry manifest:full-path='/' manifest:media-type='{mime}'/></manifest:manifest>"
+    )
+    return archive({"mimetype": mime, "META-INF/manifest.xml": manifest, "content.xml": body})
 
 
 def book() -> bytes:
@@ -184,14 +189,14 @@ def read_mutations(suffix: str, seeds: list[bytes], number: int, until: float) -
     def give_up(_signal: int, _frame: FrameType | None) -> None:
         raise TookTooLong
 
-    signal.signal(signal.SIGALRM, give_up)
+    signal.signal(signal.SIGPROF, give_up)
     while time.time() < until:
         file.write_bytes(mutated(seeds, random.Random(number)))
         print(json.dumps([number]), flush=True)
-        signal.alarm(SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         try:
             outcomes = parse_file(str(file), f"a{suffix}", OPTIONS)
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             wrong = next(filter(None, (wrong_with(o) for o in outcomes if isinstance(o, ParsedDocument))), "")
             failures = [o.error for o in outcomes if isinstance(o, Failure)]
             kind = "read" if not failures else "reason"
@@ -201,7 +206,7 @@ def read_mutations(suffix: str, seeds: list[bytes], number: int, until: float) -
             kind, wrong = "", f"more than {SECONDS} s"
         except Exception as error:
             kind, wrong = "", f"raised {type(error).__name__}: {error}"[:200]
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         print(json.dumps([number, kind, wrong]), flush=True)
         number += 1
 
