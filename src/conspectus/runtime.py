@@ -199,7 +199,9 @@ def check_question(question: str) -> None:
         )
 
 
-RENAMED = {"hippo": "what it did is combined, and the forms of the papers are hipporag and hipporag2"}
+RENAMED = {
+    "hippo": "its default form is the method combined now, and those of the papers are hipporag and hipporag2"
+}
 """What became of the names that methods had."""
 
 
