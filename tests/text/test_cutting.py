@@ -25,11 +25,6 @@ def test_chinese_is_cut_into_the_words_of_a_dictionary_and_latin_words_stay_whol
     ]
 
 
-def test_a_small_word_is_no_part_of_the_chinese_word_before_it():
-    assert tokenize("由段玉山的儿子担任", "zh")[:2] == ["由", "段"]
-    assert tokenize("贝纳德·真纳罗是公爵", "zh") == ["贝纳德", "·", "真纳", "罗", "是", "公爵"]
-
-
 def test_what_turkish_writes_behind_an_apostrophe_is_no_part_of_a_name():
     assert tokenize("İzmir'de Ege Bankası", "tr") == ["İzmir", "'de", "Ege", "Bankası"]
 
