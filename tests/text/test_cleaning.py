@@ -17,7 +17,7 @@ from conspectus.indexing.read import read_texts
 from conspectus.retrieval.base import cite
 from conspectus.rows import Document
 from conspectus.settings import ChunkSettings, ReadSettings
-from conspectus.text.cleaning import content_of, omitted, without
+from conspectus.text.cleaning import content_of, omitted, without, without_markup
 
 PROSE = "The quay is long, and its gate closes at night."
 
@@ -74,6 +74,19 @@ def test_plain_text_is_untouched(text: str):
 def test_a_page_of_nothing_but_links_keeps_their_texts(text: str):
     assert "News" in cleaned(text)
     assert "/news" not in cleaned(text)
+
+
+@pytest.mark.parametrize(
+    ("piece", "shown"),
+    [
+        ("the [old **map**](m.png) shows", "the old map shows"),
+        ("old map](m.png) shows [the quay](q.html)", "old map shows the quay"),
+        ("the quay and [its gate", "the quay and its gate"),
+        ("a list [1] of f(x)", "a list [1] of f(x)"),
+    ],
+)
+def test_a_piece_of_a_text_is_shown_without_markup(piece: str, shown: str):
+    assert without_markup(piece) == shown
 
 
 # Blocks

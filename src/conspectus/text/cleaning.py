@@ -132,11 +132,16 @@ def omitted(text: str) -> Omitted:
 
 
 def without_markup(text: str) -> str:
-    """Return a text without its markup, its blocks as they are.
+    """Return a piece of a text without its markup, also where it begins or ends inside the text of a link.
 
-    >>> without_markup("See [the **old** map](map.png).")
-    'See the old map.'
+    >>> without_markup("old map](map.png) shows [the **quay**](quay.html) and [its")
+    'old map shows the quay and its'
     """
+    opens, closes = text.find("["), text.find("](")
+    if closes >= 0 and not 0 <= opens < closes:
+        text = f"[{text}"
+    if (last := text.rfind("[")) > text.rfind("]"):
+        text = text[:last] + text[last + 1 :]
     return without(text, _edges(_markup(text)[0]))
 
 
