@@ -186,6 +186,11 @@ def _check_arguments(
         takes_path = parameter in ("folder", "path", "file") or annotation == "str | Path"
         if takes_path and not (is_index or isinstance(value, str | os.PathLike | None)):
             raise UsageError(f"{call}: the {parameter} is a path, and not {type(value).__name__}")
+        if parameter in ("folder", "path", "index") and value == "":
+            raise UsageError(f"{call}: the {parameter} is empty; '.' is the working directory")
+        is_list = parameter in ("sources", "documents", "where") and annotation != "bool"
+        if is_list and isinstance(value, int | float):
+            raise UsageError(f"{call}: the {parameter} cannot be {value!r}")
 
 
 def check_question(question: str) -> None:
@@ -264,7 +269,9 @@ def read_sources(
     from conspectus.indexing.read import read, read_texts
 
     is_table = hasattr(sources, "to_dict")  # else its columns were files
-    paths: list[Any] = [sources] if is_table or isinstance(sources, str | Path | Mapping) else [*sources]
+    paths: list[Any] = (
+        [sources] if is_table or isinstance(sources, str | Path | Mapping) else [*(sources or ())]
+    )
     for path in paths:
         if not isinstance(path, str | Path) or _is_text(path):
             what = repr(snippet(path)) if isinstance(path, str) else type(path).__name__

@@ -61,6 +61,8 @@ def argument(metavar: str, text: str, **more: Any) -> Any:
 
 
 def _expanded(path: str | Path) -> Path:
+    if not str(path):
+        raise typer.BadParameter("it is empty; . is the working directory")
     return Path(os.path.expanduser(path))  # no shell does it in `--index=~/x`
 
 

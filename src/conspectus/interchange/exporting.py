@@ -337,8 +337,13 @@ def write_neo4j(index: Index, folder: Path) -> None:
             with path.open("w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file, lineterminator="\n")
                 writer.writerow(header)
-                writer.writerows(row.values() for row in rows)
+                writer.writerows(map(_cell, row.values()) for row in rows)
     _listed_file(folder, "import.txt").write_text(" \\\n  ".join(command) + "\n", "utf-8")
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as it is written: a text that a spreadsheet would take for a formula after an apostrophe."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value
 
 
 def _nodes(index: Index) -> dict[str, Rows]:

@@ -40,6 +40,7 @@ from conspectus.runtime import DEFAULT_FOLDER, Given, path_of, public, read_sour
 from conspectus.settings import Settings
 from conspectus.storage import store
 from conspectus.text.words import name_key
+from conspectus.tokens import well_formed
 
 if TYPE_CHECKING:
     import rdflib
@@ -231,7 +232,7 @@ def _json_cells(text: str, suffix: str) -> Iterator[tuple[int, list[str]]]:
             fields = list(record.values())
             parts = [fields[column] for column in _columns_of(list(record), TRIPLE_HEADERS) or ()]
         scalars = [part if isinstance(part, str | int | float) else "" for part in parts]
-        yield number, [str(scalar).strip() for scalar in scalars]
+        yield number, [well_formed(str(scalar)).strip() for scalar in scalars]
 
 
 def _table_cells(text: str, suffix: str) -> Iterator[tuple[int, list[str]]]:

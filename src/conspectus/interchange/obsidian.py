@@ -21,6 +21,7 @@ MAX_RELATIONSHIPS = 60
 QUOTE_CHARS = 240
 """Characters shown of a cited source: two or three sentences."""
 _UNSAFE = re.compile(r'[\\/:*?"<>|#^\[\]%\x00-\x1f\x7f]+')
+_LOADED = re.compile(r"<(?=[a-zA-Z!/?])|!(?=\[)")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 _NOTE = re.compile(r"(?:(?:entities|reports|documents)/)?[^/\\]+\.md")
 
@@ -85,7 +86,7 @@ class _Notes:
             "Start.md": "\n".join(start),
             **{f"entities/{name[e.id]}.md": self._entity(e) for e in index.entities},
             **{f"reports/{name[r.id]}.md": self._report(r) for r in index.reports},
-            **{f"documents/{name[d.id]}.md": d.text for d in index.documents},
+            **{f"documents/{name[d.id]}.md": _inert(d.text) for d in index.documents},
         }
 
     def _entity(self, entity: Entity) -> str:
@@ -152,11 +153,16 @@ def _head(**properties: object) -> str:
 
 def _paragraphs(text: str) -> str:
     """Return a text whose lines are paragraphs, so that none becomes a heading or a list by accident."""
-    return "\n\n".join(stripped for part in text.splitlines() if (stripped := part.strip()))
+    return "\n\n".join(stripped for part in _inert(text).splitlines() if (stripped := part.strip()))
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())
+    return _inert(" ".join(text.split()))
+
+
+def _inert(text: str) -> str:
+    """Return a text whose HTML and images, which a note would load from elsewhere, are shown as they are written."""
+    return _LOADED.sub(lambda match: "&lt;" if match[0] == "<" else "\\" + match[0], text)
 
 
 def _source(citation: Citation) -> str:

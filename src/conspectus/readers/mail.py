@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from email.parser import HeaderParser
@@ -18,13 +18,14 @@ from conspectus.readers.html import html_to_text
 from conspectus.rows import EncodingWarning
 
 olefile: Any = lazy_module("olefile")
+_ENCRYPTED = ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime")
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
-    """Yield the message under its headers; attachments are named in its metadata, and not read.
+    """Yield the message under its headers, and those attached to it; other attachments are named in its metadata.
 
-    Raises DocumentError: it is no message, or has no text.
+    Raises DocumentError: it is no message, is encrypted, or has no text.
     """
     if path.lower().endswith(".msg"):
         headers, text, attached = _outlook(data, options)
@@ -33,16 +34,25 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
         headers, text = {name: _header(mail, name) for name in HEADERS}, ""
         if not any(headers.values()):
             raise DocumentError("is no mail message: it has none of the headers From, To, Date, Subject")
+        if mail.get_content_type() in _ENCRYPTED:
+            raise DocumentError("is encrypted (OpenPGP, S/MIME): save it decrypted from its program")
         attached = [line(part.get_filename() or part.get_content_type()) for part in mail.iter_attachments()]
-        body = cast("EmailMessage | None", mail.get_body(("plain", "html")))
-        if body is not None:
-            payload = cast("bytes", body.get_payload(decode=True) or b"")
-            decoded = decode(payload, body.get_content_charset(""))
-            yield from decoded.warnings(path)
-            is_html = body.get_content_subtype() == "html"
-            text = html_to_text(decoded.text, options) if is_html else decoded.text
+        for message in (part for part in mail.walk() if part is mail or _is_attached_message(part)):
+            message = message if message is mail else message.get_content()
+            text += (
+                ""
+                if message is mail
+                else f"\n\n{_shown({name: _header(message, name) for name in HEADERS})}\n\n"
+            )
+            body = cast("EmailMessage | None", message.get_body(("plain", "html")))
+            if body is not None:
+                payload = cast("bytes", body.get_payload(decode=True) or b"")
+                decoded = decode(payload, body.get_content_charset(""))
+                yield from decoded.warnings(path)
+                is_html = body.get_content_subtype() == "html"
+                text += html_to_text(decoded.text, options) if is_html else decoded.text
     prose = Prose(path, options)
-    prose.add("\n".join(f"{name}: {value}" for name, value in headers.items() if value))
+    prose.add(_shown(headers))
     prose.add(text)
     about = {
         "author": headers["From"],
@@ -51,6 +61,14 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
         "attachments": ", ".join(attached),
     }
     yield prose.document(headers["Subject"], mail_date(headers["Date"]), about)
+
+
+def _is_attached_message(part: EmailMessage) -> bool:
+    return part.get_content_type() == "message/rfc822" and part.is_multipart()
+
+
+def _shown(headers: Mapping[str, str]) -> str:
+    return "\n".join(f"{name}: {value}" for name, value in headers.items() if value)
 
 
 def _header(mail: EmailMessage, name: str) -> str:

@@ -54,7 +54,11 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
 
 def _with_properties(archive: Archive, prose: Prose) -> ParsedDocument:
     """Return the document with the properties of Office Open XML or OpenDocument."""
-    properties = archive.optional("docProps/core.xml" if "docProps/core.xml" in archive.names else "meta.xml")
+    try:
+        part = "docProps/core.xml" if "docProps/core.xml" in archive.names else "meta.xml"
+        properties = archive.optional(part)
+    except DocumentError:  # the text is whole without them
+        properties = None
     if properties is None:
         return prose.document()
     date = iso_date(first_text(properties, "created", "modified", "creation-date", "date"))
@@ -216,6 +220,7 @@ def _rtf(data: bytes, prose: Prose) -> ParsedDocument:
 def _rtf_text(source: str) -> str:
     from striprtf import striprtf
 
+    source = re.sub(r"\\u-?\d{6,}", "", source)  # no character has such a number, and striprtf fails on it
     return str(cast("Any", striprtf).rtf_to_text(source, errors="replace"))
 
 

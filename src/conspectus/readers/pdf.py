@@ -79,6 +79,6 @@ def _reason_without_text(pages: int, broken: list[str], pictures: bool) -> str:
     if len(broken) == pages:
         return "is damaged: not one of its pages can be opened; open it in a viewer and print it to a new PDF"
     if not pictures:
-        return "holds no text, nor a picture of any; there is nothing in it to index"
+        return "holds no text, nor a picture of any: it is empty, or damaged; see what a viewer shows of it"
     scanned = f"is scanned: {counted(pages, 'page')} of pictures without text"
     return f"{scanned}; OCR is not included: run it through one (as ocrmypdf) first"

@@ -86,7 +86,7 @@ def _json(text: str, suffix: str) -> Iterator[object]:
     whole = suffix == ".json"
     for number, line in enumerate([text] if whole else text.split("\n"), start=1):
         try:
-            value = json.loads(line) if line.strip() else None
+            value = json.loads(line, parse_int=_whole) if line.strip() else None
         except (ValueError, RecursionError) as error:
             yield DocumentError(f"is not JSON: {_where(error, None if whole else number)}")
             continue
@@ -94,6 +94,11 @@ def _json(text: str, suffix: str) -> Iterator[object]:
             yield from cast("list[object]", value)
         elif line.strip():
             yield value
+
+
+def _whole(digits: str) -> int | str:
+    """Return a whole number, or its digits where there are more than Python reads, which would fail the whole file."""
+    return int(digits) if len(digits) <= sys.get_int_max_str_digits() else digits
 
 
 def _where(error: ValueError | RecursionError, line: int | None = None) -> str:

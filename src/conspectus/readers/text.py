@@ -19,7 +19,7 @@ _FRONT = re.compile(r"---[ \t]*\n(.*?)\n?^---[ \t]*(?:\n\s*|\Z)", re.DOTALL | re
 _FIELD = re.compile(r"([^\W\d][\w .-]*?)[ \t]*:(?:[ \t]+(.*))?")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)")
 _AUTHORS = ("author", "authors", "creator", "by")
-_TIMING = re.compile(r"\s*(?:(\d+):)?(\d{1,2}):(\d{2})[.,]\d{1,3}\s*-->\s*\S+.*")
+_TIMING = re.compile(r"\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{2})[.,]\d{1,3}\s*-->\s*\S+.*")
 _VOICE = re.compile(r"<v(?:\.[^ >]*)?[ \t]+([^>]+)>")
 _TAG = re.compile(r"</?[A-Za-z0-9][^<>]*>|\{\\[^{}]*\}")
 
