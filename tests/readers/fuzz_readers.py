@@ -12,6 +12,7 @@ memory and time for a file are limited as those of a reader are: so that a crash
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import random
 import signal
@@ -194,6 +195,7 @@ def read_mutations(suffix: str, seeds: list[bytes], number: int, until: float) -
         file.write_bytes(mutated(seeds, random.Random(number)))
         print(json.dumps([number]), flush=True)
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        faulthandler.dump_traceback_later(OPTIONS.seconds, exit=True)  # of compiled code that hears no signal
         try:
             outcomes = parse_file(str(file), f"a{suffix}", OPTIONS)
             signal.setitimer(signal.ITIMER_PROF, 0)
@@ -207,6 +209,7 @@ def read_mutations(suffix: str, seeds: list[bytes], number: int, until: float) -
         except Exception as error:
             kind, wrong = "", f"raised {type(error).__name__}: {error}"[:200]
         signal.setitimer(signal.ITIMER_PROF, 0)
+        faulthandler.cancel_dump_traceback_later()
         print(json.dumps([number, kind, wrong]), flush=True)
         number += 1
 
