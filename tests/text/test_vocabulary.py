@@ -52,14 +52,6 @@ def test_a_capital_counts_only_where_its_place_does_not_ask_for_it():
     assert vocabulary.capitalised[of(vocabulary, "orrin")] == 1
 
 
-def test_a_line_of_mostly_capitalised_words_is_a_heading():
-    vocabulary = read("How The Weir Was Lost", "How the weir was lost.", "Orrin Met Mara Tolan at Quenda.")
-
-    in_heading = {vocabulary.sentence[i] for i in range(len(vocabulary.form)) if vocabulary.heading[i]}
-
-    assert in_heading == {0}
-
-
 def test_a_word_is_nominal_where_determiners_stand_before_it_and_not_pronouns():
     vocabulary = read(
         "They gauge it.", "You can gauge it.", "We will gauge it.", "The weir, a weir, that weir, my weir."

@@ -47,22 +47,15 @@ class Mention:
 
 
 def find_names(vocabulary: Vocabulary) -> Iterator[Mention]:
-    """Yield every mention of a name in the corpus; in headings only of names known from elsewhere."""
-    groups = list(_groups(vocabulary, in_headings=False))
+    """Yield every mention of a name in the corpus."""
+    groups = list(_groups(vocabulary))
     alone: Counter[str] = Counter()
     joined: Counter[str] = Counter()
     for group in groups:
         alone.update(name_key(" ".join(run.words)) for run in group)
         joined.update(_key(a, b, vocabulary) for a, b in pairwise(group))
-    known: set[str] = set()
     for group in groups:
-        for mention in _joined(group, alone, joined, vocabulary):
-            known.add(name_key(" ".join(mention.words)))
-            yield mention
-    for group in _groups(vocabulary, in_headings=True):
-        for mention in dict.fromkeys((*group, *_joined(group, alone, joined, vocabulary))):
-            if name_key(" ".join(mention.words)) in known:
-                yield mention
+        yield from _joined(group, alone, joined, vocabulary)
 
 
 def _joined(
@@ -117,9 +110,9 @@ def _between(a: Mention, b: Mention, vocabulary: Vocabulary) -> str:
     return " ".join(vocabulary.written(a.end, b.start))
 
 
-def _groups(vocabulary: Vocabulary, in_headings: bool) -> Iterator[tuple[Mention, ...]]:
-    """Yield the capitalised runs in headings, or outside, those linked by a joint or possessive together."""
-    classes, sentence = _classes(vocabulary, in_headings)
+def _groups(vocabulary: Vocabulary) -> Iterator[tuple[Mention, ...]]:
+    """Yield the capitalised runs, those linked by a joint or possessive together."""
+    classes, sentence = _classes(vocabulary)
     line = bytearray(len(classes) + len(vocabulary.starts))
     place = np.arange(len(classes)) + sentence
     array = np.frombuffer(line, np.uint8)
@@ -149,13 +142,12 @@ def _mention(match: re.Match[bytes], token: list[int], vocabulary: Vocabulary) -
     return Mention(begin, begin + len(classes), tuple(words), titled)
 
 
-def _classes(vocabulary: Vocabulary, in_headings: bool) -> tuple[Codes, Ints]:
+def _classes(vocabulary: Vocabulary) -> tuple[Codes, Ints]:
     """Return the class of each token, and its sentence."""
     by_form = "".join(_class(form, vocabulary.rules) for form in vocabulary.forms)
     classes = np.frombuffer(by_form.encode(), np.uint8)[vocabulary.form].copy()
     named = np.isin(classes, np.frombuffer(b"CISH", np.uint8))
-    usable = vocabulary.heading if in_headings else _usable(vocabulary, named)
-    classes[named & ~usable] = ord("x")
+    classes[named & ~_usable(vocabulary, named)] = ord("x")
     if vocabulary.rules.heads:
         classes[_heads(classes, vocabulary)] = ord("C")
     dated = np.array([form.lower() in CALENDAR for form in vocabulary.forms], bool)[vocabulary.form[:-1]]
@@ -209,7 +201,7 @@ def _class(form: str, rules: LanguageRules) -> str:
 def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
     """Whether a capital tells of a name: its place does not ask for it, or the corpus writes the word so."""
     if vocabulary.rules.nouns_capitalised:
-        return _usable_among_nouns(vocabulary, named) & ~vocabulary.heading
+        return _usable_among_nouns(vocabulary, named)
     word, first = vocabulary.token_word, vocabulary.first
     proper = vocabulary.mostly_capitalised[word]
     before_name = np.zeros(len(word), bool)
@@ -220,7 +212,7 @@ def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
             [stem(w, vocabulary.rules.language) in vocabulary.rules.heads for w in vocabulary.words], bool
         )
         seldom_lower &= (vocabulary.capitalised[word] > 0) | _recurring(vocabulary) | head[word]
-    return (~first | proper | (before_name & seldom_lower)) & ~vocabulary.heading
+    return ~first | proper | (before_name & seldom_lower)
 
 
 def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:

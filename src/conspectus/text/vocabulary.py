@@ -19,9 +19,6 @@ Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
-HEADING = 0.6  # unexplained
-HEADING_WITH_END = 0.85  # unexplained
-"""A line with a larger share of capitalised words is a heading, more surely where no end mark closes it."""
 ARTICLED = 0.15  # unexplained
 """Of the uses of a name, the share at the most that have an article, where all nouns have capitals."""
 FREQUENT = 15
@@ -36,7 +33,6 @@ CLOSING_DETERMINED = 0.25
 (severe, hereditary, spinal), 0.5 and more of nouns, in the same corpora."""
 DETERMINED = 0.06
 """Least share of uses behind a determiner of a noun in -ed or -ing: seed and funding have 0.2, inserted 0.01."""
-_END_MARKS = frozenset(".!?…")
 _OPENERS = frozenset("\"“‘'([:-–—«„¿¡")
 
 
@@ -76,17 +72,6 @@ class Vocabulary:
         return first
 
     @cached_property
-    def heading(self) -> Bools:
-        """Whether a token is in a heading: a sentence of four words or more that are mostly capitalised."""
-        sentences = len(self.starts) - 1
-        letters = self.alphabetic[self.form]
-        words = np.bincount(self.sentence[letters], minlength=sentences)
-        capitals = np.bincount(self.sentence[self.capital[self.form]], minlength=sentences)
-        last = self.form[np.maximum(self.starts[1:] - 1, 0)]
-        share = np.where(self._forms_in(_END_MARKS)[last], HEADING_WITH_END, HEADING)
-        return ((words >= 4) & (capitals > share * words))[self.sentence]
-
-    @cached_property
     def capital(self) -> Bools:
         """Whether a form opens with a capital letter."""
         return np.array([f[0].isupper() or f[0].istitle() for f in self.forms], bool)
@@ -109,7 +94,7 @@ class Vocabulary:
     @cached_property
     def capitalised(self) -> Ints:
         """How often each word stands with a capital where its place does not ask for one."""
-        return self._count_of_words(self.token_word[self.capital[self.form] & ~self.first & ~self.heading])
+        return self._count_of_words(self.token_word[self.capital[self.form] & ~self.first])
 
     @cached_property
     def lower(self) -> Ints:
