@@ -52,6 +52,22 @@ def test_a_file_that_hangs_its_parser_is_given_up_and_the_others_are_read(
     assert "took more than 2 s" in failures[0].error
 
 
+def test_a_spreadsheet_with_an_end_tag_that_is_none_does_not_hang_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """`make fuzz` found it: the library looks for the end of the table for ever, in compiled code."""
+    monkeypatch.setattr("conspectus.readers.SECONDS_PER_FILE", 2)
+    mime = "application/vnd.oasis.opendocument.spreadsheet"
+    manifest = f"<m:manifest xmlns:m='m'><m:file-entry m:full-path='/' m:media-type='{mime}'/></m:manifest>"
+    table = (
+        "<table:table table:name='a'><table:table-row><table:table-cell/></table:table-row></table:tab le>"
+    )
+    content = f"<office:document-content><office:body><office:spreadsheet>{table}</office:spreadsheet></office:body>"
+    parts = {"mimetype": mime, "META-INF/manifest.xml": manifest, "content.xml": content}
+
+    assert "a.ods" in only(tmp_path, "a.ods", archive(parts))
+
+
 def test_a_file_that_crashes_its_parser_is_a_failure_and_the_others_are_read(hostile: Path, tmp_path: Path):
     hostile.write_text("import os; os.abort()")
 
