@@ -92,7 +92,16 @@ def test_what_the_whole_corpus_names_tells_no_question_from_another():
     assert choose("What do people do in Quenda?", an_index_with("R"))[0] == "global"
 
 
-@pytest.mark.parametrize("question", ["What are the uses of the weir?", "What do weirs do?"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What are the uses of the weir?",
+        "What do weirs do?",
+        "What are the signs and symptoms of weir?",
+        "What do people of the northern islands tell their children in long winter evenings about early tidal harvests"
+        " and ruined farms?",
+    ],
+)
 def test_what_is_asked_of_one_specific_thing_is_no_question_to_all(question: str):
     index = an_index(
         *[f"Text {i} of the town." for i in range(19)], "A weir.", entities=["weir"], reports=["R"]

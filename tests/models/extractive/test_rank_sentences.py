@@ -218,3 +218,15 @@ def test_beside_a_name_a_term_is_what_is_asked():
         read_question("How did Mara Tolan become a mason?"), {0, 1}, Searcher(index)
     )
     assert read("How did Mara Tolan become a mason?", "Mara Tolan", "mason", index=index)[0] == texts[1]
+
+
+def test_documents_that_never_name_what_a_question_names_are_left_out():
+    other = "The work of Hal Orrin on the theory of locks is his best contribution to building."
+    index = an_index(
+        " ".join(FILLER), f"{BROKE} {BUILT} Tolan had a theory of locks, too.", other, entities=["Mara Tolan"]
+    )
+
+    answers = read("What is the contribution of Tolan to the theory of locks?", "Mara Tolan", index=index)
+
+    assert "Tolan had a theory of locks, too." in answers
+    assert other not in answers

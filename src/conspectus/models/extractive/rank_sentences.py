@@ -31,6 +31,7 @@ else:
     sentence_graph = lazy_module("conspectus.sentence_graph")  # with scipy: only the walk needs it
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT = 0.2, 0.45, 0.35
 """What it counts to be about what is named, to say the rest, and to give what is asked for. Six quotes hold the answer
@@ -104,15 +105,25 @@ def rank_sentences(
         fits = _fits_of_answers(question, rest, (about, walked), sentences, searcher)
     else:
         fits = _fits_of_definitions(subject, sentences, searcher)
+    read = _in_documents_on(_named_terms(question, searcher), sentences, searcher) | (walked >= MIN_WALKED)
     min_factor = UNREADABLE_FACTOR if rest else UNREADABLE_DEFINITION_FACTOR
     rank_weight = CHUNK_RANK_WEIGHT if rest else DEFINITION_RANK_WEIGHT
     ranked: list[RankedSentence] = []
-    for i, fit, share in (fit for fit in fits if states(searcher.passages.text(sentences[fit[0]]))):
+    fits = (fit for fit in fits if read[fit[0]] and states(searcher.passages.text(sentences[fit[0]])))
+    for i, fit, share in fits:
         score = SUBJECT_WEIGHT * float(about[i]) + fit
         score += rank_weight / math.sqrt(1 + chunk_rank[sentences[i]])
         score *= _worth(sentences[i], min_factor, searcher)
         ranked.append(RankedSentence(sentences[i], score, share))
     return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))
+
+
+def _in_documents_on(names: Collection[str], sentences: Sequence[int], searcher: Searcher) -> Bools:
+    """Tell which sentences are of documents that have a word of some names; all where no document does."""
+    passages = searcher.passages
+    documents = passages.document[np.flatnonzero(searcher.shares(dict.fromkeys(names, 1.0)))]
+    inside = np.isin(passages.document[list(sentences)], documents)
+    return inside if inside.any() else ~inside
 
 
 def _own_words(question: Question, rest: Mapping[str, float], searcher: Searcher) -> Iterator[int]:
@@ -170,8 +181,7 @@ def split_question(
     """
     index = searcher.index
     every_term = frozenset(question.terms)
-    keys = {name_key(term) for name in question.names for term in search_terms(name, index)}
-    subject = {term for term in every_term if name_key(term) in keys}
+    subject = _named_terms(question, searcher)
     names = frozenset(subject)
     for entity in map(index.entities.__getitem__, named):
         forms = (frozenset(search_terms(form, index)) for form in (entity.name, *entity.aliases))
@@ -188,6 +198,12 @@ def split_question(
     if not subject and not rest:
         rest = searcher.words(question.terms)
     return {t: searcher.weight(t) for t in sorted(subject)}, {t: searcher.weight(t) for t in rest}
+
+
+def _named_terms(question: Question, searcher: Searcher) -> set[str]:
+    """Return the words of the names in a question."""
+    keys = {name_key(term) for name in question.names for term in search_terms(name, searcher.index)}
+    return {term for term in question.terms if name_key(term) in keys}
 
 
 def _subject_shares(subject: Mapping[str, float], sentences: Sequence[int], searcher: Searcher) -> Floats:
