@@ -7,6 +7,7 @@ from scripted import ScriptedModel
 from conspectus.index import Index
 from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
+from conspectus.models.base import Model
 from conspectus.retrieval import RANKINGS, ircot
 from conspectus.rows import Hit
 from conspectus.settings import IrcotSettings, SearchSettings, Settings
@@ -25,7 +26,7 @@ async def test_each_thought_is_retrieved_with_until_one_states_the_answer():
     index, asked = an_index(), list[str]()
     model = ScriptedModel({NextThought: ["Rook was Ada Byrne's.", "So the answer is: Lune."]})
 
-    def ranker(question: str, index: Index, settings: Settings) -> list[Hit]:
+    async def ranker(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
         asked.append(question)
         return RANKINGS["bm25"](question, index, settings)
 
@@ -42,7 +43,7 @@ async def test_the_steps_are_bounded_and_the_best_score_over_them_counts():
     model = ScriptedModel({NextThought: lambda task: f"Thought {len(task.thoughts)}."})
     scores = {"Q": (1.0, 0.4), "Thought 0.": (0.5, 1.0), "Thought 1.": (0.5, 1.0), "Thought 2.": (0.1, 0.2)}
 
-    def ranker(question: str, index: Index, settings: Settings) -> list[Hit]:
+    async def ranker(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
         return [Hit(f"p{i}", "", index.chunks[i].id, 0, 1, s, "") for i, s in enumerate(scores[question])]
 
     hits, thoughts = await ircot.steps("Q", index, model, CHOSEN, ranker)

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from conspectus.runtime import DEFAULT_FOLDER, resolved, run_of, settings_in
     from conspectus.storage.store import read
     from conspectus.tasks.base import Context, task_label
+    from conspectus.text.cleaning import without_markup
     from conspectus.text.language import language_of
     from conspectus.text.sentences import sentences
     from conspectus.text.words import terms

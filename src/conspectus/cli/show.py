@@ -30,10 +30,8 @@ if TYPE_CHECKING:
 
     from conspectus.api import Estimate
     from conspectus.rows import Citation, Failure, Source, Usage
-    from conspectus.text import cleaning
 else:
     rich_console, rich_progress = lazy_module("rich.console"), lazy_module("rich.progress")
-    cleaning = lazy_module("conspectus.text.cleaning")
 
 LINES = 10
 """Lines of a list that are shown."""
@@ -190,7 +188,7 @@ def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -
     cited_for = statements(text)
 
     def excerpt(marker: int, source: Source) -> str:
-        return nearest(cleaning.without_markup(source.text), cited_for.get(marker, ""))
+        return nearest(api.without_markup(source.text), cited_for.get(marker, ""))
 
     for row in rows.source_lines(cited, language, excerpt=excerpt):
         out(row)
