@@ -91,7 +91,7 @@ class GraphSchema(Section):
             try:
                 given = tomllib.loads(Path(given).expanduser().read_text("utf-8"))
             except OSError as error:
-                raise ValueError(f"the file cannot be read: {error.strerror}") from None
+                raise ValueError(f"{Path(given).name} cannot be read: {error.strerror}") from None
         schema = cls.model_validate(given, strict=False)
         unknown = {end for r in schema.relations for end in (r.source, r.target)} - schema.entities.keys()
         if unknown:

@@ -81,10 +81,10 @@ class AskOptions(Options, total=False):
     """Options of every function that answers.
 
     method: `auto`, the default, chooses by the question and says why in the answer (`why`). Over the whole: `global`
-        (map-reduce over community reports), `rollup`, `drilldown`, `drift`, `source-summary`. Over parts: `local`
-        (around the entities that are named), `mixed` (facts), `bm25`, `vector`, `hybrid`, `walk`, `hipporag`,
-        `hipporag2`, `combined`, `ircot`, `tog`, `tog1`, `raptor`, `propositions`. Without reading: `direct`, `cot`,
-        `cot-sc` (language models only).
+        (map-reduce over community reports), `rollup`, `drilldown`, `drift`, `source-summary`,
+        `semantic-search`. Over parts: `local` (around the entities that are named), `mixed` (facts), `bm25`,
+        `vector`, `hybrid`, `walk`, `hipporag`, `hipporag2`, `combined`, `ircot`, `tog`, `tog1`, `raptor`,
+        `propositions`. Without reading: `direct`, `cot`, `cot-sc` (language models only).
     level: the level of the hierarchy that `global` reads, 0 the root; `auto` descends from there where it is relevant.
     where: conditions on the documents that it is answered from, as `folder=reports/2024` or `date>=2024-01`.
     """

@@ -61,7 +61,7 @@ async def finish(task: Task[str], draft: Answer, index: Index, model: Model) -> 
     notices = draft.notices
     if writes(model, type(task)):
         notices = (*notices, words.written if citations else words.uncited)
-    if any(_gives_instructions(row.text, index) for row in _read_by(task, reply, index)):
+    if any(_gives_instructions(row, index) for row in _read_by(task, reply, index)):
         notices = (*notices, words.instructs)
     return replace(
         draft,
@@ -79,9 +79,11 @@ def _read_by(task: Task[str], reply: str, index: Index) -> Iterator[Chunk | Repo
     yield from (row for row in cited if isinstance(row, Chunk | Report))
 
 
-def _gives_instructions(text: str, index: Index) -> bool:
+def _gives_instructions(row: Chunk | Report, index: Index) -> bool:
     """Tell whether a chunk gives instructions to language models, or a report says that its sources do."""
-    return gives_instructions(text) or any(wording(code).instructs in text for code in index.languages)
+    if isinstance(row, Chunk):
+        return gives_instructions(row.text)
+    return any(wording(code).instructs in row.text for code in index.languages)
 
 
 def empty_answer(draft: Answer, index: Index) -> Answer:

@@ -83,7 +83,7 @@ class PhraseGraph:
         """
         if index.graph_file:
             raise UsageError(
-                "HippoRAG reads graphs of texts, and this one is on disk: --method tog goes along it"
+                "HippoRAG reads graphs of texts, and this one is on disk; the method tog goes along it"
             )
         phrases = index.derive(cls._made)
         if not len(phrases.graph):
