@@ -144,7 +144,7 @@ def test_a_second_run_that_makes_everything_anew_asks_for_nothing_either(sound: 
 
 
 def test_a_second_run_after_faults_asks_for_nothing_either(tmp_path: Path):
-    behaviour = Behaviour(malformed=0.1, cuts=0.1, errors=0.1)
+    behaviour = Behaviour(malformed=0.05, cuts=0.05, errors=0.1)
     first, _ = built(tmp_path, behaviour)
     assert not first.failures
     again, server = built(tmp_path, behaviour)

@@ -42,7 +42,7 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
         return "tog", "the index is a graph without text"
     read = read_question(question, *index.languages)
     of_all: Choice | None = "global" if index.reports else "rollup" if index.communities else None
-    particular = len(read.focus) > LONGEST_OF_MANY
+    particular = min(len(read.focus), len(question.split())) > LONGEST_OF_MANY
     if read.about_whole and not particular:
         why = "it asks about the corpus as a whole"
         if of_all:

@@ -404,7 +404,13 @@ class Stored(Generic[T]):
 
     @cached_property
     def _arrow(self) -> pa.Table:
-        return self._read(self._table.stored)
+        table = self._read(self._table.stored)
+        if self._table.file == "communities":
+            parent, level = (table.column(name).to_numpy() for name in ("parent", "level"))
+            inside = np.flatnonzero(parent >= 0)
+            if (parent >= len(table)).any() or (level[parent[inside]] >= level[inside]).any():
+                raise self._damaged("has a community that is not below its parent")
+        return table
 
     def rows(self, start: int, stop: int) -> list[T]:
         """Return the rows from `start` to `stop`, built column by column."""
