@@ -9,7 +9,10 @@ A budget is where the source should be; a limit is what `--check` enforces. A li
 is below it: it equals the budget once that is met. It was raised once, by 1,200 lines, for features that the budget did
 not count: answers that look again, mixed contexts, joins by a model, both graphs in one index, batches of descriptions;
 and once more, by 600 lines and a file, for the cleaning of web pages and the statistics of terms and relationships,
-which are to make other rules needless.
+which are to make other rules needless; and by 1,750 lines for what the papers ask beyond the budget (HippoRAG's and
+ToG-2's published forms, graphs of triples on disk, soft clusters, presets, rankings measured with a model, a schema)
+and for hostile input (implausible replies, planted instructions, commits on full disks). Lines became 0.2 characters
+wider in that, on average.
 """
 
 from __future__ import annotations
@@ -59,12 +62,13 @@ BUDGETS: dict[str, float] = {
 (50,415 lines in 392 files)."""
 
 LIMITS: dict[str, float] = {
-    "lines of Python": 42_850,
+    "lines of Python": 44_600,
     "files": 171,
     "imports inside functions": 26,
     "files entered by a global question": 36,
     "files entered by a build": 59,
-    "constants without an explanation": 112,  # since docstrings that give no reason are marked, and so counted
+    "constants without an explanation": 69,
+    "characters per line of code, mean": 43.0,
 }
 """Where the source is still above its budget: what it must not exceed meanwhile."""
 

@@ -9,6 +9,7 @@ const CHINESE: Record<string, string> = {
   drilldown: "从顶层报告逐级深入到文本块",
   drift: "先据报告作答，再追问细节",
   "source-summary": "对全部原文逐批作答再汇总",
+  "semantic-search": "从最相近的原文片段逐批作答再汇总",
   mixed: "多种排序选出的段落，以及图谱对问题中名称所知的内容",
   bm25: "含有问题用词的文本块",
   vector: "向量最接近的文本块",

@@ -22,7 +22,7 @@ from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.mentions import find_mentions
 from conspectus.text.sentences import quality, sentences, without_opening
 from conspectus.text.vocabulary import Ints, read_vocabulary
-from conspectus.text.words import CJK, VAGUE, WORD, fold, is_unspaced, stem, terms
+from conspectus.text.words import CJK, SMALL, VAGUE, WORD, fold, is_unspaced, stem, terms
 
 NEAR = 200  # unexplained
 """Characters between two sentences that are still neighbours."""
@@ -205,7 +205,7 @@ class SentenceStore:
         return self.templated.tolist()
 
 
-_LABEL = re.compile(r"^[A-Z][A-Z.'’ /-]{2,40}: ")
+_LABEL = re.compile(rf"^[^\W\d_{SMALL}](?:[^\W\d_{SMALL}]|[.'’ /-]){{2,40}}: ")
 """Who speaks, of a line that several do ("KEVIN SCOTT/ANDREW NG: ")."""
 _KEPT = ("document", "start", "end", "speaker", "templated", "mention_starts", "mentions")
 
