@@ -256,9 +256,14 @@ def indexes(draw: st.DrawFn) -> Index:
         relationships=relationships,
         triples=draw(several(Triple, text, whole, text, text, text, texts)),
         claims=draw(several(Claim, text, whole, *[text] * 5, texts, spans, dates, dates)),
-        communities=draw(
-            several(Community, text, whole, whole, whole, whole_numbers, members, edges, texts, text)
-        ),
+        communities=[  # each below the one before: a community that is not below its parent is refused
+            replace(community, level=number, parent=number - 1)
+            for number, community in enumerate(
+                draw(
+                    several(Community, text, whole, whole, whole, whole_numbers, members, edges, texts, text)
+                )
+            )
+        ],
         reports=draw(
             several(
                 Report, text, *[whole] * 4, whole_numbers, text, text, number, text, findings, whole, whole
