@@ -377,17 +377,17 @@ def measure_names() -> Measured:
     """Measure whether answers that are names are entities, and of the type that their question asks for."""
     measured: Measured = {"answers that are names": {}, "types of answers": {}}
     for name in ("musique", "hotpotqa", "2wiki"):
-        for answer, kind, found in _answers(name, lambda a: a[:1].isupper() and len(a) < 40, 1):
-            measured["answers that are names"][answer] = (float(bool(found)), 1.0)
-            if kind and found:
-                measured["types of answers"][answer] = (float(found == kind), 1.0)
+        for answer, kind, type_ in _answers(name, lambda a: a[:1].isupper() and len(a) < 40, 1):
+            measured["answers that are names"][answer] = (float(bool(type_)), 1.0)
+            if kind and type_:
+                measured["types of answers"][answer] = (float(type_ == kind), 1.0)
     return measured
 
 
 def measure_chinese() -> Measured:
     """Measure whether short Chinese answers that the corpus has twice are entities."""
     answers = _answers("cmrc-zh", _like_chinese_name, 2)
-    return {"Chinese answers that are names": {a: (float(bool(found)), 1.0) for a, _, found in answers}}
+    return {"Chinese answers that are names": {a: (float(bool(type_)), 1.0) for a, _, type_ in answers}}
 
 
 def _like_chinese_name(answer: str) -> bool:
@@ -408,28 +408,28 @@ def _answers(name: str, like_name: Callable[[str], bool], least: int) -> Iterato
 
 
 def measure_sample() -> Measured:
-    """Measure names and types of the sample against those that a language model found."""
+    """Measure names and types of the sample against those that a language model type_of."""
     import conspectus
 
     lexicon = _lexicon("sample-hubs", _sources()["sample"])
     index = conspectus.open_index(DATA / "strong-model/index")
     wanted = {_key(a): e.type for e in index.entities for a in (*e.aliases, e.name)}
     first = {_key(e.name) for e in index.entities}
-    found = {_key(n): t for n, t in zip(lexicon.names, lexicon.types, strict=True)}
+    type_of = {_key(n): t for n, t in zip(lexicon.names, lexicon.types, strict=True)}
     return {
-        "sample's names: recall": {n: (float(n in found), 1.0) for n in first},
-        "sample's names: precision": {n: (float(n in wanted), 1.0) for n in found},
-        "sample's types": {n: (float(found[n] == wanted[n]), 1.0) for n in found if n in wanted},
+        "sample's names: recall": {n: (float(n in type_of), 1.0) for n in first},
+        "sample's names: precision": {n: (float(n in wanted), 1.0) for n in type_of},
+        "sample's types": {n: (float(type_of[n] == wanted[n]), 1.0) for n in type_of if n in wanted},
     }
 
 
 def measure_languages() -> Measured:
     """Measure which language short texts are in, and names and their types in other languages than English."""
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/text")]
-    import test_language  # type: ignore[import-not-found]
-    import test_languages  # type: ignore[import-not-found]
-    import test_names_of_languages  # type: ignore[import-not-found]
-    import test_short_corpora_of_languages as short  # type: ignore[import-not-found]
+    import test_language  # type: ignore[import-not-type_of]
+    import test_languages  # type: ignore[import-not-type_of]
+    import test_names_of_languages  # type: ignore[import-not-type_of]
+    import test_short_corpora_of_languages as short  # type: ignore[import-not-type_of]
 
     from conspectus.text.language import guess
     from conspectus.text.lexicon import read_lexicon
@@ -438,32 +438,32 @@ def measure_languages() -> Measured:
     texts = {code: [row["text"] for row in rows] for code, rows in test_languages.TONGUES.items()}
     texts |= short.TEXTS
     texts |= {code: [text] for code, text in test_language.TEXTS.items() if code not in texts}
-    told: dict[str, Item] = {}
+    correct: dict[str, Item] = {}
     for code, parts in texts.items():
         for part in parts:
             for start, end in sentences(part, language=code):
-                told[f"{code}: {part[start:end]}"] = (float(guess(part[start:end]) == code), 1.0)
+                correct[f"{code}: {part[start:end]}"] = (float(guess(part[start:end]) == code), 1.0)
     for asked in (test_languages.ASKED, short.ASKED):
         for code, (*questions, _) in ((c, (*q, "")) for c, q in asked.items()):
             for question in questions[:2]:
-                told[f"{code}: {question}"] = (float(guess(question, [code]) == code), 1.0)
-                told[f"{code} alone: {question}"] = (float(guess(question) == code), 1.0)
+                correct[f"{code}: {question}"] = (float(guess(question, [code]) == code), 1.0)
+                correct[f"{code} alone: {question}"] = (float(guess(question) == code), 1.0)
     english = [row["text"] for row in _rows(DATA / "docqa/musique/queries.jsonl")[:ASKED]]
     english += [
         row["text"].partition(". ")[0] for row in _rows(DATA / "docqa/2wiki/corpus.jsonl")[: 4 * ASKED]
     ]
     for text in english:  # with many names in other languages
-        told[text] = (float(guess(text) in ("en", "")), 1.0)
+        correct[text] = (float(guess(text) in ("en", "")), 1.0)
     typed: dict[str, Item] = {}
     wanted = {
         code: test_names_of_languages.told(names) for code, names in test_names_of_languages.NAMES.items()
     }
     for code, names in (wanted | short.NAMES).items():
         lexicon = read_lexicon(_documents({"text": text, "language": code} for text in texts[code]))
-        found = dict(zip(lexicon.names, lexicon.types, strict=True))
+        type_of = dict(zip(lexicon.names, lexicon.types, strict=True))
         for name, kind in names.items():
-            typed[f"{code}: {name}"] = (float(name in found and kind in ("", found[name])), 1.0)
-    return {"language of a text": told, "names in other languages": typed}
+            typed[f"{code}: {name}"] = (float(name in type_of and kind in ("", type_of[name])), 1.0)
+    return {"language of a text": correct, "names in other languages": typed}
 
 
 def _index(name: str, passages: Sequence[Mapping[str, str]], *, fixed: bool) -> Any:
@@ -521,8 +521,8 @@ def measure_answers(*, fixed: bool = False) -> Measured:
                 measured["gold page is quoted"][item] = (float(bool(cited & gold[query["_id"]])), 1.0)
                 continue
             text = f" {normalised(answer.text)} "
-            held = any(normalised(a) in text for a in answers)
-            measured["quotes hold the answer"][item] = (float(held), 1.0)
+            answered = any(normalised(a) in text for a in answers)
+            measured["quotes hold the answer"][item] = (float(answered), 1.0)
             if name != "cmrc-zh":
                 given = short_of(conspectus.ask(query["text"], index, settings=short))
                 measured["F1 of short answers"][item] = (f1(given[0] if given else "", answers), 1.0)
@@ -581,8 +581,8 @@ def child(given: str, work: Path) -> None:
     _cache = None if row["file"] in READING else work
     measured: Measured = {}
     for group in row["groups"]:
-        kept = {"fixed": not row["file"].startswith("text/")} if group in ("rankings", "answers") else {}
-        measured.update(GROUPS[group](**kept))
+        options = {"fixed": not row["file"].startswith("text/")} if group in ("rankings", "answers") else {}
+        measured.update(GROUPS[group](**options))
     print(json.dumps(measured))
 
 
@@ -715,9 +715,9 @@ def _print_table(todo: Sequence[Variant], results: Mapping[str, Measured | str],
                 continue
             moved = effects(baseline, result)
             moves += moved.values()
-            told = ", ".join(f"{n} {d:+.1f} ({a:+.1f} to {b:+.1f})" for n, (d, a, b) in moved.items())
+            effect = ", ".join(f"{n} {d:+.1f} ({a:+.1f} to {b:+.1f})" for n, (d, a, b) in moved.items())
             value = "" if variant.value is None else f" ({variant.value:g})"
-            cells.append(f"{variant.change}{value}: {told or 'nothing moves'}")
+            cells.append(f"{variant.change}{value}: {effect or 'nothing moves'}")
         measured = any(not isinstance(results[v.key], str) for v in todo if v.rule == rule)
         print(f"| `{rule}` | {'<br>'.join(cells)} | {verdict(moves) if measured else 'not measured'} |")
 

@@ -4,42 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
-import runpy
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from llm_corpus import using
-from simulated_server import Behaviour, SimulatedServer
+from simulated_server import SimulatedServer
 
 from conspectus import interchange
 
 REPRODUCE = Path(__file__).parents[2] / "reproduce"
 Tables = list[dict[str, Any]]
 Script = Callable[..., Tables]
-
-
-@pytest.fixture
-def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
-    """Run a script in a work folder of its own, and return its tables."""
-    monkeypatch.syspath_prepend(str(REPRODUCE))
-
-    def run(name: str, *options: str) -> Tables:
-        result = tmp_path / "tables.json"
-        argv = [name, "--work", str(tmp_path / "work"), "--json", str(result), "--yes", *options]
-        monkeypatch.setattr(sys, "argv", argv)
-        runpy.run_path(str(REPRODUCE / f"{name}.py"), run_name="__main__")
-        return json.loads(result.read_text("utf-8"))
-
-    return run
-
-
-@pytest.fixture
-def server() -> Iterator[SimulatedServer]:
-    with SimulatedServer(Behaviour()) as server:
-        yield server
 
 
 def ours(table: dict[str, Any]) -> dict[str, list[str]]:

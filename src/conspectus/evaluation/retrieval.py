@@ -278,8 +278,8 @@ class _Rankings:
                 if reranker and hits:
                     hits = await reranked(query.text, hits, reranker, k)
                 ended = clock()
-                found = dict.fromkeys(passage[index.chunk_of[hit.chunk].document_id] for hit in hits or ())
-                rows[query.id] = [*found], (ended - began) * 1000
+                ranked = dict.fromkeys(passage[index.chunk_of[hit.chunk].document_id] for hit in hits or ())
+                rows[query.id] = [*ranked], (ended - began) * 1000
                 if error:
                     failures[query.id] = error
 

@@ -225,8 +225,8 @@ def _by_schema(graph: Extraction, schema: GraphSchema | None) -> Extraction:
     type_of = {name_key(e.name): e.type for e in entities}
     pairs = {frozenset((r.source, r.target)) for r in schema.relations}
 
-    def allowed(found: FoundRelationship) -> bool:
-        ends = frozenset(type_of.get(name_key(end), "") for end in (found.source, found.target))
+    def allowed(relationship: FoundRelationship) -> bool:
+        ends = frozenset(type_of.get(name_key(end), "") for end in (relationship.source, relationship.target))
         return "" not in ends and (not pairs or ends in pairs)
 
     return replace(graph, entities=tuple(entities), relationships=tuple(filter(allowed, graph.relationships)))

@@ -199,8 +199,8 @@ def triples_about(names: Iterable[str], file: Path) -> list[TripleText]:
     wanted = [number for name in names for number in graph.numbers_of_key.get(name_key(name), ())]
     triples: dict[TripleText, None] = {}
     for name in wanted:
-        for place, step in enumerate(graph.steps(name)):
-            if place == 0 or step.to in wanted:
+        for position, step in enumerate(graph.steps(name)):
+            if position == 0 or step.to in wanted:
                 head, tail = graph.heads[step.triple], graph.tails[step.triple]
                 triples[graph.names[head], graph.relations[step.relation], graph.names[tail]] = None
     return list(triples)

@@ -285,9 +285,9 @@ def _with_warnings(
 ) -> list[Report]:
     """Return reports, of which each says if chunks of its community give instructions to language models."""
     planted = {chunk.id for chunk in chunks if gives_instructions(chunk.text)}
-    told = {c.number for c in made.communities if not planted.isdisjoint(c.chunk_ids)} if planted else ()
+    affected = {c.number for c in made.communities if not planted.isdisjoint(c.chunk_ids)} if planted else ()
     for i, report in enumerate(reports):
-        if report.community in told:
+        if report.community in affected:
             report = replace(report, summary=f"{report.summary}\n\n{wording(language).instructs}")
             reports[i] = replace(report, n_tokens=tokens.count(report.text))
     return reports

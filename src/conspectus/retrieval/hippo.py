@@ -188,8 +188,8 @@ def occurrences(index: Index) -> Matrix:
             f" {word} " for word in units(name_key.__wrapped__(text))
         )  # not cached: texts are long
         own = slice(matrix.indptr[chunk.number], matrix.indptr[chunk.number + 1])
-        found: list[int] = matrix.indices[own].tolist()
-        matrix.data[own] = [max(1, words.count(marked[phrase])) for phrase in found]
+        present: list[int] = matrix.indices[own].tolist()
+        matrix.data[own] = [max(1, words.count(marked[phrase])) for phrase in present]
     return matrix.T.tocsr()
 
 
@@ -266,16 +266,16 @@ async def hipporag2(question: str, index: Index, model: Model, settings: Setting
     best = [t for t in _first(likeness, LINKED) if likeness[t] > 0]
     likeness = scaled(likeness)
     texts = tuple(phrases.triple_texts[triple] for triple in best)
-    kept = await model.perform(RecognizeTriples(question, texts)) if texts else ()
+    recognized = await model.perform(RecognizeTriples(question, texts)) if texts else ()
     by_phrase: dict[int, list[float]] = {}
-    for triple in (best[number - 1] for number in kept if 0 < number <= len(best)):
+    for triple in (best[number - 1] for number in recognized if 0 < number <= len(best)):
         for name in phrases.graph.heads[triple], phrases.graph.tails[triple]:
             by_phrase.setdefault(int(phrases.of_name[name]), []).append(float(likeness[triple]))
     if not by_phrase:
         return similarity
     weights = np.zeros(len(phrases.keys))
-    for phrase, found in by_phrase.items():
-        weights[phrase] = np.mean(found)
+    for phrase, scores in by_phrase.items():
+        weights[phrase] = np.mean(scores)
     seeds = np.zeros_like(weights)
     best = _first(weights, LINKED)
     seeds[best] = weights[best]

@@ -291,7 +291,7 @@ def _nearest_names(named: Sequence[str], index: Index, settings: Settings) -> li
         return []
     cosines = products(vectors, question_vectors(named, index, settings).T)
     best = cosines.argmax(axis=0).tolist()
-    return list(dict.fromkeys(n for place, n in enumerate(best) if cosines[n, place] >= LINKED))
+    return list(dict.fromkeys(n for column, n in enumerate(best) if cosines[n, column] >= LINKED))
 
 
 def topic_entities(question: str, graph: TripleGraph, most: int, named: Sequence[str] = ()) -> list[int]:
@@ -372,9 +372,9 @@ class Scorer:
             if query not in asked:
                 asked[query] = scores_of(query, self._index)
             triple = candidate.triples[-1]
-            said = f"{triple.head} {triple.relation} {triple.tail}"
-            scores = asked[query] + scores_of(said, self._index)
-            queries.append(f"{query} {said}")
+            triple_text = f"{triple.head} {triple.relation} {triple.tail}"
+            scores = asked[query] + scores_of(triple_text, self._index)
+            queries.append(f"{query} {triple_text}")
             pairs += [(float(scores[chunk]), position, chunk) for chunk in self._chunks_of(candidate)]
         return self._best(pairs, queries, most)
 
@@ -418,9 +418,9 @@ class Scorer:
         """Return how like each of some queries its chunk is."""
         queries, chunks = dict.fromkeys(query for query, _ in pairs), [chunk for _, chunk in pairs]
         if pairs and has_vectors(self._index):
-            places = {query: place for place, query in enumerate(queries)}
+            row_of = {query: row for row, query in enumerate(queries)}
             vectors = question_vectors(list(queries), self._index, self._settings)
-            compared = vectors[[places[query] for query, _ in pairs]]
+            compared = vectors[[row_of[query] for query, _ in pairs]]
             return np.maximum(
                 (self._index.arrays["vectors.chunks"][chunks] * compared).sum(axis=1), 0
             ).tolist()

@@ -46,9 +46,9 @@ def find_chinese(vocabulary: Vocabulary) -> Iterator[Mention]:
     """Yield every mention of a Chinese name in the corpus, typed."""
     by_form = "".join(map(_class, vocabulary.forms)).encode()
     classes = np.frombuffer(by_form, np.uint8)[vocabulary.form]
-    place = np.arange(len(classes)) + vocabulary.sentence
+    position = np.arange(len(classes)) + vocabulary.sentence
     line = np.full(len(classes) + len(vocabulary.starts), ord("\n"), np.uint8)
-    line[place] = classes
+    line[position] = classes
     token = np.cumsum(line != ord("\n")) - 1
     spans = [(WORK, *span) for span in _matches(_WORK, line.tobytes(), token)]
     spans += ((PERSON, *span) for span in _dotted(vocabulary))

@@ -166,24 +166,24 @@ class Content:
     text: str
     starts: Sequence[int]
     """Where each stretch starts in the content, ascending from 0."""
-    places: Sequence[int]
+    offsets: Sequence[int]
     """Where it starts in the whole text."""
 
     def span(self, start: int, end: int) -> Span:
         """Return the characters of the whole text that hold characters `start` to `end` of the content."""
-        return self._place(start), self._place(end - 1) + 1 if end > start else self._place(start)
+        return self._offset(start), self._offset(end - 1) + 1 if end > start else self._offset(start)
 
-    def at(self, place: int) -> int:
+    def at(self, offset: int) -> int:
         """Return how much of the content is before a character of the whole text."""
-        stretch = bisect_right(self.places, place) - 1
+        stretch = bisect_right(self.offsets, offset) - 1
         if stretch < 0:
             return 0
         end = self.starts[stretch + 1] if stretch + 1 < len(self.starts) else len(self.text)
-        return min(self.starts[stretch] + place - self.places[stretch], end)
+        return min(self.starts[stretch] + offset - self.offsets[stretch], end)
 
-    def _place(self, at: int) -> int:
+    def _offset(self, at: int) -> int:
         stretch = bisect_right(self.starts, at) - 1
-        return self.places[stretch] + at - self.starts[stretch]
+        return self.offsets[stretch] + at - self.starts[stretch]
 
 
 @lru_cache(maxsize=64)

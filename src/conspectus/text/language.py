@@ -165,10 +165,10 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
     for word in dict.fromkeys((first.lower(), *words)):  # one with a capital is part of a name
         for language, weight in (*known.get(word, ()), *(asking.get(word, ()) if asked else ())):
             scores[language] += weight
-    told = sorted(scores.keys() & set(possible), key=lambda code: (-scores[code], code not in likely, code))
-    looked_for = bool(told) and (told[0] in (*likely, ENGLISH) or bool(script) or framed or asked)
-    if told and scores[told[0]] >= (LEAST if looked_for else UNLOOKED_FOR):
-        return told[0]
+    ranked = sorted(scores.keys() & set(possible), key=lambda code: (-scores[code], code not in likely, code))
+    looked_for = bool(ranked) and (ranked[0] in (*likely, ENGLISH) or bool(script) or framed or asked)
+    if ranked and scores[ranked[0]] >= (LEAST if looked_for else UNLOOKED_FOR):
+        return ranked[0]
     return script
 
 

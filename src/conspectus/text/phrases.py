@@ -214,10 +214,10 @@ def _terms(runs: _Runs, vocabulary: Vocabulary, where: tuple[Ints, Ints]) -> Boo
     kind = np.searchsorted(np.sort(word), vocabulary.token_word[uses])
     order = np.argsort(word, kind="stable")
     bursty = np.full(len(word), -np.inf)
-    for places in where:
+    for unit in where:
         spread = np.empty(len(word), np.int64)
-        spread[order] = _spread(kind, places[vocabulary.sentence[uses]])
-        bursty = np.maximum(bursty, _burstiness(count, spread, int(places.max(initial=0)) + 1))
+        spread[order] = _spread(kind, unit[vocabulary.sentence[uses]])
+        bursty = np.maximum(bursty, _burstiness(count, spread, int(unit.max(initial=0)) + 1))
     words = [vocabulary.words[w] for w in cast("list[int]", word.tolist())]
     if vocabulary.rules.language != ENGLISH:
         return bursty >= BURSTINESS
@@ -259,7 +259,7 @@ def _apart(start: Ints, size: int) -> Ints:
 
 
 def _spread(kind: Ints, where: Ints) -> Ints:
-    """Return in how many places each kind occurs."""
+    """Return in how many units each kind occurs."""
     width = int(where.max(initial=0)) + 1
     return np.bincount(np.unique(kind.astype(np.int64) * width + where) // width)
 

@@ -265,7 +265,7 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
     """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
     named = {entity.number for entity in context.entities}
     question = searcher.read(question_text)
-    ranked = _said_by(question, searcher)
+    ranked = _by_speaker(question, searcher)
     if ranked is None:
         if chain := follow_chain(question, context.sources, named, searcher):
             return chain
@@ -289,7 +289,7 @@ def _own_language_first(
     return list(dict.fromkeys((*first, *ranked)))
 
 
-def _said_by(question: Question, searcher: Searcher) -> list[RankedSentence] | None:
+def _by_speaker(question: Question, searcher: Searcher) -> list[RankedSentence] | None:
     """Return what somebody says about what is asked, or where they never speak, what is said of them and of that.
 
     None where the question names nobody who says something.

@@ -94,8 +94,8 @@ def rank_sentences(
     if named and subject and not rest:
         for sentence in np.flatnonzero(searcher.shares(subject) > COMPLETE).tolist():
             chunk_rank.setdefault(sentence, len(chunks))
-    for place, sentence in enumerate(_own_words(question, rest, searcher)):
-        chunk_rank[sentence] = min(place, chunk_rank.get(sentence, place))
+    for rank, sentence in enumerate(_own_words(question, rest, searcher)):
+        chunk_rank[sentence] = min(rank, chunk_rank.get(sentence, rank))
     sentences = sorted(chunk_rank)
     if not sentences or not (subject or rest):
         return []

@@ -98,9 +98,9 @@ def _opens_sentence(line: str, prompt: str) -> bool:
 
 def _wrong_language(text: str, data: str, language: str) -> str:
     """Return which language a text is in, where that is neither the one that was asked for nor one of the data."""
-    if _length(text) < SPOKEN or (seen := guess(text, [language])) in ("", language):
+    if _length(text) < SPOKEN or (written_in := guess(text, [language])) in ("", language):
         return ""
-    return "" if guess(data, [language]) == seen else f"it is in another language ({seen})"
+    return "" if guess(data, [language]) == written_in else f"it is in another language ({written_in})"
 
 
 def _is_about(text: str, subjects: Sequence[str], language: str) -> bool:
