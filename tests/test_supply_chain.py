@@ -31,7 +31,7 @@ CLASSIFIERS = {
 """What packages that state no SPDX expression say, as SPDX names."""
 STATED = {"pypdfium2": "BSD-3-Clause AND Apache-2.0"}
 """Licences of packages whose metadata hold more words than names, from the files beside their code."""
-EXTRAS = ("graph", "duckdb", "eval", "embed", "langchain", "llama-index", "serve", "native")
+EXTRAS = ("graph", "duckdb", "eval", "embed", "remote", "langchain", "llama-index", "serve", "native")
 
 
 def locked() -> list[dict[str, Any]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 import conspectus
 from conspectus.cli.app import app
 from conspectus.errors import NothingToIndex, UsageError
-from conspectus.indexing.read import Read, read
+from conspectus.indexing.read import Read, Walk, read
 from conspectus.settings import ReadSettings
 
 TEXT = "The weir held."
@@ -239,3 +240,20 @@ def test_files_that_a_list_names_as_written_by_conspectus_are_left_out_and_no_ot
     fill(tmp_path, {"b/mine.txt": "Another.", "b/.conspectus-output": json.dumps({"not": "a list"})})
 
     assert paths(read([tmp_path], ReadSettings()), tmp_path) == ["a/mine.txt", "b/mine.txt"]
+
+
+def test_a_folder_is_listed_without_holding_its_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    fill(tmp_path, {f"{number}.txt": TEXT for number in range(5)})
+    scandir, listed = os.scandir, list[str]()
+
+    @contextmanager
+    def counted(path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+        with scandir(path) as entries:
+            yield (entry for entry in entries if not listed.append(entry.name))
+
+    monkeypatch.setattr(os, "scandir", counted)
+    walk = Walk(str(tmp_path), "in", ReadSettings()).outcomes()
+
+    next(walk)
+    assert len(listed) == 1
+    assert len(list(walk)) == 4

@@ -10,7 +10,7 @@ import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from conspectus.errors import NothingToIndex, UsageError
 from conspectus.indexing.read import natural_order, read, read_texts
 from conspectus.readers import Options, ParsedDocument, parse
 from conspectus.readers.encodings import decode
+from conspectus.readers.sources import Source
 from conspectus.rows import Document, Failure, content_id
 from conspectus.settings import ReadSettings
 
@@ -184,14 +185,14 @@ def test_an_empty_folder_has_nothing_to_index(tmp_path: Path):
 def test_a_file_that_may_not_be_read_is_a_failure_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    real = Path.read_bytes
+    opened = Source.open
 
-    def read_bytes(self: Path) -> bytes:
-        if self.name == "locked.txt":
+    def open_unless_locked(self: Source) -> BinaryIO:
+        if self.file.endswith("locked.txt"):
             raise PermissionError(13, "Permission denied")
-        return real(self)
+        return opened(self)
 
-    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    monkeypatch.setattr(Source, "open", open_unless_locked)
 
     assert "Permission denied" in only_failure(tmp_path, "locked.txt", "x").error
 

@@ -12,8 +12,6 @@ from making_files import archive, docx, paragraph
 from conspectus import readers
 from conspectus.errors import NothingToIndex
 from conspectus.indexing.read import read
-from conspectus.readers import Options
-from conspectus.readers.pool import Pool
 from conspectus.rows import Failure
 from conspectus.settings import ReadSettings
 
@@ -88,25 +86,15 @@ def test_whatever_a_parser_raises_or_prints_is_a_failure_of_one_file(hostile: Pa
     assert "(KeyError: 'gone')" in read_beside_a_good_file(tmp_path / "in", ReadSettings())[0].error
 
 
-def test_leaving_a_pool_ends_its_processes_and_drops_what_waits(hostile: Path, tmp_path: Path):
-    hostile.write_text("import time; time.sleep(1)")
-    file = tmp_path / "a.rtf"
-    file.write_text(r"{\rtf1 Bees}")
-    with Pool(Options()) as pool:
-        waiting = [pool.parse(str(file), "a.rtf") for _ in range(50)]
-
-    assert sum(f.cancelled() for f in waiting) > 40
-
-
-def test_where_no_process_can_be_started_every_file_says_so_and_none_waits_for_ever(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_where_no_process_can_be_started_every_file_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
-    with Pool(Options()) as pool:
-        promised = [pool.parse(str(tmp_path / f"{n}.rtf"), f"{n}.rtf") for n in range(12)]
-        outcomes = [future.result(timeout=20) for future in promised]
+    for n in range(12):
+        (tmp_path / f"{n}.rtf").write_text(r"{\rtf1 Bees}")
+    (tmp_path / "good.txt").write_text("Bees sleep.")
+    _, failures, *_ = read([tmp_path], ReadSettings())
 
-    assert all("no process to parse it in could be started" in str(one) for (one,) in outcomes)
+    assert len(failures) == 12
+    assert all("no worker process could be started" in failure.error for failure in failures)
 
 
 def only(folder: Path, name: str, data: bytes, **settings: float) -> str:

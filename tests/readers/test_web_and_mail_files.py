@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from making_files import document, outcomes, reason, where
+from work import grows_linearly
 
 from conspectus.errors import DocumentError
 from conspectus.readers import Options, ParsedDocument, mail
@@ -77,6 +78,11 @@ def test_a_page_in_an_old_encoding_is_read_as_it_states():
 
 def test_a_page_may_be_nested_as_deeply_as_it_likes():
     assert document("a.html", "<div>" * 20_000 + "Bees" + "</div>" * 20_000).text == "Bees"
+
+
+def test_tables_in_tables_take_work_in_proportion_to_their_text():
+    cell = f"<table><tr><td><h2>Hive</h2><p>{'Bees dance in the hive. ' * 20}"
+    assert grows_linearly(lambda n: document("a.html", cell * n), 20)
 
 
 def test_a_page_without_text_says_so():

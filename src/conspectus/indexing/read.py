@@ -12,6 +12,8 @@ A file or folder that is named is read whatever it is. Of what is in a folder we
   and below it, and those above it up to the root of its repository;
 - `excluded`: what the settings `read.exclude` and `read.include` say.
 
+At an address the patterns of the settings count, and hidden files and folders are left out.
+
 All patterns are those of gitignore(5), relative to where they are written; those of the settings are relative to the
 folder that is read, or to the working directory.
 """
@@ -24,31 +26,35 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from itertools import chain
 from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-from conspectus.errors import NothingToIndex, UsageError
+from conspectus.errors import NothingToIndex, UsageError, WorkerEnded
 from conspectus.readers import (
     FORMATS,
     HEAD,
     LISTINGS,
+    MEGABYTE,
     Options,
     Outcome,
     ParsedDocument,
     is_generated,
     missing_package,
-    parse_file,
     suffix_of,
     too_large,
-    unreadable,
 )
 from conspectus.readers.records import record
+from conspectus.readers.sources import copied, files_at, is_address, parse_file, unreadable
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped, content_id
 from conspectus.storage.manifests import is_index
-from conspectus.text.cleaning import omitted
-from conspectus.text.language import with_languages
+from conspectus.text.cleaning import Omitted, omitted
+from conspectus.text.language import guess_document, with_languages
 from conspectus.tokens import well_formed
+from conspectus.workers import Processes, Workers
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -58,6 +64,14 @@ if TYPE_CHECKING:
     from conspectus.indexing.pipeline import Progress
     from conspectus.models.base import Tick
     from conspectus.settings import ReadSettings
+
+
+MAX_PARSERS = 4
+"""Processes that parse files at once: each takes 22 MB when it starts, and as much as a file needs."""
+
+
+COPIED_AT_ONCE = 8
+"""Files at addresses that are copied at once; twice as many wait on disk: a store takes some 100 ms for a small one."""
 
 
 class Frame(Protocol):
@@ -82,11 +96,16 @@ class Read(NamedTuple):
     """Files whose encoding had to be guessed, or that hold invalid bytes."""
 
 
-def read(sources: Sources, settings: ReadSettings, progress: Progress | None = None) -> Read:
+def read(
+    sources: Sources,
+    settings: ReadSettings,
+    progress: Progress | None = None,
+    workers: Workers | None = None,
+) -> Read:
     """Read all documents of files and folders; objects with fields and rows of data frames are documents.
 
-    Strings are paths here, `~` stands for the home folder; `read_texts` takes them as documents. A file that is named
-    is read whatever it is; what is left out of folders, the head of this module says.
+    Strings are paths or addresses here, `~` stands for the home folder; `read_texts` takes them as documents. A file
+    that is named is read whatever it is; what is left out of folders, the head of this module says.
 
     Returns:
         The documents, what could not be read and why, what was passed over and why, and files that were not valid
@@ -101,7 +120,7 @@ def read(sources: Sources, settings: ReadSettings, progress: Progress | None = N
     options = Options.of(settings)
     outcomes = list(_from_files(paths, options, settings, progress))
     outcomes += _from_memory((s for s in given if not isinstance(s, str | Path)), options)
-    return _numbered(outcomes, paths, settings)
+    return _numbered(outcomes, paths, settings, workers)
 
 
 def read_texts(documents: str | Fields | Frame | Iterable[str | Fields], settings: ReadSettings) -> Read:
@@ -122,22 +141,34 @@ def _listed(sources: Any) -> list[Any]:
     return list(sources)
 
 
-def _numbered(outcomes: list[Outcome], paths: list[str], settings: ReadSettings) -> Read:
+def examined(texts: Sequence[str], cleaning: bool) -> list[tuple[Omitted, str]]:
+    """Return for each text the characters that are no content, and its language as far as it tells."""
+    return [(omitted(text) if cleaning else (), guess_document(text)) for text in texts]
+
+
+def _numbered(
+    outcomes: list[Outcome], paths: list[str], settings: ReadSettings, workers: Workers | None = None
+) -> Read:
     """Give every document its number, id and language; equal texts are told apart by their order."""
     documents: list[Document] = []
     equal: Counter[str] = Counter()
-    for parsed in (o for o in outcomes if isinstance(o, ParsedDocument)):
+    readable = [o for o in outcomes if isinstance(o, ParsedDocument)]
+    workers = workers or Workers()
+    shards = workers.shards([len(parsed.text) for parsed in readable])
+    texts = (([readable[i].text for i in shard], settings.cleaning) for shard in shards)
+    known = list(chain.from_iterable(workers.map(examined, texts)))
+    for parsed, (omits, _) in zip(readable, known, strict=True):
         id_ = content_id(parsed.text, str(equal[parsed.text]))
         equal[parsed.text] += 1
         stated = (parsed.title, parsed.text, parsed.path, parsed.date, parsed.metadata, parsed.places)
-        omits = omitted(parsed.text) if settings.cleaning else ()
         documents.append(Document(id_, len(documents), *stated, omits))
     failures = [o for o in outcomes if isinstance(o, Failure)]
     skipped = [o for o in outcomes if isinstance(o, Skipped)]
     if not documents:
         raise NothingToIndex(_nothing(failures, skipped, paths))
     warnings = [o for o in outcomes if isinstance(o, EncodingWarning)]
-    return Read(with_languages(documents), failures, skipped, warnings)
+    guesses = [language for _, language in known]
+    return Read(with_languages(documents, guesses=guesses), failures, skipped, warnings)
 
 
 def _nothing(failures: list[Failure], skipped: list[Skipped], paths: list[str]) -> str:
@@ -198,18 +229,19 @@ def _from_files(
     sources: list[str], options: Options, settings: ReadSettings, progress: Progress | None
 ) -> Iterator[Outcome]:
     for source in sources:
-        if not os.path.exists(source):
+        if not os.path.exists(source) and not is_address(source):
             shown = source if len(source) <= 200 else source[:200] + "…"
             raise UsageError(f"there is no file or folder {well_formed(shown)!r}; nothing was read")
     # The names that were given, by real path, so that nothing is read twice.
     files: dict[str, str] = {}
     for source in sources:
         root = os.path.realpath(source)
-        walk = (
-            _Walk(root, _name(source), settings).outcomes()
-            if os.path.isdir(root)
-            else [(root, _name(source))]
-        )
+        if is_address(source):
+            walk = _at_address(source, settings)
+        elif os.path.isdir(root):
+            walk = Walk(root, _name(source), settings).outcomes()
+        else:
+            walk = [(root, _name(source))]
         for outcome in walk:
             if isinstance(outcome, tuple):
                 files.setdefault(*outcome)
@@ -219,34 +251,87 @@ def _from_files(
     yield from _parsed(ordered, options, progress.stage("read", len(ordered)) if progress else None)
 
 
-def natural_order(path: str) -> tuple[Any, ...]:
-    """Return what sorts paths folder by folder, numbers by their value, upper and lower case alike."""
-    names: list[list[Any]] = [_NUMBER.split(name) for name in path.casefold().split("/")]
-    for parts in names:
-        parts[1::2] = map(int, parts[1::2])  # every second one is a number
-    return names, path
+def natural_order(path: str) -> tuple[str, str]:
+    """Return what sorts paths folder by folder, numbers by their value, upper and lower case alike.
+
+    Before a number stands how many digits it has. One text takes a fifth of the memory that its parts would.
+    """
+    names = _NUMBER.sub(lambda number: f"\1{chr(len(number[1]))}{number[1]}", path.casefold())
+    return names.replace("/", "\0"), path
+
+
+def _at_address(source: str, settings: ReadSettings) -> Iterator[tuple[str, str] | Skipped]:
+    """Yield address and name of every file at an address that is to be read, and what is left out."""
+    excluded = _patterns(settings.exclude, "read.exclude")
+    included = _patterns(settings.include, "read.include")
+    for address, name in files_at(source):
+        below = name.removeprefix(source).lstrip("/")
+        if any(part.startswith(".") for part in below.split("/")):
+            yield Skipped(name, _REASONS["hidden"], "hidden")
+        elif (below and excluded and excluded.match_file(below)) or (
+            below and included and not included.match_file(below)
+        ):
+            yield Skipped(name, _REASONS["excluded"], "excluded")
+        else:
+            yield address, name
 
 
 def _parsed(files: list[tuple[str, str]], options: Options, tick: Tick | None) -> Iterator[Outcome]:
     """Yield what comes of each file, in their order; what other processes do is begun before the rest."""
     refused = {name: why for real, name in files if (why := _refusal(real, name, options))}
-    in_workers = [item for item in files if item[1] not in refused and FORMATS[suffix_of(item[1])].in_worker]
+    remote = {name: real for real, name in files if name not in refused and is_address(real)}
+    in_workers = {name for _, name in files if name not in refused and FORMATS[suffix_of(name)].in_worker}
     with ExitStack() as stack:
-        promised: dict[str, Future[list[Outcome]]] = {}
-        if in_workers:
-            from conspectus.readers.pool import Pool
-
-            pool = stack.enter_context(Pool(options))
-            promised = {real: pool.parse(real, name) for real, name in in_workers}
+        n = min(MAX_PARSERS, os.cpu_count() or 1)
+        pool = stack.enter_context(Processes(n, memory=options.memory, seconds=options.seconds))
+        promised = {
+            name: pool.submit(parse_file, real, name, options)
+            for real, name in files
+            if name in in_workers and name not in remote
+        }
+        copies = _copies(remote, options, stack)
         for real, name in files:
+            file = next(copies) if name in remote else real
             if name in refused:
                 yield refused[name]
-            elif real in promised:
-                yield from promised.pop(real).result()
+            elif isinstance(file, Failure):
+                yield file
+            elif name in in_workers:
+                promise = promised.pop(name, None) or pool.submit(parse_file, file, name, options)
+                yield from _parsed_by_worker(promise, name, options)
             else:
-                yield from parse_file(real, name, options)
+                yield from parse_file(file, name, options)
+            if isinstance(file, str) and name in remote:
+                os.unlink(file)
             if tick:
                 tick()
+
+
+def _copies(remote: Mapping[str, str], options: Options, stack: ExitStack) -> Iterator[str | Failure]:
+    """Yield the copies of files at addresses, by their names, in their order, with a few more under way."""
+    folder = stack.enter_context(TemporaryDirectory()) if remote else ""
+    threads = stack.enter_context(ThreadPoolExecutor(COPIED_AT_ONCE))
+    fetch = ((address, name, folder, options) for name, address in remote.items())
+    return Workers(COPIED_AT_ONCE, threads).map(copied, fetch)
+
+
+def _parsed_by_worker(promised: Future[list[Outcome]], name: str, options: Options) -> list[Outcome]:
+    """Return what comes of a file that another process parses, a failure where that gave up or ended."""
+    try:
+        return promised.result()
+    except WorkerEnded as error:
+        if error.late:
+            took = f"took more than {options.seconds:g} s to parse and was given up"
+            reason = f"{took}; split it, or save it as text or in another format"
+        elif error.status is None:
+            reason = f"was not read: {error}"
+        else:
+            limit = f"{options.memory / MEGABYTE:,.0f} MB of memory that one file may take"
+            reason = (
+                f"ended its parser (exit status {error.status}): it is damaged, or needs over the {limit};"
+                " open it and save it again, or raise read.max_megabytes"
+            )
+        return [Failure("read", reason, name)]
 
 
 def _refusal(real: str, name: str, options: Options) -> Failure | Skipped | None:
@@ -260,6 +345,8 @@ def _refusal(real: str, name: str, options: Options) -> Failure | Skipped | None
         return Skipped(
             name, f"{suffix} files are read with {package}, which is not installed: {install}", "package"
         )
+    if is_address(real):
+        return None
     try:
         size = os.path.getsize(real)
     except OSError as error:
@@ -289,13 +376,13 @@ _REASONS = {
 _INSIDE = re.compile(r"/\*\*\s*$")
 """The end of `a/**`: all that is in `a`, but not `a` itself, so that `!a/b` can take some back. `a/*` means the same,
 and pathspec takes the latter alone so."""
-_NUMBER = re.compile("([0-9]+)")
+_NUMBER = re.compile("0*([0-9]+)")
 
 Ignores = tuple[tuple[str, "GitIgnoreSpec"], ...]
 """Folders, and what the ignore files in them say, the nearest last."""
 
 
-class _Walk:
+class Walk:
     """The walk through one folder and all that is below it."""
 
     def __init__(self, root: str, name: str, settings: ReadSettings) -> None:
@@ -322,25 +409,24 @@ class _Walk:
             if is_index(Path(path)):
                 yield Skipped(name, "it is an index of Conspectus, not a document", "own")
                 continue
-            try:
-                entries = {entry.name: entry for entry in os.scandir(path)}
-            except OSError as error:
-                yield unreadable(name, error)
-                continue
-            if path != self._root and any(marker in entries for marker in _MARKERS):
+            if path != self._root and any(os.path.exists(os.path.join(path, marker)) for marker in _MARKERS):
                 yield Skipped(name, _REASONS["tools"], "tools")
                 continue
-            yield from self._entries(path, name, ignores, entries)
+            try:
+                with os.scandir(path) as entries:  # a folder may hold 200,000: one at a time
+                    yield from self._entries(path, name, ignores, entries)
+            except OSError as error:
+                yield unreadable(name, error)
 
     def _entries(
-        self, path: str, name: str, ignores: Ignores, entries: Mapping[str, os.DirEntry[str]]
+        self, path: str, name: str, ignores: Ignores, entries: Iterable[os.DirEntry[str]]
     ) -> Iterator[tuple[str, str] | Skipped]:
         files = (".gitignore", ".conspectusignore") if self._settings.gitignore else (".conspectusignore",)
-        ignores = (*ignores, *((path, _ignore_file(path, file)) for file in files if file in entries))
+        there = [file for file in files if os.path.exists(os.path.join(path, file))]
+        ignores = (*ignores, *((path, _ignore_file(path, file)) for file in there))
         for listing in LISTINGS:
-            if listing in entries:
-                self._written.update(_listed_files(path, listing))
-        for entry in entries.values():
+            self._written.update(_listed_files(path, listing))
+        for entry in entries:
             if entry.name in OWN:
                 continue
             own_name, is_folder = _name(name, entry.name), entry.is_dir(follow_symlinks=False)

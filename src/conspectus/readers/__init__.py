@@ -2,7 +2,7 @@
 
 Each module has a function `parse`, which yields the documents of a file, and a `Failure` for a part that cannot be
 read; it raises `DocumentError` if the whole file cannot be read. Plain text, JSON and CSV are parsed in the main
-process, other formats in worker processes (`pool`), which can be killed and have limited memory.
+process, other formats in worker processes (`conspectus.workers`), which can be killed and have limited memory.
 
 To add a format, write `readers/<format>.py` with a function `parse`, and add its suffix to `_READERS`
 (see docs/architecture.md).
@@ -143,7 +143,7 @@ class Prose:
         """
         if self.empty:
             raise DocumentError("holds no text; there is nothing in it to index")
-        title = line(title) or self._heading or PurePosixPath(self._path).stem
+        title = line(title) or self._heading or stem_of(self._path)
         fields = {name: text for name, value in (metadata or {}).items() if (text := line(value or ""))}
         return ParsedDocument(self._path, "".join(self._parts), title, date, fields, tuple(self._places))
 
@@ -233,11 +233,14 @@ class Format(NamedTuple):
     """The package that it needs."""
     in_worker: bool = True
     """Whether files are parsed in a worker process."""
+    streams: bool = False
+    """Whether the module has a function `stream`, which takes a `sources.Source` in place of bytes."""
 
 
 _READERS = {
     ".txt .md .markdown .srt .vtt": Format("text", in_worker=False),
-    ".json .jsonl .ndjson .csv .tsv": Format("records", in_worker=False),
+    ".json .jsonl .ndjson .csv .tsv": Format("records", in_worker=False, streams=True),
+    ".parquet": Format("records", streams=True),
     ".pdf": Format("pdf", "pypdfium2"),
     ".docx .docm .pptx .odt .odp .xlsx .xlsm .xls .ods": Format("office", "python_calamine"),
     ".rtf": Format("office", "striprtf"),
@@ -249,11 +252,25 @@ _READERS = {
 }
 FORMATS = {suffix: reader for suffixes, reader in _READERS.items() for suffix in suffixes.split()}
 """The reader of each suffix."""
+PACKED = (".gz", ".zst")
+"""Suffixes of packed files, behind those of their formats."""
+
+
+def packing_of(path: str) -> str:
+    """Return the suffix that says how a file is packed; empty where it is not."""
+    return next((suffix for suffix in PACKED if path[-4:].lower().endswith(suffix)), "")
 
 
 def suffix_of(path: str) -> str:
-    """Return the suffix of a path in lower case, as `.pdf`."""
-    return PurePosixPath(path).suffix.lower()
+    """Return the suffix of a path in lower case, that of its format where it is packed: `.jsonl` of `a.jsonl.gz`."""
+    name = path[: len(path) - len(packing_of(path))].rstrip("/").rpartition("/")[2]
+    stem, _, suffix = name.rpartition(".")
+    return f".{suffix}".lower() if stem and suffix else ""  # a PurePath takes ten times as long
+
+
+def stem_of(path: str) -> str:
+    """Return the name of a file without its folder and suffixes."""
+    return PurePosixPath(path[: len(path) - len(packing_of(path))]).stem
 
 
 @cache
@@ -274,31 +291,3 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
         yield from cast("Parser", reader.parse)(path, data, options)
     except EmptyDocument as error:
         yield Skipped(path, str(error), "empty")
-
-
-def unreadable(name: str, error: OSError) -> Failure:
-    """Return the failure of a file or folder that the system does not let us read."""
-    return Failure("read", f"cannot be read: {error.strerror or error}; change that, then run again", name)
-
-
-def parse_file(file: str, name: str, options: Options) -> list[Outcome]:
-    """Return what comes of one file; whatever its parser raises is a failure of this file alone."""
-    outcomes: list[Outcome] = []
-    try:
-        outcomes += parse(name, Path(file).read_bytes(), options)
-        return outcomes
-    except DocumentError as error:
-        reason = str(error)
-    except OSError as error:
-        return [*outcomes, unreadable(name, error)]
-    except MemoryError:
-        limit = f"the {options.memory / MEGABYTE:,.0f} MB of memory that one file may take"
-        reason = f"needs more than {limit}; split it, or raise read.max_megabytes"
-    except RecursionError:
-        reason = "is nested too deeply; open it and save it again"
-    except (
-        Exception
-    ) as error:  # parsers of damaged files raise anything; here, and only here, it ends as a reason
-        unknown = f"is damaged, or of a variant that is not known ({type(error).__name__}: {error})"
-        reason = f"{unknown}; open it in its program and save it again"
-    return [*outcomes, Failure("read", reason, name)]

@@ -163,7 +163,8 @@ def _add(root: LexborNode, prose: Prose) -> None:
 def _text(root: LexborNode) -> list[str]:
     """Return pieces of text: blocks stand between empty lines, items and rows on lines of their own."""
     texts: list[list[str]] = [[]]  # of the page, and of every cell of a table that is open
-    rows: list[list[str]] = []  # the cells of every row that is open
+    laid_out = [False]  # whether they hold a row that lays out a page
+    rows: list[list[tuple[str, bool]]] = []  # the cells of every row that is open
     pre = 0
     for node, entered in _walk(root):
         tag = node.tag or ""
@@ -176,12 +177,15 @@ def _text(root: LexborNode) -> list[str]:
             if entered:
                 rows.append([])
             elif rows:
-                texts[-1].append(_row(rows.pop()))
+                row, lays_out = _row(rows.pop())
+                texts[-1].append(row)
+                laid_out[-1] |= lays_out
         elif tag in ("td", "th") and rows:
             if entered:
                 texts.append([])
+                laid_out.append(False)
             else:
-                rows[-1].append("".join(texts.pop()).strip())
+                rows[-1].append(("".join(texts.pop()).strip(), laid_out.pop()))
         elif tag in _HEADINGS:
             texts[-1].append(f"\n\n{_HEADING}" if entered else "\n\n")
         elif tag in _BLOCKS:
@@ -192,13 +196,17 @@ def _text(root: LexborNode) -> list[str]:
     return texts[0]
 
 
-def _row(cells: list[str]) -> str:
-    """Return a row as a line; where it lays out a page, its cells as blocks."""
-    lines = [[shown for text in cell.split("\n") if (shown := text.strip())] for cell in cells]
-    if any(len(shown) > _MAX_LINE_CHARS or _HEADING in shown for cell in lines for shown in cell):
-        return "\n\n" + "\n\n".join(cells) + "\n\n"
-    shown = " | ".join(map(", ".join, lines)) if any(lines) else ""
-    return f"\n{shown}" if shown else ""
+def _row(cells: list[tuple[str, bool]]) -> tuple[str, bool]:
+    """Return a row as a line; where it lays out a page, its cells as blocks, and that it does.
+
+    It does where a row inside it does, whose lines need not be looked at again: tables may be nested deeply.
+    """
+    if not any(lays_out for _, lays_out in cells):
+        lines = [[shown for text in cell.split("\n") if (shown := text.strip())] for cell, _ in cells]
+        if not any(len(shown) > _MAX_LINE_CHARS or _HEADING in shown for cell in lines for shown in cell):
+            shown = " | ".join(map(", ".join, lines)) if any(lines) else ""
+            return (f"\n{shown}" if shown else ""), False
+    return "\n\n" + "\n\n".join(cell for cell, _ in cells) + "\n\n", True
 
 
 def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:

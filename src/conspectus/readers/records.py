@@ -1,4 +1,4 @@
-"""Records, each one a document: JSON, JSON lines, tables of separated values, and objects from memory."""
+"""Records, each one a document: JSON, JSON lines, tables of separated values, Parquet, and objects from memory."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import csv
 import json
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from io import StringIO
-from itertools import islice
+from functools import partial
+from importlib import import_module
+from io import BytesIO, StringIO
+from itertools import chain, islice
 from typing import Any, cast
 
 from conspectus.errors import DocumentError
@@ -24,8 +26,11 @@ from conspectus.readers import (
     Prose,
     newlines,
     suffix_of,
+    too_large,
 )
+from conspectus.readers import parse as parse_bytes
 from conspectus.readers import row as line_of
+from conspectus.readers.sources import Lines, Source
 from conspectus.readers.text import decode_text
 from conspectus.rows import Failure, Skipped
 from conspectus.tokens import well_formed
@@ -36,6 +41,8 @@ _SAMPLE = 65_536  # bytes
 MOST_ROWS = 10_000
 """Rows of a table in one document. A table of a million rows is 20 to 60 MB, and one document of that size took 2.4 GB;
 none of the development corpora has a table of more than 2,000."""
+DECODED_ROWS = 1_000
+"""Rows of Parquet that are decoded at a time: some MB of texts of a few kB."""
 LONG_TEXT_CHARS = 40
 """Characters that the cells of a column have on average if they are texts, and not names and numbers."""
 
@@ -45,30 +52,78 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
 
     Raises DocumentError: the file holds no records.
     """
+    if suffix_of(path) == ".parquet":
+        yield from _parquet(path, BytesIO(data), options)
+        return
     decoded = decode_text(data)
     yield from decoded.warnings(path)
     text = decoded.text
+    if suffix_of(path) != ".json":
+        yield from _of_lines(path, partial(_lines_of, text), options)
+        return
+    values = list(_json([text], whole=True))
+    if values and isinstance(error := values[0], DocumentError):
+        raise error
+    yield from records(path, iter(values), options)
+
+
+def stream(path: str, source: Source, options: Options) -> Iterator[Outcome]:
+    """Yield the same of a file; Parquet, and a large one of lines in UTF-8, is never in memory as a whole."""
     suffix = suffix_of(path)
-    if suffix in JSON_SUFFIXES:
-        values = list(_json(text, suffix))
-        if suffix == ".json" and values and isinstance(error := values[0], DocumentError):
-            raise error
-        yield from records(path, iter(values), options)
-    elif cells := _without_texts(text, options):
-        yield from _table(path, cells, options)
+    if suffix == ".parquet" and not source.packed:
+        return _parquet(path, source.file, options)
+    lines = source.lines() if suffix not in (".json", ".parquet") else None
+    return _of_lines(path, lines, options) if lines else parse_bytes(path, source.read(), options)
+
+
+def _parquet(path: str, file: str | BytesIO, options: Options) -> Iterator[Outcome]:
+    """Yield the document of each row; columns of lists, structures and bytes are left out."""
+    arrow: Any = import_module("pyarrow")
+    types, length = arrow.types, 0
+
+    def values(table: Any) -> Iterator[dict[str, object]]:
+        left_out = (types.is_nested, types.is_binary, types.is_large_binary)
+        schema = table.schema_arrow
+        names = [field.name for field in schema if not any(kind(field.type) for kind in left_out)]
+        for batch in table.iter_batches(DECODED_ROWS, columns=names, use_threads=False):
+            yield from batch.to_pylist()
+
+    try:
+        with import_module("pyarrow.parquet").ParquetFile(file) as table:
+            for outcome in records(path, values(table), options):
+                length += len(outcome.text) if isinstance(outcome, ParsedDocument) else 0
+                if length > options.max_bytes:
+                    raise DocumentError(too_large("holds more than {} of text", options.max_bytes))
+                yield outcome
+    except (arrow.ArrowException, OSError) as error:
+        raise DocumentError(f"is no Parquet, or damaged: {error}; write it again") from error
+
+
+def _of_lines(path: str, lines: Lines, options: Options) -> Iterator[Outcome]:
+    if suffix_of(path) in JSON_SUFFIXES:
+        yield from records(path, _json(lines(), whole=False), options)
+        return
+    table = _Table(lines, options)
+    if table.has_texts(options):
+        values = table.records(suffix_of(path))
+        if (first := next(values, None)) is None:
+            raise DocumentError("has no records: its first line must name the fields, with records after it")
+        yield from records(path, chain([first], values), options)
     else:
-        yield from records(path, _separated(text, suffix, options), options)
+        yield from _documents(path, table, options)
 
 
-def _table(path: str, cells: list[list[str]], options: Options) -> Iterator[ParsedDocument]:
+def _documents(path: str, table: _Table, options: Options) -> Iterator[ParsedDocument]:
     """Yield a table as a document, a line for each row; a long one as several, each with the names of the columns."""
-    for first in range(1, len(cells), MOST_ROWS):
-        rows = cells[first : first + MOST_ROWS]
-        name = f"{path}#{first}-{first + len(rows) - 1}" if len(cells) > MOST_ROWS + 1 else path
+    rows = (cells for _, cells in table.rows(table.quoting) if any(cells))
+    header, first = next(rows), 1
+    while part := list(islice(rows, MOST_ROWS)):
+        name = f"{path}#{first}-{first + len(part) - 1}" if table.count > MOST_ROWS + 1 else path
         prose = Prose(name, options)
-        for row in (cells[0], *rows):
+        for row in (header, *part):
             prose.add(line_of(row), "\n")
         yield prose.document()
+        first += len(part)
 
 
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -77,22 +132,23 @@ JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 
 def json_values(text: str, suffix: str) -> Iterator[tuple[int, object]]:
     """Yield number and value of each record of a file of JSON, as `parse` counts them; None for what is no JSON."""
-    values = _json(text, suffix)
+    whole = suffix == ".json"
+    values = _json([text] if whole else _lines_of(text), whole=whole)
     return enumerate((None if isinstance(value, DocumentError) else value for value in values), start=1)
 
 
-def _json(text: str, suffix: str) -> Iterator[object]:
-    """Yield the values of JSON or of JSON lines; a DocumentError for what is neither."""
-    whole = suffix == ".json"
-    for number, line in enumerate([text] if whole else text.split("\n"), start=1):
+def _json(lines: Iterable[str], *, whole: bool) -> Iterator[object]:
+    """Yield the values of JSON, given as `whole`, or of JSON lines; a DocumentError for what is neither."""
+    for number, line in enumerate(lines, start=1):
+        text = line if whole else line.rstrip("\n")
         try:
-            value = json.loads(line, parse_int=_whole) if line.strip() else None
+            value = json.loads(text, parse_int=_whole) if text.strip() else None
         except (ValueError, RecursionError) as error:
             yield DocumentError(f"is not JSON: {_where(error, None if whole else number)}")
             continue
         if whole and isinstance(value, list):
             yield from cast("list[object]", value)
-        elif line.strip():
+        elif text.strip():
             yield value
 
 
@@ -111,40 +167,57 @@ def _where(error: ValueError | RecursionError, line: int | None = None) -> str:
 # Separated values
 
 
-def _separated(text: str, suffix: str, options: Options) -> Iterator[object]:
-    """Return the records of a table; in one that calls itself TSV, quotation marks may be mere characters."""
-    text, delimiter = _divided(text, options)
-    values = list(_row_records(text, delimiter, csv.QUOTE_MINIMAL))
-    if suffix == ".tsv" and values and isinstance(values[-1], DocumentError):
-        values = list(_row_records(text, delimiter, csv.QUOTE_NONE))
-    if not values:
-        raise DocumentError("has no records: its first line must name the fields, with records after it")
-    return iter(values)
+class _Table:
+    """A table of separated values, read anew each time that its rows are asked for."""
+
+    def __init__(self, lines: Lines, options: Options) -> None:
+        head = "".join(_first(lines(), _SAMPLE))
+        stated = _STATED.match(head)
+        self._lines = (lambda: islice(lines(), 1, None)) if stated else lines
+        self._delimiter = stated[1] if stated else delimiter_of(head, options.text_field)
+        self.quoting: Any = csv.QUOTE_MINIMAL
+        """How quotation marks are read; as mere characters where they do not match."""
+        self.count = 0
+        """How many rows have any cell with something in it; known after `has_texts`, as `quoting` is."""
+
+    def rows(self, quoting: Any) -> Iterator[tuple[int, list[str]]]:
+        return _rows(self._lines(), self._delimiter, quoting)
+
+    def has_texts(self, options: Options) -> bool:
+        """Tell whether rows are documents: whoever indexes names the field of the texts, or a column is long enough."""
+        for _, header in delimited(next(self._lines(), ""), self._delimiter):
+            if options.text_field in header:
+                return True
+        if options.text_field != TEXT_FIELD:
+            return True
+        for self.quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+            self.count = 0
+            lengths: Counter[int] = Counter()
+            with suppress(DocumentError):
+                for _, cells in self.rows(self.quoting):
+                    self.count += any(cells)
+                    lengths.update({column: len(cell) for column, cell in enumerate(cells)})
+                return self.count < 2 or max(lengths.values()) >= LONG_TEXT_CHARS * self.count
+        return True
+
+    def records(self, suffix: str) -> Iterator[object]:
+        """Yield the records; in a table that calls itself TSV, quotation marks may be mere characters."""
+        quoting: Any = csv.QUOTE_MINIMAL
+        if suffix == ".tsv":
+            try:
+                deque(self.rows(quoting), maxlen=0)
+            except DocumentError:
+                quoting = csv.QUOTE_NONE
+        return _row_records(self.rows(quoting))
 
 
-def _divided(text: str, options: Options) -> tuple[str, str]:
-    """Return a table and what separates its fields, which it may state."""
-    if stated := _STATED.match(text):
-        return text[stated.end() :], stated[1]
-    return text, delimiter_of(text, options.text_field)
-
-
-def _without_texts(text: str, options: Options) -> list[list[str]]:
-    """Return the cells of a table that has nothing like texts, to be read as it stands; none of others.
-
-    Where a column holds long texts, or whoever indexes named the field of the texts, its records are documents.
-    """
-    if options.text_field != TEXT_FIELD:
-        return []
-    text, delimiter = _divided(text, options)
-    header = next((cells for _, cells in delimited(text.partition("\n")[0], delimiter)), list[str]())
-    if options.text_field in header:
-        return []
-    rows = [cells for _, cells in delimited(text, delimiter) if any(cells)]
-    lengths: Counter[int] = Counter()
-    for cells in rows:
-        lengths.update({column: len(cell) for column, cell in enumerate(cells)})
-    return rows if len(rows) > 1 and max(lengths.values()) < LONG_TEXT_CHARS * len(rows) else []
+def _first(lines: Iterator[str], size: int) -> Iterator[str]:
+    """Yield the first lines, as many characters of them as are needed."""
+    for line in lines:
+        yield line[:size]
+        size -= len(line)
+        if size <= 0:
+            return
 
 
 def delimiter_of(text: str, text_field: str) -> str:
@@ -169,14 +242,14 @@ def delimited(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and cells of each row; where quotation marks do not match, they are mere characters."""
     for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
         with suppress(DocumentError):
-            yield from list(_rows(text, delimiter, quoting))
+            yield from list(_rows(_lines_of(text), delimiter, quoting))
             return
 
 
-def _row_records(text: str, delimiter: str, quoting: int) -> Iterator[object]:
+def _row_records(rows: Iterator[tuple[int, list[str]]]) -> Iterator[object]:
     header: list[str] = []
     try:
-        for number, row in _rows(text, delimiter, quoting):
+        for number, row in rows:
             if not header:
                 header = row
             elif len(row) <= len(header):
@@ -188,10 +261,10 @@ def _row_records(text: str, delimiter: str, quoting: int) -> Iterator[object]:
         yield error
 
 
-def _rows(text: str, delimiter: str, quoting: Any) -> Iterator[tuple[int, list[str]]]:
+def _rows(lines: Iterator[str], delimiter: str, quoting: Any) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and cells of each row that has any; raise DocumentError for an open quote."""
     before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a C long, which has 32 bits on Windows
-    rows = csv.reader(_lines_of(text), delimiter=delimiter, quoting=quoting, strict=True)
+    rows = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
     try:
         yield from ((rows.line_num, row) for row in rows if row)
     except csv.Error as error:
@@ -216,27 +289,27 @@ def _lines_of(text: str) -> Iterator[str]:
 
 def records(path: str, values: Iterator[object], options: Options) -> Iterator[Outcome]:
     """Yield the document of each record, called `path#n`; records without a text field become one failure."""
-    without: list[str] = []
+    first, without = "", 0
     fields: dict[str, None] = {}
     for number, value in enumerate(values, start=1):
         name = f"{path}#{number}"
         if (own := _fields(value)) is not None and options.text_field not in own:
-            without.append(name)
+            first, without = first or name, without + 1
             fields |= dict.fromkeys(own)
         else:
             yield record(name, value, options)
     if without:
-        yield _without_text(without, list(fields), options)
+        yield _without_text(first, without, list(fields), options)
 
 
-def _without_text(names: list[str], fields: list[str], options: Options) -> Failure:
+def _without_text(name: str, count: int, fields: list[str], options: Options) -> Failure:
     have = f"it has {', '.join(map(repr, fields[:20]))}" if fields else "it has no fields"
-    others = f" (and {len(names) - 1:,} records after it, too)" if len(names) > 1 else ""
+    others = f" (and {count - 1:,} records after it, too)" if count > 1 else ""
     return Failure(
         "read",
         f"has no field {options.text_field!r}{others}; {have}: name the one with the text by"
         " settings={'read.text_field': NAME}",
-        names[0],
+        name,
     )
 
 
@@ -248,7 +321,7 @@ def record(name: str, value: object, options: Options) -> Outcome:
     if fields is None:
         return Failure("read", "is neither a text nor an object with fields", name)
     if options.text_field not in fields:
-        return _without_text([name], list(fields), options)
+        return _without_text(name, 1, list(fields), options)
     text = fields.pop(options.text_field)
     if not isinstance(text, str):
         return Failure("read", f"its field {options.text_field!r} holds no text", name)

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from conspectus.errors import DocumentError, EmptyDocument
-from conspectus.readers import EMPTY, Options, ParsedDocument, Prose, iso_date, line, section_name
+from conspectus.readers import (
+    EMPTY,
+    Options,
+    ParsedDocument,
+    Prose,
+    iso_date,
+    line,
+    section_name,
+    stem_of,
+    suffix_of,
+)
 from conspectus.readers.encodings import Decoded, decode
 from conspectus.rows import EncodingWarning, Place
 
@@ -31,13 +40,13 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
     """
     decoded = decode_text(data)
     yield from decoded.warnings(path)
-    suffix = PurePosixPath(path).suffix.lower()
+    suffix = suffix_of(path)
     if suffix in (".md", ".markdown"):
         yield _markdown(path, decoded.text)
     elif suffix in (".srt", ".vtt"):
         yield _subtitles(path, decoded.text, options)
     else:
-        yield ParsedDocument(path, decoded.text, title=PurePosixPath(path).stem)
+        yield ParsedDocument(path, decoded.text, title=stem_of(path))
 
 
 def decode_text(data: bytes) -> Decoded:
@@ -60,7 +69,7 @@ def _markdown(path: str, text: str) -> ParsedDocument:
     if (front := _FRONT.match(text)) and (fields := _front_matter(front[1])):
         text = text[front.end() :] or text
     sections = list(_headings(text))
-    title = fields.pop("title", "") or (sections[0][1] if sections else "") or PurePosixPath(path).stem
+    title = fields.pop("title", "") or (sections[0][1] if sections else "") or stem_of(path)
     date = iso_date(fields["date"]) if "date" in fields else None
     if date:
         del fields["date"]

@@ -1,0 +1,351 @@
+"""Work that other processes do: files whose parsers may hang, and stages of a build that go shard by shard.
+
+A process is a fresh interpreter that calls functions, given by name, until its input ends. (Those of `multiprocessing`
+would run a script that has no `if __name__ == "__main__"` once more in each of them.) What a map returns does not
+depend on who did it: not on the number of workers, and not on the size of shards.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain, islice, starmap
+from queue import SimpleQueue
+from threading import Event, Timer
+from typing import Any, ParamSpec, TypeVar
+
+import conspectus
+from conspectus.errors import UsageError, WorkerEnded
+from conspectus.lazy import lazy_module
+
+distributed = lazy_module("distributed")  # Dask's, of the extra of that name
+
+P = ParamSpec("P")
+R = TypeVar("R")
+GARBAGE = 200_000
+"""Objects that a process makes before it looks for cycles, of which a shard makes few; Python's own limit is 700. The
+process that builds does not look at all, and a file's parser may take too much memory otherwise."""
+_START = "import sys; sys.path[:] = {!r}; from conspectus.workers import main; main()"
+
+
+class Processes(Executor):
+    """Calls functions in processes, which start when there is work for them and end when the context is left."""
+
+    def __init__(self, count: int, *, memory: int | None = None, seconds: float | None = None) -> None:
+        """Start at most `count` processes; each may take `memory` bytes, and `seconds` for one call."""
+        self._limits = memory, seconds
+        self._threads = ThreadPoolExecutor(count, "worker")  # each waits for one process
+        self._idle: SimpleQueue[_Process | None] = SimpleQueue()
+        for _ in range(count):
+            self._idle.put(None)
+        self._started: list[_Process] = []
+        self._closed = Event()
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """Promise the result of a call; it raises WorkerEnded where the process ends before."""
+        return self._threads.submit(self._call, fn, args, kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
+        """Drop what was not begun, and end all processes."""
+        self._closed.set()
+        self._threads.shutdown(wait=False, cancel_futures=cancel_futures)
+        for process in self._started:
+            process.kill()
+        self._threads.shutdown(wait=wait)
+
+    def _call(self, function: Callable[..., R], arguments: Sequence[Any], named: dict[str, Any]) -> R:
+        process = self._idle.get()
+        try:
+            if process is None:
+                process = _Process(*self._limits)
+                self._started.append(process)
+            if self._closed.is_set():  # perhaps since it was started
+                process.kill()
+            return process.call(function, arguments, named)
+        finally:  # whatever happens: those who wait for a process would wait for ever
+            self._idle.put(process if process and process.alive else None)
+
+
+class _Process:
+    """One process; it serves no more once it was killed or has died."""
+
+    def __init__(self, memory: int | None, seconds: float | None) -> None:
+        self._seconds = seconds
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _START.format(sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as error:
+            raise WorkerEnded(f"no worker process could be started ({error})") from error
+        self.alive = True
+        self._send(memory)
+
+    def call(self, function: Callable[..., R], arguments: Sequence[Any], named: dict[str, Any]) -> R:
+        late = Event()
+
+        def give_up() -> None:
+            late.set()
+            self._process.kill()
+
+        timer = Timer(self._seconds, give_up) if self._seconds else None
+        if timer:
+            timer.start()
+        self._send((function, arguments, named))
+        assert self._process.stdout
+        reply: tuple[bool, Any] | None = None
+        with suppress(
+            EOFError, OSError, ValueError, pickle.UnpicklingError
+        ):  # it died, before its reply or in it
+            reply = pickle.load(self._process.stdout)  # noqa: S301  # of our own program
+        if timer:
+            timer.cancel()
+        if late.is_set() or reply is None:
+            with suppress(subprocess.TimeoutExpired):  # its missing reply foretells its end
+                self._process.wait(5)
+            self.kill()
+        if reply is None:
+            status = self._process.returncode
+            raise WorkerEnded(f"a worker process ended (exit status {status})", status, late=late.is_set())
+        succeeded, result = reply
+        if succeeded:
+            return result
+        raise result
+
+    def _send(self, value: Any) -> None:
+        assert self._process.stdin
+        with suppress(OSError, ValueError):  # it has died, which the missing reply tells
+            pickle.dump(value, self._process.stdin, pickle.HIGHEST_PROTOCOL)
+            self._process.stdin.flush()
+
+    def kill(self) -> None:
+        """Kill the process and wait until it is gone."""
+        self.alive = False
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError, ValueError):
+                if pipe:
+                    pipe.close()
+
+
+def main() -> None:
+    """Call functions until the input ends."""
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no reply
+    _limit_memory(pickle.load(sys.stdin.buffer))  # noqa: S301  # of the process that started this one
+    gc.set_threshold(GARBAGE)
+    with suppress(EOFError):
+        while True:
+            function, arguments, named = pickle.load(sys.stdin.buffer)  # noqa: S301
+            try:
+                reply = True, function(*arguments, **named)
+            except Exception as error:  # the process that asked for the call raises it
+                error.add_note(f"in a worker process:\n{traceback.format_exc()}")
+                reply = False, error
+            pickle.dump(reply, replies, pickle.HIGHEST_PROTOCOL)
+            replies.flush()
+            del function, arguments, named, reply
+
+
+def _limit_memory(limit: int | None) -> None:
+    """Let this process take no more memory than this, where the system can see to it."""
+    if limit is None:
+        return
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    soft = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+# Maps over shards
+
+SHARD = 4_000_000
+"""Characters of a shard at most, about a million tokens: the podcast corpus is one. A process that works on it takes
+some 150 MB."""
+LEAST = 2_000_000
+"""Characters of a corpus from which on other processes help. It takes some 4 CPU s; a process takes 0.5 to start."""
+PIECES = 4
+"""Shards for each worker where a corpus is smaller: no worker waits for long for the last one to finish."""
+
+
+CONNECT_SECONDS = 10
+"""Seconds in which the scheduler of a cluster has to answer: as long as Dask itself waits for one, less a retry."""
+
+
+@dataclass
+class Workers:
+    """Maps functions over shards: here and in `count - 1` other processes, or wherever an executor has calls done.
+
+        with Workers(2) as workers:
+            sizes = list(workers.map(len, [("one shard",), ("another",)]))
+
+    count: the processes that work, this one among them.
+    executor: does all calls in their place, as `distributed.Client.get_executor(pure=False)` does on a cluster.
+    shard: characters of a shard at most.
+    least: characters of a corpus from which on there is more than one shard.
+    """
+
+    count: int = 1
+    executor: Executor | None = None
+    shard: int = SHARD
+    least: int = LEAST
+    _own: Processes | None = field(default=None, init=False, repr=False)
+    _cluster: Any = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def of(cls, workers: int | str | Executor | None) -> Workers:
+        """Return the workers that an argument names; None stands for one on each core. Raises UsageError."""
+        if isinstance(workers, str):
+            return cls.on_cluster(workers)
+        if isinstance(workers, Executor):
+            return cls(_cores(), workers)
+        if workers is not None and workers < 1:
+            raise UsageError(f"workers is {workers}, and at least 1 has to work")
+        return cls(workers or _cores())
+
+    @classmethod
+    def on_cluster(cls, address: str) -> Workers:
+        """Return the workers of a Dask cluster, by the address of its scheduler.
+
+        Raises UsageError where Dask is not installed, no scheduler answers, or no worker has this version of
+        Conspectus.
+        """
+        try:
+            connect = distributed.Client
+        except ImportError:
+            raise UsageError("a cluster needs Dask: pip install 'conspectus[distributed]'") from None
+        try:
+            client = connect(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"no Dask scheduler answers at {address} ({error}); dask scheduler starts one"
+            ) from None
+        try:
+            cls._check(client, address)
+            workers = cls(sum(client.nthreads().values()), client.get_executor(pure=False))
+        except BaseException:
+            client.close()
+            raise
+        workers._cluster = client
+        return workers
+
+    @staticmethod
+    def _check(client: Any, address: str) -> None:
+        try:
+            versions: dict[str, str] = client.run(_version)
+        except ImportError as error:
+            raise UsageError(
+                f"a worker of {address} cannot import Conspectus ({error}): install it there"
+            ) from None
+        if not versions:
+            raise UsageError(f"the cluster at {address} has no workers: dask worker {address} starts one")
+        own = _version()
+        for worker, version in versions.items():
+            if version != own:
+                raise UsageError(
+                    f"the worker {worker} has Conspectus {version}, and this is {own}: install the same"
+                )
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._cluster:
+            self._cluster.close()
+            self._cluster = None
+        if self._own:
+            self._own.shutdown()
+            self._own = None
+
+    def shards(self, sizes: Sequence[int]) -> list[range]:
+        """Cut things of the given sizes, in characters, into consecutive shards."""
+        total = sum(sizes)
+        if total < self.least:
+            return [range(len(sizes))] if sizes else []
+        limit = self.shard if self.count == 1 else min(self.shard, total // (PIECES * self.count) + 1)
+        starts, size = [0], 0
+        for i, own in enumerate(sizes):
+            if size and size + own > limit:
+                starts.append(i)
+                size = 0
+            size += own
+        return [range(a, b) for a, b in zip(starts, [*starts[1:], len(sizes)], strict=True)]
+
+    def map(self, function: Callable[..., R], shards: Iterable[tuple[Any, ...]]) -> Iterator[R]:
+        """Return what a function returns for the arguments of each shard, in their order.
+
+        Other processes begin at once, and the caller may do something else before it asks for the first result. Shards
+        are taken one after the other, a few ahead of those that are done. The function is one of a module, and
+        what it takes and returns can be pickled. Raises what it raises, and WorkerEnded where a process died.
+        """
+        rest = iter(shards)
+        first = list(islice(rest, 2))
+        if len(first) < 2 or (self.executor is None and self.count == 1):
+            return starmap(function, chain(first, rest))
+        executor = self.executor
+        if executor is None:
+            executor = self._own = self._own or Processes(self.count - 1)
+        ahead: deque[tuple[Future[R], tuple[Any, ...]]] = deque()
+        calls = ((executor.submit(function, *arguments), arguments) for arguments in chain(first, rest))
+        most = 2 * self.count
+        ahead.extend(islice(calls, most))
+
+        def results() -> Iterator[R]:
+            while ahead:
+                yield from self._next(function, ahead)
+                ahead.extend(islice(calls, most - len(ahead)))
+
+        return results()
+
+    def _next(
+        self, function: Callable[..., R], ahead: deque[tuple[Future[R], tuple[Any, ...]]]
+    ) -> Iterator[R]:
+        """Yield the next result if it is there; if not, do the last call that nobody has begun, or wait."""
+        first, _ = ahead[0]
+        if not first.done() and self.executor is None:
+            for place in reversed(range(len(ahead))):
+                future, arguments = ahead[place]
+                if future.cancel():
+                    mine: Future[R] = Future()
+                    mine.set_result(function(*arguments))
+                    ahead[place] = mine, ()
+                    return
+        try:
+            yield first.result()
+        except self._lost as error:
+            raise WorkerEnded(f"the cluster gave a shard up ({error}); index again") from error
+        ahead.popleft()
+
+    @property
+    def _lost(self) -> tuple[type[Exception], ...]:
+        """What a cluster raises where workers died over a shard again and again, or its scheduler is gone."""
+        return (
+            (distributed.KilledWorker, CancelledError, distributed.comm.CommClosedError)
+            if self._cluster
+            else ()
+        )
+
+
+def _version() -> str:
+    return conspectus.__version__
+
+
+def _cores() -> int:
+    """Return on how many cores this process may run."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

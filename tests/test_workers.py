@@ -1,0 +1,166 @@
+"""Tests of work in other processes: its results, its errors, and that an index does not depend on who did it."""
+
+from __future__ import annotations
+
+import operator
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conspectus.errors import UsageError, WorkerEnded
+from conspectus.index import Index
+from conspectus.indexing.pipeline import BuildInput, build_index
+from conspectus.indexing.read import read
+from conspectus.models.base import run_sync
+from conspectus.models.extractive.model import ExtractiveModel
+from conspectus.models.extractive.sentence_store import SentenceStore
+from conspectus.settings import Settings
+from conspectus.workers import Processes, Workers
+
+dask: Any = import_module("dask")
+distributed: Any = import_module("distributed")
+
+SAMPLE = Path(__file__).parents[1] / "src" / "conspectus" / "sample"
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[Workers]:
+    with Workers(2, shard=2_000, least=0) as workers:
+        yield workers
+
+
+def index_by(workers: Workers) -> Index:
+    settings = Settings()
+    documents = read([SAMPLE], settings.read).documents[:8]
+    build = BuildInput(documents, settings, workers=workers)
+    return run_sync(build_index(build, lambda d, lexicon: ExtractiveModel(SentenceStore.read(d, lexicon))))
+
+
+@pytest.fixture(scope="module")
+def alone() -> Index:
+    return index_by(Workers(1))
+
+
+def assert_same(index: Index, other: Index):
+    for name, array in index.arrays.items():
+        np.testing.assert_array_equal(other.arrays[name], array, name)
+    rows = {"arrays": {}, "settings": {}}
+    assert replace(other, **rows) == replace(index, **rows)
+
+
+@pytest.mark.parametrize("shard", [500, 5_000])
+def test_an_index_does_not_depend_on_the_size_of_shards(alone: Index, shard: int):
+    assert_same(index_by(Workers(1, shard=shard, least=0)), alone)
+
+
+def test_an_index_does_not_depend_on_the_number_of_processes(alone: Index, two: Workers):
+    assert_same(index_by(two), alone)
+
+
+def test_an_index_does_not_depend_on_the_executor(alone: Index):
+    with ThreadPoolExecutor(3) as threads:
+        assert_same(index_by(Workers(3, threads, shard=2_000, least=0)), alone)
+
+
+def test_results_come_in_the_order_of_the_shards(two: Workers):
+    assert list(two.map(divmod, ((n, 7) for n in range(50)))) == [divmod(n, 7) for n in range(50)]
+
+
+def test_few_shards_are_begun_before_the_first_is_done():
+    begun: list[int] = []
+
+    def shards() -> Iterator[tuple[int, int]]:
+        for n in range(100):
+            begun.append(n)
+            yield n, 7
+
+    with Workers(2) as workers:
+        next(workers.map(divmod, shards()))
+
+    assert len(begun) < 10
+
+
+def test_what_a_function_raises_is_raised_here():
+    with Processes(1) as processes, pytest.raises(ZeroDivisionError):
+        processes.submit(operator.truediv, 1, 0).result()
+
+
+def test_a_process_that_dies_is_an_error_and_the_next_call_has_another_one():
+    with Processes(1) as processes:
+        with pytest.raises(WorkerEnded) as ended:
+            processes.submit(os._exit, 3).result()
+        assert ended.value.status == 3
+        assert processes.submit(operator.add, 1, 2).result() == 3
+
+
+def test_leaving_ends_the_processes_and_drops_what_waits():
+    with Processes(2) as processes:
+        waiting = [processes.submit(time.sleep, 1000) for _ in range(50)]
+
+    assert sum(future.cancelled() for future in waiting) > 40
+
+
+def test_a_corpus_is_cut_into_consecutive_shards():
+    sizes = [5, 1, 1, 1, 100, 3]
+    cut = Workers(1, shard=7, least=0).shards(sizes)
+
+    assert [i for shard in cut for i in shard] == list(range(6))
+    assert all(len(shard) == 1 or sum(sizes[i] for i in shard) <= 7 for shard in cut)
+
+
+def test_a_small_corpus_is_one_shard():
+    assert Workers(4).shards([1000] * 20) == [range(20)]
+
+
+def test_nobody_at_work_is_refused():
+    with pytest.raises(UsageError):
+        Workers.of(0)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """The address of a scheduler with two workers, each a process that is started again when it dies."""
+    once = dask.config.set({"distributed.scheduler.allowed-failures": 1})
+    options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
+    with once, distributed.LocalCluster(n_workers=2, **options) as cluster:
+        yield cluster.scheduler_address
+
+
+def die_once(mark: Path, value: int) -> int:
+    """Kill the process that runs this, the first time."""
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return value
+
+
+def test_an_index_is_the_same_by_the_workers_of_a_cluster(alone: Index, cluster: str):
+    with Workers.of(cluster) as workers:
+        assert_same(index_by(replace(workers, shard=2_000, least=0)), alone)
+
+
+def test_a_worker_of_a_cluster_that_is_killed_costs_nothing_but_its_shard(cluster: str, tmp_path: Path):
+    shards = [(tmp_path / ("3" if n == 3 else "."), n) for n in range(8)]
+    with Workers.of(cluster) as workers:
+        assert list(workers.map(die_once, shards)) == list(range(8))
+    assert (tmp_path / "3").exists()
+
+
+def test_a_shard_that_kills_every_worker_is_an_error(cluster: str):
+    with Workers.of(cluster) as workers, pytest.raises(WorkerEnded):
+        list(workers.map(os._exit, [(1,), (1,)]))
+
+
+def test_where_no_scheduler_answers_the_error_says_how_to_start_one(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("conspectus.workers.CONNECT_SECONDS", 0.5)
+    with pytest.raises(UsageError, match="dask scheduler"):
+        Workers.of("tcp://127.0.0.1:9")
