@@ -9,6 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol, TypeVar
 
 from conspectus import tokens
 from conspectus.messages import wording
@@ -33,10 +34,20 @@ TITLE_CHARS = 72
 """Characters of the topics of a title at most: what fits in a line of a terminal with its number."""
 
 
+T = TypeVar("T", covariant=True)
+
+
+class Rows(Protocol[T]):
+    """The rows of a table by their numbers: all of them in a list, or some in a dictionary."""
+
+    def __getitem__(self, number: int, /) -> T: ...
+    def __len__(self) -> int: ...
+
+
 class _Sizes(dict[int, int]):
     """The tokens of the rows of a table, each counted when it is first needed: by then it is described."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Rows[Row]) -> None:
         super().__init__()
         self._rows = rows
 
@@ -54,9 +65,9 @@ class CommunityContextBuilder:
 
     def __init__(
         self,
-        communities: Sequence[Community],
-        entities: Sequence[Entity],
-        relationships: Sequence[Relationship],
+        communities: Rows[Community],
+        entities: Sequence[Entity] | Mapping[int, Entity],
+        relationships: Sequence[Relationship] | Mapping[int, Relationship],
         limit: int,
         claims: Sequence[Claim] = (),
     ) -> None:
@@ -66,7 +77,10 @@ class CommunityContextBuilder:
         self._entity_sizes, self._edge_sizes, self._claim_sizes = map(
             _Sizes, (entities, relationships, claims)
         )
-        self._number_of = {e.name: e.number for e in entities}
+        rows = entities.values() if isinstance(entities, Mapping) else entities
+        self._number_of = {e.name: e.number for e in rows}
+        edges = relationships.values() if isinstance(relationships, Mapping) else relationships
+        self._ends = {e.number: (self._number_of[e.source], self._number_of[e.target]) for e in edges}
         self._claims_of: dict[frozenset[str], list[int]] = {}
         for claim in claims:
             ends = frozenset(name for name in (claim.subject, claim.object) if name in self._number_of)
@@ -98,7 +112,7 @@ class CommunityContextBuilder:
                 replaced.append(replace(report, n_tokens=tokens.count(report.text)))
                 inside = set(part.entity_numbers)
                 entities -= inside
-                edges = [edge for edge in edges if not inside.issuperset(self._ends(edge))]
+                edges = [edge for edge in edges if not inside.issuperset(self._ends[edge])]
                 if _reports_size(replaced) + self._size(entities, edges) <= self.limit:
                     break
         fitting = (i for i in range(1, len(replaced)) if _reports_size(replaced[: i + 1]) > self.limit)
@@ -115,9 +129,10 @@ class CommunityContextBuilder:
         """
         stated: defaultdict[int, float] = defaultdict(float)
         inside: Counter[int] = Counter()
-        for row in map(self.relationships.__getitem__, community.relationship_numbers):
-            for end in (self._number_of[row.source], self._number_of[row.target]):
-                stated[end] += row.weight
+        for edge in community.relationship_numbers:
+            weight = self.relationships[edge].weight
+            for end in self._ends[edge]:
+                stated[end] += weight
                 inside[end] += 1
         rows = [self.entities[number] for number in community.entity_numbers]
         chunks = {row.number: max(row.frequency, 1) for row in rows}
@@ -142,10 +157,6 @@ class CommunityContextBuilder:
         claims = self._claim_sizes.total(self.claims_in(entities, edges))
         return self._entity_sizes.total(entities) + self._edge_sizes.total(edges) + claims
 
-    def _ends(self, edge: int) -> tuple[int, int]:
-        row = self.relationships[edge]
-        return self._number_of[row.source], self._number_of[row.target]
-
     def _elements(
         self, alone: set[int], edges: Sequence[int], reports: tuple[Report, ...], room: int
     ) -> Context:
@@ -156,7 +167,7 @@ class CommunityContextBuilder:
         relationships: list[int] = []
         claims: list[int] = []
         for edge in sorted(edges, key=lambda r: (-self.relationships[r].combined_degree, r)):
-            ends = [end for end in self._ends(edge) if end not in entities]
+            ends = [end for end in self._ends[edge] if end not in entities]
             about = self.claims_in((), (edge,))
             size = self._edge_sizes[edge] + self._entity_sizes.total(ends) + self._claim_sizes.total(about)
             if size > room:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from conspectus.algorithms.ranking import Postings, bm25, scaled
 from conspectus.algorithms.sentence_walk import Incidence, totals, walk
-from conspectus.errors import IndexDamaged, UsageError
+from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_mentions, hash_of, units
 from conspectus.text.vocabulary import read_vocabulary
@@ -78,13 +78,10 @@ class SentenceEntityGraph:
 def _matrix(
     arrays: Mapping[str, np.ndarray[Any, Any]], name: str, columns: str, shape: tuple[int, int]
 ) -> sparse.csr_array[Any, Any]:
-    parts = (arrays[f"{name}_{part}"] for part in ("weights", columns, "starts"))
-    try:
-        matrix = sparse.csr_array(tuple(parts), shape=shape)
-        matrix.check_format(full_check=True)  # compiled code follows the numbers wherever they lead
-    except (ValueError, TypeError) as error:
-        raise IndexDamaged(f"{name} is damaged ({error}); index again") from None
-    return matrix
+    # that the numbers lead to rows and columns was checked when the arrays were read (`storage.arrays`)
+    return sparse.csr_array(
+        tuple(arrays[f"{name}_{part}"] for part in ("weights", columns, "starts")), shape=shape
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from work import grows_linearly
 
-from conspectus.indexing.chunks import chunk, chunk_document
+from conspectus.indexing.chunks import chunk
 from conspectus.indexing.read import read, read_texts
 from conspectus.rows import Chunk, Document
 from conspectus.settings import ChunkSettings, ReadSettings
@@ -25,7 +25,7 @@ def a_document(text: str) -> Document:
 
 
 def cut(text: str, **settings: object) -> list[Chunk]:
-    return chunk_document(a_document(text), ChunkSettings.model_validate(settings), first_number=0)
+    return chunk([a_document(text)], ChunkSettings.model_validate(settings))
 
 
 def words(n: int) -> str:
@@ -56,24 +56,24 @@ prose = st.lists(
 
 @given(prose, some_settings())
 def test_every_chunk_is_the_characters_of_its_span_in_order(text: str, settings: ChunkSettings):
-    chunks = chunk_document(a_document(text), settings, first_number=7)
+    chunks = chunk([a_document(text)], settings)
 
     assert all(c.text == text[c.start : c.end] and c.text.strip() for c in chunks)
     assert all(a.start < b.start and a.end < b.end for a, b in pairwise(chunks))
-    assert [c.number for c in chunks] == list(range(7, 7 + len(chunks)))
+    assert [c.number for c in chunks] == list(range(len(chunks)))
     assert len({c.id for c in chunks}) == len(chunks)
 
 
 @given(prose, some_settings())
 def test_chunks_cover_their_document_but_for_white_space(text: str, settings: ChunkSettings):
-    covered = {i for c in chunk_document(a_document(text), settings, 0) for i in range(c.start, c.end)}
+    covered = {i for c in chunk([a_document(text)], settings) for i in range(c.start, c.end)}
 
     assert all(i in covered or character.isspace() for i, character in enumerate(text))
 
 
 @given(prose, some_settings())
 def test_no_chunk_is_larger_than_a_window_and_the_tail_it_takes_in(text: str, settings: ChunkSettings):
-    chunks = chunk_document(a_document(text), settings, 0)
+    chunks = chunk([a_document(text)], settings)
     tail = settings.overlap
 
     assert all(c.n_tokens <= settings.tokens + FARTHEST for c in chunks[:-1])
@@ -91,7 +91,7 @@ def edges_of(text: str, settings: ChunkSettings) -> dict[int, int]:
 def test_chunks_begin_and_end_between_tokens_of_the_whole_document(text: str, settings: ChunkSettings):
     edges = edges_of(text, settings)
 
-    for c in chunk_document(a_document(text), settings, 0):
+    for c in chunk([a_document(text)], settings):
         assert edges[c.end] - edges[c.start] == c.n_tokens
 
 
@@ -99,7 +99,7 @@ def test_chunks_begin_and_end_between_tokens_of_the_whole_document(text: str, se
 def test_neighbours_share_the_overlap_as_far_as_characters_let_them(text: str, settings: ChunkSettings):
     edges = edges_of(text, settings)
 
-    for a, b in pairwise(chunk_document(a_document(text), settings, 0)):
+    for a, b in pairwise(chunk([a_document(text)], settings)):
         shared, exact = edges[a.end] - edges[b.start], edges[a.end] - settings.overlap
         assert 0 <= shared <= settings.overlap
         assert a.n_tokens >= settings.tokens
@@ -117,7 +117,7 @@ def test_where_no_token_ends_inside_a_character_neighbours_share_exactly_the_ove
     tail = settings.overlap
 
     expected = 0 if not ids else 1 + max(0, -(-(len(ids) - size - tail) // step))
-    chunks = chunk_document(a_document(spaceless), settings, 0)
+    chunks = chunk([a_document(spaceless)], settings)
 
     assert len(chunks) == expected
     assert sum(c.n_tokens for c in chunks) == len(ids) + settings.overlap * max(0, expected - 1)

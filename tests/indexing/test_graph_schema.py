@@ -103,6 +103,28 @@ def test_rules_give_known_names_their_types(tmp_path: Path, schema: Path):
     assert [entity.name for entity in index.entities if entity.type == "firm"] == ["Orran Mill"]
 
 
+def test_rules_look_for_listed_names_that_nothing_else_tells(tmp_path: Path):
+    texts = [
+        "Every kittiwake left before the storm. Tom Pask of Kell saw it.",
+        "The gauge of Kell Harbour failed; 雨石 stands there, and Kell pays.",
+    ]
+    names = {
+        "bird": {"names": ["kittiwake"]},
+        "town": {"names": ["Kell", "Marrow"]},
+        "stone": {"names": ["雨石"]},
+    }
+    settings = {"extract.graph_schema": {"entities": names, "strict": True}}
+    index = conspectus.build(documents=texts, folder=tmp_path, settings=settings).index
+
+    assert {e.name: (e.type, e.frequency) for e in index.entities} == {
+        "kittiwake": ("bird", 1),
+        "Kell": ("town", 2),
+        "雨石": ("stone", 1),
+    }
+    assert index.relationships
+    assert index.ask("What left before the storm?", method="local").text
+
+
 def test_the_prompt_says_what_belongs_to_a_type_and_which_relations_count(tmp_path: Path, schema: Path):
     model = a_model()
     built(tmp_path, str(schema), model)

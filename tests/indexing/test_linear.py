@@ -11,8 +11,12 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from making import a_document, whole_chunk
 
 import conspectus
+from conspectus.indexing.graph import resolve
+from conspectus.settings import ResolveSettings
+from conspectus.tasks import Extraction, FoundEntity
 
 LINEAR = 4.3
 """Lines executed for four times the input, at the most. The kinds below take 2.8 to 4.0 times as many; the first took
@@ -129,3 +133,19 @@ def test_four_times_the_input_costs_four_times_as_much(
         lines.append(lines_executed(build))
 
     assert lines[1] < LINEAR * lines[0], f"{lines[0]:,} lines, then {lines[1]:,}"
+
+
+def test_joining_names_that_are_titled_costs_as_much_more_as_there_are_more() -> None:
+    def join(count: int) -> None:
+        letters = str.maketrans("0123456789", "abcdefghij")
+        names = [f"Zo Vu{str(number).translate(letters)}berg" for number in range(count)]
+        people = [FoundEntity(title + name, "person", "") for name in names for title in ("", "Mr ")]
+        document = a_document("-")
+        graph = Extraction(tuple(people), ())
+        resolved = resolve([whole_chunk(document)], [graph], [document], ResolveSettings())
+        assert len(resolved.joins) == count
+
+    join(10)
+    small, large = (lines_executed(lambda count=count: join(count)) for count in (100, 400))
+
+    assert large < LINEAR * small

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import a_document, whole_chunk
 
-from conspectus.indexing.chunks import chunk_document
+from conspectus.indexing.chunks import chunk as cut
 from conspectus.indexing.graph import UNTYPED, Merged, Names, merge, merge_claims, resolve
 from conspectus.rows import Chunk, Document, Span
 from conspectus.settings import ChunkSettings, ResolveSettings
@@ -251,7 +251,7 @@ LINKED = (
 )
 def test_a_claim_leads_to_the_words_that_it_quotes_or_to_its_chunk(words: str, cited: str):
     document = replace(a_document(LINKED * 5), omitted=omitted(LINKED * 5))
-    (chunk,) = chunk_document(document, ChunkSettings(), 0)
+    (chunk,) = cut([document], ChunkSettings())
     claims = [[FoundClaim("Orrin", "NONE", "LEAK", "TRUE", "It leaked.", source_text=words)]]
 
     with_claims = merge_claims([document], [chunk], claims, names_of(document), Merged([], [], [], []))
@@ -262,7 +262,7 @@ def test_a_claim_leads_to_the_words_that_it_quotes_or_to_its_chunk(words: str, c
 
 def test_a_claim_of_a_later_chunk_leads_to_the_words_there():
     document = replace(a_document(LINKED * 5), omitted=omitted(LINKED * 5))
-    chunks = chunk_document(document, ChunkSettings(tokens=14, overlap=0), 0)
+    chunks = cut([document], ChunkSettings(tokens=14, overlap=0))
     claim = FoundClaim("Orrin", "NONE", "LEAK", "TRUE", "It leaked.", source_text="Orrin leaked")
     chunks = [chunk for chunk in chunks if "Orrin leaked" in chunk.text]
 

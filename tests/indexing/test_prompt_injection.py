@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import simulated_replies
 from llm_corpus import NAMES, settings
+from making import SEED
 from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
@@ -45,7 +46,7 @@ def documents() -> list[dict[str, str]]:
     made: list[dict[str, str]] = []
     for n in range(200):
         first, second = NAMES[n % len(NAMES)], NAMES[(n * 3 + 1) % len(NAMES)]
-        planted = f"{ENDINGS[n % len(ENDINGS)]}\n\n{COMMANDS[n % len(COMMANDS)]}"
+        planted = f"{ENDINGS[(n + SEED) % len(ENDINGS)]}\n\n{COMMANDS[n % len(COMMANDS)]}"
         text = f"In {1700 + n} {first} met {second}. {planted}\nIn {1701 + n} {second} paid {first}."
         made.append({"title": f"Paper {n}", "text": text, "id": f"p{n:03}"})
     return made

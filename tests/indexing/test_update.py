@@ -319,8 +319,8 @@ def test_deleted_and_edited_text_leaves_no_trace(corpus: Path, way: str, monkeyp
     without = conspectus.build("corpus", "index", settings=chosen).index
 
     assert holds(Path("index"), MARK) == []
-    assert MARK not in conspectus.ask(f"Who is {MARK} Blorf?", without).text
-    assert not any(MARK in hit.text for hit in conspectus.search(f"{MARK} Blorf", without))
+    assert MARK not in conspectus.ask(f"Who is {MARK} Blorf?", without, settings=chosen).text
+    assert not any(MARK in hit.text for hit in conspectus.search(f"{MARK} Blorf", without, settings=chosen))
     assert len(without.arrays["vectors.chunks"]) == len(without.chunks)
     gone = Letters().embed([f"more\n{SPOKEN}"] if way == "deleted" else [SPOKEN])
     assert not any(np.allclose(gone[0], row, atol=1e-6) for row in without.arrays["vectors.chunks"])
@@ -339,11 +339,12 @@ def test_vectors_by_a_model_that_runs_here_are_made_of_what_is_new(
         embedder, "embed", lambda texts, tick=lambda: None: (asked.extend(texts), real(texts))[1]
     )
     monkeypatch.setattr("conspectus.api.embedding.open_embedder", lambda *_: embedder)
-    conspectus.build("corpus", "index", settings={"vectors.embedder": "local:letters"})
+    chosen = {"vectors.embedder": "local:letters"}
+    conspectus.build("corpus", "index", settings=chosen)
     asked.clear()
     (corpus / "more.txt").write_text(SPOKEN)
 
-    index = conspectus.build("corpus", "index").index
+    index = conspectus.build("corpus", "index", settings=chosen).index
 
     assert len(index.arrays["vectors.chunks"]) == len(index.chunks)
     assert asked
@@ -486,7 +487,7 @@ def test_other_prompts_make_everything_anew(paid: Path, tmp_path: Path):
 
     made, _ = asked(paid, PAPERS, llm__prompts=str(mine))
 
-    assert made.update.rebuild_reasons == ("the prompts are others than they were",)
+    assert made.update.rebuild_reasons == ("the prompts have changed",)
 
 
 def test_other_prompts_of_a_later_conspectus_do_so_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from conspectus.text.phrases import find_phrases, texts
+from conspectus.text.phrases import find_phrases
 from conspectus.text.vocabulary import read_vocabulary
 
 FILLER = [
@@ -24,7 +24,8 @@ def concepts(*sentences: str, least: int = 2) -> set[str]:
     document = np.arange(len(corpus)) // 6
     vocabulary = read_vocabulary(corpus)
     found = find_phrases(vocabulary, document.astype(np.int32), document.astype(np.int32), least)
-    return set(texts(vocabulary, found))
+    spans = zip(found.start.tolist(), found.words.tolist(), strict=True)
+    return {" ".join(vocabulary.folded(start, start + size)) for start, size in spans}
 
 
 def test_words_that_determiners_stand_before_and_that_keep_close_company_are_a_concept():

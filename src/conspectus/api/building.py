@@ -58,8 +58,11 @@ from conspectus.storage import store
 from conspectus.storage.tables import paused_garbage_collection
 from conspectus.text.language import corpus_language
 from conspectus.text.lexicon import Lexicon, read_lexicon
+from conspectus.workers import Workers
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from typing_extensions import Unpack
 
     from conspectus.indexing import estimate as estimates
@@ -167,6 +170,7 @@ class BuildRequest:
     progress: Progress | None = None
     fresh: bool = False
     agree: Agree | None = None
+    workers: Workers = field(default_factory=Workers)
 
     @property
     def settings(self) -> Settings:
@@ -197,6 +201,7 @@ async def abuild(
     *,
     progress: Progress | bool | None = None,
     agree: Agree | None = None,
+    workers: int | str | Executor | None = None,
     **options: Unpack[ReadOptions],
 ) -> Built:
     """Read files and folders, or documents from memory, into an index in a folder, and return it.
@@ -211,6 +216,9 @@ async def abuild(
     progress: True shows on standard error how far it is, in terminals and notebooks; or an object that shows it.
     agree: is called with the estimate before a server is asked for anything, or other documents take the place of all
         that an index holds, and stops the build by raising.
+    workers: how many processes work where a corpus is large; left out, one for each core. Or the address of a Dask
+        scheduler, `"tcp://HOST:8786"`, or a `concurrent.futures.Executor`, that has their work done. The index does
+        not depend on it.
 
     An index that is in the folder is replaced when the new one is complete; until then it stays readable. Where
     neither documents nor settings changed, it is what is returned. Its communities are carried on, and with them
@@ -220,9 +228,9 @@ async def abuild(
     process writes to the folder.
     """
     request = BuildRequest.of(folder, options)
-    with shown(progress) as bars, paused_garbage_collection():
-        read = read_sources(sources, options.get("documents"), request.settings, bars)
-        built = await build_read(read, replace(request, progress=bars, agree=agree))
+    with shown(progress) as bars, paused_garbage_collection(), Workers.of(workers) as several:
+        read = read_sources(sources, options.get("documents"), request.settings, bars, several)
+        built = await build_read(read, replace(request, progress=bars, agree=agree, workers=several))
     from_memory = options.get("documents") is not None
     notices = _update_notices(built, from_memory=from_memory, fresh=request.fresh)
     return replace(built, notices=(*built.notices, *notices))
@@ -248,8 +256,7 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
         update = request.update(read)
         if update.up_to_date and (existing := update.existing):
             store.trim(folder, settings.model_dump(mode="json"))
-            snapshot = existing.snapshot
-            return Built(existing, snapshot, folder, skipped, guessed, update=update)
+            return Built(existing, existing.snapshot, folder, skipped, guessed, update=update)
         check_embedder(request.resolved, folder)
         warning = _warn_of_replacement(update, request) if not request.agree else ""
         index, notices, spent = await _indexed(read, request, update)
@@ -259,7 +266,7 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
         notices = (*notices, warning)
         # no line of the caller is on the stack of an event loop, and a notebook is to see it each time
         warnings.warn_explicit(warning, UserWarning, "conspectus.build", 1)
-    index = replace(index, snapshot=snapshot, folder=folder)
+    index = store.read(folder)
     return Built(index, snapshot, folder, skipped, guessed, (*notices, *lost), update)
 
 
@@ -286,7 +293,9 @@ async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[I
     """Run the stages, and return the index with notices and what was spent on it."""
     settings, progress = request.settings, request.progress
     corrections, run = request.corrections, request.resolved
-    inputs = pipeline.BuildInput(read.documents, settings, read.failures, corrections, update.before)
+    inputs = pipeline.BuildInput(
+        read.documents, settings, read.failures, corrections, update.before, workers=request.workers
+    )
     embedder = None
     if settings.resolve.resolve == "model":
         embedder = open_embedder(settings.vectors.embedder, settings, request.folder)

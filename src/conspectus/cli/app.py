@@ -323,8 +323,16 @@ def one_line(error: Exception) -> str:
     return f"{head} {'; '.join(rest)}".strip()
 
 
-def _message(error: ConspectusError | OSError) -> str:
+_NO_MEMORY = (
+    "there is not enough memory. A million tokens (about 4 MB of text) take some 350 MB while they are indexed: index "
+    "parts of the documents into folders of their own, and ask these together with --index A --index B."
+)
+
+
+def _message(error: ConspectusError | OSError | MemoryError) -> str:
     """Return what went wrong, on one line."""
+    if isinstance(error, MemoryError):
+        return _NO_MEMORY
     if isinstance(error, OSError):
         file = f"{error.filename} cannot be read or written" if error.filename else "a file cannot be written"
         return f"{show.line(file)}: {error.strerror}"
@@ -341,7 +349,7 @@ def reported() -> Generator[None]:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to flush goes nowhere
         raise typer.Exit(options.NO_READER) from None
-    except (ConspectusError, OSError) as error:
+    except (ConspectusError, OSError, MemoryError) as error:
         log.debug("ended by an error", exc_info=True)
         show.note(f"error: {_message(error)}")
         raise typer.Exit(options.USAGE if isinstance(error, UsageError) else options.FAILED) from None

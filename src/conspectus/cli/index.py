@@ -51,9 +51,14 @@ _FAST = (
 )
 FAST = {"ExtractGraph": "extractive", "DescribeElement": "extractive"}
 """The tasks that the extractive model does with --fast."""
-Sources = Annotated[list[str], argument("SOURCE...", "Files and folders to read.")]
+_WORKERS = "Number of processes that index a large corpus without a model. It does not change the index."
+_SOURCES = "Files, folders, addresses (s3://…, https://…) and data sets (hf:OWNER/NAME)."
+Sources = Annotated[list[str], argument("SOURCE...", _SOURCES)]
 Fresh = Annotated[bool, option(_FRESH, "--fresh")]
 Fast = Annotated[bool, option(_FAST, "--fast", panel=MODEL)]
+_CLUSTER = "Address of a Dask scheduler (tcp://HOST:8786) whose workers index in place of processes here."
+Cluster = Annotated[str, option(_CLUSTER, metavar="ADDRESS", show_default=False)]
+Worker = Annotated[int, option(_WORKERS, metavar="N", min=0, show_default="one per core")]
 DryRun = Annotated[bool, option(_DRY_RUN, "--dry-run", panel=COST)]
 Sample = Annotated[int, option(_SAMPLE, metavar="N", panel=COST, min=0, show_default=False)]
 
@@ -71,6 +76,8 @@ def index(
     fast: Fast = False,
     dry_run: DryRun = False,
     sample: Sample = 0,
+    workers: Worker = 0,
+    cluster: Cluster = "",
     json: AsJson = False,
     quiet: Quiet = False,
     *,
@@ -99,22 +106,29 @@ def index(
         raise UsageError("--sample goes with --dry-run")
     if dry_run:
         seen = api.preview(sources, folder, settings=settings, fresh=fresh)
-        cost = None
-        if api.costs(settings.settings):
-            cost = api.estimate(sources, folder, settings=settings, sample=sample, fresh=fresh)
+        costs = api.costs(settings.settings)
+        cost = api.estimate(sources, folder, settings=settings, sample=sample, fresh=fresh) if costs else None
         if json:
             show.as_json(asdict(seen) | ({"estimate": asdict(cost)} if cost else {}))
         else:
             _print_preview(seen, cost, settings.settings, quiet=quiet)
         raise typer.Exit(_code(seen))
     began = time.perf_counter()
-    built = _build(sources, folder, settings, fresh=fresh, quiet=quiet or json, yes=yes)
+    work = _who_works(workers, cluster)
+    built = _build(sources, folder, settings, fresh=fresh, quiet=quiet or json, yes=yes, workers=work)
     print_built(built, time.perf_counter() - began, json=json, quiet=quiet)
     raise typer.Exit(_code(built))
 
 
 def _build(
-    sources: list[str], folder: Path, settings: Resolved, *, fresh: bool, quiet: bool, yes: bool
+    sources: list[str],
+    folder: Path,
+    settings: Resolved,
+    *,
+    fresh: bool,
+    quiet: bool,
+    yes: bool,
+    workers: int | str | None,
 ) -> Built:
     gc.disable()  # the process ends with the build: what it made need not be searched for cycles
     before = _snapshot(folder)
@@ -135,7 +149,13 @@ def _build(
 
             asks = limits_tokens or not free or (options.somebody_is_there() and not yes)
             return api.build(
-                sources, folder, settings=settings, progress=bars, fresh=fresh, agree=agree if asks else None
+                sources,
+                folder,
+                settings=settings,
+                progress=bars,
+                fresh=fresh,
+                agree=agree if asks else None,
+                workers=workers,
             )
     except KeyboardInterrupt:
         after = _snapshot(folder)
@@ -143,6 +163,12 @@ def _build(
         if after != before:
             state = f"it was done already, and the new snapshot {after} stands"
         interrupted(state if after else "no index was written", folder)
+
+
+def _who_works(workers: int, cluster: str) -> int | str | None:
+    if workers and cluster:
+        raise UsageError("--workers are processes here, and --cluster has its own: leave one out")
+    return cluster or workers or None
 
 
 def _snapshot(folder: Path) -> str:

@@ -39,7 +39,7 @@ from conspectus.text.mentions import (
     units,
 )
 from conspectus.text.sentence_table import SentenceTable
-from conspectus.text.vocabulary import Ints, Vocabulary, read_vocabulary
+from conspectus.text.vocabulary import Ints, Vocabulary, read_vocabulary, unique_numbers
 from conspectus.text.words import CJK, PAIRED, STOPWORDS, fold, name_key, terms, words_in
 
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -269,7 +269,7 @@ def _mentions(texts: Sequence[str], vocabulary: Vocabulary, names: NameNumbers) 
     met = np.array(pairs, np.int64).reshape(-1, 2)
     size = max(len(names.keys), 1)
     every = np.concatenate((met[:, 0] * size + met[:, 1], rows.astype(np.int64) * size + number[known]))
-    code = np.unique(every)
+    code = unique_numbers(every)
     ones = np.ones(len(code), np.float32)
     return sparse.csr_array((ones, (code // size, code % size)), shape=(len(texts), len(names.keys)))
 

@@ -10,9 +10,11 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
 
 from conspectus.errors import ModelError, Unusable
-from conspectus.models.base import Model, Tick, no_tick, performed, writes
+from conspectus.models.base import Model, Tick, no_tick, performed, portable, run_sync, writes
 from conspectus.rows import Chunk, Document, Failure, content_id
 from conspectus.settings import ChunkSettings, ExtractSettings, GraphSchema
 from conspectus.tasks import (
@@ -34,32 +36,37 @@ from conspectus.text.cleaning import content_of
 from conspectus.text.types import CALENDAR
 from conspectus.text.words import CJK, STOPWORDS, name_key
 from conspectus.tokens import encoding
+from conspectus.workers import Workers
 
 
-def chunk(documents: Iterable[Document], settings: ChunkSettings) -> list[Chunk]:
-    """Cut all documents, in their order; see `chunk_document`."""
-    chunks: list[Chunk] = []
-    for document in documents:
-        chunks += chunk_document(document, settings, len(chunks))
-    return chunks
-
-
-def chunk_document(document: Document, settings: ChunkSettings, first_number: int) -> list[Chunk]:
-    """Cut a document into windows of `tokens` tokens that share `overlap` with the one before (GraphRAG §3.1.1).
+def chunk(
+    documents: Sequence[Document], settings: ChunkSettings, workers: Workers | None = None
+) -> list[Chunk]:
+    """Cut all documents, in their order, into windows of `tokens` tokens that share `overlap` with the one before
+    (GraphRAG §3.1.1).
 
     The chunks are in order and cover everything but white space. Where the edge of a window falls inside a
     character, it moves to the next edge of a token that does not. A tail that adds no more tokens than the
     overlap is part of the window before it.
     """
+    workers = workers or Workers()
+    shards = workers.shards([len(document.text) for document in documents])
+    parts = (([documents[i] for i in shard], settings) for shard in shards)
     chunks: list[Chunk] = []
-    content = content_of(document)
-    for first, last, n_tokens in _windows(content.text, settings):
-        text = content.text[first:last]
-        if not text.isspace():
-            start, end = content.span(first, last)
-            id_, number = content_id(document.id, str(start), str(end)), first_number + len(chunks)
-            chunks.append(Chunk(id_, number, document.id, start, end, text, n_tokens))
+    for document, windows in zip(documents, chain.from_iterable(workers.map(windows_in, parts)), strict=True):
+        content = content_of(document)
+        for first, last, n_tokens in windows:
+            text = content.text[first:last]
+            if not text.isspace():
+                start, end = content.span(first, last)
+                id_ = content_id(document.id, str(start), str(end))
+                chunks.append(Chunk(id_, len(chunks), document.id, start, end, text, n_tokens))
     return chunks
+
+
+def windows_in(documents: Sequence[Document], settings: ChunkSettings) -> list[list[tuple[int, int, int]]]:
+    """Return the windows of each document: first character, the one after the last, number of tokens."""
+    return [list(_windows(content_of(document).text, settings)) for document in documents]
 
 
 def _windows(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int, int]]:
@@ -162,13 +169,48 @@ async def extract(
                 where = f"chunk {chunk.id} ({where})"
             failures = (Failure("extract", f"{where}: {error}", chunk.document_id),)
         tick()
-        return _by_schema(_joined(graphs), settings.graph_schema), claims, failures
+        return _by_schema(_joined(graphs), settings), claims, failures
 
     extracted = Extracted()
     for graph, claims, failures in await performed(model, map(read, chunks)):
         extracted.graphs.append(graph)
         extracted.claims.append(claims)
         extracted.failures += failures
+    return extracted
+
+
+def extract_shard(
+    chunks: Sequence[Chunk], model: Model, settings: ExtractSettings, language: str, dates: Mapping[str, str]
+) -> Extracted:
+    """Do what `extract` does by a model that need not be waited for."""
+    return run_sync(extract(chunks, model, settings, language, dates=dates))
+
+
+def map_extract(
+    chunks: Sequence[Chunk],
+    model: Model,
+    documents: Sequence[Document],
+    more: tuple[ExtractSettings, str, Mapping[str, str]],
+    workers: Workers,
+    tick: Tick = no_tick,
+) -> Extracted:
+    """Do what `extract` does shard by shard; the model can be sent to other processes (`models.base.portable`)."""
+    number = {document.id: i for i, document in enumerate(documents)}
+
+    def calls() -> Iterator[tuple[Any, ...]]:
+        for shard in shards:
+            part = chunks[shard.start : shard.stop]
+            inside = range(number[part[0].document_id], number[part[-1].document_id] + 1)
+            yield part, portable(model, inside), *more
+
+    shards = workers.shards([len(chunk.text) for chunk in chunks])
+    extracted = Extracted()
+    for part in workers.map(extract_shard, calls()):
+        extracted.graphs += part.graphs
+        extracted.claims += part.claims
+        extracted.failures += part.failures
+        for _ in part.graphs:
+            tick()
     return extracted
 
 
@@ -213,11 +255,12 @@ def _guides(schema: GraphSchema | None) -> tuple[tuple[str, ...], tuple[str, ...
     return tuple(f"{name}: {text}" for name, text in types.items() if text), relations
 
 
-def _by_schema(graph: Extraction, schema: GraphSchema | None) -> Extraction:
+def _by_schema(graph: Extraction, settings: ExtractSettings) -> Extraction:
     """Give the names of a schema their types; where it is strict, leave out what has no place in it."""
+    schema = settings.graph_schema
     if not schema:
         return graph
-    known = {name_key(name): type_ for type_, e in schema.entities.items() for name in e.names}
+    known = {name_key(name): type_ for name, type_ in settings.type_of_name.items()}
     entities = [replace(e, type=known.get(name_key(e.name), e.type.lower())) for e in graph.entities]
     if not schema.strict:
         return replace(graph, entities=tuple(entities))

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from conspectus import tokens
-from conspectus.algorithms.leiden import Part, adjacency, hierarchical_leiden
 from conspectus.community_context import CommunityContextBuilder, brief_draft, report_of
 from conspectus.errors import ModelError, Unusable
 from conspectus.index import Index
 from conspectus.indexing.graph import Merged
-from conspectus.models.base import Model, Tick, no_tick, together, writes
+from conspectus.lazy import lazy_module
+from conspectus.models.base import Model, Tick, no_tick, run_sync, together, writes
 from conspectus.rows import (
     Chunk,
     Claim,
@@ -38,7 +38,14 @@ from conspectus.rows import (
 )
 from conspectus.settings import CommunitySettings, ReportSettings
 from conspectus.tasks import DescribeElement, Description, WriteReport
+from conspectus.text.vocabulary import unique_numbers
 from conspectus.text.words import WORD, is_unspaced
+from conspectus.workers import Workers
+
+if TYPE_CHECKING:
+    from conspectus.algorithms import leiden
+else:
+    leiden = lazy_module("conspectus.algorithms.leiden")  # workers that write reports need no scipy
 
 Ints = NDArray[np.int64]
 Pairs = tuple[Ints, Ints]
@@ -65,8 +72,8 @@ def find_communities(
     source = np.array([node[r.source] for r in relationships], np.int64)
     target = np.array([node[r.target] for r in relationships], np.int64)
     weight = np.array([r.weight for r in relationships], np.float64)
-    parts = hierarchical_leiden(
-        adjacency(source, target, weight, len(entities)),
+    parts = leiden.hierarchical_leiden(
+        leiden.adjacency(source, target, weight, len(entities)),
         max_size=settings.max_size,
         seed=settings.seed,
         start=_earlier(before, entities) if before else (),
@@ -97,7 +104,11 @@ def find_communities(
 
 
 def _contents(
-    parts: Sequence[Part], ends: tuple[Ints, Ints], entity_chunks: Pairs, relationship_chunks: Pairs, n: int
+    parts: Sequence[leiden.Part],
+    ends: tuple[Ints, Ints],
+    entity_chunks: Pairs,
+    relationship_chunks: Pairs,
+    n: int,
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Return the relationships inside each part, and the ranks of the chunks that mention what is in it."""
     source, target = ends
@@ -133,7 +144,7 @@ def _pairs(chunk_ids: Iterable[Sequence[str]], rank: dict[str, int]) -> Pairs:
     return rows, np.array([place for row in ranks for place in row], np.int64)
 
 
-def _part_of(parts: Sequence[Part], n: int) -> Ints:
+def _part_of(parts: Sequence[leiden.Part], n: int) -> Ints:
     """Return which of the parts each node is in, -1 where in none."""
     part_of = np.full(n, -1)
     sizes = [part.members.size for part in parts]
@@ -144,8 +155,7 @@ def _part_of(parts: Sequence[Part], n: int) -> Ints:
 def _grouped(owner: Ints, value: Ints, n: int) -> list[list[int]]:
     """Return the distinct values of each of n owners, ascending; what has the owner -1 belongs to none."""
     width = int(value.max(initial=0)) + 1
-    pairs = np.sort((owner * width + value)[owner >= 0])
-    pairs = pairs[np.diff(pairs, prepend=-1) > 0]  # np.unique takes ten times as long
+    pairs = unique_numbers((owner * width + value)[owner >= 0])
     ends: list[int] = np.searchsorted(pairs, np.arange(n + 1) * width).tolist()
     values: list[int] = (pairs % width).tolist()
     return [values[a:b] for a, b in pairwise(ends)]
@@ -161,6 +171,8 @@ TOGETHER = 40
 LAST = -1.0
 """The priority of a description that no report waits for; that of a report of the root is 0."""
 
+_ROW = 400
+"""Characters of the descriptions of an entity and of its three relationships, on average (podcasts)."""
 Ready = Callable[[Community, Iterable[int]], Awaitable[None]]
 
 # Descriptions
@@ -356,7 +368,89 @@ async def write_reports(
         for community in sorted(communities, key=lambda c: (-c.level, c.number)):
             pending[community.number] = asyncio.ensure_future(write(community))
     await together(pending.values())
-    return [(written | brief)[number] for number in sorted(pending)], [failures[n] for n in sorted(failures)]
+    reports = written | brief
+    return [reports[number] for number in sorted(pending)], [failures[number] for number in sorted(failures)]
+
+
+@dataclass(frozen=True)
+class ReportShard:
+    """Some communities of the root, each with all that is below it, and what reports are written from of their rows."""
+
+    trees: Sequence[Sequence[Community]]
+    entities: Sequence[tuple[int, str, str, str, int, int]]
+    """Number, name, type, description, number of chunks and degree."""
+    relationships: Sequence[tuple[int, str, str, str, float, int]]
+    """Number, source, target, description, weight and combined degree."""
+
+    @classmethod
+    def of(cls, trees: Sequence[Sequence[Community]], contexts: CommunityContextBuilder) -> ReportShard:
+        """Take what the trees need of the rows of a whole graph."""
+        roots = [tree[0] for tree in trees]
+        entities = (contexts.entities[number] for root in roots for number in root.entity_numbers)
+        edges = (contexts.relationships[number] for root in roots for number in root.relationship_numbers)
+        return cls(
+            [[replace(community, chunk_ids=()) for community in tree] for tree in trees],
+            [(e.number, e.name, e.type, e.description, e.frequency, e.degree) for e in entities],
+            [(r.number, r.source, r.target, r.description, r.weight, r.combined_degree) for r in edges],
+        )
+
+    def contexts(self, limit: int) -> CommunityContextBuilder:
+        """Return what gathers the contexts of these communities."""
+        communities = {community.number: community for tree in self.trees for community in tree}
+        entities = {
+            number: Entity("", number, name, kind, text, ("",) * chunks, degree=degree)
+            for number, name, kind, text, chunks, degree in self.entities
+        }
+        edges = {
+            number: Relationship("", number, source, target, text, weight, combined_degree=degree)
+            for number, source, target, text, weight, degree in self.relationships
+        }
+        return CommunityContextBuilder(communities, entities, edges, limit)
+
+
+def write_shard(
+    shard: ReportShard, model: Model, settings: ReportSettings, language: str
+) -> list[tuple[list[Report], list[Failure]]]:
+    """Write the reports of a shard, tree by tree, by a model that need not be waited for."""
+    contexts = shard.contexts(settings.context_tokens)
+
+    async def write() -> list[tuple[list[Report], list[Failure]]]:
+        return [await write_reports(tree, contexts, model, settings, language) for tree in shard.trees]
+
+    return run_sync(write())
+
+
+async def map_reports(
+    communities: Sequence[Community],
+    contexts: CommunityContextBuilder,
+    model: Model,
+    settings: ReportSettings,
+    language: str,
+    workers: Workers,
+    tick: Tick = no_tick,
+) -> tuple[list[Report], list[Failure]]:
+    """Do what `write_reports` does shard by shard: no report needs anything of the tree of another root."""
+    trees: dict[int, list[Community]] = {}
+    tree_of: dict[int, list[Community]] = {-1: []}
+    for community in communities:  # level by level
+        tree = tree_of[community.parent] if community.level else trees.setdefault(community.number, [])
+        tree.append(community)
+        tree_of[community.number] = tree
+    every = list(trees.values()) if settings.write else []
+    shards = workers.shards([sum(_ROW * c.size for c in tree) for tree in every])
+    taken = (ReportShard.of([every[i] for i in shard], contexts) for shard in shards)
+    reports: list[Report] = []
+    failures: list[Failure] = []
+    results = workers.map(write_shard, ((shard, model, settings, language) for shard in taken))
+    await asyncio.sleep(0)  # what else this process has to do, the arrays, comes before it helps
+    for of_shard in results:
+        for written, failed in of_shard:
+            reports += written
+            failures += failed
+            for report in written:
+                if report.size >= settings.min_report_entities:
+                    tick()
+    return sorted(reports, key=lambda report: report.community), failures
 
 
 def reported(communities: Sequence[Community], settings: ReportSettings) -> list[Community]:

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
+from typing import TYPE_CHECKING
 
-from conspectus.algorithms.similarity import Floats, pairs_of_texts, pairs_of_vectors
 from conspectus.errors import ModelError
+from conspectus.lazy import lazy_module
 from conspectus.models.base import Model
 from conspectus.rows import (
     AliasDecision,
@@ -40,6 +41,11 @@ from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES, rules_of
 from conspectus.text.lexicon import sources
 from conspectus.text.sentences import located
 from conspectus.text.words import CJK, UNSPACED, name_key
+
+if TYPE_CHECKING:
+    from conspectus.algorithms import similarity
+else:
+    similarity = lazy_module("conspectus.algorithms.similarity")  # it needs scipy
 
 MOST_WORDS = 4
 """Words of a person's name without titles at the most: what is longer is a description."""
@@ -99,6 +105,8 @@ class Names:
     joins: list[AliasDecision]
     types: dict[str, str] = field(default_factory=dict[str, str])
     """The types of entities, by key, that people gave."""
+    aliases: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """The keys that stand for each key everywhere."""
 
     def key(self, name: str, document_id: str) -> str:
         """Return the key of the entity that a name stands for in a document."""
@@ -144,10 +152,9 @@ def resolve(
 def _join(result: Names, key: str, into: str, rule: str, evidence: str) -> None:
     into = result.everywhere.get(into, into)
     if key != into and key not in result.everywhere:
-        result.everywhere[key] = into
-        for k, v in result.everywhere.items():
-            if v == key:
-                result.everywhere[k] = into
+        aliases = [key, *result.aliases.pop(key, ())]
+        result.everywhere.update(dict.fromkeys(aliases, into))
+        result.aliases.setdefault(into, []).extend(aliases)
         result.joins.append(AliasDecision(result.display[key], result.display[into], rule, evidence))
 
 
@@ -441,7 +448,7 @@ PAIRS = 20
 """Pairs in a call, at most twice as many: about 1,500 tokens."""
 MOST_SAID = 160
 """Characters of a description that are shown of a name."""
-Embed = Callable[[Sequence[str]], Floats]
+Embed = Callable[[Sequence[str]], "similarity.Floats"]
 
 
 async def join_by_model(
@@ -462,9 +469,9 @@ async def join_by_model(
         for row, element in zip(merged.entities, merged.entity_elements, strict=True)
     ]
     if embed:
-        first, second, _ = pairs_of_vectors(await asyncio.to_thread(embed, shown), NEAR)
+        first, second, _ = similarity.pairs_of_vectors(await asyncio.to_thread(embed, shown), NEAR)
     else:
-        first, second, _ = pairs_of_texts(keys, ALIKE)
+        first, second, _ = similarity.pairs_of_texts(keys, ALIKE)
     pairs: list[tuple[int, int]] = list(zip(first.tolist(), second.tolist(), strict=True))
     batches: list[list[tuple[int, int]]] = [[]]
     for a, b in pairs:
@@ -496,19 +503,14 @@ async def join_by_model(
 UNTYPED = "concept"
 
 
-@dataclass
+@dataclass(slots=True)
 class Element:
-    """The instances of one entity or relationship: their descriptions, each once, and where each was read."""
+    """The instances of a relationship, entity or claim: their descriptions, each once, and where each was read."""
 
     key: tuple[str, ...]
     instances: dict[tuple[Span, str], str] = field(default_factory=dict[tuple[Span, str], str])
     """The description of each instance, by its span and, where the span is only that of the chunk, its words."""
     chunk_ids: dict[str, None] = field(default_factory=dict[str, None])
-    types: Counter[str] = field(default_factory=Counter[str])
-    """The types of the instances that are named as the entity is; an alias says less of what it is. Of a claim, the
-    statuses."""
-    alias_types: Counter[str] = field(default_factory=Counter[str])
-    forms: Counter[str] = field(default_factory=Counter[str])
     strength: float = 0.0
 
     @property
@@ -518,6 +520,8 @@ class Element:
         Documents come in the order of their descriptions: so the prompts do not change where a document that adds no
         description is renamed, or is edited elsewhere.
         """
+        if len(self.instances) == 1:
+            return {description: span for (span, _), description in self.instances.items()}
         by_document: dict[str, list[tuple[Span, str]]] = {}
         for (span, _), description in self.instances.items():
             by_document.setdefault(span.document_id, []).append((span, description))
@@ -527,6 +531,17 @@ class Element:
         for span, description in chain.from_iterable(documents):
             distinct.setdefault(description, span)
         return distinct
+
+
+@dataclass(slots=True)
+class TypedElement(Element):
+    """The instances of an entity or claim, and how these name and type it; relationships are many, and have no such."""
+
+    types: Counter[str] = field(default_factory=Counter[str])
+    """The types of the instances that are named as the entity is; an alias says less of what it is. Of a claim, the
+    statuses."""
+    alias_types: Counter[str] = field(default_factory=Counter[str])
+    forms: Counter[str] = field(default_factory=Counter[str])
 
 
 @dataclass(frozen=True)
@@ -548,15 +563,15 @@ def merge(extracted: Sequence[tuple[Chunk, Extraction]], names: Names) -> Merged
     relationship that no entity record names becomes an entity of its own. A pair of one entity with itself is dropped,
     and so is what has no key: corrections deleted it.
     """
-    entities: dict[str, Element] = {}
+    entities: dict[str, TypedElement] = {}
     for chunk, graph in extracted:
         for entity in graph.entities:
             if key := names.key(entity.name, chunk.document_id):
-                element = entities.get(key) or entities.setdefault(key, Element((key,)))
+                element = entities.get(key) or entities.setdefault(key, TypedElement((key,)))
                 _add(element, entity, chunk)
                 (element.types if name_key(entity.name) == key else element.alias_types)[entity.type] += 1
                 element.forms[entity.name] += 1
-    ends: dict[str, Element] = {}
+    ends: dict[str, TypedElement] = {}
     pairs: dict[tuple[str, str], Element] = {}
     for chunk, graph in extracted:
         for relationship in graph.relationships:
@@ -565,15 +580,15 @@ def merge(extracted: Sequence[tuple[Chunk, Extraction]], names: Names) -> Merged
                 continue
             for key, name in ((a, relationship.source), (b, relationship.target)):
                 if key not in entities:
-                    element = ends.setdefault(key, Element((key,)))
+                    element = ends.setdefault(key, TypedElement((key,)))
                     _add(element, relationship, chunk)
                     element.forms[name] += 1
             pair = (a, b) if a < b else (b, a)
             element = pairs.get(pair) or pairs.setdefault(pair, Element(pair))
             if _add(element, relationship, chunk):
                 element.strength += relationship.strength
-    for key, element in ends.items():
-        names.display[key] = min(element.forms, key=lambda form: (-element.forms[form], form))
+    for key, end in ends.items():
+        names.display[key] = min(end.forms, key=lambda form: (-end.forms[form], form))
     return _rows(entities | ends, pairs, names)
 
 
@@ -587,7 +602,7 @@ def _add(element: Element, instance: FoundEntity | FoundRelationship, chunk: Chu
     return True
 
 
-def _rows(entities: dict[str, Element], pairs: dict[tuple[str, str], Element], names: Names) -> Merged:
+def _rows(entities: dict[str, TypedElement], pairs: dict[tuple[str, str], Element], names: Names) -> Merged:
     degree = Counter(key for pair in pairs for key in pair)
     display: dict[str, str] = {}
     taken: set[str] = set()
@@ -639,7 +654,7 @@ def merge_claims(
         element.key[0]: row.name for element, row in zip(merged.entity_elements, merged.entities, strict=True)
     }
     document_of = {document.id: document for document in documents}
-    elements: dict[Key, Element] = {}
+    elements: dict[Key, TypedElement] = {}
     for chunk, of_chunk in zip(chunks, claims, strict=True):
         for claim in of_chunk:
             ends = (claim.subject, claim.object)
@@ -648,7 +663,7 @@ def merge_claims(
                 continue
             subject, object_ = (display.get(key or "", name) for key, name in zip(keys, ends, strict=True))
             key = (subject, object_, claim.type, claim.start_date or "", claim.end_date or "")
-            element = elements.setdefault(key, Element(key))
+            element = elements.setdefault(key, TypedElement(key))
             span = _quoted(claim.source_text, chunk, document_of[chunk.document_id])
             element.chunk_ids[chunk.id] = None
             if (span, claim.description) not in element.instances:

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -16,11 +16,12 @@ from conspectus.community_context import CommunityContextBuilder
 from conspectus.corrections import Correction
 from conspectus.index import Index
 from conspectus.indexing.arrays import Arrays, index_arrays, sentence_entity_graph, term_arrays
-from conspectus.indexing.chunks import Extracted, dates_of, extract
+from conspectus.indexing.chunks import Extracted, dates_of, extract, map_extract
 from conspectus.indexing.chunks import chunk as cut
 from conspectus.indexing.communities import (
     DescribedGraph,
     find_communities,
+    map_reports,
     priorities,
     reported,
     write_reports,
@@ -37,16 +38,17 @@ from conspectus.indexing.graph import (
     triples_of,
 )
 from conspectus.messages import wording
-from conspectus.models.base import Model, Tick, together, writes
+from conspectus.models.base import Model, Tick, portable, together, writes
 from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple, Usage, content_id
 from conspectus.settings import Settings
 from conspectus.storage.tables import paused_garbage_collection
 from conspectus.tasks import ConfirmJoins, Extraction
 from conspectus.text.cleaning import content_of
-from conspectus.text.language import gives_instructions, in_languages, languages_in
+from conspectus.text.language import ENGLISH, gives_instructions, in_languages, languages_in
 from conspectus.text.lexicon import Lexicon, read_lexicon
-from conspectus.text.sentence_table import find_sentences
-from conspectus.text.vocabulary import read_vocabulary, sentence_terms
+from conspectus.text.sentence_table import find_tokens
+from conspectus.text.vocabulary import sentence_terms
+from conspectus.workers import Workers
 
 T = TypeVar("T")
 
@@ -102,6 +104,8 @@ class BuildInput:
     """The index whose communities are the start of the new ones, so that few reports are written again."""
     embed: Embed | None = None
     """Makes the vectors by which names are compared; without it they are compared as they are written."""
+    workers: Workers = field(default_factory=Workers)
+    """Who does the stages that go shard by shard; what they make does not depend on it."""
 
 
 async def build_index(
@@ -114,12 +118,10 @@ async def build_index(
     show, settings = progress or Silent(), build.settings
     with paused_garbage_collection(), ExitStack() as on_exit:  # no work beside goes on after an error
         documents = in_languages(build.documents, settings.language)
-        chunks = cut(documents, settings.chunk)
+        chunks = cut(documents, settings.chunk, build.workers)
         language, *_ = languages = languages_in(documents, settings.language)
         show.stage("lexicon", 0)
-        reading = _beside(
-            lambda: read_lexicon(documents, settings.extract.types_by_rules), not callable(model)
-        )
+        reading = _beside(lambda: _lexicon(documents, settings, build.workers), not callable(model))
         on_exit.callback(reading.cancel)
         performer = model(documents, await reading) if callable(model) else model
         build = replace(build, documents=documents)
@@ -136,7 +138,7 @@ async def build_index(
             await check(made, language)
         indexing = _beside(lambda: _arrays(documents, chunks, lexicon, made, settings), performer.generative)
         on_exit.callback(indexing.cancel)
-        graph, reports, failed = await _describe_and_report(made, performer, settings, language, show)
+        graph, reports, failed = await _describe_and_report(build, made, performer, language, show)
         show.stage("lexical", 0)
         words, arrays = await indexing
     return Index(
@@ -156,13 +158,22 @@ async def build_index(
     )
 
 
+def _lexicon(documents: Sequence[Document], settings: Settings, workers: Workers | None = None) -> Lexicon:
+    extract = settings.extract
+    return read_lexicon(documents, extract.types_by_rules, workers, extract.type_of_name)
+
+
 async def _extract(
     build: BuildInput, chunks: Sequence[Chunk], model: Model, language: str, show: Progress
 ) -> Extracted:
     """Return what chunks hold, with failures by the paths of documents; raise ModelError where all failed."""
     settings, tick = build.settings, show.stage("extract", len(chunks))
     dates = dates_of(build.documents)
-    extracted = await extract(chunks, model, settings.extract, language, tick, dates)
+    if portable(model):
+        more = settings.extract, language, dates
+        extracted = map_extract(chunks, model, build.documents, more, build.workers, tick)
+    else:
+        extracted = await extract(chunks, model, settings.extract, language, tick, dates)
     extracted.check(model.name)
     paths = {document.id: document.path or document.title for document in build.documents}
     extracted.failures = [
@@ -254,14 +265,15 @@ def _arrays(
 ) -> tuple[tuple[str, ...], Arrays]:
     corrected = made.corrected
     if corrected.documents:  # what is read in the other documents does not depend on added facts
-        lexicon = read_lexicon(documents, settings.extract.types_by_rules)
+        lexicon = _lexicon(documents, settings)
     return index_arrays(documents, chunks, lexicon, made.merged, corrected.names, corrected.deleted)
 
 
 async def _describe_and_report(
-    made: GraphBuild, model: Model, settings: Settings, language: str, show: Progress
+    build: BuildInput, made: GraphBuild, model: Model, language: str, show: Progress
 ) -> tuple[DescribedGraph, list[Report], list[Failure]]:
     """Do both at once: each report waits only for its own descriptions and for the reports of its sub-communities."""
+    settings = build.settings
     graph = DescribedGraph(made.merged, model, made.documents, strict=settings.reports.strict)
     communities, rows = made.communities, (graph.entities, graph.relationships)
     large = reported(communities, settings.reports)
@@ -269,6 +281,11 @@ async def _describe_and_report(
     try:
         await graph.describe(language, priorities(large, contexts), show.stage("describe", 0))
         tick = show.stage("reports", len(large))
+        if (writer := portable(model)) and not graph.claims:
+            shards = await map_reports(
+                communities, contexts, writer, settings.reports, language, build.workers, tick
+            )
+            return graph, shards[0], [*graph.failures, *shards[1]]
         writing = write_reports(communities, contexts, model, settings.reports, language, tick, graph.ready)
         reports = asyncio.ensure_future(writing)
         await together([reports, graph.done()])
@@ -305,9 +322,9 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
         Chunk(content_id(d.id, "0", str(end)), d.number, d.id, 0, end, text, tokens.count(text))
         for d, end, text in zip(documents, [len(d.text) for d in documents], texts, strict=True)
     ]
-    table, texts = find_sentences(documents)
+    table, texts, tokens_of_sentences = find_tokens(documents, Workers())
     languages = [documents[i].language for i in table.document.tolist()]
-    vocabulary = read_vocabulary(texts, languages)
+    vocabulary = tokens_of_sentences.vocabulary(languages[0] if languages else ENGLISH)
     number: dict[str, int] = {}
     terms = sentence_terms(texts, languages, vocabulary, number)
     arrays = {

@@ -189,7 +189,7 @@ def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: S
         return
     reasons = {
         "conspectus": "{} made it, this is Conspectus {}",
-        "prompts": "the prompts are others than they were",
+        "prompts": "the prompts have changed",
     }
     now = origin_of(settings)
     for name, reason in reasons.items():

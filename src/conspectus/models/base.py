@@ -87,6 +87,15 @@ def writes(model: Model, kind: type[Task[Any]]) -> bool:
     return model.generative and kind.__name__ not in getattr(model, "selected", ())
 
 
+def portable(model: Model, documents: range | None = None) -> Model | None:
+    """Return a model that performs tasks alike in another process, there extracting from some documents of the corpus.
+
+    None where there is none: a language model has its limits and its cache in this process.
+    """
+    make: Callable[[range | None], Model] | None = getattr(model, "portable", None)
+    return make(documents) if make else None
+
+
 def succeeded(replies: Iterable[R | ModelError]) -> list[R]:
     """Return the replies that are no failures, in their order."""
     return [reply for reply in replies if not isinstance(reply, ModelError)]

@@ -162,9 +162,11 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
     scores: dict[str, float] = defaultdict(float)
     known, asking = _languages_of_word(), _languages_of_asking()
     first, *words = _WORD.findall(text) or [""]
+    tables = (known, asking) if asked else (known,)
     for word in dict.fromkeys((first.lower(), *words)):  # one with a capital is part of a name
-        for language, weight in (*known.get(word, ()), *(asking.get(word, ()) if asked else ())):
-            scores[language] += weight
+        for table in tables:
+            for language, weight in table.get(word, ()):
+                scores[language] += weight
     ranked = sorted(scores.keys() & set(possible), key=lambda code: (-scores[code], code not in likely, code))
     looked_for = bool(ranked) and (ranked[0] in (*likely, ENGLISH) or bool(script) or framed or asked)
     if ranked and scores[ranked[0]] >= (LEAST if looked_for else UNLOOKED_FOR):
@@ -232,14 +234,21 @@ def _script(text: str, *, asked: bool = False) -> str:
     return best if found[best] > 0.5 * letters else ""
 
 
-def with_languages(documents: Sequence[Document], default: str = AUTO) -> list[Document]:
+def guess_document(text: str) -> str:
+    """Return the language of a document by samples of its text, "" if they do not tell."""
+    return guess(_sample(text))
+
+
+def with_languages(
+    documents: Sequence[Document], default: str = AUTO, guesses: Sequence[str] | None = None
+) -> list[Document]:
     """Return documents whose metadata name the language of each.
 
     One that tells none is taken to be in the language that is set, or else in that of most of the others. What a
     document states of itself stands, unless its text is plainly in another language: pages often state the language
-    of their template.
+    of their template. `guesses` are what `guess_document` returns for them, where that is known.
     """
-    guesses = [guess(_sample(document.text)) for document in documents]
+    guesses = guesses or [guess_document(document.text) for document in documents]
     usual = default if default != AUTO else _commonest(guesses)
     result: list[Document] = []
     for document, language in zip(documents, guesses, strict=True):

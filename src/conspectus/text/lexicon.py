@@ -14,20 +14,22 @@ from functools import cached_property
 import numpy as np
 
 from conspectus.rows import Document
+from conspectus.text.language import ENGLISH
 from conspectus.text.mention_extraction import Candidate, extract_mentions, written
 from conspectus.text.phrases import boilerplate_weights
-from conspectus.text.sentence_table import SentenceTable, find_sentences
+from conspectus.text.sentence_table import SentenceTable, find_tokens
 from conspectus.text.types import ALL
 from conspectus.text.vocabulary import (
     Floats,
     Ints,
     Vocabulary,
-    read_vocabulary,
     repeated,
     rounded_size,
     sentence_terms,
+    unique_numbers,
 )
-from conspectus.text.words import name_key
+from conspectus.text.words import is_unspaced, name_key
+from conspectus.workers import Workers
 
 MIN_SOURCES_FOR_BURSTINESS = 20  # unexplained
 """With fewer sources than this, burstiness is measured over stretches of STRETCH_SENTENCES sentences."""
@@ -73,9 +75,14 @@ class Lexicon:
         return significant_pairs(rows, columns, len(self.names), count)
 
 
-def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = ALL) -> Lexicon:
-    """Read a corpus: its sentences, and the names, concepts, dates and titles of the given types in them."""
-    table, texts = find_sentences(documents)
+def read_lexicon(
+    documents: Sequence[Document],
+    entity_types: Iterable[str] = ALL,
+    workers: Workers | None = None,
+    listed: Mapping[str, str] | None = None,
+) -> Lexicon:
+    """Read a corpus: its sentences, the names, concepts, dates and titles of some types in them, and listed names."""
+    table, texts, tokens = find_tokens(documents, workers or Workers())
     distinct: dict[str, int] = {}
     first: list[int] = []  # the first sentence of each distinct text
     which = np.empty(len(texts), np.int32)  # the distinct text of each sentence
@@ -87,7 +94,7 @@ def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = AL
     unique = list(distinct)
     document = table.document[first] if first else np.zeros(0, np.int32)
     languages = [documents[i].language for i in document.tolist()]
-    vocabulary = read_vocabulary(unique, languages)
+    vocabulary = tokens.take(np.array(first, np.int32)).vocabulary(languages[0] if languages else ENGLISH)
     source = np.array(sources([d.path for d in documents]), np.int32)
     units = _units(document, source)
     candidates: dict[str, Candidate] = {}
@@ -97,15 +104,13 @@ def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = AL
         own_texts = [unique[i] for i in inside.tolist()]
         own = extract_mentions(own_texts, vocabulary.subset(inside, language), where, table.speakers)
         candidates = _united(candidates, own, inside) if candidates or len(inside) < len(unique) else own
-    types = frozenset(entity_types)
-    candidates = {key: candidate for key, candidate in candidates.items() if candidate.type in types}
+    candidates = _of_types(candidates, entity_types, unique, listed or {})
     order = sorted(candidates, key=lambda key: (min(candidates[key].places, default=(len(unique), 0)), key))
     place = {key: i for i, key in enumerate(order)}
     starts, mentions = _mentions([candidates[key] for key in order], which, len(unique))
     term_numbers: dict[str, int] = {}
     own_starts, own_ids = sentence_terms(unique, languages, vocabulary, term_numbers)
     term_starts, term_ids = repeated(which, np.diff(own_starts), own_ids)
-    templated = boilerplate_weights(vocabulary, source[document])[which]
     return Lexicon(
         sentences=table,
         texts=texts,
@@ -114,12 +119,52 @@ def read_lexicon(documents: Sequence[Document], entity_types: Iterable[str] = AL
         starts=starts,
         mentions=mentions,
         speaker_names=np.array([place.get(name_key(s), -1) for s in table.speakers], np.int32),
-        templated=(100 * templated).astype(np.int32),
+        templated=(100 * boilerplate_weights(vocabulary, source[document])[which]).astype(np.int32),
         terms=tuple(term_numbers),
         term_starts=term_starts,
         term_ids=term_ids,
         vocabulary=_spread(vocabulary, which),
     )
+
+
+def _of_types(
+    candidates: Mapping[str, Candidate], types: Iterable[str], texts: Sequence[str], listed: Mapping[str, str]
+) -> dict[str, Candidate]:
+    """Return the candidates of some types, and the listed names that the texts have, but not in a longer name."""
+    types = frozenset(types)
+    candidates = {key: candidate for key, candidate in candidates.items() if candidate.type in types}
+    type_of = {" ".join(name.split()): type_ for name, type_ in listed.items() if name.strip()}
+    if not type_of:
+        return candidates
+    key_of = {name_key(written(candidate.forms)): key for key, candidate in candidates.items()}
+    others = [written(candidates[key_of[name]].forms) for name in key_of.keys() - set(map(name_key, type_of))]
+    part = _any_of(type_of)
+    pattern = _any_of({*type_of, *filter(part.search, others)})
+    positions: dict[str, dict[int, int]] = {}
+    for sentence, text in enumerate(texts):
+        for match in pattern.finditer(text):
+            form = " ".join(match[0].split())
+            name = form if form in type_of else form.lower()
+            if name in type_of:
+                words_before = len(text[: match.start()].split())
+                positions.setdefault(name, {}).setdefault(sentence, words_before)
+    for name, offsets in positions.items():
+        candidate = candidates.setdefault(key_of.setdefault(name_key(name), name_key(name)), Candidate())
+        candidate.type = type_of[name]
+        candidate.forms[tuple(name.split())] += len(offsets)
+        candidate.places += offsets.items()
+    return candidates
+
+
+def _any_of(names: Iterable[str]) -> re.Pattern[str]:
+    """Return the pattern of the names, the longest first; of one in small letters, however it is written."""
+
+    def alternative(name: str) -> str:
+        words = r"\s+".join(map(re.escape, name.split()))
+        words = f"(?i:{words})" if name == name.lower() else words
+        return words if is_unspaced(name) else rf"(?<!\w){words}(?!\w)"
+
+    return re.compile("|".join(map(alternative, sorted(names, key=lambda name: (-len(name), name)))))
 
 
 def _units(document: Ints, source: Ints) -> Ints:
@@ -229,7 +274,7 @@ def significant_pairs(contexts: Ints, members: Ints, things: int, total: int) ->
     partners, and its MIN_PARTNERS best even where chance might have it so: there are at most MAX_PARTNERS pairs for each
     thing, and nothing that meets others is alone.
     """
-    named = np.unique(contexts.astype(np.int64) * things + members)
+    named = unique_numbers(contexts.astype(np.int64) * things + members)
     size = np.bincount(named // things, minlength=total)
     named = named[size[named // things] <= MAX_MEMBERS]
     frequency = np.bincount(named % things, minlength=things).astype(np.float64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +36,6 @@ LARGE = 3000  # unexplained
 MIN_HEADED = 3
 """Longer names that end in a word for a kind of organization ("University") from which on it is none by itself: it
 is among the best connected on web pages of mathematics (6 names end in it) and of society (81)."""
-_DIGIT = re.compile(r"\d")
 
 
 @dataclass
@@ -195,10 +193,9 @@ def _stems(key: str, rules: LanguageRules) -> str:
 def _note_dates_and_titles(by_key: dict[str, Candidate], texts: list[str], rules: LanguageRules) -> None:
     dates: dict[str, Candidate] = defaultdict(Candidate)
     for sentence, text in enumerate(texts):
-        if _DIGIT.search(text):
-            for date in find_dates(text, rules.language):
-                dates[date].places.append((sentence, text.find(date.split()[0]) // 6))
-                dates[date].forms[tuple(date.split())] += 1
+        for date in find_dates(text, rules.language):
+            dates[date].places.append((sentence, text.find(date.split()[0]) // 6))
+            dates[date].forms[tuple(date.split())] += 1
         for title in find_titles(text, rules.language):
             candidate = by_key.setdefault(_key_of_title(title, by_key, rules), Candidate())
             candidate.forms[tuple(title.split())] += 1

@@ -70,7 +70,7 @@ def find_mentions(texts: Sequence[str], vocabulary: Vocabulary, opening: Bools) 
             key = name_key(match.group(1))
             if len(key) > 2:
                 yield i, key
-        if CJK.search(text):
+        if not text.isascii() and CJK.search(text):
             for key in _chinese(text):
                 yield i, key
 
@@ -151,7 +151,7 @@ def _chinese(text: str) -> Iterator[str]:
 
 def units(key: str) -> list[str]:
     """Return the pieces in which a key is looked for: its words, Chinese ones character by character."""
-    return CJK.sub(r" \g<0> ", key).split()
+    return key.split() if key.isascii() else CJK.sub(r" \g<0> ", key).split()
 
 
 def hash_of(pieces: Sequence[str]) -> int:
@@ -264,6 +264,7 @@ def lead_subjects(sentence: str) -> list[str]:
 
 # Dates and quoted titles
 
+_DIGIT = re.compile(r"\d")
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATE = re.compile(
     rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_MONTH})(?:,?\s+(?P<year>\d{{4}}))?"
@@ -299,6 +300,8 @@ def date_spans(text: str) -> Iterator[tuple[int, int]]:
 
 def find_dates(text: str, language: str = ENGLISH) -> Iterator[str]:
     """Yield the dates of a text in one form: "4 March 2021", "March 2021", "2021"; in other languages as written."""
+    if not _DIGIT.search(text):
+        return
     if language != ENGLISH:
         for m in _dates_in(language).finditer(" ".join(text.split())):
             if any(c.isdigit() for c in m.group()):

@@ -6,7 +6,6 @@ IDF; Church and Gale, 1995) and by how much more frequent they are than in gener
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import cast
@@ -15,7 +14,7 @@ import numpy as np
 
 from conspectus.text.language import ENGLISH, read_data
 from conspectus.text.types import ROLES
-from conspectus.text.vocabulary import Bools, Floats, Ints, Vocabulary, rounded_size
+from conspectus.text.vocabulary import Bools, Floats, Ints, Vocabulary, rounded_size, unique_numbers
 from conspectus.text.words import stem
 
 LONGEST = 6
@@ -261,19 +260,13 @@ def _apart(start: Ints, size: int) -> Ints:
 def _spread(kind: Ints, where: Ints) -> Ints:
     """Return in how many units each kind occurs."""
     width = int(where.max(initial=0)) + 1
-    return np.bincount(np.unique(kind.astype(np.int64) * width + where) // width)
+    return np.bincount(unique_numbers(kind.astype(np.int64) * width + where) // width)
 
 
 def _burstiness(count: Ints, spread: Ints, total: int) -> Floats:
     """Return the residual IDF in bits: how much rarer documents with it are than chance would have them."""
     total = rounded_size(total)
     return np.log2(total / spread) + np.log2(1 - np.exp(-count / total) + 1e-12)
-
-
-def texts(vocabulary: Vocabulary, phrases: Phrases) -> Iterator[str]:
-    """Yield the words of each mention."""
-    for start, size in zip(phrases.start.tolist(), phrases.words.tolist(), strict=True):
-        yield " ".join(vocabulary.folded(start, start + size))
 
 
 RUN_WORDS = 4  # unexplained
@@ -303,7 +296,7 @@ def boilerplate_weights(vocabulary: Vocabulary, source: Ints) -> Floats:
     for k in range(RUN_WORDS):
         run = run * np.int64(1_000_003) + word[token + k]  # wraps around: a hash
     _, kind = np.unique(run, return_inverse=True)
-    where = np.unique(kind.astype(np.int64) * total + source[vocabulary.sentence[token]])
+    where = unique_numbers(kind.astype(np.int64) * total + source[vocabulary.sentence[token]])
     spread = np.bincount(where // total)
     covered = np.zeros(len(word), bool)
     for k in range(RUN_WORDS):

@@ -114,12 +114,6 @@ class Question:
         return next((kind for kind in kinds if self._matches(kind, language)), "")
 
     @property
-    def asks_summary(self) -> bool:
-        """Whether it asks for a summary, of whatever it names."""
-        own = ENGLISH if self.language == "zh" else self.language
-        return self._matches("summary", ENGLISH) or self._matches("summary", own)
-
-    @property
     def _names_subject(self) -> bool:
         """Whether a name is among what it is about."""
         stems = (

@@ -17,10 +17,12 @@ import numpy as np
 
 from conspectus.rows import Document
 from conspectus.text.chinese import ROLES, is_person
-from conspectus.text.cleaning import blocks, content_of, excerpt, is_data
+from conspectus.text.cleaning import blocks, content_of, is_data
 from conspectus.text.sentences import lines, sentences
 from conspectus.text.types import GIVEN_NAMES
+from conspectus.text.vocabulary import TokenRows, tokens_of
 from conspectus.text.words import CJK
+from conspectus.workers import Workers
 
 REPEATED = 4
 """A sentence that so many documents share is furniture. Overlapping parts of transcripts share theirs by twos (5,192
@@ -58,32 +60,75 @@ class SentenceTable:
     def __len__(self) -> int:
         return len(self.document)
 
-    def text(self, i: int, documents: Sequence[Document]) -> str:
-        """Return sentence `i` as one line."""
-        return " ".join(
-            excerpt(documents[int(self.document[i])], int(self.start[i]), int(self.end[i])).split()
-        )
-
 
 def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[str]]:
     """Return the sentences of the documents that are no furniture, and their texts, each as one line."""
+    table, texts, _ = find_tokens(documents, Workers())
+    return table, texts
+
+
+def find_tokens(
+    documents: Sequence[Document], workers: Workers
+) -> tuple[SentenceTable, list[str], TokenRows]:
+    """Return the same, and the tokens of each sentence."""
     contents = [content_of(document).text for document in documents]
     headers = _shared_openings(contents)
-    speakers = _Speakers(_speakers(contents, headers))
-    rows: list[tuple[int, int, int, str]] = []
+    labels = _speakers(contents, headers)
+    del contents
+    shards = workers.shards([len(document.text) for document in documents])
+    cut = ((n, [documents[i] for i in n], [headers[i] for i in n], labels) for n in shards)
+    raw = _joined(list(workers.map(sentences_in, cut)))
+    chosen = np.arange(len(raw.texts))
+    for select in (_not_cut, _not_repeated):
+        numbers: list[int] = raw.document[chosen].tolist()
+        remaining: list[int] = chosen.tolist()
+        chosen = chosen[select(numbers, [raw.texts[i] for i in remaining])]
+    rows: list[int] = chosen.tolist()
+    texts = [raw.texts[i] for i in rows]
+    document = raw.document[chosen]
+    speakers = _carried_over(document.tolist(), [raw.speakers[i] for i in rows], texts)
+    names = sorted(set(speakers) - {""})
+    number = {"": -1} | {name: i for i, name in enumerate(names)}
+    speaker = np.array([number[s] for s in speakers], np.int32)
+    table = SentenceTable(document, raw.start[chosen], raw.end[chosen], speaker, tuple(names))
+    return table, texts, raw.tokens.take(chosen)
+
+
+@dataclass(frozen=True)
+class RawSentences:
+    """The sentences of some documents in columns, before what the corpus repeats is left out.
+
+    `document` is the number of each one's document, `speakers` who says it, empty where no label tells.
+    """
+
+    document: IntArray
+    start: IntArray
+    end: IntArray
+    speakers: list[str]
+    texts: list[str]
+    tokens: TokenRows
+
+
+def sentences_in(
+    numbers: range, documents: Sequence[Document], headers: Sequence[int], labels: set[str]
+) -> RawSentences:
+    """Return the sentences of documents, given their headers and the labels of all speakers of the corpus."""
+    speakers = _Speakers(labels)
+    rows: list[tuple[int, int, int]] = []
+    who: list[str] = []
     texts: list[str] = []
-    for number, document in enumerate(documents):
-        text, speaker = contents[number], ""
-        content, apart = content_of(document), blocks(text)
+    for number, document, header in zip(numbers, documents, headers, strict=True):
+        content, speaker = content_of(document), ""
+        text, apart = content.text, blocks(content.text)
         for start, end in lines(text):
-            start = max(start, headers[number])
+            start = max(start, header)
             if mark := _MARK.match(text, start, end):
                 start = mark.end()
             if start >= end or bisect_right(apart, start) % 2 or is_data(text[start:end]):
                 continue
             label = _LABEL.match(text, start, min(end, start + 60))
             if label:
-                name = speakers.full(label.group(1), at_start=start == headers[number])
+                name = speakers.full(label.group(1), at_start=start == header)
                 if name:
                     speaker, start = name, label.end()
             for a, b in sentences(text, start, end, document.language):
@@ -93,23 +138,26 @@ def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[s
                     and not _ASIDE.fullmatch(sentence)
                     and not speakers.cut_label(sentence)
                 ):
-                    rows.append((number, *content.span(a, b), speaker))
+                    rows.append((number, *content.span(a, b)))
+                    who.append(speaker)
                     texts.append(sentence)
-    for keep in (_not_cut, _not_repeated):
-        places = keep([row[0] for row in rows], texts)
-        rows, texts = [rows[i] for i in places], [texts[i] for i in places]
-    return _table(rows, texts), texts
+    number, first, last = (column.copy() for column in np.array(rows, np.int32).reshape(-1, 3).T)
+    tokens = tokens_of(texts, [documents[row[0] - numbers.start].language for row in rows])
+    return RawSentences(number, first, last, who, texts, tokens)
 
 
-def _table(rows: list[tuple[int, int, int, str]], texts: list[str]) -> SentenceTable:
-    said = _carried_over(rows, texts)
-    names = sorted(set(said) - {""})
-    place = {"": -1} | {name: i for i, name in enumerate(names)}
-    columns = np.array([row[:3] for row in rows], np.int32).reshape(-1, 3)
-    return SentenceTable(
-        columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].copy(),
-        np.array([place[s] for s in said], np.int32), tuple(names),
-    )  # fmt: skip
+def _joined(shards: Sequence[RawSentences]) -> RawSentences:
+    """Return the sentences of shards as those of one."""
+    columns = [(shard.document, shard.start, shard.end) for shard in shards] or [(np.zeros(0, np.int32),) * 3]
+    document, start, end = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    return RawSentences(
+        document,
+        start,
+        end,
+        [name for shard in shards for name in shard.speakers],
+        [text for shard in shards for text in shard.texts],
+        TokenRows.joined([shard.tokens for shard in shards]),
+    )
 
 
 def _key(label: str) -> str:
@@ -260,22 +308,22 @@ def _not_repeated(document: list[int], texts: list[str]) -> list[int]:
     ]
 
 
-def _carried_over(rows: list[tuple[int, int, int, str]], texts: list[str]) -> list[str]:
+def _carried_over(document: list[int], speakers: list[str], texts: list[str]) -> list[str]:
     """Return who says each sentence; where a document is cut inside a turn, its overlap with another tells.
 
     A sentence of unknown speaker takes the speaker of the same sentence elsewhere, and those after it follow.
     """
     known: dict[str, set[str]] = defaultdict(set)
-    for row, text in zip(rows, texts, strict=True):
-        if row[3] and len(text) > 30:
-            known[text].add(row[3])
+    for speaker, text in zip(speakers, texts, strict=True):
+        if speaker and len(text) > 30:
+            known[text].add(speaker)
     said: list[str] = []
     current, at = "", -1
-    for row, text in zip(rows, texts, strict=True):
-        if row[0] != at:
-            current, at = "", row[0]
-        if row[3]:
-            current = row[3]
+    for number, speaker, text in zip(document, speakers, texts, strict=True):
+        if number != at:
+            current, at = "", number
+        if speaker:
+            current = speaker
         elif not current and len(known.get(text, ())) == 1:
             (current,) = known[text]
         said.append(current)

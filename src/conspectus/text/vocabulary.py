@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -246,29 +245,78 @@ class Vocabulary:
         return np.array([w in words for w in self.words], bool)
 
 
+@dataclass(frozen=True)
+class TokenRows:
+    """The tokens of sentences: sentence `i` has `rows[i]`, and row `j` is `forms[form]` for `sizes[j]` of `form`."""
+
+    forms: Sequence[str]
+    form: Ints
+    sizes: Ints
+    rows: Ints
+
+    @classmethod
+    def joined(cls, shards: Sequence[TokenRows]) -> TokenRows:
+        """Return the tokens of several shards as those of one."""
+        number: dict[str, int] = {}
+        none = np.zeros(0, np.int32)
+        forms = [np.array([number.setdefault(f, len(number)) for f in s.forms], np.int32) for s in shards]
+        starts = np.cumsum([0, *(len(shard.sizes) for shard in shards)])
+        return cls(
+            list(number),
+            np.concatenate([none, *(own[s.form] for own, s in zip(forms, shards, strict=True))]),
+            np.concatenate([none, *(shard.sizes for shard in shards)]),
+            np.concatenate([none, *(shard.rows + starts[i] for i, shard in enumerate(shards))]),
+        )
+
+    def take(self, sentences: Ints) -> TokenRows:
+        """Return the tokens of some sentences."""
+        return replace(self, rows=self.rows[sentences])
+
+    def vocabulary(self, language: str) -> Vocabulary:
+        """Return the words of the sentences, forms and words numbered in order of appearance."""
+        starts, form = repeated(self.rows, self.sizes, self.form)
+        present, first = np.unique(form, return_index=True)
+        used: list[int] = present[np.argsort(first)].tolist()
+        number = np.zeros(len(self.forms), np.int32)
+        number[used] = np.arange(len(used))
+        forms = tuple(self.forms[i] for i in used)
+        words: dict[str, int] = {}
+        word = [words.setdefault(_word_of(each), len(words)) for each in forms]
+        return Vocabulary(
+            forms,
+            tuple(words),
+            number[form],
+            np.repeat(np.arange(len(self.rows), dtype=np.int32), np.diff(starts)),
+            np.array(word, np.int32),
+            rules_of(language),
+        )
+
+
+def tokens_of(sentences: Sequence[str], languages: Sequence[str]) -> TokenRows:
+    """Cut sentences into tokens; `languages` are theirs. What is there twice is cut once."""
+    forms: dict[str, int] = {}
+    flat: list[int] = []
+    lengths: list[int] = []
+    known: dict[tuple[str, str], int] = {}
+    rows: list[int] = []
+    number = forms.setdefault
+    for sentence in zip(sentences, languages, strict=True):
+        if sentence not in known:
+            known[sentence] = len(lengths)
+            tokens = tokenize(*sentence)
+            lengths.append(len(tokens))
+            flat.extend([number(token, len(forms)) for token in tokens])
+        rows.append(known[sentence])
+    return TokenRows(list(forms), *(np.array(column, np.int32) for column in (flat, lengths, rows)))
+
+
 def read_vocabulary(sentences: Sequence[str], languages: Sequence[str] = ()) -> Vocabulary:
     """Cut sentences into tokens and number their forms and words in order of appearance.
 
     `languages` are those of the sentences, English where they are not given; the rules are those of the first one.
     """
-    forms: dict[str, int] = {}
-    flat: list[int] = []
-    lengths: list[int] = []
-    number = forms.setdefault
-    for sentence, language in zip(sentences, languages or repeat(ENGLISH), strict=False):
-        tokens = tokenize(sentence, language)
-        lengths.append(len(tokens))
-        flat.extend([number(token, len(forms)) for token in tokens])
-    words: dict[str, int] = {}
-    word = [words.setdefault(_word_of(form), len(words)) for form in forms]
-    return Vocabulary(
-        tuple(forms),
-        tuple(words),
-        np.array(flat, np.int32),
-        np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
-        np.array(word, np.int32),
-        rules_of(languages[0] if languages else ENGLISH),
-    )
+    languages = languages or [ENGLISH] * len(sentences)
+    return tokens_of(sentences, languages).vocabulary(languages[0] if languages else ENGLISH)
 
 
 def is_acronym(form: str) -> bool:
@@ -340,6 +388,12 @@ def repeated(which: Ints, sizes: np.ndarray[Any, Any], flat: Ints) -> tuple[Ints
     begin = np.concatenate(([0], np.cumsum(sizes)))[which] if len(sizes) else count
     take = np.repeat(begin - starts[:-1], count) + np.arange(int(starts[-1]))
     return starts.astype(np.int32), flat[take]
+
+
+def unique_numbers(codes: Ints) -> Ints:
+    """Return the distinct ones of some numbers, ascending; `np.unique` hashes them, and takes ten times as long."""
+    codes = np.sort(codes)
+    return codes[np.append(True, codes[1:] != codes[:-1])[: len(codes)]]
 
 
 def rounded_size(n: int) -> int:

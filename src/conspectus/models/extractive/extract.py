@@ -133,10 +133,9 @@ def describe_element(task: DescribeElement, boilerplate: Mapping[str, float]) ->
     chosen: list[int] = []
     words: set[str] = set()
     length = 0
-    for i in sorted(
-        range(len(task.descriptions)), key=lambda i: (-_merit(task, task.descriptions[i], boilerplate), i)
-    ):
-        own = _words(task.descriptions[i])
+    texts = task.descriptions
+    for i in sorted(range(len(texts)), key=lambda i: -_merit(task, texts[i], boilerplate)):
+        own = _words(texts[i])
         if chosen and (len(own & words) > 0.6 * len(own) or length + len(own) > MOST_WORDS):
             continue
         chosen.append(i)

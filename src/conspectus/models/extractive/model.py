@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from conspectus.errors import ModelError, NotSupported
 from conspectus.index import Index
@@ -37,6 +37,19 @@ class ExtractiveModel:
         self._index = index
         self._searcher: Searcher | None = None
         self._opening = Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_opening"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _opening=Lock())
+
+    def portable(self, documents: range | None = None) -> ExtractiveModel:
+        """Return what describes and reports alike, and extracts from some documents, to be sent to another process."""
+        passages = self.passages.part(documents) if self.passages and documents is not None else None
+        model = ExtractiveModel(passages, self._index)
+        model.boilerplate, model.multilingual = self.boilerplate, self.multilingual
+        return model
 
     @classmethod
     def fit(cls, documents: Sequence[Document], entity_types: tuple[str, ...]) -> ExtractiveModel:

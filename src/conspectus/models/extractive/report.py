@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 from conspectus.messages import Wording, wording
 from conspectus.models.base import performs
@@ -30,7 +31,7 @@ TOO_ALIKE = 0.45  # unexplained
 """Share of a statement's terms that another one may already have said."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Candidate:
     """A statement, who says it, the topics it names, and how much it would give a report."""
 
@@ -77,7 +78,8 @@ def write_report(task: WriteReport, boilerplate: Mapping[str, float]) -> ReportD
 
 def _ranked(rows: Sequence[Statement], topics: Mapping[str, float]) -> list[_Candidate]:
     """Return the statements, the most central first: those that share terms with many, and read well."""
-    frequency: Counter[str] = Counter(term for statement in rows for term in statement.terms)
+    frequency = Counter(chain.from_iterable(statement.terms for statement in rows))
+    shared = {term: math.log(1 + count) for term, count in frequency.items()}
     by_first_word: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for name in topics:
         if words := tuple(units(name_key(name))):
@@ -87,11 +89,10 @@ def _ranked(rows: Sequence[Statement], topics: Mapping[str, float]) -> list[_Can
     candidates: list[_Candidate] = []
     for statement in rows:
         named = tuple(sorted(_named(statement, by_first_word), key=topics.__getitem__, reverse=True))
-        shared = math.fsum(math.log(1 + frequency[term]) for term in statement.terms)
-        centrality = shared / math.sqrt(8 + len(statement.terms))
+        centrality = math.fsum(map(shared.__getitem__, terms := statement.terms)) / math.sqrt(8 + len(terms))
         speaker = speaker_of(statement.text)
         topic = math.fsum(topics[name] for name in named) + topics.get(speaker, 0.0)
-        merit = (centrality + 2 * topic) * statement.quality * statement.weight if statement.terms else 0.0
+        merit = (centrality + 2 * topic) * statement.quality * statement.weight if terms else 0.0
         candidates.append(_Candidate(statement, speaker, named, merit))
     return sorted(candidates, key=lambda c: (-c.merit, c.statement.text))
 
@@ -104,12 +105,13 @@ def _named(
     named: dict[str, None] = {}
     end = 0
     for at, word in enumerate(words):
-        names = by_first_word.get(word, ()) if at >= end else ()
-        fitting = (pair for pair in names if words[at : at + len(pair[0])] == pair[0])
-        match = next(fitting, None)
-        if match:
-            named[match[1]] = None
-            end = at + len(match[0])
+        if word not in by_first_word or at < end:
+            continue
+        for name_words, name in by_first_word[word]:
+            if words[at : at + len(name_words)] == name_words:
+                named[name] = None
+                end = at + len(name_words)
+                break
     return tuple(named)
 
 
@@ -125,17 +127,18 @@ def _cover(candidates: Sequence[_Candidate]) -> list[_Candidate]:
     covered: set[str] = set()
     used: list[frozenset[str]] = []
     for new_topics_only in (True, False):
+        others: list[_Candidate] = []
         for candidate in pool:
             if len(chosen) > MOST_FINDINGS:
                 return chosen
-            if candidate in chosen or _repeats(candidate.statement, used):
-                continue
             if new_topics_only and covered.issuperset(candidate.named):
-                continue
-            chosen.append(candidate)
-            covered.update(candidate.named)
-            used.append(candidate.statement.terms)
-    return chosen or list(pool[:1])
+                others.append(candidate)
+            elif not _repeats(candidate.statement, used):
+                chosen.append(candidate)
+                covered.update(candidate.named)
+                used.append(candidate.statement.terms)
+        pool = others
+    return chosen
 
 
 def _repeats(statement: Statement, used: Sequence[frozenset[str]]) -> bool:
