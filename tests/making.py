@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,6 +32,9 @@ from conspectus.rows import (
 from conspectus.settings import Settings
 from conspectus.text.sentences import lines, sentences
 from conspectus.text.words import terms
+
+SEED = int(os.environ.get("TEST_SEED", "0"))
+"""Added to the seeds of tests that draw their cases: `TEST_SEED=7 make test` draws others."""
 
 
 def a_document(text: str, number: int = 0, path: str = "", title: str = "") -> Document:

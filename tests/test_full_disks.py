@@ -83,7 +83,7 @@ class LimitedFile:
 
 
 def arrays(seed: int) -> dict[str, Any]:
-    return {"vectors": np.full((3, 4), seed, np.float32), "walk.first": np.arange(seed + 2)}
+    return {"vectors": np.full((3, 4), seed, np.float32), "numbers.first": np.arange(seed + 2)}
 
 
 def write_new(folder: Path) -> None:
@@ -107,7 +107,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def state(folder: Path) -> str:
     """Return which index a folder holds, after every file of it was compared with its hash."""
     index = read(folder, verify=True)
-    assert dict(index.arrays).keys() == {"vectors", "walk.first"}
+    assert dict(index.arrays).keys() == {"vectors", "numbers.first"}
     (title,) = {report.title for report in index.reports}
     return title
 

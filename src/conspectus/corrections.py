@@ -327,6 +327,8 @@ def undone(path: Path) -> list[Correction]:
 
 
 def _text(path: Path) -> str:
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} cannot be read: it is not a regular file")
     try:
         return path.read_text(encoding="utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):

@@ -37,6 +37,14 @@ class EmptyDocument(DocumentError):
     """A document is empty, or holds nothing but whitespace."""
 
 
+class WorkerEnded(ConspectusError):
+    """A worker process ended, with an exit `status`, before its work was done; `late` where that took too long."""
+
+    def __init__(self, message: str, status: int | None = None, *, late: bool = False) -> None:
+        super().__init__(message)
+        self.status, self.late = status, late
+
+
 class StoreError(ConspectusError):
     """Something about an index folder."""
 
@@ -47,6 +55,13 @@ class IndexMissing(StoreError):
 
 class IndexDamaged(StoreError):
     """A file of the snapshot is missing, or is not what the manifest says it is."""
+
+
+class RowMissing(IndexDamaged, KeyError):
+    """A row or an array of an index is not there, though others of it need it."""
+
+    def __str__(self) -> str:
+        return f"the index lacks {str(self.args[0])[:80]!r}, which other parts of it need; index again"
 
 
 class IndexOutdated(StoreError):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import conspectus
+from conspectus.errors import RowMissing
 from conspectus.rows import (
     AliasDecision,
     Chunk,
@@ -22,6 +24,7 @@ from conspectus.rows import (
     Report,
     Triple,
     Usage,
+    column,
     counted,
 )
 
@@ -110,18 +113,6 @@ class Index:
         """Return what the graph knows of an entity, with its `most` strongest relationships; raise NotFound."""
         return conspectus.entity_view(name, self, most=most)
 
-    def to_pandas(self, table: str = "entities") -> pd.DataFrame:
-        """Return a table as a DataFrame, with the columns of its file in `tables/`.
-
-        The tables are `documents`, `chunks`, `entities`, `relationships`, `triples`, `claims`, `communities`,
-        `reports`, `joins` and `failures`. Raises UsageError for another name, and where pandas is not installed.
-        """
-        return conspectus.interchange.data_frame(self, table)
-
-    def to_polars(self, table: str = "entities") -> pl.DataFrame:
-        """Return a table as a DataFrame of Polars; see `to_pandas`."""
-        return conspectus.interchange.data_frame(self, table, "polars")
-
     def to_networkx(self) -> Any:
         """Return the graph as an undirected `networkx.Graph`: entities by name, relationships as weighted edges.
 
@@ -160,34 +151,44 @@ class Index:
     @cached_property
     def document_of(self) -> Mapping[str, Document]:
         """Documents by id."""
-        return {d.id: d for d in self.documents}
+        return _by(self.documents, "id")
 
     @cached_property
     def chunk_of(self) -> Mapping[str, Chunk]:
         """Chunks by id."""
-        return {c.id: c for c in self.chunks}
+        return _by(self.chunks, "id")
+
+    @cached_property
+    def number_of_chunk(self) -> Mapping[str, int]:
+        """Numbers of chunks by id."""
+        return _Numbers({id: number for number, id in enumerate(column(self.chunks, "id"))})
 
     @cached_property
     def report_of_community(self) -> Mapping[int, Report]:
         """Reports by the number of their community."""
         lazy: Mapping[int, Report] | None = getattr(self.reports, "by_community", None)
-        return {r.community: r for r in self.reports} if lazy is None else lazy
+        return _by(self.reports, "community") if lazy is None else lazy
 
     @cached_property
     def levels(self) -> range:
         """The levels of the hierarchy, 0 the root; empty where there are no communities."""
-        return range(1 + max((c.level for c in self.communities), default=-1))
+        return range(1 + max(column(self.communities, "level"), default=-1))
+
+    def numbers_at(self, level: int) -> Iterator[int]:
+        """Yield the partition of a level, by numbers: its communities and those above that are not split further."""
+        children = column(self.communities, "children")
+        for number, own in enumerate(column(self.communities, "level")):
+            if own == level or (own < level and not children[number]):
+                yield number
 
     def communities_at(self, level: int) -> Iterator[Community]:
-        """Yield the partition of a level: its own communities and those above that are not split further."""
-        for community in self.communities:
-            if community.level == level or (community.level < level and not community.children):
-                yield community
+        """Yield the communities of `numbers_at`."""
+        return (self.communities[number] for number in self.numbers_at(level))
 
     def reports_at(self, level: int) -> list[Report]:
         """Return the reports in the view of a level, in the order of communities (GraphRAG §4.1.2: C0 to C3)."""
         reported = self.report_of_community
-        return [reported[c.number] for c in self.communities_at(level) if c.number in reported]
+        return [reported[number] for number in self.numbers_at(level) if number in reported]
 
     def reports_of(self, communities: Iterable[int]) -> list[Report]:
         """Return the reports of communities, by their numbers; in the place of a brief one those of its parts."""
@@ -203,14 +204,15 @@ class Index:
     @cached_property
     def entity_of_name(self) -> Mapping[str, int]:
         """Numbers of entities by name."""
-        return {e.name: e.number for e in self.entities}
+        return _Numbers({name: number for number, name in enumerate(column(self.entities, "name"))})
 
     @cached_property
     def _edges(self) -> Mapping[str, list[int]]:
         edges: dict[str, list[int]] = {}
-        for relationship in self.relationships:
-            edges.setdefault(relationship.source, []).append(relationship.number)
-            edges.setdefault(relationship.target, []).append(relationship.number)
+        ends = zip(column(self.relationships, "source"), column(self.relationships, "target"), strict=True)
+        for number, (source, target) in enumerate(ends):
+            edges.setdefault(source, []).append(number)
+            edges.setdefault(target, []).append(number)
         return edges
 
     def edges_of(self, entity: int) -> Sequence[int]:
@@ -220,9 +222,10 @@ class Index:
     @cached_property
     def _communities(self) -> Mapping[int, list[int]]:
         holders: dict[int, list[int]] = {}
-        for community in sorted(self.communities, key=lambda c: (-c.level, c.number)):
-            for entity in community.entity_numbers:
-                holders.setdefault(entity, []).append(community.number)
+        level, members = (column(self.communities, name) for name in ("level", "entity_numbers"))
+        for community in sorted(range(len(level)), key=lambda number: (-level[number], number)):
+            for entity in members[community]:
+                holders.setdefault(entity, []).append(community)
         return holders
 
     def communities_of(self, entity: int) -> Sequence[int]:
@@ -231,6 +234,13 @@ class Index:
 
 
 # Tables and mappings that are made when they are read, and caches of them
+
+
+class _Numbers(dict[str, int]):
+    """Numbers of rows by the key by which other rows name them."""
+
+    def __missing__(self, key: str) -> int:
+        raise RowMissing(key)
 
 
 class BoundedCache(Generic[K, T]):
@@ -266,11 +276,28 @@ class Rows(Sequence[T]):
     _ALONE = 10
     """What making a part costs beside its rows, in rows made together with all others (40 and 4 us)."""
 
-    def __init__(self, length: Callable[[], int], make: Callable[[int, int], Sequence[T]]) -> None:
-        """`make` returns the rows from a number to another one."""
+    def __init__(
+        self, length: Callable[[], int], make: Callable[[int, int], Sequence[T]], stored: Any = None
+    ) -> None:
+        """`make` returns the rows from a number to another one, `stored` is the table of the file that they are in."""
         self._length = length
         self._make = make
+        self._stored = stored
         self._spent = 0
+
+    def column(self, name: str) -> Sequence[Any]:
+        """Return one attribute of all rows; where they are in a file, they need not be made for it."""
+        if self._stored is None or "_all" in self.__dict__:
+            return [getattr(row, name) for row in self._all]
+        return self._stored.column(name)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table, as `index.entities`, as a DataFrame with the columns of its file in `tables/`."""
+        return self._stored.arrow().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the table as a DataFrame of Polars."""
+        return import_module("polars").from_arrow(self._stored.arrow())
 
     @cached_property
     def _all(self) -> Sequence[T]:
@@ -310,6 +337,14 @@ class Rows(Sequence[T]):
         return f"<{len(self):,} rows{first}>"
 
 
+def _by(rows: Sequence[T], name: str) -> Mapping[Any, T]:
+    """Return rows by one of their attributes; those of a stored table are made when they are looked up."""
+    if not isinstance(rows, Rows):
+        return {getattr(row, name): row for row in rows}
+    number = {value: i for i, value in enumerate(rows.column(name))}
+    return LazyMapping(number, lambda value: rows[number[value]])
+
+
 class LazyMapping(Mapping[K, T]):
     """Values by key, each made when it is first read."""
 
@@ -321,7 +356,7 @@ class LazyMapping(Mapping[K, T]):
     def __getitem__(self, key: K) -> T:
         if key not in self._made:
             if key not in self._keys:
-                raise KeyError(key)
+                raise RowMissing(key)
             self._made[key] = self._make(key)
         return self._made[key]
 

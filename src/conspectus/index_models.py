@@ -6,8 +6,8 @@ others: by a flag, an environment variable, `conspectus.toml`, or settings in Py
 
 An index may come from somebody else, so an address that it names is used only if it is on this machine, or that of the
 provider in the model's name, which then gets the provider's own key. Any other address has to be named by the user
-(`--base-url`, `llm.base_url`): until then nothing is sent to it, neither text nor key. Of several indexes that are
-asked as one, the model is used that all of them agree on, else none.
+(`--base-url`, `llm.base_url`): until then nothing is sent to it, neither text nor key. So has every file and folder. Of
+several indexes that are asked as one, the model is used that all of them agree on, else none.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from conspectus.errors import SettingsError, UsageError
 from conspectus.index import BoundedCache, Index
 from conspectus.models.llm.adapters import is_registered
 from conspectus.models.llm.providers import PRESETS, is_local
+from conspectus.models.onnx import needs_naming
 from conspectus.settings import EXTRACTIVE, Settings
 
 NONE = "none"
@@ -42,6 +43,8 @@ FUNCTION = "python/"
 """How the names of embedders begin that are functions of a caller: only that caller has them."""
 MODELS = ("model", "llm.base_url", "llm.embedder_base_url", "vectors.embedder")
 """Settings of models that are never taken over from an index without a look at the address."""
+FILES = ("llm.prompts", "llm.trace", "rerank.by")
+"""Settings that may name a file or a folder: they come from the user alone."""
 _stored = BoundedCache[str, Settings](32)
 
 
@@ -90,17 +93,20 @@ def _filled(resolved: Resolved, values: Mapping[str, Any], origin: str) -> Resol
 def settings_of_index(built: Mapping[str, Any], given: Mapping[str, Any]) -> Resolved:
     """Return the settings that an index was built with, but for the given ones, by dotted key.
 
-    Its models are its own too, whatever `conspectus.toml` and the environment say; those count only where an address
-    has to be named.
+    Its models are its own too, whatever `conspectus.toml` and the environment say; those count only where an address,
+    a file or a folder has to be named. Raises UsageError where one is not.
     """
     stored = stored_settings(built)
-    address = stored.llm.base_url
-    if address and load(given).settings.llm.base_url.rstrip("/") == address.rstrip("/"):
-        given = {**given, "llm.base_url": address}
+    own, users = by_key(stored), by_key(load(given).settings)
+    given = {**{key: users[key] for key in FILES}, **given}
+    for key in ("llm.base_url", "vectors.embedder"):
+        if own[key] not in ("", NONE) and users[key].rstrip("/") == own[key].rstrip("/"):
+            given[key] = own[key]
+    if stored.language_models and own["llm.prompts"] and not users["llm.prompts"]:
+        raise _not_opened(f"this index was built with the prompts in {own['llm.prompts']}", "llm.prompts")
     resolved = with_index_models(overridden(given), [built], builds=True)
-    own = by_key(stored)
     own["language"] = stored.language.partition(",")[0]
-    for key in MODELS:
+    for key in (*MODELS, *FILES):
         del own[key]
     return _filled(resolved, own, "default")
 
@@ -163,6 +169,18 @@ def checked_address(model: str, address: str, name_it: str = "", instead: str = 
     )
 
 
+def checked_embedder(name: str) -> str:
+    """Return the name of an embedder that only an index names; raise UsageError where it is a folder."""
+    if name.startswith("local:") and needs_naming(name.removeprefix("local:")):
+        raise _not_opened(f"this index has vectors of {name}", f"embedder={name!r} or vectors.embedder")
+    return name
+
+
+def _not_opened(what: str, setting: str) -> UsageError:
+    what += ", and no file or folder is opened that only an index names"
+    return UsageError(f"{what}: name it yourself, by {setting} (in {FILE_NAME})")
+
+
 def _of_model(resolved: Resolved, built: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the settings of the language model that the indexes agree on.
 
@@ -212,7 +230,7 @@ def _of_embedder(resolved: Resolved, memory: Settings, base_url: str, *, builds:
     except UsageError:
         return {}  # methods that compare vectors say so: see `retrieval.vector.embedder_of`
     values = {"llm.embedder_base_url": address} if address != base_url else {}
-    return values | ({"vectors.embedder": name} if builds else {})
+    return values | ({"vectors.embedder": name if named else checked_embedder(name)} if builds else {})
 
 
 def embedder_address(settings: Settings) -> str:

@@ -21,6 +21,7 @@ from conspectus.rows import Failure, Usage
 from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, path_of, public, settings_in
 from conspectus.settings import EXTRACTIVE, Settings
 from conspectus.storage import manifests, store
+from conspectus.triple_graph import StoredTripleGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +81,15 @@ def status_of(index: AnyIndex = DEFAULT_FOLDER) -> Status:
     """Return the figures of an index, or of that in a folder (the levels are GraphRAG's Table 2)."""
     index = opened(index)
     documents = source_documents(index.documents)
+    graph = StoredTripleGraph.of_file(index) if index.graph_file else None
     tokens = sum(chunk.n_tokens for chunk in index.chunks)
     return Status(
         documents=len(documents),
         chunks=len(index.chunks),
         tokens=tokens,
-        entities=len(index.entities),
+        entities=len(graph.number_of) if graph else len(index.entities),
         relationships=len(index.relationships),
-        triples=len(index.triples),
+        triples=len(graph) if graph else len(index.triples),
         claims=len(index.claims),
         communities=len(index.communities),
         reports=len(index.reports),

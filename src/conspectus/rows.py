@@ -37,6 +37,12 @@ def snippet(text: str, most: int = 60) -> str:
     return f"{start.rstrip(' ,;:-–—')}…"
 
 
+def column(rows: Sequence[Any], name: str) -> Sequence[Any]:
+    """Return one attribute of all rows; of a stored table it is read alone, and no row is made."""
+    read: Callable[[str], Sequence[Any]] | None = getattr(rows, "column", None)
+    return [getattr(row, name) for row in rows] if read is None else read(name)
+
+
 def counted(n: int, noun: str) -> str:
     """Return `1 document`, `1,669 documents`."""
     return f"{n:,} {noun if n == 1 else plural(noun)}"

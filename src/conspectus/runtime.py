@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from conspectus.indexing.read import Read
     from conspectus.models.llm.adapters import ChatFunction, EmbedFunction
     from conspectus.models.llm.model import Session
+    from conspectus.workers import Workers
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -264,6 +265,7 @@ def read_sources(
     documents: Iterable[Any] | None,
     settings: Settings,
     progress: Progress | None = None,
+    workers: Workers | None = None,
 ) -> Read:
     """Read files and folders, or documents from memory; raise UsageError where one is given as the other."""
     from conspectus.indexing.read import read, read_texts
@@ -285,7 +287,7 @@ def read_sources(
             " build(documents=[...])"
         )
     if documents is None:
-        return read(paths, settings.read, progress)
+        return read(paths, settings.read, progress, workers)
     if isinstance(documents, str | Path) and not _is_text(documents):
         raise UsageError(f"documents are texts; build({str(documents)!r}) reads a file or folder")
     if progress:

@@ -134,6 +134,12 @@ class ExtractSettings(Section):
         """The types that rules look for, which with a schema give way to its own where it knows a name."""
         return ExtractSettings().entity_types if self.graph_schema else self.entity_types
 
+    @property
+    def type_of_name(self) -> dict[str, str]:
+        """The names that a schema lists, which rules look for too, with the type of each."""
+        types = self.graph_schema.entities if self.graph_schema else {}
+        return {name: type_ for type_, listed in types.items() for name in listed.names}
+
 
 class ResolveSettings(Section):
     """Which names are taken to be one entity."""

@@ -6,6 +6,7 @@ names. Of that a search reads only what it comes by.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -199,45 +200,86 @@ DROP TABLE shared;
 CREATE INDEX by_key ON names (key);
 """
 """What is made when all triples are there. Of things with one name each is told apart by its number."""
+SCHEMA = sorted(
+    sql.strip()
+    for sql in f"{TABLES}{FINISH}".split(";")
+    if "CREATE" in sql and not re.search("spellings|shared", sql)
+)
+"""How the tables and indexes of a file are declared when it is done."""
+
+
+class _Graph:
+    """The file of a graph, which may come from somebody else: it is read only if its tables are those we make."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        if path.exists() and not path.is_file():  # SQLite would wait for a pipe for ever
+            raise self.damaged("it is not a regular file")
+        uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+        try:
+            # Nothing writes to the file: threads may share what reads it.
+            self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise self.damaged(error) from None
+        made = [sql for (sql,) in self.rows(str, "SELECT sql FROM sqlite_master")]
+        if sorted(made) != SCHEMA:  # a view or a trigger would run what somebody else wrote
+            raise self.damaged("it has other tables")
+
+    def damaged(self, error: object) -> IndexDamaged:
+        """Return the error that says what is wrong with the file."""
+        return IndexDamaged(
+            f"{self._path}, the graph of the index, cannot be read ({error}); import it again"
+        )
+
+    def rows(self, kind: type[Any], query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return rows of values of a type; raise IndexDamaged where the file is damaged, or has others."""
+        try:
+            rows = self._connection.execute(query, values).fetchall()
+        except (sqlite3.Error, OverflowError) as error:
+            raise self.damaged(error) from None
+        if not all(isinstance(value, kind) for row in rows for value in row):
+            raise self.damaged(f"a value is no {kind.__name__}")
+        return rows
 
 
 class _Column(Sequence[Any]):
     """A column of a table on disk, by the numbers of the rows."""
 
-    def __init__(self, connection: sqlite3.Connection, table: str, column: str) -> None:
-        self._connection = connection
+    def __init__(self, graph: _Graph, table: str, column: str) -> None:
+        self._graph = graph
+        self._kind = str if column == "name" else int
         self._query = f"SELECT {column} FROM {table} WHERE number = ?"
-        self._size = f"SELECT max(rowid) FROM {table}"
+        self._size = f"SELECT ifnull(max(rowid), 0) FROM {table}"
 
     def __getitem__(self, number: Any) -> Any:
-        row = self._connection.execute(self._query, (int(number),)).fetchone()
-        if row is None:
-            raise IndexError(number)
-        return row[0]
+        rows = self._graph.rows(self._kind, self._query, int(number))
+        if not rows:
+            raise self._graph.damaged(f"it has nothing of the number {number}")
+        return rows[0][0]
 
     def __len__(self) -> int:
-        return self._connection.execute(self._size).fetchone()[0] or 0
+        return self._graph.rows(int, self._size)[0][0]
 
 
 class _Numbers(Mapping[str, Any]):
     """The numbers of names on disk, by name or by key; all names of a key, or the first of a name."""
 
-    def __init__(self, connection: sqlite3.Connection, column: str) -> None:
-        self._connection = connection
+    def __init__(self, graph: _Graph, column: str) -> None:
+        self._graph = graph
         self._column = column
 
     def __getitem__(self, text: str) -> Any:
         query = f"SELECT number FROM names WHERE {self._column} = ? LIMIT {MOST_STEPS}"
-        numbers = [number for (number,) in self._connection.execute(query, (text,))]
+        numbers = [number for (number,) in self._graph.rows(int, query, text)]
         if not numbers:
             raise KeyError(text)
         return numbers if self._column == "key" else numbers[0]
 
     def __iter__(self) -> Iterator[str]:
-        return (text for (text,) in self._connection.execute(f"SELECT {self._column} FROM names"))
+        return (text for (text,) in self._graph.rows(str, f"SELECT {self._column} FROM names"))
 
     def __len__(self) -> int:
-        return self._connection.execute("SELECT count(*) FROM names").fetchone()[0]
+        return self._graph.rows(int, "SELECT count(*) FROM names")[0][0]
 
 
 class _NoChunks(Sequence[Any]):
@@ -254,7 +296,7 @@ class _NoChunks(Sequence[Any]):
 class StoredTripleGraph(TripleGraph):
     """A graph in a file; numbers of names are those of the file."""
 
-    connection: sqlite3.Connection
+    graph: _Graph
 
     @classmethod
     def of_file(cls, index: Index) -> StoredTripleGraph:
@@ -264,21 +306,12 @@ class StoredTripleGraph(TripleGraph):
     @classmethod
     def of_path(cls, path: Path) -> StoredTripleGraph:
         """Open a file; raise IndexDamaged where it is missing or is none."""
-        try:
-            # Nothing writes to the file: threads may share what reads it.
-            uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
-            connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
-            rows = connection.execute("SELECT label FROM relations ORDER BY number").fetchall()
-        except sqlite3.Error as error:
-            raise IndexDamaged(
-                f"{path}, the graph of the index, cannot be read ({error}); import it again"
-            ) from None
-        columns = [_Column(connection, "triples", part) for part in ("head", "relation", "tail")]
+        graph = _Graph(path)
+        rows = graph.rows(str, "SELECT label FROM relations ORDER BY number")
+        columns = [_Column(graph, "triples", part) for part in ("head", "relation", "tail")]
         heads, kinds, tails = cast("list[Any]", columns)
-        names: Any = _Column(connection, "names", "name")
-        return cls(
-            names, tuple(row[0] for row in rows), heads, kinds, tails, cast("Any", _NoChunks()), connection
-        )
+        names: Any = _Column(graph, "names", "name")
+        return cls(names, tuple(row[0] for row in rows), heads, kinds, tails, cast("Any", _NoChunks()), graph)
 
     @cached_property
     def given(self) -> bool:
@@ -286,11 +319,11 @@ class StoredTripleGraph(TripleGraph):
 
     @cached_property
     def number_of(self) -> Any:
-        return _Numbers(self.connection, "name")
+        return _Numbers(self.graph, "name")
 
     @cached_property
     def numbers_of_key(self) -> Any:
-        return _Numbers(self.connection, "key")
+        return _Numbers(self.graph, "key")
 
     @cached_property
     def longest_key(self) -> int:
@@ -303,10 +336,11 @@ class StoredTripleGraph(TripleGraph):
     def ways_of(self, name: int) -> Iterator[int]:
         """Yield the ways by which a name can be left, by one look into the index for each."""
         for inverse, end in enumerate(("head", "tail")):
-            query = f"SELECT min(relation) FROM triples WHERE {end} = ? AND relation > ?"
+            within = f"{end} = ? AND relation > ? AND relation < ?"
+            query = f"SELECT relation FROM triples WHERE {within} ORDER BY relation LIMIT 1"
             relation = -1
-            while (row := self.connection.execute(query, (int(name), relation)).fetchone())[0] is not None:
-                relation = row[0]
+            while rows := self.graph.rows(int, query, int(name), relation, len(self.relations)):
+                relation = rows[0][0]
                 yield 2 * relation + inverse
 
     def steps(self, name: int) -> Iterator[Step]:
@@ -316,7 +350,7 @@ class StoredTripleGraph(TripleGraph):
             query = (
                 f"SELECT number, {there} FROM triples WHERE {here} = ? AND relation = ? LIMIT {MOST_STEPS}"
             )
-            for number, to in self.connection.execute(query, (int(name), way // 2)):
+            for number, to in self.graph.rows(int, query, int(name), way // 2):
                 yield Step(number, way // 2, bool(way % 2), to)
 
     @cached_property
@@ -339,7 +373,7 @@ class StoredWays(Ways):
     def names(self, way: int) -> Ints:
         column = "tail" if way % 2 else "head"
         query = f"SELECT {column} FROM triples WHERE relation = ? LIMIT {MOST_STEPS}"
-        numbers = [number for (number,) in self._graph.connection.execute(query, (way // 2,))]
+        numbers = [number for (number,) in self._graph.graph.rows(int, query, way // 2)]
         return np.unique(np.array(numbers, np.int64))
 
     def follow(self, way: int) -> dict[int, float]:

@@ -14,7 +14,7 @@ from conspectus import tokens
 from conspectus.configuration import INDEX, Resolved
 from conspectus.errors import ModelError, StoreError, UsageError
 from conspectus.index import Index
-from conspectus.index_models import FUNCTION, own_embedder
+from conspectus.index_models import FUNCTION, checked_embedder, own_embedder
 from conspectus.indexing import embed as vectors
 from conspectus.indexing.given_graph import read_openie, with_openie
 from conspectus.lazy import lazy_module
@@ -91,7 +91,7 @@ def _chosen(index: Index, embedder: str | EmbedFunction, settings: Given) -> Set
     chosen = run_of(options, [index.settings], language_model=False).settings
     if embedder or chosen.vectors.embedder != NONE:
         return chosen
-    usual = {"embedder": own_embedder(index) or LOCAL}
+    usual = {"embedder": checked_embedder(own_embedder(index)) or LOCAL}
     return chosen.model_copy(update={"vectors": chosen.vectors.model_copy(update=usual)})
 
 

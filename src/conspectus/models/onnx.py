@@ -52,6 +52,9 @@ MODEL, TOKENIZER, POOLING = "onnx/model.onnx", "tokenizer.json", "1_Pooling/conf
 OPTIONAL = ("modules.json", POOLING, "sentence_bert_config.json", "config.json")
 _FILES = ("model.onnx", MODEL, "model_quantized.onnx", "onnx/model_quantized.onnx")
 
+_OF_HUB = r"\w[\w.-]*/\w[\w.-]*"
+_named: set[str] = set()
+
 
 @dataclass(frozen=True)
 class Use:
@@ -304,12 +307,18 @@ def find_folder(model: str, use: Use) -> Path:
     Raises UsageError, with what to download by hand and where to put it, where it cannot be fetched.
     """
     folder = Path(model).expanduser()
+    _named.add(model)
     if folder.is_dir():
         return folder
-    if not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", model):
+    if not re.fullmatch(_OF_HUB, model):
         raise UsageError(f"there is no folder {model!r} with the {use.kind}")
     import_extra(use, "onnxruntime", "tokenizers")  # before 90 MB are fetched that nothing here could run
     return download(model, use)
+
+
+def needs_naming(model: str) -> bool:
+    """Tell whether a model is a folder that nobody has named in this process, and not one of the hub."""
+    return model not in _named and (Path(model).exists() or not re.fullmatch(_OF_HUB, model))
 
 
 def download(name: str, use: Use) -> Path:

@@ -6,18 +6,26 @@ The current one is `manifest.json`; `history/<snapshot>.json` are those that one
 from __future__ import annotations
 
 import json
+import logging
 import os
+import re
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, BinaryIO, Literal, cast
 from zlib import crc32
 
-from pydantic import NonNegativeInt, StringConstraints, TypeAdapter
+from pydantic import (
+    AfterValidator,
+    NonNegativeInt,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
 
 from conspectus.errors import (
     IndexBusy,
@@ -29,6 +37,9 @@ from conspectus.errors import (
     UsageError,
 )
 from conspectus.rows import Usage
+from conspectus.settings import Settings
+
+log = logging.getLogger("conspectus")
 
 USUAL = ".conspectus"
 """The folder of an index where none is named."""
@@ -39,6 +50,32 @@ FORMAT, VERSION, OLDEST = "conspectus-index", 3, 2
 NAME, HISTORY = "manifest.json", "history"
 STORED = r"^(objects|tables|arrays)/[A-Za-z0-9_.-]+-[0-9a-f]{12}\.(parquet|npy)$"
 """Paths of stored files: none leads out of the folder."""
+MOST_BYTES = 1 << 24
+"""Bytes of a manifest at the most: one of 100,000 names in a schema has 5 MB, and the values of JSON take twenty times
+as much memory as its bytes at the worst."""
+MOST_ROWS = 1000
+"""Rows for each byte of the file of a table at the most: what repeats is stored once, so that the size alone does not
+say how many there are. The sample's tables have one row for 5 to 400 bytes."""
+
+SnapshotId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+"""It names a file in `history`."""
+
+
+def _plain(origin: dict[str, str]) -> dict[str, str]:
+    """Return an origin; raise ValueError where it names a file outside of the folder, or its counts are none."""
+    if not re.fullmatch(r"(triples-[0-9a-f]{12}\.sqlite)?", origin.get("triples", ""), re.ASCII):
+        raise ValueError("triples")
+    for name in ("left_out", "skipped"):
+        TypeAdapter(dict[str, NonNegativeInt]).validate_json(origin.get(name, "{}"))
+    return origin
+
+
+RECORDED: Mapping[tuple[str, str], Any] = {
+    ("vectors", "model"): str, ("vectors", "query_prefix"): str, ("vectors", "passage_prefix"): str,
+    ("vectors", "unread"): (int, float), ("imported", "format"): str, ("imported", "stored"): int,
+    ("extract", "graph_schema"): (dict, type(None)),
+}  # fmt: skip
+"""The types of what an index records in its settings that nobody can set; a schema, never the path of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +93,7 @@ class StoredFile:
 class Manifest:
     """One snapshot: its files and what is known of it as a whole."""
 
-    snapshot: str
+    snapshot: SnapshotId
     created: str
     counts: dict[str, NonNegativeInt]
     """The number of rows of each table, by the names of the fields of `Index`."""
@@ -64,9 +101,9 @@ class Manifest:
     """What each file is, by its path in the folder."""
     settings: dict[str, Any]
     usage: dict[str, Usage]
-    origin: dict[str, str]
+    origin: Annotated[dict[str, str], AfterValidator(_plain)]
     """What made it beside the settings: see `Index.origin`."""
-    before: str
+    before: SnapshotId | Literal[""]
     """The snapshot in whose place it came; empty for the first one."""
     generation: int
     """The place of its commit among those in the folder, from 1."""
@@ -94,15 +131,19 @@ def current(folder: Path) -> Manifest:
 
 
 def _read_manifest(path: Path) -> Manifest:
-    text = path.read_bytes()
+    with open_file(path) as file:
+        text = file.read(MOST_BYTES + 1)
     version: Any = None
     try:
+        if len(text) > MOST_BYTES:
+            raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
         content: dict[str, Any] = json.loads(text)
         if content.pop("format") == FORMAT:
             version = content.pop("version")
         if isinstance(version, int) and OLDEST <= version <= VERSION:
             manifest = _adapter().validate_python(content)
             if content.get("checksum", manifest.checksum) == manifest.checksum:
+                _leave_allowed(manifest.settings, path)
                 return manifest
             raise IndexDamaged(f"{path} is not what was written; restore it")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # not JSON, or not JSON of ours
@@ -122,11 +163,46 @@ def _adapter() -> TypeAdapter[Manifest]:
     return TypeAdapter(Manifest)
 
 
+def _leave_allowed(settings: dict[str, Any], path: Path) -> None:
+    """Remove the tables of settings with a value that nobody could have set: the defaults are used instead.
+
+    Keys that are not known stay: another version knew them, and nothing reads them.
+    """
+    wrong: set[str] = set()
+    for name, table in settings.items():
+        for key, value in cast("dict[str, Any]", table).items() if isinstance(table, dict) else ():
+            if not isinstance(value, RECORDED.get((name, key), object)):
+                wrong.add(name)
+    rest = {name: table for name, table in settings.items() if name not in wrong}
+    try:
+        Settings.model_validate_json(json.dumps(rest), strict=True)
+    except ValidationError as error:
+        wrong |= {str(each["loc"][0]) for each in error.errors() if each["type"] != "extra_forbidden"}
+    for name in wrong:
+        _warn(path, name)
+        del settings[name]
+
+
+@cache
+def _warn(path: Path, name: str) -> None:
+    log.warning("%s: its settings `%s` are none that can be set; the defaults are used", path, name)
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file to read it; one that is no file but a pipe is as if it were empty, instead of keeping us waiting."""
+    flags = getattr(os, "O_NONBLOCK", 0)
+    try:
+        return open(path, "rb", opener=lambda name, mode: os.open(name, mode | flags))
+    except IsADirectoryError:
+        raise IndexDamaged(f"{path} is a folder and should be a file; restore the index") from None
+
+
 def is_index(folder: Path) -> bool:
     """Return whether a folder is an index of any version: it has a manifest whose format is ours."""
     try:
-        content: Any = json.loads((folder / NAME).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        with open_file(folder / NAME) as file:
+            content: Any = json.loads(file.read(MOST_BYTES))
+    except (OSError, ValueError, RecursionError, IndexDamaged):
         return False
     return isinstance(content, dict) and str(cast("Any", content).get("format", "")).startswith("conspectus")
 
@@ -235,7 +311,10 @@ def writing(folder: Path, what: str = "index") -> Generator[None]:
     made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+        # not through a symbolic link, which a folder of somebody else may have in its place: it is emptied
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        descriptor = os.open(folder / "lock", flags, 0o666)
+        os.lseek(descriptor, 0, os.SEEK_SET)  # no pipe can
     except OSError as error:
         reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
         raise UsageError(f"no {what} can be written to {folder}: {reason}; name another folder") from None

@@ -5,6 +5,8 @@
       objects/entities-<hash>.parquet    the tables; see `tables`
       arrays/<name>-<hash>.npy           numbers that go with them, mapped into memory when used
       history/<snapshot>.json            the manifests of earlier snapshots, which one can go back to
+      derived/raptor-<snapshot>-….npz    what questions made of a snapshot; it goes with it
+      triples-<hash>.sqlite              a graph too large for the tables (`triple_graph`)
       tables/entities.parquet            the tables of the current snapshot under names that stay, for other tools
       corrections.toml                   what people corrected, and no snapshot holds; see `corrections`
       lock                               locked by a process that writes, whose id it holds
@@ -33,28 +35,27 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache, partial
 from hashlib import sha256
-from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from threading import get_ident
 from typing import Any
 from zlib import crc32
 
-import numpy as np
-from numpy.lib import format as npy
-
-from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, StoreError, UsageError
+from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, StoreError
 from conspectus.index import Index, LazyMapping, Rows
 from conspectus.rows import Usage
 from conspectus.settings import StoreSettings
+from conspectus.storage.arrays import decoded, encoded
 from conspectus.storage.manifests import (
     HISTORY,
+    MOST_ROWS,
     NAME,
     Manifest,
     StoredFile,
     chosen,
     current,
     locked,
+    open_file,
     snapshots,
     writing,
 )
@@ -62,8 +63,9 @@ from conspectus.storage.tables import TABLES, Stored, encode
 
 log = logging.getLogger("conspectus")
 
-OBJECTS, PUBLISHED, ARRAYS = "objects", "tables", "arrays"
-"""The folders of the stored tables, of the names under which other tools find them, and of the arrays."""
+OBJECTS, PUBLISHED, ARRAYS, DERIVED = "objects", "tables", "arrays", "derived"
+"""The folders of the stored tables, of the names under which other tools find them, of the arrays, and of what was made
+of a snapshot for questions, whose id is in the names."""
 WRITERS = 8
 """Files that are written at once: many are small, and each waits for the disk."""
 LARGE = 2**24
@@ -71,7 +73,8 @@ LARGE = 2**24
 SMALL = 1 << 16
 """Bytes up to which a file is read when its index is opened: each that is mapped holds a file open."""
 _OURS = re.compile(
-    r"[\w.-]+-[0-9a-f]{12}\.(parquet|npy)(\.tmp)?|\w+\.parquet\.\d+-\d+\.tmp|[0-9a-f]{16}\.json(\.tmp)?",
+    r"[\w.-]+-[0-9a-f]{12}\.(parquet|npy)(\.tmp)?|\w+\.parquet\.\d+-\d+\.tmp|[0-9a-f]{16}\.json(\.tmp)?"
+    r"|[a-z]+(-[0-9a-f]{16}){1,2}\.(npz|\d+)|triples-[0-9a-f]{12}\.sqlite",
     re.ASCII,
 )
 _MEND = "restore it, or delete manifest.json and index again"
@@ -83,7 +86,7 @@ _MEND = "restore it, or delete manifest.json and index again"
 def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Mapping[str, Usage]) -> str:
     """Make an index the current snapshot of its folder, and return the snapshot's id.
 
-    Equal tables and arrays have equal ids; settings, usage and origin are kept beside them and do not change the id.
+    Equal tables, arrays and graphs on disk have equal ids; settings, usage and other origins are kept beside them.
     As many earlier snapshots are kept as the settings say (`store.snapshots`), others are removed. Call it inside
     `with writing(folder)`.
 
@@ -104,8 +107,9 @@ def _commit(folder: Path, index: Index, settings: Mapping[str, Any], usage: Mapp
         before, others = None, []
     files = _put_all(folder, index)
     _sync(folder / OBJECTS, folder / ARRAYS)
-    names = "\n".join(f"{path} {files[path].sha256}" for path in sorted(files))
-    snapshot = sha256(names.encode()).hexdigest()[:16]
+    names = [f"{path} {files[path].sha256}" for path in sorted(files)]
+    names += filter(None, [index.origin.get("triples")])
+    snapshot = sha256("\n".join(names).encode()).hexdigest()[:16]
     previous, generation = "", 1 + max((m.generation for m in others), default=0)
     if before:
         previous = before.snapshot
@@ -181,12 +185,15 @@ def _remove_all_but(folder: Path, *retained: Manifest) -> None:
     """Remove the files of all snapshots but these, the first of which is the current one."""
     needed = {path for manifest in retained for path in manifest.files}
     needed |= {f"{HISTORY}/{manifest.snapshot}.json" for manifest in retained[1:]}
-    for name in (OBJECTS, ARRAYS, HISTORY, PUBLISHED):  # the last one has files of an index of format 2
-        for path in (folder / name).glob("*"):
-            # what others have put in the folder stays
-            if _OURS.fullmatch(path.name) and f"{name}/{path.name}" not in needed:
-                with suppress(OSError):  # Windows keeps a mapped file: a later commit removes it
-                    path.unlink()
+    needed |= {manifest.origin.get("triples", "") for manifest in retained}
+    for manifest in retained:
+        needed |= {f"{DERIVED}/{path.name}" for path in (folder / DERIVED).glob(f"*-{manifest.snapshot}-*")}
+    folders = (OBJECTS, ARRAYS, HISTORY, DERIVED, PUBLISHED)  # the last one has files of an index of format 2
+    for path in chain(folder.glob("triples-*.sqlite"), *((folder / name).glob("*") for name in folders)):
+        # what others have put in the folder stays
+        if _OURS.fullmatch(path.name) and path.relative_to(folder).as_posix() not in needed:
+            with suppress(OSError):  # Windows keeps a mapped file: a later commit removes it
+                path.unlink()
 
 
 def _make_current(folder: Path, manifest: Manifest, before: Manifest | None) -> None:
@@ -206,24 +213,13 @@ def _put_all(folder: Path, index: Index) -> dict[str, StoredFile]:
     with ThreadPoolExecutor(WRITERS) as pool:
         tables = ((f"{OBJECTS}/{name}", ".parquet", [content]) for name, content in encode(index))
         arrays = (
-            (f"{ARRAYS}/{name}", ".npy", _npy(name, index.arrays[name])) for name in sorted(index.arrays)
+            (f"{ARRAYS}/{name}", ".npy", encoded(name, index.arrays[name])) for name in sorted(index.arrays)
         )
         for stem, suffix, parts in chain(tables, arrays):
             waiting.append(pool.submit(_put, folder, stem, suffix, parts))
             if sum(map(len, parts)) > LARGE:  # there is room for one of those
                 waiting[-1].result()
     return dict(done.result() for done in waiting)
-
-
-def _npy(name: str, array: np.ndarray[Any, Any]) -> list[bytes | memoryview]:
-    if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
-        raise UsageError(f"an array is named {name!r}; letters, digits, '.', '_' and '-' can be stored")
-    if array.dtype.hasobject:
-        raise UsageError(f"the array {name} holds Python objects; numbers and fixed-width text can be stored")
-    array = np.asarray(array, order="C")
-    head = BytesIO()
-    npy.write_array_header_1_0(head, npy.header_data_from_array_1_0(array))
-    return [head.getvalue(), array.reshape(-1).view(np.uint8).data if array.nbytes else b""]
 
 
 def _put(folder: Path, stem: str, suffix: str, parts: Sequence[bytes | memoryview]) -> tuple[str, StoredFile]:
@@ -246,7 +242,8 @@ def _write(path: Path, parts: Sequence[bytes | memoryview]) -> None:
     path.parent.mkdir(exist_ok=True)
     temporary = path.with_name(path.name + ".tmp")
     try:
-        with temporary.open("wb") as file:
+        temporary.unlink(missing_ok=True)  # of a writer that was killed, or a symbolic link
+        with temporary.open("xb") as file:
             for part in parts:
                 file.write(part)
             file.flush()
@@ -331,7 +328,7 @@ def read(folder: Path, verify: bool = False) -> Index:
 def read_snapshot(folder: Path, manifest: Manifest, verify: bool = False) -> Index:
     """Open a snapshot that a folder keeps, by its manifest; raise `IndexDamaged` where a file of it is missing."""
     files = _map_all(folder, manifest, verify)
-    tables_at = {_name(path): path for path in files if path.endswith(".parquet")}
+    tables_at = _table_paths(folder, manifest)
     arrays_at = {_name(path): path for path in files if path.endswith(".npy")}
 
     @cache
@@ -342,23 +339,38 @@ def read_snapshot(folder: Path, manifest: Manifest, verify: bool = False) -> Ind
 
     @cache
     def document_ids() -> list[str]:
-        return stored["documents"].ids()
+        return stored["documents"].column("id")
 
     stored = {
-        name: Stored(t, partial(content, tables_at[t.file]), document_ids) for name, t in TABLES.items()
+        name: Stored(t, partial(content, tables_at[t.file]), document_ids, manifest.counts)
+        for name, t in TABLES.items()
     }
     tables: dict[str, Any] = {
-        name: Rows(partial(manifest.counts.__getitem__, name), table.rows) for name, table in stored.items()
+        name: Rows(partial(manifest.counts.__getitem__, name), table.rows, table)
+        for name, table in stored.items()
     }
+    arrays: LazyMapping[str, Any] = LazyMapping(
+        arrays_at, lambda name: decoded(name, content(arrays_at[name]), arrays, manifest.counts)
+    )
     return Index(
         **tables,
-        arrays=LazyMapping(arrays_at, lambda name: _read_npy(name, content(arrays_at[name]))),
+        arrays=arrays,
         settings=manifest.settings,
         usage=manifest.usage,
         origin=manifest.origin,
         snapshot=manifest.snapshot,
         folder=folder,
     )
+
+
+def _table_paths(folder: Path, manifest: Manifest) -> dict[str, str]:
+    """Return the path of each table by its name; raise IndexDamaged where one is missing, or has too many rows."""
+    tables_at = {_name(path): path for path in manifest.files if path.endswith(".parquet")}
+    for name, table in TABLES.items():
+        size = manifest.files[tables_at[table.file]].size if table.file in tables_at else 0
+        if not 0 <= manifest.counts.get(name, -1) <= size * MOST_ROWS:
+            raise IndexDamaged(f"{folder / NAME} does not say what is in the table {table.file}; {_MEND}")
+    return tables_at
 
 
 def table_files(folder: Path) -> dict[str, Path]:
@@ -386,7 +398,7 @@ def _map_all(folder: Path, manifest: Manifest, verify: bool) -> dict[str, mmap.m
 def _map(path: Path, facts: StoredFile, verify: bool) -> mmap.mmap | bytes:
     """Map a file into memory, or read it where it is small; it can be used even when it is removed later."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             if (size := os.fstat(file.fileno()).st_size) != facts.size:
                 raise IndexDamaged(f"{path} has {size} bytes, its manifest says {facts.size}; {_MEND}")
             small = size <= SMALL
@@ -402,19 +414,6 @@ def _check(path: Path, content: mmap.mmap | bytes, known: int | str) -> None:
     """Compare a file with its checksum, or with its SHA-256 (an earlier version wrote no checksum)."""
     if known != (sha256(content).hexdigest() if isinstance(known, str) else crc32(content)):
         raise IndexDamaged(f"{path} is not what was written, by its hash; {_MEND}")
-
-
-def _read_npy(name: str, content: mmap.mmap | bytes) -> np.ndarray[Any, Any]:
-    """Return a stored array, read-only, that is mapped into memory rather than read."""
-    head = BytesIO(content[: 10 + int.from_bytes(content[8:10], "little")])
-    try:
-        npy.read_magic(head)
-        shape, _, dtype = npy.read_array_header_1_0(head)
-        if dtype.hasobject:  # its bytes would be taken for addresses
-            raise ValueError("it holds Python objects")
-        return np.ndarray(shape, dtype, buffer=content, offset=head.tell())
-    except (ValueError, TypeError, OverflowError) as error:
-        raise IndexDamaged(f"the array {name} cannot be read ({error}); {_MEND}") from None
 
 
 __all__ = ["Manifest", "commit", "read", "read_snapshot", "rollback", "table_files", "trim", "writing"]

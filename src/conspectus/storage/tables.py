@@ -138,7 +138,10 @@ def _pack_documents(ids: Iterable[str], rows: Mapping[str, int]) -> pa.Array:
 
 
 def _unpack_documents(array: pa.Array, ids: Callable[[], Sequence[str]]) -> list[str]:
-    return list(map(ids().__getitem__, array.to_pylist())) if len(array) else []
+    numbers = array.to_pylist()
+    if min(numbers, default=0) < 0:
+        raise IndexError("a span is in no document")
+    return list(map(ids().__getitem__, numbers)) if numbers else []
 
 
 def _pack_metadata(values: list[Mapping[str, str]], _: Mapping[str, int]) -> pa.Array:
@@ -219,11 +222,26 @@ class Column:
     """The attribute of the row that it holds, or the function that computes it from the whole index."""
     default: Any = None
     """The value of all rows where an index lacks the column, which was added later; None where it must be there."""
+    numbers: str = ""
+    """The table whose rows it numbers (-1 for none), if it does."""
+
+    def fault(self, values: pa.ChunkedArray, counts: Mapping[str, int] | None, required: bool) -> str:
+        """Return what is wrong with its values, "" where nothing is; `counts` has the number of rows of each table."""
+        if values.type != self.kind.type:
+            return "has values of another type"
+        if required and any(map(_lacks_values, values.chunks)):
+            return "lacks values"
+        if counts is not None and (self.numbers or self.kind in (INTEGER, NUMBER)):
+            low, end = (-1, counts[self.numbers]) if self.numbers else (0, np.inf)
+            numbers = _numbers_of(values)
+            if len(numbers) and not low <= numbers.min() <= numbers.max() < end:
+                return "has numbers that lead nowhere"
+        return ""
 
 
-def _same(kind: Kind, *names: str) -> list[Column]:
+def _same(kind: Kind, *names: str, numbers: str = "") -> list[Column]:
     """Return columns that have the names of the attributes they hold."""
-    return [Column(name, kind, name) for name in names]
+    return [Column(name, kind, name, numbers=numbers) for name in names]
 
 
 @dataclass(frozen=True)
@@ -241,6 +259,16 @@ class Table(Generic[T]):
             return self.columns
         by_source = {c.source: c for c in self.columns}
         return [by_source[f.name] for f in fields(self.make)]
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The names of the columns that have a value in every row."""
+        optional = (
+            {f.name for f in fields(self.make) if "None" in str(f.type)} if is_dataclass(self.make) else ()
+        )
+        return frozenset(
+            c.name for c in self.columns if isinstance(c.source, str) and c.source not in optional
+        )
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -314,8 +342,9 @@ TABLES: Mapping[str, Table[Any]] = {
     "communities": Table("communities", Community, [
         *KEYS,
         Column("community", INTEGER, lambda index: [c.number for c in index.communities]),
-        *_same(INTEGER, "level", "parent"),
-        *_same(INTEGERS, "children"),
+        *_same(INTEGER, "level"),
+        *_same(INTEGER, "parent", numbers="communities"),
+        *_same(INTEGERS, "children", numbers="communities"),
         Column("title", TEXT, lambda index: [f"Community {c.number}" for c in index.communities]),
         Column("entity_ids", TEXTS, ids("entities", "entity_numbers")),
         Column("relationship_ids", TEXTS, ids("relationships", "relationship_numbers")),
@@ -323,13 +352,16 @@ TABLES: Mapping[str, Table[Any]] = {
         Column("period", TEXT, lambda index: [None] * len(index.communities)),
         *_same(INTEGER, "size"),
         # ours
-        *_same(INTEGERS, "entity_numbers", "relationship_numbers"),
+        *_same(INTEGERS, "entity_numbers", numbers="entities"),
+        *_same(INTEGERS, "relationship_numbers", numbers="relationships"),
         *_same(TEXT, "unsplit"),
     ]),
     "reports": Table("community_reports", Report, [
         *KEYS,
-        *_same(INTEGER, "community", "level", "parent"),
-        *_same(INTEGERS, "children"),
+        *_same(INTEGER, "community", numbers="communities"),
+        *_same(INTEGER, "level"),
+        *_same(INTEGER, "parent", numbers="communities"),
+        *_same(INTEGERS, "children", numbers="communities"),
         *_same(TEXT, "title", "summary"),
         Column("full_content", TEXT, "text"),
         Column("rank", NUMBER, "rating"),
@@ -376,27 +408,40 @@ def _encoded(index: Index, name: str, table: Table[Any], row_of_document: Mappin
 class Stored(Generic[T]):
     """One table in the bytes of its Parquet file, which are read once, on first use.
 
-    `document_ids` returns the ids of documents in the order of their rows; only tables with spans ask for it.
+    `document_ids` returns the ids of documents in the order of their rows; only tables with spans ask for it. `counts`
+    are the numbers of rows of all tables, by which those of this one are checked; None where nobody knows them.
     """
 
     def __init__(
-        self, table: Table[T], content: Callable[[], Any], document_ids: Callable[[], Sequence[str]]
+        self,
+        table: Table[T],
+        content: Callable[[], Any],
+        document_ids: Callable[[], Sequence[str]],
+        counts: Mapping[str, int] | None = None,
     ) -> None:
         self._table = table
         self._content = content
         self._document_ids = document_ids
+        self._counts = counts
+        self._name = next(name for name, known in TABLES.items() if known is table)
 
     def _read(self, columns: Sequence[Column]) -> pa.Table:
         try:
             file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(self._content())))
             present = file.schema_arrow.names
             table = file.read([c.name for c in columns if c.name in present], use_threads=False)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise self._damaged(f"cannot be read ({error})") from error
         for column in (c for c in columns if c.name not in present):
             if column.default is None:
                 raise self._damaged(f"has no column {column.name!r}")
             table = table.append_column(column.name, column.kind.pack([column.default] * len(table), {}))
+        for column in columns:
+            required = column.name in self._table.required
+            if fault := column.fault(table.column(column.name), self._counts, required):
+                raise self._damaged(f"{fault} in the column {column.name!r}")
+        if self._counts is not None and len(table) != self._counts[self._name]:
+            raise self._damaged(f"has {len(table)} rows, its manifest says {self._counts[self._name]}")
         return table
 
     def _damaged(self, what: str) -> IndexDamaged:
@@ -405,10 +450,15 @@ class Stored(Generic[T]):
     @cached_property
     def _arrow(self) -> pa.Table:
         table = self._read(self._table.stored)
-        if self._table.file == "communities":
-            parent, level = (table.column(name).to_numpy() for name in ("parent", "level"))
+        rows = np.arange(len(table) if self._counts is not None else 0)
+        if len(rows) and self._table.stored[:2] == KEYS and (_numbers_of(table.column(1)) != rows).any():
+            raise self._damaged("has rows that are not in the order of their numbers")
+        if len(rows) and self._table.file == "communities":
+            parent, level, children = map(_numbers_of, table.select(["parent", "level", "children"]).columns)
+            sizes = [len(row) for row in table.column("children").to_pylist()]
             inside = np.flatnonzero(parent >= 0)
-            if (parent >= len(table)).any() or (level[parent[inside]] >= level[inside]).any():
+            others = parent[children] != rows.repeat(sizes)
+            if others.any() or (level[parent[inside]] >= level[inside]).any():
                 raise self._damaged("has a community that is not below its parent")
         return table
 
@@ -416,19 +466,49 @@ class Stored(Generic[T]):
         """Return the rows from `start` to `stop`, built column by column."""
         part = self._arrow.slice(start, stop - start)
         with paused_garbage_collection():
-            try:
-                columns = [self._values(part, column) for column in self._table.stored]
-            except (ValueError, IndexError, TypeError) as error:
-                raise self._damaged(f"has unreadable values ({error})") from None
-            return list(map(self._table.make, *columns))
+            return list(map(self._table.make, *self._unpacked(part, self._table.stored)))
+
+    def _unpacked(self, part: pa.Table, columns: Sequence[Column]) -> list[list[Any]]:
+        try:
+            return [self._values(part, column) for column in columns]
+        except (ValueError, IndexError, TypeError) as error:
+            raise self._damaged(f"has unreadable values ({error})") from None
 
     def _values(self, part: pa.Table, column: Column) -> list[Any]:
         pieces = part.column(column.name).chunks
         return [value for piece in pieces for value in column.kind.unpack(piece, self._document_ids)]
 
-    def ids(self) -> list[str]:
-        """Return the ids of all rows, without reading anything else."""
-        return self._read(KEYS[:1]).column(0).to_pylist()
+    def column(self, name: str) -> list[Any]:
+        """Return an attribute of all rows, without reading anything else."""
+        column = next(column for column in self._table.columns if column.source == name)
+        # the rows of communities are checked when all are read
+        opened = column in self._table.stored and (
+            "_arrow" in vars(self) or self._table.file == "communities"
+        )
+        return self._unpacked(self._arrow if opened else self._read([column]), [column])[0]
+
+    def arrow(self) -> Any:
+        """Return all columns."""
+        return self._read(self._table.columns)
+
+
+def _numbers_of(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
+    """Return the numbers of a column without gaps, or of its lists, one after the other.
+
+    They are views of its buffers: `to_numpy` imports pandas where it is installed, at .2 s and 50 MB.
+    """
+    flat = [piece.flatten() if pa.types.is_list(column.type) else piece for piece in column.chunks]
+    kind = _DTYPES[flat[0].type] if flat else np.int64
+    views = [np.frombuffer(a.buffers()[1], kind, a.offset + len(a))[a.offset :] for a in flat if len(a)]
+    return np.concatenate([np.zeros(0, kind), *views])
+
+
+def _lacks_values(array: pa.Array) -> bool:
+    """Tell whether a value, or one inside a list or a structure, is missing."""
+    inner = [array.values] if pa.types.is_list(array.type) else []
+    if pa.types.is_struct(array.type):
+        inner = [array.field(i) for i in range(array.type.num_fields)]
+    return array.null_count > 0 or any(map(_lacks_values, inner))
 
 
 @contextmanager
