@@ -14,8 +14,10 @@ from threading import Thread
 
 import httpx2 as httpx
 import pytest
+from typer.testing import CliRunner
 
 import conspectus
+from conspectus.cli.app import app
 from tests.server.conftest import SAMPLE
 
 TOKEN = "a-token-of-enough-characters"  # noqa: S105
@@ -100,3 +102,13 @@ def test_neither_token_nor_login_code_is_in_the_log(
     statuses = [row["status"] for row in map(json.loads, log[2:]) if "status" in row]
     assert sorted(statuses) == [200, 303, 401, 401, 404]  # what was refused is in it, too
     assert not [line for line in log[2:] for secret in secrets if secret in line]
+
+
+def test_a_folder_without_an_index_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_args, **_named: None)  # which would wait for ever
+    missing = tmp_path / "mistyped"
+
+    result = CliRunner().invoke(app, ["serve", "--index", str(missing), "--port", "0", "--no-browser"])
+
+    assert result.exit_code == 0
+    assert result.stderr.count(str(missing)) == 2  # what is served, and what it lacks

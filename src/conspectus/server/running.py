@@ -105,6 +105,11 @@ def run_server(
     name = "localhost" if address.is_loopback else access.hosts[0]
     url = f"http://{name}:{listener.getsockname()[1]}"
     say(f"Serving {', '.join(map(str, options.folders))} at {url} (Ctrl-C ends it).")
+    for served in Indexes(options.folders).values():
+        if not served.exists():
+            say(
+                f"There is no index in {served.folder} yet; the app makes one of files that are dropped on it."
+            )
     link = url + (access.login_path() if access.token else "/")
     if access.token:
         say(f"Open this link once, within 10 minutes, to log a browser in: {link}")

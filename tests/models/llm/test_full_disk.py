@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from simulated_server import Behaviour, SimulatedServer
 
-from conspectus.errors import CacheFailed
+from conspectus.errors import CacheFailed, IndexDamaged
 from conspectus.models.llm import cache
 from conspectus.models.llm.cache import FILE_NAME, CachedReply, ResponseCache
 from conspectus.models.llm.sender import CachingSender
@@ -40,7 +40,7 @@ def send(server: SimulatedServer, path: Path, number: int) -> list[Completion | 
 def test_where_the_cache_cannot_be_written_nothing_is_asked(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).mkdir()
     with SimulatedServer(Behaviour()) as server:
-        with pytest.raises(CacheFailed, match=FILE_NAME):
+        with pytest.raises(IndexDamaged, match=FILE_NAME):
             send(server, tmp_path / FILE_NAME, 1)
         assert server.counts["requests"] == 0
 

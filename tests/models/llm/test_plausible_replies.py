@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import simulated_replies
 from llm_corpus import documents, settings
+from making import SEED
 from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
@@ -82,7 +83,24 @@ def built(server: SimulatedServer, folder: Path, **more: Any) -> Index:
     return conspectus.build(documents=documents(), folder=folder, settings=settings(server.url, **more)).index
 
 
-@pytest.mark.parametrize("seed", [3, 4])
+def untouched(index: Index, failed: Index) -> dict[str, Any]:
+    """Return what an index tells that the failures of another one, replies wrong three times, have no part in."""
+    errors = " ".join(failure.error for failure in failed.failures)
+    lost = {index.chunks[int(number)].id for number in re.findall(r"of chunk (\d+)", errors)}
+    names = {f"entity {e.name}": e for e in index.entities}
+    names |= {f"relationship {r.source} - {r.target}": r for r in index.relationships}
+    rows = {
+        name: (row.description, row.chunk_ids, row.spans)
+        for name, row in names.items()
+        if f"{name}:" not in errors and not lost.intersection(row.chunk_ids)
+    }
+    whole = {failure.stage for failure in failed.failures} <= {
+        "describe"
+    }  # communities are those of all rows
+    return rows | ({"": (*index.communities, *index.reports)} if whole else {})
+
+
+@pytest.mark.parametrize("seed", [3 + 2 * SEED, 4 + 2 * SEED])
 def test_of_a_server_that_replies_wrongly_every_fifth_time_nothing_reaches_a_table(seed: int, tmp_path: Path):
     with SimulatedServer(Behaviour()) as server:
         clean = built(server, tmp_path / "clean", reports__strict=True)
@@ -90,10 +108,13 @@ def test_of_a_server_that_replies_wrongly_every_fifth_time_nothing_reaches_a_tab
     with SimulatedServer(Behaviour(), replies) as server:
         index = built(server, tmp_path / "index", reports__strict=True)
 
-    assert replies.wrong >= 20
+    assert replies.wrong >= 8, "a fifth of some hundred, as any seed draws it"
     for table in TABLES:
         assert not any(TRACES.search(str(row)) for row in getattr(index, table))
-        assert list(getattr(index, table)) == list(getattr(clean, table))
+    assert SEED or not index.failures
+    if not index.failures:
+        assert all(list(getattr(index, table)) == list(getattr(clean, table)) for table in TABLES)
+    assert untouched(clean, index).items() <= untouched(index, index).items()
 
 
 def test_what_is_never_answered_is_a_recorded_failure(tmp_path: Path):

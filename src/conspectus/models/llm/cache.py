@@ -101,15 +101,38 @@ class ResponseCache:
         self._checked = False
         path.parent.mkdir(parents=True, exist_ok=True)
         self._new = not path.exists()
+        if not (self._new or path.is_file()):  # SQLite would wait for a pipe for ever
+            raise self._damaged("it is not a regular file")
         try:
             self._reader, self._writer = self._connect(), self._connect()
         except sqlite3.OperationalError as error:
-            raise self._unwritable(error) from None
+            if self._new:
+                raise self._unwritable(error) from None
+            # a reader of a folder that it may not write to: what is cached is served, and nothing is asked for
+            self.failure = self._unwritable(error)
+            uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+            try:
+                self._reader = self._writer = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            except sqlite3.OperationalError:
+                raise self.failure from None
         except sqlite3.DatabaseError as error:
-            raise IndexDamaged(
-                f"the response cache {self.path} cannot be opened ({error}); restore it, or move it away"
-            ) from None
+            raise self._damaged(error) from None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="replies")
+
+    def _damaged(self, error: object) -> IndexDamaged:
+        return IndexDamaged(
+            f"the response cache {self.path} cannot be read ({error}); restore it, or move it away"
+        )
+
+    def _rows(self, query: str, *values: object, of: Sequence[type[Any]] = ()) -> list[Any]:
+        """Return rows; raise IndexDamaged where the file is damaged, or values are not of the types they should be."""
+        try:
+            rows = self._reader.execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise self._damaged(error) from None
+        if any(not isinstance(value, type_) for row in rows for value, type_ in zip(row, of, strict=False)):
+            raise self._damaged("a value is of another type than was written")
+        return rows
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -118,6 +141,7 @@ class ResponseCache:
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
             try:
+                connection.execute("PRAGMA trusted_schema = OFF")  # the file may come from somebody else
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.executescript(SCHEMA)
@@ -130,17 +154,17 @@ class ResponseCache:
 
     def get(self, key: str) -> Completion | None:
         """Return the completion that is served for a key, if there is one."""
-        row = self._served(key)
-        return row and Completion(str(row[0]), *row[1:], cached=True)
+        row = self._served(key, str)
+        return row and Completion(*row, cached=True)
 
     def get_bytes(self, key: str) -> bytes | None:
         """Return the vector that is served for a key, if there is one."""
-        row = self._served(key)
-        return row and bytes(row[0])
+        row = self._served(key, bytes)
+        return row and row[0]
 
-    def _served(self, key: str) -> Any:
+    def _served(self, key: str, kind: type[Any]) -> Any:
         columns = "reply, finish_reason, prompt_tokens, completion_tokens"
-        return self._reader.execute(f"SELECT {columns} {_SERVED}", (key,)).fetchone()
+        return next(iter(self._rows(f"SELECT {columns} {_SERVED}", key, of=(kind, str, int, int))), None)
 
     async def add(self, attempts: Sequence[CachedReply]) -> None:
         """Keep attempts; they are durable on return."""
@@ -160,7 +184,7 @@ class ResponseCache:
 
     def refused(self) -> set[tuple[str, str, str]]:
         """Return what servers do not take: server, model and feature."""
-        return set(self._reader.execute("SELECT server, model, feature FROM refused"))
+        return set(self._rows("SELECT server, model, feature FROM refused", of=(str, str, str)))
 
     def record_build(self, settings: Mapping[str, Any]) -> None:
         """Store the settings of a build that begins, so that it can be resumed if it is interrupted."""
@@ -173,8 +197,11 @@ class ResponseCache:
     def begun_build(self) -> dict[str, Any] | None:
         """Return the settings of the last build that began, None where there is none or no reply is cached."""
         begun = "SELECT settings FROM build WHERE EXISTS (SELECT 1 FROM replies WHERE status = 'ok')"
-        row = self._reader.execute(begun).fetchone()
-        return json.loads(row[0]) if row else None
+        rows = self._rows(begun, of=(str,))
+        try:
+            return {**json.loads(rows[0][0])} if rows else None
+        except (ValueError, TypeError, RecursionError) as error:
+            raise self._damaged(error) from None
 
     def _write(self, sql: str, values: Sequence[Any]) -> asyncio.Future[None]:
         loop = asyncio.get_running_loop()
@@ -230,30 +257,34 @@ class ResponseCache:
 
     def stats(self) -> CacheStats:
         """Return the size of the cache."""
-        by_status = dict(
-            self._reader.execute("SELECT status, count(*) FROM replies GROUP BY status ORDER BY status")
-        )
+        counts = "SELECT status, count(*) FROM replies GROUP BY status ORDER BY status"
+        by_status = dict(self._rows(counts, of=(str, int)))
         size = sum(p.stat().st_size for end in ("", "-wal") if (p := Path(f"{self.path}{end}")).exists())
         return CacheStats(sum(by_status.values()), size, by_status)
 
     def spent(self) -> list[Spent]:
         """Return the calls and tokens of all runs, per task and model; calls without a reply are not counted."""
-        rows = self._reader.execute(
+        sums = (
             "SELECT task, model, sum(finish_reason != 'kept'), sum(prompt_tokens), sum(completion_tokens)"
             " FROM replies WHERE status != 'failed' GROUP BY task, model ORDER BY task, model"
         )
-        return [Spent(*row) for row in rows]
+        return [Spent(*row) for row in self._rows(sums, of=(str, str, int, int, int))]
 
     def longest(self) -> list[tuple[str, str, int]]:
         """Return each model and task, and the tokens of its longest reply; twice those that a budget cut one off at."""
         longest = "SELECT model, task, max(completion_tokens * (1 + (finish_reason = ?))) FROM replies GROUP BY 1, 2"
-        return list(self._reader.execute(longest, (CAPPED,)))
+        return self._rows(longest, CAPPED, of=(str, str, int))
 
     def prune(self, *, made_before: float = 0.0, bad: bool = False) -> int:
         """Delete attempts and return how many; the file shrinks by it.
 
-        Those made before a moment (seconds since 1970), and with `bad` all that are not served.
+        Those made before a moment (seconds since 1970), and with `bad` all that are not served. Raises CacheFailed
+        where the file cannot be written to.
         """
+        if not (made_before or bad):
+            return 0
+        if self.failure is not None:
+            raise self.failure
         rule = "DELETE FROM replies WHERE made < ? OR (? AND status != 'ok')"
         with self._writer:
             removed = self._writer.execute(rule, (made_before, bad)).rowcount

@@ -9,9 +9,10 @@ from typing import Any, TypeVar, cast
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+from aiohttp.http_exceptions import LineTooLong
 
 from conspectus import tokens
-from conspectus.errors import BadKey, ContextTooLong, NotAccepted, Refused, ServerFailed, TimedOut
+from conspectus.errors import BadKey, CallFailed, ContextTooLong, NotAccepted, Refused, ServerFailed, TimedOut
 from conspectus.models.llm.adapters import Client, FunctionClient, NativeClient
 from conspectus.models.llm.cache import ResponseCache
 from conspectus.models.llm.providers import (
@@ -36,6 +37,14 @@ from conspectus.settings import ModelSettings
 
 T = TypeVar("T")
 CONNECT_SECONDS = 10.0  # an address that answers at all does so in 1
+LONGEST_REPLY = 1 << 20
+"""Characters of a reply at the most: twice what 128,000 tokens take, more than any model writes."""
+LONGEST_TOKEN = 32
+"""Characters of a token at the most, where a maximum of tokens is stated: a longer reply ignores it. English has 4 to
+5 on average; of less than 30 tokens any may be long."""
+LARGEST_BODY = 1 << 26
+"""Bytes of a response at the most: 200,000 events of 300 bytes, one for each token, or 1,000 vectors of 3,000
+numbers."""
 
 
 class HttpClient(Client):
@@ -65,12 +74,13 @@ class HttpClient(Client):
             body = self._chat_body(request, stream)
             try:
                 async with self._post(self.chat_path, body, request) as response:
-                    if not stream:
-                        yield self._read(await response.read(), self._read_reply)
-                        return
-                    ended = False
-                    async for line in response.content:
-                        if (part := self._read(line, self._read_line)) is not None:
+                    lines = self._lines(response) if stream else self._body(response)
+                    ended, length = not stream, 0
+                    async for line in lines:
+                        part = self._read(line, self._read_line if stream else self._read_reply)
+                        if part is not None:
+                            length += len(part.text)
+                            self._check_length(length, request.max_tokens)
                             ended = ended or bool(part.finish_reason)
                             yield part
                     if not ended:
@@ -82,9 +92,39 @@ class HttpClient(Client):
                     raise
                 self._dropped.add(spare)
 
+    def _check_length(self, length: int, most_tokens: int | None) -> None:
+        """Raise CallFailed where a reply is longer than it may be: its server might never end it."""
+        most = (
+            LONGEST_REPLY if most_tokens is None else min(LONGEST_REPLY, LONGEST_TOKEN * (most_tokens + 30))
+        )
+        if length > most:
+            asked = "" if most_tokens is None else f", where {most_tokens:,} tokens were asked for"
+            raise _too_long(f"{self.name} sent a reply of more than {most:,} characters{asked}")
+
+    async def _body(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        """Yield the body of a response, in one piece; raise CallFailed where it is too large."""
+        body = bytearray()
+        async for data in response.content.iter_any():
+            body += data
+            if len(body) > LARGEST_BODY:
+                raise _too_long(f"{self.name} sent more than {LARGEST_BODY:,} bytes")
+        yield bytes(body)
+
+    async def _lines(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        """Yield the lines of a response; raise CallFailed where one of them or all together are too large."""
+        size = 0
+        try:
+            async for line in response.content:
+                size += len(line)
+                if size > LARGEST_BODY:
+                    raise _too_long(f"{self.name} sent more than {LARGEST_BODY:,} bytes")
+                yield line
+        except (ValueError, LineTooLong):  # more than half a megabyte
+            raise _too_long(f"{self.name} sent a line of a stream that is too long") from None
+
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
         async with self._post(self.embed_path, self._embed_body(texts)) as response:
-            vectors, used = self._read(await response.read(), self._read_vectors)
+            vectors, used = self._read(await anext(self._body(response)), self._read_vectors)
         if len(vectors) != len(texts):
             raise ServerFailed(f"{self.name} sent {len(vectors)} vectors for {len(texts)} texts")
         return vectors, sum(map(tokens.count, texts)) if used is None else used
@@ -95,7 +135,7 @@ class HttpClient(Client):
         if self._endpoint.model:
             body["model"] = self._endpoint.model
         async with self._post("/rerank", body) as response:
-            scores, used = self._read(await response.read(), _read_scores)
+            scores, used = self._read(await anext(self._body(response)), _read_scores)
         if missing := [position for position in range(len(passages)) if position not in scores]:
             raise ServerFailed(f"{self.name} sent no score for some passages ({missing[0]})")
         counted = used or sum(map(tokens.count, (question, *passages)))
@@ -122,7 +162,7 @@ class HttpClient(Client):
                 timeout=timeout,
             ) as response:
                 if response.status != 200:
-                    text = await response.text("utf-8", "replace")
+                    text = (await anext(self._body(response))).decode("utf-8", "replace")
                     raise error_of_response(
                         response.status, response.headers, text, self._endpoint, request, streamed=streamed
                     )
@@ -227,6 +267,12 @@ def _part(choice: Any, message: Any, usage: Any) -> Part:
 def _charged(message: str) -> ServerFailed:
     error = ServerFailed(message)
     error.charged = True  # the server may have done its work
+    return error
+
+
+def _too_long(message: str) -> CallFailed:
+    error = CallFailed(f"{message}: it was given up; see that the server keeps to llm.max_tokens")
+    error.charged = True
     return error
 
 
