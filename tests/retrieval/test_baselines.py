@@ -215,6 +215,19 @@ async def test_what_stands_in_for_a_model_in_an_estimate_leaves_no_tree(tmp_path
     assert not (tmp_path / "derived").exists()
 
 
+async def test_a_tree_goes_with_its_snapshot(tmp_path: Path, without_scikit: None):
+    model = ScriptedModel({SummarizePassages: lambda task: "Barges."})
+    for texts in (BARGES * 5, BARGES * 6):
+        await baselines.tree_of(stored(an_index(*texts), tmp_path), model, Settings())
+    assert len(list((tmp_path / "derived").iterdir())) == 2  # one can go back
+
+    with store.writing(tmp_path):
+        store.trim(tmp_path, {"store": {"snapshots": 1}})
+
+    (path,) = (tmp_path / "derived").iterdir()
+    assert store.read(tmp_path).snapshot in path.name
+
+
 async def test_a_damaged_file_of_a_tree_is_written_anew(tmp_path: Path, without_scikit: None):
     index = stored(an_index(*BARGES * 5), tmp_path)
     model = ScriptedModel({SummarizePassages: lambda task: "Barges."})

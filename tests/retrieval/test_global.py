@@ -181,9 +181,8 @@ def a_hierarchy(*sizes: int) -> Index:
     communities: list[Community] = []
     for level, size in enumerate(sizes):
         children = (0,) if level + 1 < len(sizes) else ()
-        communities += (
-            Community(f"{level}.{i}", len(communities) + i, level, -1, children, ()) for i in range(size)
-        )
+        first = len(communities)
+        communities += (Community(f"{level}.{i}", first + i, level, -1, children, ()) for i in range(size))
     reports = [a_report(c.id, c.number, community=c.number, level=c.level) for c in communities]
     return an_index(reports=reports, communities=communities)
 

@@ -7,10 +7,8 @@ indexes belongs to the communities of the first, so that each level stays a part
 was written from is read; the others are written again from what is left of their communities, by selection and without
 a model. Tables and arrays are made when they are first read.
 
-An axis is a table, or another set that arrays run along: `sentences`, `words` (terms), `names` (of the walk) and
-`phrases` (the names of the triple graph, in its order). The row map of an axis says where the rows of a part go: row
-`i` to `row_map[i]`, -1 nowhere. An array that is not named here is not carried over, so that none is read along the
-wrong axis.
+The row map of an axis (`storage.arrays`) says where the rows of a part go: row `i` to `row_map[i]`, -1 nowhere. An
+array that is not declared there is not carried over, so that none is read along the wrong axis.
 """
 
 from __future__ import annotations
@@ -32,51 +30,18 @@ from conspectus.references import Reference, translate
 from conspectus.rows import Community, Entity, Relationship, Report, Triple
 from conspectus.settings import ReportSettings
 from conspectus.storage import TABLES
+from conspectus.storage.arrays import COLUMNS, EDGES, LIST_OF
 from conspectus.tasks import ReportDraft, WriteReport
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 FOLLOWING = ("documents", "chunks", "sentences", "claims", "communities", "reports")
 """Axes along which the rows of each part stand after those of the one before; rows of the others join by their keys."""
-COLUMNS: Mapping[str, tuple[str, str]] = {
-    "sentences.document": ("sentences", "documents"),
-    "sentences.start": ("sentences", ""),
-    "sentences.end": ("sentences", ""),
-    "sentences.templated": ("sentences", ""),
-    "sentences.speaker": ("sentences", "entities"),
-    "sentence_terms.lengths": ("sentences", ""),
-    "chunk_terms.lengths": ("chunks", ""),
-    "walk_terms.lengths": ("sentences", ""),
-    "walk.first": ("chunks", "sentences"),
-    "walk.last": ("chunks", "sentences"),
-    "walk.names": ("names", ""),
-    "walk.frequency": ("names", ""),
-    "walk.kinds": ("names", ""),
-    "vectors.chunks": ("chunks", ""),
-    "vectors.sentences": ("sentences", ""),
-    "vectors.entities": ("entities", ""),
-    "vectors.names": ("phrases", ""),
-    "vectors.triples": ("triples", ""),
-}
-"""Arrays with a value for each row of an axis, and the axis whose rows the values number (-1 for none), if they do."""
-EDGES = ("walk.first", "walk.last")
-"""Columns whose values say where a range of rows begins or ends."""
 MERGED: Mapping[str, Callable[[Array, Array], Array]] = {
     "walk.frequency": np.add,
     "walk.kinds": np.bitwise_or,
 }
 """How columns make one value of those of several indexes; the others have the value of the first."""
-LISTS: Sequence[tuple[str, str, tuple[str, ...]]] = (
-    ("sentences", "entities", ("sentences.mention_starts", "sentences.mentions")),
-    ("sentences", "names", ("walk.out_starts", "walk.out_names", "walk.out_weights")),
-    ("names", "sentences", ("walk.in_starts", "walk.in_sentences", "walk.in_weights")),
-    ("words", "sentences", ("sentence_terms.starts", "sentence_terms.texts", "sentence_terms.counts")),
-    ("words", "chunks", ("chunk_terms.starts", "chunk_terms.texts", "chunk_terms.counts")),
-    ("words", "sentences", ("walk_terms.starts", "walk_terms.texts", "walk_terms.counts")),
-)
-"""Lists for each row of an axis, of rows of another: row `i` has `values[starts[i]:starts[i + 1]]`, with what more is
-said of each value."""
-LIST_OF = {name: lists for lists in LISTS for name in lists[2]}
 
 
 def combine(parts: Sequence[Part], *, vectors: bool = True, condition: str = "") -> Index:

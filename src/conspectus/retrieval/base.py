@@ -29,7 +29,19 @@ from conspectus.references import (
     strip,
     without_numbers,
 )
-from conspectus.rows import Answer, Chunk, Citation, Claim, Entity, Hit, Relationship, Report, Source, Span
+from conspectus.rows import (
+    Answer,
+    Chunk,
+    Citation,
+    Claim,
+    Entity,
+    Hit,
+    Relationship,
+    Report,
+    Source,
+    Span,
+    column,
+)
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer, Task
 from conspectus.tasks.base import Context, Row, render
@@ -203,7 +215,7 @@ def unknown_names(question: str, index: Index) -> list[str]:
 
 def _words_of_names(index: Index) -> dict[str, str]:
     """Return the words of the names of entities by what their spellings have in common, so Kovač by kovac."""
-    words = {name_key(word): word for entity in index.entities for word in entity.name.split()}
+    words = {name_key(word): word for name in column(index.entities, "name") for word in name.split()}
     words.pop("", None)
     return words
 

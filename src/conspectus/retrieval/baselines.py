@@ -38,6 +38,7 @@ from conspectus.retrieval.bm25 import TextWords
 from conspectus.retrieval.vector import embedder_of, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
+from conspectus.storage.store import DERIVED
 from conspectus.tasks import Draft, DraftAnswer, SummarizePassages, WritePropositions
 from conspectus.text.language import language_of
 from conspectus.text.sentences import sentences
@@ -326,7 +327,8 @@ def derived_file(index: Index, kind: str, model: Model, how: str = "") -> Path |
     if index.folder is None or not index.snapshot or not model.name:
         return None
     made_by = (index.snapshot, model.name, how, str(index.settings.get("vectors", {})))
-    return index.folder / "derived" / f"{kind}-{sha256(chr(10).join(made_by).encode()).hexdigest()[:16]}.npz"
+    name = f"{index.snapshot[:16]}-{sha256(chr(10).join(made_by).encode()).hexdigest()[:16]}"
+    return index.folder / DERIVED / f"{kind}-{name}.npz"
 
 
 def write_derived(path: Path | None, rows: Any, vectors: np.ndarray[Any, Any]) -> None:
@@ -347,7 +349,7 @@ def read_derived(path: Path) -> tuple[Any, Floats] | None:
     try:
         with np.load(path) as arrays:
             return json.loads(arrays["rows"].tobytes()), arrays["vectors"]
-    except (OSError, ValueError, KeyError, BadZipFile):
+    except (OSError, EOFError, ValueError, KeyError, BadZipFile):
         return None
 
 

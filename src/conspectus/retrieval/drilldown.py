@@ -117,7 +117,7 @@ def community_rows(
     entities = [index.entities[number] for number in members]
     edges = dict.fromkeys(n for c in communities for n in c.relationship_numbers)
     scores = scores_of(question, index)
-    chunks = {index.chunk_of[chunk].number for c in communities for chunk in c.chunk_ids}
+    chunks = {index.number_of_chunk[chunk] for c in communities for chunk in c.chunk_ids}
     ranked = sorted(chunks, key=lambda n: (-scores[n], n))
     relationships = sorted(
         (index.relationships[n] for n in edges),

@@ -16,7 +16,7 @@ from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval import method
 from conspectus.retrieval.base import empty_answer, map_reduce
-from conspectus.rows import Answer, Chunk, Report
+from conspectus.rows import Answer, Chunk, Report, column
 from conspectus.settings import AnswerSettings, GlobalSettings, Settings
 from conspectus.tasks import RateReport
 from conspectus.tasks.base import Context
@@ -68,7 +68,7 @@ async def source_summary(question: str, index: Index, model: Model, settings: Se
     """Answer from windows of all chunks, shuffled, with the prompts of global answers."""
     parts = shuffled_windows(index.chunks, settings.answer.context_tokens)
     windows = [Context(sources=tuple(part)) for part in parts]
-    used = sum(chunk.n_tokens for chunk in index.chunks)
+    used = sum(column(index.chunks, "n_tokens"))
     draft = Answer(question, "", SOURCE_SUMMARY, context_tokens=used)
     if not windows:
         return empty_answer(draft, index)
@@ -91,8 +91,9 @@ def level_of(index: Index, settings: GlobalSettings) -> int:
 
 def _default_level(index: Index) -> int:
     least: int = index.settings.get("reports", {}).get("min_report_entities", 0)  # the others are brief
-    full = {c.number for c in index.communities if c.size >= least} & index.report_of_community.keys()
-    sizes = [sum(c.number in full for c in index.communities_at(level)) for level in index.levels]
+    large = {number for number, size in enumerate(column(index.communities, "size")) if size >= least}
+    full = large & index.report_of_community.keys()
+    sizes = [sum(number in full for number in index.numbers_at(level)) for level in index.levels]
     enough = (level for level, size in enumerate(sizes) if size >= ENOUGH_REPORTS)
     return next(enough, sizes.index(max(sizes)))
 

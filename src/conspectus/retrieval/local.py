@@ -79,7 +79,12 @@ def context(question: str, index: Index, settings: AnswerSettings) -> Context:
 
 
 def rows_around(
-    question: str, index: Index, settings: AnswerSettings, start: Sequence[Entity] | None = None
+    question: str,
+    index: Index,
+    settings: AnswerSettings,
+    start: Sequence[Entity] | None = None,
+    *,
+    with_reports: bool = True,
 ) -> Context:
     """Return the rows around what a question names, or `start`, the most relevant of each table first."""
     named = entities_in(question, index)[:MOST_NAMED] if start is None else start
@@ -88,7 +93,7 @@ def rows_around(
     around = _scores_around(named, edges, scores, index)
     best: list[int] = highest(around, most_chunks(settings)).tolist()
     return Context(
-        reports=tuple(_reports(named, index)),
+        reports=tuple(_reports(named, index)) if with_reports else (),
         entities=(*named, *_nearest(named, edges, index)),
         relationships=tuple(edges),
         claims=tuple(claims_of({entity.name for entity in named}, scores, index)),
@@ -155,7 +160,7 @@ def claims_of(names: Collection[str], scores: Floats, index: Index) -> list[Clai
 
 
 def _relevance(chunk_ids: Sequence[str], scores: Floats, index: Index) -> float:
-    return max((float(scores[index.chunk_of[chunk].number]) for chunk in chunk_ids), default=0.0)
+    return max((float(scores[index.number_of_chunk[chunk]]) for chunk in chunk_ids), default=0.0)
 
 
 def _nearest(named: Sequence[Entity], edges: Sequence[Relationship], index: Index) -> Iterator[Entity]:
@@ -188,10 +193,10 @@ def _scores_around(
     gain = np.zeros(len(index.chunks), np.float32)
     for entity in named:
         for chunk in entity.chunk_ids:
-            gain[index.chunk_of[chunk].number] += 1 / np.sqrt(len(entity.chunk_ids))
+            gain[index.number_of_chunk[chunk]] += 1 / np.sqrt(len(entity.chunk_ids))
     for edge in edges[:40]:
         for chunk in edge.chunk_ids:
-            gain[index.chunk_of[chunk].number] += 0.1
+            gain[index.number_of_chunk[chunk]] += 0.1
     top = float(scores.max(initial=0.0)) or 1.0
     scale = float(gain.max(initial=0.0)) or 1.0
     return (scores / top + 0.5 * gain / scale).astype(np.float32)

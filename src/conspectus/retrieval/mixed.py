@@ -78,11 +78,11 @@ def rows_for(question: str, index: Index, settings: Settings) -> Context:
 
     Passages stand in turns: the best of each ranking, then the second.
     """
-    rows = local.rows_around(question, index, settings.answer)
+    rows = local.rows_around(question, index, settings.answer, with_reports=False)
     most = most_chunks(settings.answer)
     scores = scores_of(question, index, settings)
     best: list[int] = [n for n in highest(scores, most).tolist() if scores[n] > 0]
     around = (chunk.number for chunk in rows.sources)
     in_turns = dict.fromkeys(n for turn in zip_longest(best, around) for n in turn if n is not None)
     sources = tuple(index.chunks[number] for number in islice(in_turns, most))
-    return replace(rows, reports=(), sources=sources, shares=SHARES)
+    return replace(rows, sources=sources, shares=SHARES)

@@ -412,7 +412,7 @@ class Scorer:
     def _linked(self, name: str) -> set[int]:
         number = self._index.entity_of_name.get(name)
         ids = self._index.entities[number].chunk_ids if number is not None else ()
-        return {self._index.chunk_of[c].number for c in ids}
+        return {self._index.number_of_chunk[c] for c in ids}
 
     def _second_scores(self, pairs: Sequence[tuple[str, int]]) -> list[float]:
         """Return how like each of some queries its chunk is."""

@@ -13,7 +13,7 @@ from conspectus.algorithms.ranking import fused, highest, products
 from conspectus.algorithms.sentence_walk import sentences_of
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.index_models import checked_address, embedder_address, stored_settings
+from conspectus.index_models import checked_address, checked_embedder, embedder_address, stored_settings
 from conspectus.models.base import Model
 from conspectus.models.embedders import MOST_UNREAD, NONE, Embedder, embed_call, open_embedder, same_model
 from conspectus.retrieval import method, ranking
@@ -56,6 +56,7 @@ def embedder_of(index: Index, settings: Settings) -> Embedder:
         address = embedder_address(stored_settings(index.settings))
         without = "method='bm25' to search by words"
         checked_address(name, address, f"settings={{'llm.embedder_base_url': {address!r}}}", without)
+    name = checked_embedder(name) if requested == NONE else name
     by_name = index.derive(open_embedders)
     if name not in by_name:
         by_name[name] = open_embedder(name, settings, index.folder)

@@ -14,10 +14,11 @@ from conspectus.models.extractive.answer import (
     MAX_SECTIONS,
     NOTICE,
     answer_from_context,
+    in_context,
     map_answer,
     reduce_answer,
 )
-from conspectus.models.extractive.search import Searcher
+from conspectus.models.extractive.search import RankedSentence, Searcher
 from conspectus.references import Reference, find, strip
 from conspectus.rows import Community
 from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, ReduceAnswer
@@ -150,6 +151,28 @@ def looked_up(question: str) -> str:
 
 def test_a_look_up_quotes_the_sentences_that_hold_what_is_asked():
     assert lines(looked_up("Who rebuilt the weir?"))[0] == BUILT
+
+
+def test_a_sentence_that_opens_with_a_pronoun_is_quoted_with_the_one_before_it():
+    texts = "The Quenda weir fell in the flood of spring.", "It was rebuilt by Mara Tolan with twelve masons."
+    index = an_index(" ".join(texts))
+    task = AnswerFromContext("Who rebuilt the Quenda weir?", Context(sources=tuple(index.chunks)))
+
+    assert lines(answer_from_context(task, Searcher(index)))[0] == " ".join(texts)
+
+
+def test_texts_that_overlap_are_quoted_once():
+    first, second = "The Quenda weir was rebuilt by Mara Tolan.", "She brought twelve masons to it."
+    index = an_index(f"{first} {second}", f"{first} {second} They stayed for the summer.")
+    searcher = Searcher(index)
+    texts = [searcher.passages.text(sentence) for sentence in range(len(searcher.passages))]
+    ranked = [
+        RankedSentence(n, 1.0, 1.0) for n in (texts.index(first), len(texts) - 2)
+    ]  # of one, of the other
+
+    rows = in_context(ranked, searcher)
+
+    assert [texts[n] for row in rows for n in row].count(first) == 1
 
 
 def test_what_somebody_says_of_themselves_answers_a_look_up():

@@ -14,11 +14,19 @@ from conspectus.algorithms.ranking import idf
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import performs
-from conspectus.models.extractive.rank_sentences import asks_for_definition, candidates, rank_sentences
+from conspectus.models.extractive.rank_sentences import candidates, rank_sentences, split_question
 from conspectus.models.extractive.reason import follow_chain
 from conspectus.models.extractive.report import upper
 from conspectus.models.extractive.search import COMPLETE, RankedSentence, Searcher, is_repeated
-from conspectus.models.extractive.sentence_store import all_terms, reading, split, subject_terms, words_of
+from conspectus.models.extractive.sentence_store import (
+    MIN_QUALITY,
+    all_terms,
+    reading,
+    reads_alone,
+    split,
+    subject_terms,
+    words_of,
+)
 from conspectus.references import Reference, strip, write
 from conspectus.rows import Chunk, Report
 from conspectus.tasks import (
@@ -42,6 +50,9 @@ MAX_QUOTES = 4  # unexplained
 """Quotations in a section at the most."""
 MAX_QUOTES_OF_FACT = 6  # unexplained
 """The same in an answer that has no sections."""
+CONTINUED = 3
+"""Quotations, the best ones, to which the sentence behind them is added: the answer of 89 % of cmrc-zh's even questions
+is in them, and of 86 % with 0, of 27 % of the words of society's answers, and 25 %."""
 MAX_SECTIONS = 6  # unexplained
 """Sections of a whole answer at the most."""
 MAX_OVERVIEW_SECTIONS = 10  # unexplained
@@ -55,6 +66,9 @@ MAX_SHARED_TERMS_OF_FACT = 0.7  # unexplained
 """The same where a fact is asked for, of all terms: a sentence that answers seldom adds more than the answer."""
 MIN_SHARE_OF_BEST = 0.5  # unexplained
 """A section, or a quotation in one, is kept where its score is at least this share of the best one's."""
+MIN_SHARE_OF_FACT = 0.65
+"""The same for a quotation where one thing is asked. With 0.5 41 % of the quotations for society's even questions are
+from the right pages, with 0.7 the answer of 3 % fewer of cmrc-zh's is quoted."""
 BRIEF_WEIGHT = 0.5
 """What a brief report, of a name or two, weighs beside others: it has its say where they have little. With 1, one
 sentence of a table came before the section that answers (a question about fishing, the sample corpus)."""
@@ -115,11 +129,12 @@ def deduplicate(
     most: int = 3 * MAX_QUOTES,
     terms_of: Callable[[str], frozenset[str]] = lambda text: reading(text)[1],
     alike: float = MAX_SHARED_TERMS,
+    min_share: float = MIN_SHARE_OF_BEST,
 ) -> Iterator[RankedSentence]:
     """Yield the sentences, best first, that do not say again what an earlier one said."""
     used: list[frozenset[str]] = []
     for sentence in ranked:
-        if sentence.score < MIN_SHARE_OF_BEST * ranked[0].score or len(used) == most:
+        if sentence.score < min_share * ranked[0].score or len(used) == most:
             return
         terms = terms_of(searcher.passages.quoted(sentence.sentence))
         if terms and not is_repeated(terms, used, alike):
@@ -127,18 +142,52 @@ def deduplicate(
             yield sentence
 
 
-def quote(ranked: RankedSentence, searcher: Searcher, dated: bool = False) -> str:
-    """Return a sentence as an item of a list, with the reference to its chunk; `dated`, behind the day of its text."""
-    text = _ITEM.sub("", searcher.passages.quoted(ranked.sentence))
-    if dated and (day := searcher.passages.day(ranked.sentence)):
+def quote(ranked: RankedSentence | range, searcher: Searcher, dated: bool = False) -> str:
+    """Return sentences in a row as an item of a list, with the reference to their chunk; `dated`, behind its day."""
+    row = ranked if isinstance(ranked, range) else range(ranked.sentence, ranked.sentence + 1)
+    text = _ITEM.sub("", searcher.passages.quoted(*row))
+    if dated and (day := searcher.passages.day(row[0])):
         text = f"{day}: {text}"
-    return f"- {text} {_reference(ranked.sentence, searcher)}"
+    return f"- {text} {_reference(row, searcher)}"
 
 
-def _reference(sentence: int, searcher: Searcher) -> str:
-    """Return the reference to the chunk that holds a sentence, "" where a chunk's edge cuts it."""
-    chunk = searcher.chunk_at(searcher.passages.span(sentence))
+def _reference(row: range, searcher: Searcher) -> str:
+    """Return the reference to the chunk that holds sentences in a row, "" where a chunk's edge cuts them."""
+    chunk = searcher.chunk_at(searcher.passages.span(row[0], row[-1]))
     return write([Reference("Sources", chunk)] if chunk is not None else [])
+
+
+def in_context(ranked: Sequence[RankedSentence], searcher: Searcher) -> list[range]:
+    """Return sentences in rows, in the given order: with what pronouns stand for, and what goes on from the best."""
+    passages = searcher.passages
+
+    def joined(sentence: int) -> bool:  # with the next one: of one speaker and one chunk
+        if sentence < 0 or sentence + 1 >= len(passages) or not passages.follows(sentence + 1):
+            return False
+        same_speaker = passages.speaker_of(sentence) == passages.speaker_of(sentence + 1)
+        return same_speaker and searcher.chunk_at(passages.span(sentence, sentence + 1)) is not None
+
+    numbers = [r.sentence for r in ranked]
+    goes_on = {n + 1 for n in numbers[:CONTINUED] if joined(n) and passages.quality(n + 1) >= MIN_QUALITY}
+    before = {n - 1 for n in numbers if joined(n - 1) and not reads_alone(passages.text(n))}
+    chosen = goes_on.union(before, numbers)
+    rows: list[range] = []
+    quoted: set[str] = set()
+    for number in numbers:
+        if any(number in row for row in rows):
+            continue
+        first = last = number
+        # the best one comes first, unless it needs what stands before it
+        while first - 1 in chosen and joined(first - 1) and (rows or not reads_alone(passages.text(first))):
+            first -= 1
+        while last + 1 in chosen and joined(last):
+            last += 1
+        # texts that overlap, as parts of one source do, have the same sentences
+        new = [n for n in range(first, last + 1) if passages.text(n) not in quoted]
+        if new:
+            rows.append(range(new[0], new[-1] + 1))
+            quoted.update(passages.text(n) for n in rows[-1])
+    return rows
 
 
 def _answer_from_sources(
@@ -252,12 +301,13 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
     question = searcher.read(task.question)
     if is_short(task.response) and not question.about_whole:
         short = short_answer(task.question, task.context, searcher)
-        return f"{short[0]} {_reference(short[1].sentence, searcher)}" if short else ""
+        return f"{short[0]} {_reference(range(n := short[1].sentence, n + 1), searcher)}" if short else ""
     if question.about_whole and task.context.reports:
         text = _overview(task.context.reports, searcher).text
     else:
         supporting = supporting_sentences(task.question, task.context, searcher)
-        text = "\n".join(quote(s, searcher, dated=question.asks_change) for s in supporting)
+        rows = in_context(supporting, searcher)
+        text = "\n".join(quote(row, searcher, dated=question.asks_change) for row in rows)
     return f"*{assembled_notice(task.question, searcher.index)}*\n\n{text}" if text else ""
 
 
@@ -272,21 +322,13 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
         ranked = rank_sentences(question, context.sources, named, searcher)
     if question.asks_relation:  # what names all of it says how it goes together, where anything does
         ranked = [r for r in ranked if r.share > COMPLETE] or ranked
-    ranked = _own_language_first(ranked, question, searcher)
+    half = MIN_SHARE_OF_BEST * max((r.score for r in ranked), default=0.0)
+    language = searcher.passages.language  # its own comes first, as far as that is hardly worse
+    ranked = sorted(ranked, key=lambda r: r.score < half or language(r.sentence) != question.language)
     # Here an "I" may speak too: the question says what it is about, and the citation who it is.
-    best = list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, all_terms, MAX_SHARED_TERMS_OF_FACT))
+    least = MIN_SHARE_OF_BEST if question.joins_facts else MIN_SHARE_OF_FACT
+    best = list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, all_terms, MAX_SHARED_TERMS_OF_FACT, least))
     return sorted(best, key=lambda r: searcher.passages.day(r.sentence)) if question.asks_change else best
-
-
-def _own_language_first(
-    ranked: list[RankedSentence], question: Question, searcher: Searcher
-) -> list[RankedSentence]:
-    """Return sentences that are in the language of a question before the others, as far as they are hardly worse."""
-    least = MIN_SHARE_OF_BEST * max((r.score for r in ranked), default=0.0)
-    first = [
-        r for r in ranked if r.score >= least and searcher.passages.language(r.sentence) == question.language
-    ]
-    return list(dict.fromkeys((*first, *ranked)))
 
 
 def _by_speaker(question: Question, searcher: Searcher) -> list[RankedSentence] | None:
@@ -318,7 +360,7 @@ def short_answer(
     named = {entity.number for entity in context.entities}
     chain = sorted(follow_chain(question, context.sources, named, searcher), key=lambda s: -s.score)
     ranked = chain or rank_sentences(question, context.sources, named, searcher)[: 2 * MAX_QUOTES_OF_FACT]
-    if ranked and question.wants in ("", "person") and asks_for_definition(question, named, searcher):
+    if ranked and question.wants in ("", "person") and not split_question(question, named, searcher)[1]:
         # "Who is Ada Byrne?": another name beside hers is not what she is, the sentence is
         return _ITEM.sub("", searcher.passages.text(ranked[0].sentence)), ranked[0]
     query_terms = frozenset(search_terms(question_text, searcher.index))

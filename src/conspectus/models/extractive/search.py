@@ -17,7 +17,7 @@ from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Chunk, Span
 from conspectus.text.question import Question, other_forms, read_question
 from conspectus.text.sentences import states
-from conspectus.text.words import PAIRED, UNSPACED, entity_keys, name_key, search_terms, terms
+from conspectus.text.words import PAIRED, UNSPACED, entity_keys, name_key, search_terms, stem, terms
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -98,7 +98,10 @@ class Searcher:
 
     def _numbers(self, term: str) -> set[int]:
         """Return the numbers of a term and its other forms, as left for leave, that sentences hold."""
-        forms = {term, *(form for language in self.index.languages for form in other_forms(term, language))}
+        languages = self.index.languages
+        forms = {term, *(form for language in languages for form in other_forms(term, language))}
+        if len(languages) > 1:
+            forms.update(stem(term, language) for language in languages)
         numbers = (self.index.number_of_word.get(form, -1) for form in forms)
         return {n for n in numbers if 0 <= n < len(self._postings.starts) - 1}
 
@@ -137,27 +140,26 @@ class Searcher:
     def _terms(self, sentence: int) -> list[str]:
         return terms(self.passages.text(sentence), self.passages.language(sentence))
 
-    def read(self, question: str) -> Question:
-        """Read a question in the languages of the index; of stems in others than its own those that the corpus has.
+    def terms_of(self, text: str, question: Question) -> list[str]:
+        """Return the terms of a text in a question's language alone: stems of others are rare, and weigh the most."""
+        own = question.language
+        return terms(text, own) if own in self.index.languages else search_terms(text, self.index)
 
-        A question in a language that no document is in shares only names with them: of its other words those that the
-        corpus lacks are left out, since no sentence can be expected to have them.
+    def read(self, question: str) -> Question:
+        """Read a question: in its own language, or where no document is in that, in those of the index.
+
+        Such a question shares only names with documents: of its other words those that the corpus lacks are left out,
+        since no sentence can be expected to have them.
         """
         read = read_question(question, *self.index.languages)
-        foreign = read.language not in self.index.languages
-        if len(self.index.languages) < 2 and not foreign:
-            return read
-        if foreign:
-            expected = frozenset(t for name in read.names for t in search_terms(name, self.index))
-        else:
-            expected = frozenset(terms(question, read.language))
+        if read.language in self.index.languages:
+            return read_question(question, read.language) if len(self.index.languages) > 1 else read
+        expected = frozenset(t for name in read.names for t in search_terms(name, self.index))
 
         def known(stems: Sequence[str]) -> tuple[str, ...]:
             return tuple(stem for stem in stems if stem in expected or self.frequency(stem))
 
         focus = known(read.focus)
-        if not foreign:
-            return replace(read, terms=known(read.terms), focus=focus)
         if not any(map(self.frequency, focus)):
             return read
         runs = (tuple(word for word in run if known(search_terms(word, self.index))) for run in read.runs)
@@ -286,8 +288,8 @@ def segment_query(question: Question, searcher: Searcher) -> list[QueryPhrase]:
     """Split a question into phrases: words that the corpus uses together, then what is left of its focus."""
     index = searcher.index
     phrases: list[QueryPhrase] = []
-    for words in (part for run in question.runs for part in _cohesive(run, searcher)):
-        terms = tuple(dict.fromkeys(term for word in words for term in search_terms(word, index)))
+    for words in (part for run in question.runs for part in _cohesive(run, question, searcher)):
+        terms = tuple(dict.fromkeys(term for word in words for term in searcher.terms_of(word, question)))
         phrase = QueryPhrase(terms, _other_name(" ".join(words), index), 0.0)
         if len(terms) == 1 and not phrase.alias_terms:
             weight = searcher.weight(terms[0])
@@ -328,11 +330,11 @@ def is_acronym(short: str, long: str) -> bool:
     return len(short) > 1 and short == initials and short not in words
 
 
-def _cohesive(run: Sequence[str], searcher: Searcher) -> Iterator[list[str]]:
+def _cohesive(run: Sequence[str], question: Question, searcher: Searcher) -> Iterator[list[str]]:
     """Yield the parts of a run of words in which each often stands with the next, as of "public health care"."""
     part = [run[0]]
     for word, following in pairwise(run):
-        terms = {*search_terms(word, searcher.index), *search_terms(following, searcher.index)}
+        terms = {*searcher.terms_of(word, question), *searcher.terms_of(following, question)}
         both = int(np.count_nonzero(searcher.shares(dict.fromkeys(terms, 1.0)) > COMPLETE))
         if both >= max(2, MIN_COHESION * min(map(searcher.frequency, terms))):
             part.append(following)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -49,6 +50,8 @@ class SentenceStore:
     mentions: Ints
     names: Sequence[str]
     types: Sequence[str]
+    texts: Sequence[str] = ()
+    """The sentences as lines, where they are known; else each is cut out of its document."""
     related: Ints | None = None
     """The pairs of names that meet more than by chance, as codes (`Lexicon.related`); None where that is not known."""
 
@@ -59,7 +62,7 @@ class SentenceStore:
         speaker = np.append(lexicon.speaker_names, -1)[table.speaker].astype(np.int32)
         return cls(
             documents, table.document, table.start, table.end, speaker, lexicon.templated, lexicon.starts,
-            lexicon.mentions, lexicon.names, lexicon.types, lexicon.related,
+            lexicon.mentions, lexicon.names, lexicon.types, lexicon.texts, lexicon.related,
         )  # fmt: skip
 
     @classmethod
@@ -76,11 +79,29 @@ class SentenceStore:
             documents=index.documents,
             names=[e.name for e in index.entities],
             types=[e.type for e in index.entities],
+            texts=(),
             **{name: index.arrays[f"sentences.{name}"] for name in _KEPT},
         )
 
     def __len__(self) -> int:
         return len(self.document)
+
+    def part(self, documents: range) -> SentenceStore:
+        """Return the sentences of some documents; names keep their places."""
+        a, b = np.searchsorted(self.document, (documents.start, documents.stop)).tolist()
+        starts = self.mention_starts[a : b + 1]
+        return replace(
+            self,
+            documents=[self.documents[i] for i in documents],
+            document=self.document[a:b] - documents.start,
+            start=self.start[a:b],
+            end=self.end[a:b],
+            speaker=self.speaker[a:b],
+            templated=self.templated[a:b],
+            mention_starts=starts - starts[0],
+            mentions=self.mentions[starts[0] : starts[-1]],
+            texts=self.texts[a:b],
+        )
 
     @cached_property
     def _number(self) -> dict[str, int]:
@@ -106,10 +127,6 @@ class SentenceStore:
     def _speakers(self) -> list[int]:
         return self.speaker.tolist()
 
-    @cached_property
-    def _texts(self) -> dict[int, str]:
-        return {}
-
     def knows(self, chunk: Chunk) -> bool:
         """Tell whether a chunk is of a document that was read."""
         return chunk.document_id in self._number
@@ -134,29 +151,28 @@ class SentenceStore:
         """Tell whether two names meet more than by chance."""
         return min(one, other) * len(self.names) + max(one, other) in self._related
 
-    def span(self, sentence: int) -> Span:
-        """Return the characters of a sentence."""
-        document, start, end = self._spans[sentence]
-        return Span(self.documents[document].id, start, end)
-
-    def text(self, sentence: int) -> str:
-        """Return a sentence as one line."""
-        text = self._texts.get(sentence)
-        if text is None:
-            document, start, end = self._spans[sentence]
-            text = self._texts[sentence] = " ".join(excerpt(self.documents[document], start, end).split())
-        return text
-
-    def language(self, sentence: int) -> str:
-        """Return the language of the document that a sentence is in."""
-        document = self._spans[sentence][0]
-        if document not in self._languages:
-            self._languages[document] = self.documents[document].language
-        return self._languages[document]
+    def span(self, sentence: int, last: int = -1) -> Span:
+        """Return the characters of a sentence, or of all from it to a last one of the same document."""
+        document, start, _ = self._spans[sentence]
+        return Span(self.documents[document].id, start, self._spans[max(sentence, last)][2])
 
     @cached_property
-    def _languages(self) -> dict[int, str]:
-        return {}
+    def text(self) -> Callable[[int], str]:
+        """Returns a sentence as one line."""
+        return self.texts.__getitem__ if self.texts else cache(self._text)
+
+    def _text(self, sentence: int) -> str:
+        document, start, end = self._spans[sentence]
+        return " ".join(excerpt(self.documents[document], start, end).split())
+
+    @cached_property
+    def language(self) -> Callable[[int], str]:
+        """Returns the language of the document that a sentence is in."""
+        of_document: Callable[[int], str] = cache(self._language)
+        return lambda sentence: of_document(self._spans[sentence][0])
+
+    def _language(self, document: int) -> str:
+        return self.documents[document].language
 
     def follows(self, sentence: int) -> bool:
         """Tell whether a sentence follows closely on the one before it in the table."""
@@ -178,13 +194,19 @@ class SentenceStore:
         """Return who says a sentence, as a place in `names`, -1 where nobody is known to."""
         return self._speakers[sentence]
 
-    def quoted(self, sentence: int) -> str:
-        """Return a sentence as it is quoted: its linking words left out, who says it before it."""
-        text = without_opening(_LABEL.sub("", self.text(sentence)), self.language(sentence))
+    @cached_property
+    def quoted(self) -> Callable[..., str]:
+        """Returns sentences in a row as they are quoted: their first linking words left out, who says them before."""
+        return cache(self._quoted)
+
+    def _quoted(self, sentence: int, *following: int) -> str:
+        language = self.language(sentence)
+        text = without_opening(_LABEL.sub("", self.text(sentence)), language)
+        text = ("" if is_unspaced(text) else " ").join((text, *map(self.text, following)))
         speaker = self._speakers[sentence]
         if speaker < 0:
             return text
-        return wording(self.language(sentence)).quote.format(self.names[speaker], text.strip(QUOTES))
+        return wording(language).quote.format(self.names[speaker], text.strip(QUOTES))
 
     def quality(self, sentence: int) -> float:
         """Return how well a sentence reads alone, 0 to 1; set phrases take away from it."""
@@ -249,20 +271,23 @@ def statements(
     for text, named in references.items():
         own_quality, terms_of_text = reading(text, language)
         own_quality *= boilerplate.get(words_of(text), 1.0) if boilerplate else 1.0
-        rows.append(Statement(text, tuple(dict.fromkeys(named)), own_quality, terms_of_text, weights[text]))
+        named = tuple(dict.fromkeys(named) if len(named) > 1 else named)
+        rows.append(Statement(text, named, own_quality, terms_of_text, weights[text]))
     return rows
 
 
 def _quoted(context: Context, language: str) -> Iterator[tuple[str, Reference, float]]:
     """Yield each statement of a context with the row that it is from and its weight, once for each row."""
     for i, report in enumerate(context.reports, 1):
+        reference = Reference("Reports", i)
         for rank, finding in enumerate(report.findings):
             for text in split(strip(finding.explanation), language):
-                yield text, Reference("Reports", i), 1.3 - 0.05 * rank
+                yield text, reference, 1.3 - 0.05 * rank
     for table, rows in (("Relationships", context.relationships), ("Entities", context.entities)):
         for i, row in enumerate(rows, 1):
+            reference = Reference(table, i)
             for text in split(row.description, language):
-                yield text, Reference(table, i), 1.0
+                yield text, reference, 1.0
     for i, claim in enumerate(context.claims, 1):
         yield claim.description, Reference("Claims", i), 1.0
 
@@ -270,12 +295,15 @@ def _quoted(context: Context, language: str) -> Iterator[tuple[str, Reference, f
 @lru_cache(maxsize=1 << 17)
 def split(description: str, language: str = ENGLISH) -> tuple[str, ...]:
     """Cut a description into its statements: a quotation with its speaker stands on a line of its own."""
-    parts: list[str] = []
-    for line in description.splitlines():
-        parts += (
-            [line] if _SPEAKER.match(line) else [line[a:b] for a, b in sentences(line, language=language)]
-        )
-    return tuple(parts)
+    return tuple(chain.from_iterable(_split_line(line, language) for line in description.splitlines()))
+
+
+@lru_cache(maxsize=1 << 17)
+def _split_line(line: str, language: str) -> tuple[str, ...]:
+    """Cut one line, which is the same in the descriptions of all that one sentence mentions."""
+    if _SPEAKER.match(line):
+        return (line,)
+    return tuple(line[a:b] for a, b in sentences(line, language=language))
 
 
 @lru_cache(maxsize=1 << 17)
@@ -374,11 +402,12 @@ def clear_sentences(task: ClearSentences) -> tuple[Numbered, ...]:
     it stands for.
     """
     chosen = (n for n in task.chosen if 0 < n <= len(task.sentences))
-    clear = (n for n in chosen if _reads_alone(words_of(task.sentences[n - 1])))
+    clear = (n for n in chosen if reads_alone(words_of(task.sentences[n - 1])))
     return tuple(Numbered(n, task.sentences[n - 1]) for n in clear)
 
 
-def _reads_alone(words: str) -> bool:
+def reads_alone(words: str) -> bool:
+    """Tell whether a sentence says something without those around it: no fragment, no pronoun at its beginning."""
     if _OPENS_WITH_PRONOUN.match(words):
         return False
     ended = words if words[-1:] in ".!?。！？" else f"{words}."  # an item of a list has no full stop
