@@ -317,8 +317,6 @@ def test_what_is_of_the_wrong_type_is_an_error_of_ours(wrong: Callable[[Path], o
 def test_an_unknown_name_leads_to_the_one_that_is_meant(tmp_path: Path):
     with pytest.raises(UsageError, match="did you mean graphml"):
         call.export(INDEX, "grapml")
-    with pytest.raises(UsageError, match="did you mean entities"):
-        INDEX.to_pandas("Entities")
     questions = [Question("1", "Who founded Tarn Works?")]
     with pytest.raises(UsageError, match="did you mean local"):
         evaluation.answer_questions(questions, INDEX, tmp_path, conditions=["locl"])

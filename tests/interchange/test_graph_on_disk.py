@@ -14,6 +14,7 @@ import conspectus
 from conspectus import interchange
 from conspectus.errors import DocumentError, IndexDamaged, UsageError
 from conspectus.index import Index
+from conspectus.storage import store
 from conspectus.tasks import ChooseRelations, Examined, ExamineEvidence, NameEntities
 from conspectus.triple_graph import MOST_STEPS, StoredTripleGraph, TripleGraph
 
@@ -92,6 +93,29 @@ def test_entities_in_json_give_their_statements_of_best_rank(tmp_path: Path):
     assert around("Kell", index) == {
         ("head of government", False, "Q7"), ("P571", False, "1203"), ("P1082", False, "4100"),
     }  # fmt: skip
+
+
+def test_the_figures_of_an_index_count_what_is_on_disk(tmp_path: Path):
+    index = imported(truthy(tmp_path), tmp_path / "index")
+
+    assert conspectus.status_of(index).triples == 5
+    assert conspectus.status_of(index).entities == 6  # Q1 to Q4, Q77, and a year
+
+
+def test_a_graph_that_no_snapshot_has_any_more_is_removed(tmp_path: Path):
+    folder, settings = tmp_path / "index", {"store": {"snapshots": 1}}
+    imported(truthy(tmp_path), folder)
+    (folder / "triples-mine.sqlite").touch()
+    other = tmp_path / "graph.tsv.gz"
+    other.write_bytes(gzip.compress(b"Rook\towner\tAda Byrne\n"))
+    index = imported(other, folder)
+    assert index.graph_file
+    assert len(list(folder.glob("triples-*.sqlite"))) == 3  # one can go back to the first
+
+    with store.writing(folder):
+        store.trim(folder, settings)
+
+    assert {path.name for path in folder.glob("*.sqlite")} == {"triples-mine.sqlite", index.graph_file.name}
 
 
 async def test_a_search_goes_along_a_graph_on_disk(tmp_path: Path):

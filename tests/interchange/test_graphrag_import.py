@@ -11,7 +11,7 @@ import pytest
 from making import a_built_index
 from making_graphrag import TEXT, Rows, claim, edge, tables
 
-from conspectus import api
+from conspectus import api, interchange
 from conspectus.errors import IndexDamaged, IndexMissing
 from conspectus.interchange.exporting import write_graphrag
 from conspectus.interchange.graphrag import Imported, check_schema, read_graphrag
@@ -174,6 +174,36 @@ def test_what_is_written_for_graphrag_is_read_back_as_the_same_graph(tmp_path: P
         (c.level, c.parent, set(c.entity_numbers)) for c in index.communities
     ]
     assert [r.text for r in got.reports] == [r.text for r in index.reports]
+
+
+def test_what_the_format_can_hold_comes_back_as_it_was(tmp_path: Path):
+    notes = "# Notes\n\nAda Brook bought the [Orran Mill](mill.html).\n\n---\n\nRuben Vale paid **nothing** for it.\n"
+    records = [
+        {
+            "title": "Notes",
+            "text": notes,
+            "date": "2021-09-09",
+            "path": "notes/mill.md",
+            "author": "A. Brook",
+        },
+        {"title": "Letter", "text": "Ruben Vale met Ada Brook at the Orran Mill."},
+    ]
+    index = api.build(documents=records, folder=tmp_path / "index").index
+    assert index.documents[0].omitted
+
+    interchange.export(index, "graphrag", tmp_path / "once")
+    again = read_graphrag(tmp_path / "once")
+    interchange.export(again.index, "graphrag", tmp_path / "twice")
+
+    assert not any(again.counts.values())
+    assert list(again.index.chunks) == list(index.chunks)
+    assert list(again.index.reports) == list(index.reports)
+    for path in (tmp_path / "once").glob("*.parquet"):
+        assert pq.read_table(path).equals(pq.read_table(tmp_path / "twice" / path.name)), path.name
+    for name in ("path", "date", "metadata", "omitted"):
+        assert [getattr(d, name) for d in again.index.documents] == [
+            getattr(d, name) for d in index.documents
+        ]
 
 
 # A real index

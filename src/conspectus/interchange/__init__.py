@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from conspectus.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from conspectus.interchange.exporting import data_frame, draw_map, export, networkx_graph
+    from conspectus.interchange.exporting import draw_map, export, networkx_graph
     from conspectus.interchange.importing import import_graphrag, import_triples
 
-__all__ = ["data_frame", "draw_map", "export", "import_graphrag", "import_triples", "networkx_graph"]
+__all__ = ["draw_map", "export", "import_graphrag", "import_triples", "networkx_graph"]
 
 __getattr__ = lazy_names(__name__)

@@ -16,7 +16,6 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
@@ -176,8 +175,12 @@ def write_parquet(index: Index, folder: Path) -> None:
 
 
 def write_graphrag(index: Index, folder: Path) -> None:
-    """Write an output folder of Microsoft GraphRAG, with its columns only."""
+    """Write an output folder of Microsoft GraphRAG, with its columns only; what else is known of a document is JSON."""
     for name, table in _arrow_tables(index):
+        if name == "documents":
+            facts = ({**d.metadata, "path": d.path, "date": d.date} for d in index.documents)
+            raw = pa.array([json.dumps(row, ensure_ascii=False) for row in facts], pa.string())
+            table = table.set_column(table.schema.get_field_index("raw_data"), "raw_data", raw)
         if name in SCHEMA:
             pq.write_table(table.select(list(SCHEMA[name])), _listed_file(folder, f"{name}.parquet"))
 
@@ -208,25 +211,6 @@ def _arrow_tables(index: Index) -> Iterator[tuple[str, pa.Table]]:
     """Yield the name and the Arrow table of every table."""
     for name, content in encode(index):
         yield name, pq.read_table(pa.BufferReader(pa.py_buffer(content)))
-
-
-def data_frame(index: Index, table: str, library: Literal["pandas", "polars"] = "pandas") -> Any:
-    """Return a table as a DataFrame, by our name for it (`chunks`) or the name of its file (`text_units`).
-
-    Raises UsageError for an unknown table, and if the library is not installed.
-    """
-    files = {name: schema.file for name, schema in TABLES.items()}
-    file = files.get(table, table)
-    if file not in files.values():
-        raise UsageError(
-            f"there is no table {table!r}{did_you_mean(table, files)}; there are {', '.join(files)}"
-        )
-    content = next(content for name, content in encode(index) if name == file)
-    rows = pq.read_table(pa.BufferReader(pa.py_buffer(content)))
-    try:
-        return rows.to_pandas() if library == "pandas" else import_module("polars").from_arrow(rows)
-    except ImportError:
-        raise UsageError(f"a DataFrame needs {library}: pip install {library}") from None
 
 
 def write_json(index: Index, file: Path) -> None:
@@ -390,7 +374,7 @@ def _edges(index: Index) -> dict[str, Rows]:
         add("OF_DOCUMENT", f"s{c.number}", f"d{index.document_of[c.document_id].number}")
     for e in index.entities:
         for chunk in e.chunk_ids:
-            add("NAMED_IN", f"e{e.number}", f"s{index.chunk_of[chunk].number}")
+            add("NAMED_IN", f"e{e.number}", f"s{index.number_of_chunk[chunk]}")
         for community in index.communities_of(e.number)[:1]:
             add("IN_COMMUNITY", f"e{e.number}", f"c{community}")
     for r in index.relationships:
@@ -403,7 +387,7 @@ def _edges(index: Index) -> dict[str, Rows]:
         if c.subject in entity:
             add("ABOUT", f"k{c.number}", f"e{entity[c.subject]}")
         for chunk in c.chunk_ids:
-            add("STATED_IN", f"k{c.number}", f"s{index.chunk_of[chunk].number}")
+            add("STATED_IN", f"k{c.number}", f"s{index.number_of_chunk[chunk]}")
     for c in index.communities:
         if c.parent >= 0:
             add("PART_OF", f"c{c.number}", f"c{c.parent}")

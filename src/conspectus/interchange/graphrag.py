@@ -38,6 +38,7 @@ from conspectus.rows import (
     content_id,
 )
 from conspectus.storage import store
+from conspectus.text.cleaning import content_of, excerpt, omitted
 from conspectus.text.language import with_languages
 from conspectus.text.sentences import located
 
@@ -179,10 +180,11 @@ class _Conversion:
                 document = Document(id_, len(documents), f"Text unit {number}", text, f"unit-{number}")
                 documents.append(document)
                 start, end = 0, len(text)
-            text = document.text[start:end]
+            text = excerpt(document, start, end)
             row = Chunk(unit["id"], number, document.id, start, end, text, tokens.count(text))
             self._chunk_of[row.id] = row
             self._note("Sources", unit, number)
+        documents = [by_id.get(document.id, document) for document in documents]
         return documents, list(self._chunk_of.values())
 
     # The graph
@@ -308,7 +310,8 @@ class _Conversion:
         ]
         if not findings:  # a report that is only text
             body = re.sub(r"\A#[^\n]*\n", "", row.get("full_content") or "").strip()
-            findings = [Finding(str(row["title"]), translated(body))] if body else []
+            summarized = body in ("", (row.get("summary") or "").strip())
+            findings = [] if summarized else [Finding(str(row["title"]), translated(body))]
         report = Report(
             row["id"], number, community.number, community.level, community.parent, community.children,
             str(row["title"]), translated(row.get("summary")), float(row.get("rank") or 0.0),
@@ -369,7 +372,7 @@ def _parent(row: Row, numbers: Mapping[int, int]) -> int:
 
 
 def _document(number: int, row: Row) -> Document:
-    """Return a document; `metadata` (2.x) and `raw_data` (3.x, JSON) of its row are metadata."""
+    """Return a document; `metadata` (2.x) and `raw_data` (3.x, JSON) of its row are metadata, but `path` and `date`."""
     stated: Any = row.get("raw_data") or row.get("metadata")
     if isinstance(stated, str):
         try:
@@ -377,10 +380,13 @@ def _document(number: int, row: Row) -> Document:
         except ValueError:
             stated = None
     values = dict(cast("Row", stated)) if isinstance(stated, Mapping) else {}
-    values["creation_date"] = row.get("creation_date") or None
+    title, date = str(row["title"]), values.pop("date", None)
+    path = str(values.pop("path", None) or title)
+    if (created := row.get("creation_date")) and created != date:
+        values["creation_date"] = created
     metadata = {k: str(v) for k, v in values.items() if v is not None and k not in ("text", "title")}
-    title = str(row["title"])
-    return Document(row["id"], number, title, plain(row["text"] or ""), title, metadata=metadata)
+    stated = str(date) if date else None
+    return Document(row["id"], number, title, plain(row["text"] or ""), path, stated, metadata)
 
 
 def plain(text: str) -> str:
@@ -389,15 +395,20 @@ def plain(text: str) -> str:
 
 
 def _locate(
-    unit: Row, documents: Mapping[str, Document], search_from: dict[str, int]
+    unit: Row, documents: dict[str, Document], search_from: dict[str, int]
 ) -> tuple[Document | None, tuple[int, int]]:
     """Return the document of a text unit and its characters there; in 2.x a unit may name several documents."""
     ids = [unit["document_id"]] if unit.get("document_id") else list(unit.get("document_ids") or ())
     for document in filter(None, map(documents.get, ids)):
-        span = find_unit(unit["text"] or "", document.text, search_from.get(document.id, 0))
-        if span:
-            search_from[document.id] = span[0] + 1
-            return document, span
+        for read in (document, replace(document, omitted=omitted(document.text))):  # as exported by us
+            content = content_of(read)
+            after = content.at(search_from.get(document.id, 0))
+            span = find_unit(unit["text"] or "", content.text, after)
+            if span:
+                start, end = content.span(*span)
+                documents[document.id] = read
+                search_from[document.id] = start + 1
+                return read, (start, end)
     return None, (0, 0)
 
 
