@@ -10,11 +10,12 @@ from typing import Any
 
 from common import Corpus, Run, cell
 
-from conspectus import evaluation
+from conspectus import Index, evaluation
 from conspectus.api import import_openie, open_index
 from conspectus.configuration import Resolved
 from conspectus.errors import IndexMissing, UsageError
 from conspectus.evaluation.statistics import Measured
+from conspectus.interchange import import_triples
 
 HIPPORAG = "https://github.com/OSU-NLP-Group/HippoRAG (data/)"
 PASSAGES = {
@@ -44,6 +45,9 @@ GRAPH_SETS = {
     "Zero-Shot RE": "kgqa/zeroshot-re.jsonl",
 }
 """Questions with their answers, an object a line (`question`, `answer` or `answers`)."""
+METAQA = {f"MetaQA, {n} hop{'s' * (n > 1)}": f"kgqa/metaqa/questions-{n}hop.jsonl" for n in (1, 2, 3)}
+"""Questions over a graph of films, `kgqa/metaqa/kb.txt`: a set of neither paper, which needs neither Wikidata nor a
+model."""
 WIKIDATA = "kgqa/wikidata"
 """An index of Wikidata, below `--data`: README.md says how it is made."""
 
@@ -117,9 +121,9 @@ def without_model(settings: Resolved) -> dict[str, Any]:
     return {"vectors.embedder": settings.settings.vectors.embedder}
 
 
-def has_triples(index: Path) -> bool:
+def has_triples(index: Path | Index) -> bool:
     """Tell whether an index has open triples."""
-    return len(open_index(index).triples) > 0
+    return len((index if isinstance(index, Index) else open_index(index)).triples) > 0
 
 
 def ranked(run: Run, method: str, folder: Path, index: Path, settings: Resolved) -> Measured | None:
@@ -138,13 +142,18 @@ def ranked(run: Run, method: str, folder: Path, index: Path, settings: Resolved)
     return found
 
 
-def answered(run: Run, method: str, questions: Path, index: Path, settings: Resolved) -> Measured | None:
-    """Return the measures of short answers; None where the method needs a model or triples that there are not."""
+def answered(
+    run: Run, method: str, questions: Path, index: Path | Index, settings: Resolved, variant: str = ""
+) -> Measured | None:
+    """Return the measures of short answers; None where the method needs a model or triples that there are not.
+
+    `variant` tells apart answers by the same method with other settings.
+    """
     around = settings.settings.ircot.retriever if method == "ircot" else method
     closed = method in ("direct", "cot", "cot-sc")
     if (closed and not run.asks) or (around == "hipporag" and not has_triples(index)):
         return None
-    name = f"{questions.parent.name}-{questions.stem}-{method}-{around}-{run.arguments.model}.jsonl"
+    name = f"{questions.parent.name}-{questions.stem}-{method}{variant}-{around}-{run.arguments.model}.jsonl"
     file = run.work / "p2-answers" / name.replace("/", "_")
     file.parent.mkdir(parents=True, exist_ok=True)
     found = evaluation.evaluate_answers(
@@ -159,6 +168,28 @@ def share(measured: Measured | None, measure: str) -> str:
     if measured is None or not measured.values.get(measure):
         return "-"
     return cell([100 * figure for figure in measured.interval(measure)], 1)
+
+
+def films(run: Run) -> tuple[Index, dict[str, Path]] | None:
+    """Return the index of MetaQA's graph, opened once, and its sets of questions; None where they are not there."""
+    data: Path = run.arguments.data
+    index, found = run.work / "p2-metaqa", {name: data / path for name, path in METAQA.items()}
+    if run.arguments.sample_corpus:
+        found = {"three triples of ours": run.work / "p2-sample-questions.jsonl"}
+        question, answer, _ = SAMPLE_QUESTION
+        run.work.mkdir(parents=True, exist_ok=True)
+        row = json.dumps({"question": question, "answers": [answer]})
+        found["three triples of ours"].write_text(row, encoding="utf-8")
+        graph = run.work / "p2-sample-graph.txt"
+        graph.write_text("\n".join("|".join(triple) for _, _, triple in SAMPLE), encoding="utf-8")
+    else:
+        graph = data / "kgqa/metaqa/kb.txt"
+    if not all(path.is_file() for path in (graph, *found.values())):
+        run.note(f"MetaQA is not in {data}: put kb.txt and questions-1hop.jsonl to 3hop at {graph.parent}.")
+        return None
+    if not index.exists():
+        import_triples(graph, index)
+    return open_index(index), found
 
 
 def questions_of(run: Run) -> dict[str, Path]:

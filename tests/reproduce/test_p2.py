@@ -51,6 +51,16 @@ def test_a_model_takes_the_triples_and_says_what_questions_name(script: Script, 
     )
 
 
+def test_settings_are_compared_without_a_model(script: Script):
+    searches, dampings = script("p2_settings", "--sample-corpus")
+
+    assert list(ours(searches)) == ["D = 1", "D = 2", "D = 3"]
+    assert ours(searches)["D = 2"][2].startswith("100.0")  # two steps to the answer
+    assert ours(searches)["D = 1"][2].startswith("0.0")
+    assert len(ours(dampings)) == 5
+    assert all(cell.startswith("100.0") for cell in ours(dampings)["0.5"])
+
+
 def test_tables_over_a_graph_take_the_sets_that_are_there(
     script: Script, server: SimulatedServer, tmp_path: Path
 ):
@@ -60,7 +70,7 @@ def test_tables_over_a_graph_take_the_sets_that_are_there(
     (tmp_path / "graph.tsv.gz").write_bytes(gzip.compress(b"Rook\tbuilt for\tAda Byrne\n"))
     interchange.import_triples(tmp_path / "graph.tsv.gz", tmp_path / "kgqa" / "wikidata")
 
-    for name in ("p2_table2", "p2_table3"):
-        (table,) = script(name, "--data", str(tmp_path), *using(server))
+    for name in ("p2_table2", "p2_table3", "p2_settings"):
+        table, *_ = script(name, "--data", str(tmp_path), *using(server))
         assert any(cell != "-" for row in ours(table).values() for cell in row)
         assert any("WebQSP is not in" in line for line in table["differs"])
