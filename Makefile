@@ -50,10 +50,10 @@ demo: $(READY)
 	@$(BIN)/conspectus demo --dir .demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-long: $(READY)
-	$(BIN)/python -m pytest -n auto -m ""
+	$(BIN)/python -m pytest -n auto --dist worksteal -m ""
 
 web:
 	cd web && npm ci --no-audit --no-fund && npm run build
@@ -65,7 +65,7 @@ test-web: $(READY)
 
 # Without the papers' data (../shared/data, or REPRODUCE="--data DIR") on the sample corpus.
 REPRODUCE ?= $(if $(wildcard ../shared/data/podcast/input),,--sample-corpus)
-OFFLINE := p1_table1 p1_table2 p1_table3 p1_table5 p1_figure3 p1_figure4 p2_table4 p2_table5
+OFFLINE := p1_table1 p1_table2 p1_table3 p1_table5 p1_figure3 p1_figure4 p2_table4 p2_table5 p2_settings
 
 reproduce-offline: $(READY)
 	@for script in $(OFFLINE); do $(BIN)/python reproduce/$$script.py $(REPRODUCE) --sample 10 || exit 1; done

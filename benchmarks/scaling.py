@@ -1,96 +1,179 @@
-"""How CPU time and memory of an index grow with the corpus: a quarter, a half, the whole, and four copies of it.
+"""How CPU time, wall time and memory of an index grow with the corpus, stage by stage, for several numbers of workers.
 
-    python benchmarks/scaling.py FOLDER [--json]
+    python benchmarks/scaling.py FOLDER [--tokens 1M --tokens 11M] [--workers 1 --workers 2] [--json]
 
-The copies have their names changed, letter by letter, and a small word added to each sentence, so that they add
-entities and sentences and do not only repeat them (what four documents share would be taken for furniture). Each size
-is indexed by the command in a process of its own; CPU seconds are user and system of that process.
+A corpus of so many tokens is the files of FOLDER, a part of them, or copies of all. The copies have their names
+changed, letter by letter, and small words added to each sentence, so that they add entities and sentences and do not
+only repeat them (what four documents share would be taken for furniture). Each build is a process of its own. CPU
+seconds are user and system of all processes. Memory is an upper bound of their sum: the peak of the first one, and that
+of the largest other one for each. `tables` is a hash of all tables and arrays, the same for any number of workers. CPU
+seconds of a stage are of the first process alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise, product
 from pathlib import Path
+from typing import Any
+
+CHARACTERS = 4.15
+"""Characters of a token, as chunks count them, in the podcast corpus."""
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    arguments.add_argument("folder", type=Path)
-    arguments.add_argument("--json", action="store_true")
-    options = arguments.parse_args()
-    files = sorted(p for p in options.folder.rglob("*") if p.is_file())
-    names = proper_words(files)
-    runs = [measure(files, size, names) for size in (0.25, 0.5, 1.0, 4.0)]
-    if options.json:
-        print(json.dumps(runs, indent=2))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--tokens", action="append", default=[], help="such as 250k, 1M or 11M")
+    parser.add_argument("--workers", type=int, action="append", default=[])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--build", nargs=2, metavar=("INDEX", "WORKERS"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.build:
+        print(json.dumps(build(options.folder, Path(options.build[0]), int(options.build[1]))))
         return
-    whole = next(run for run in runs if run["size"] == 1.0)
+    files = sorted(path for path in options.folder.rglob("*") if path.is_file())
+    rows: list[dict[str, Any]] = []
+    for size in options.tokens or ["250k", "500k", "1M", "4M"]:
+        with tempfile.TemporaryDirectory() as folder:
+            corpus = Path(folder) / "corpus"
+            corpus.mkdir()
+            write_corpus(files, number(size), corpus)
+            for workers in options.workers or [1, 2]:
+                rows.append({"size": size, **measure(corpus, workers)})
+                if not options.json:
+                    show(rows[-1])
+    if options.json:
+        print(json.dumps(rows, indent=2))
+
+
+def number(text: str) -> int:
+    """Return a number that may be given in thousands or millions."""
+    factors = {"k": 1_000, "m": 1_000_000}
+    factor = factors.get(text[-1].lower(), 1)
+    return round(float(text.rstrip("kKmM")) * factor)
+
+
+def show(row: dict[str, Any]) -> None:
+    """Print one build."""
+    counts = f"{row['files']:,} files, {row['entities']:,} entities, {row['reports']:,} reports"
+    print(f"{row['size']}: {counts}, tables {row['tables']}")
     print(
-        f"{'size':>6} {'files':>7} {'CPU s':>7} {'per file':>9} {'peak MB':>8} {'entities':>9} {'reports':>8}"
+        f"  workers {row['workers']}: wall {row['wall']:.1f} s, CPU {row['cpu']:.1f} s (first process"
+        f" {row['cpu_first']:.1f} s), peak {row['peak_mb']:,} MB (first process {row['peak_mb_first']:,} MB)"
     )
-    for run in runs:
-        relative = run["cpu_seconds"] / run["files"] / (whole["cpu_seconds"] / whole["files"])
-        print(
-            f"{run['size']:>6} {run['files']:>7} {run['cpu_seconds']:>7.1f} {relative:>8.2f}x {run['peak_mb']:>8} "
-            f"{run['entities']:>9} {run['reports']:>8}"
-        )
+    stages = (f"{name} {seconds:.1f} s ({peak:,} MB)" for name, seconds, peak in row["stages"])
+    print(f"  {', '.join(stages)}", flush=True)
 
 
-def measure(files: list[Path], size: float, names: frozenset[str]) -> dict[str, float]:
-    """Index a part of the files, or copies of them, and return what it took."""
+# A build
+
+
+def measure(corpus: Path, workers: int) -> dict[str, Any]:
+    """Build an index of a corpus in a process of its own, and return what it took."""
     with tempfile.TemporaryDirectory() as folder:
-        corpus = Path(folder) / "corpus"
-        corpus.mkdir()
-        taken = files[: max(1, round(len(files) * min(size, 1)))]
-        for copy in range(max(1, int(size))):
-            for file in taken:
-                text = file.read_text(encoding="utf-8")
-                text = renamed(text, names, copy) if copy else text
-                (corpus / f"{copy}-{file.name}").write_text(text, encoding="utf-8")
-        command = [
-            sys.executable,
-            "-m",
-            "conspectus",
-            "index",
-            str(corpus),
-            "--index",
-            f"{folder}/index",
-            "--json",
-        ]
-        done = subprocess.Popen(command, stdout=subprocess.PIPE)
-        output = done.stdout.read() if done.stdout else b""
-        _, status, used = os.wait4(done.pid, 0)
-        if os.waitstatus_to_exitcode(status) not in (0, 3):
-            raise SystemExit(f"{' '.join(command)} failed")
+        command = [sys.executable, __file__, str(corpus), "--build", f"{folder}/index", str(workers)]
+        began = time.perf_counter()
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        wall = time.perf_counter() - began
         return {
-            "size": size,
-            "files": len(list(corpus.iterdir())),
-            "cpu_seconds": round(used.ru_utime + used.ru_stime, 2),
-            "peak_mb": used.ru_maxrss // 1024,
-            **_counts(json.loads(output)),
+            "workers": workers,
+            "files": len(os.listdir(corpus)),
+            "wall": round(wall, 2),
+            **json.loads(done.stdout),
         }
 
 
-def _counts(said: dict[str, object]) -> dict[str, float]:
-    counts = said.get("counts", said)
-    assert isinstance(counts, dict)
-    return {key: counts[key] for key in ("entities", "relationships", "reports") if key in counts}
+class Stages:
+    """Progress that notes CPU seconds and peak memory at which each stage began."""
 
+    shown = False
+
+    def __init__(self) -> None:
+        self.began: list[tuple[str, float, int]] = []
+
+    def stage(self, name: str, total: int) -> Callable[[], None]:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        self.began.append((name, time.process_time(), peak))
+        return lambda: None
+
+    def note(self, text: str) -> None: ...
+
+    def watch(self, usage: object) -> None: ...
+
+    def rows(self) -> list[tuple[str, float, int]]:
+        """Return the CPU seconds of each stage, and the peak memory until its end in MB."""
+        self.stage("end", 0)
+        return [
+            (name, round(end - begin, 2), peak) for (name, begin, _), (_, end, peak) in pairwise(self.began)
+        ]
+
+
+def build(corpus: Path, folder: Path, workers: int) -> dict[str, Any]:
+    """Build an index in this process, and return what it took of this one and of others."""
+    import conspectus
+
+    stages = Stages()
+    built = conspectus.build(
+        corpus, folder, settings={"model": "extractive"}, progress=stages, workers=workers
+    )
+    rows = stages.rows()
+    own, others = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    cpu = [used.ru_utime + used.ru_stime for used in (own, others)]
+    peak = [used.ru_maxrss // 1024 for used in (own, others)]
+    return {
+        "cpu": round(sum(cpu), 2),
+        "cpu_first": round(cpu[0], 2),
+        "peak_mb": peak[0] + (workers - 1) * peak[1],
+        "peak_mb_first": peak[0],
+        "stages": rows,
+        "entities": len(built.index.entities),
+        "reports": len(built.index.reports),
+        "tables": content_hash(folder),
+    }
+
+
+def content_hash(folder: Path) -> str:
+    """Return a hash of the tables and arrays of an index, whose files its manifest names by their contents."""
+    files: dict[str, Any] = json.loads((folder / "manifest.json").read_text("utf-8"))["files"]
+    return hashlib.sha256("".join(sorted(files)).encode()).hexdigest()[:12]
+
+
+# A corpus
 
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _END = re.compile(r"(?=[.!?][\s\"”])")
-_VOWELS = "aeiou"
-_MARKS = ("", " indeed", " still", " then", " again")
+_VOWELS, _CONSONANTS = "aeiou", "bcdfghklmnprst"
+_MARKS = ("", " indeed", " still", " then", " again", " too", " now", " often", " here", " there")
 """Small words at the ends of sentences, by which those of one copy are told from those of another."""
+
+
+def write_corpus(files: list[Path], tokens: int, target: Path) -> None:
+    """Write the files, a part of them or renamed copies of all, until there are so many tokens."""
+    names = proper_words(files)
+    room, copy = tokens * CHARACTERS, 0
+    while room > 0:
+        for file in files:
+            if room <= 0:
+                return
+            text = file.read_text(encoding="utf-8")
+            room -= len(text)
+            text = renamed(text, names, copy) if copy else text
+            (target / f"{copy}-{file.name}").write_text(text, encoding="utf-8")
+        copy += 1
 
 
 def proper_words(files: list[Path]) -> frozenset[str]:
@@ -104,14 +187,19 @@ def proper_words(files: list[Path]) -> frozenset[str]:
 
 
 def renamed(text: str, names: frozenset[str], copy: int) -> str:
-    """Return the text with the vowels of its names moved on by `copy` places, each sentence marked as the copy's."""
-    shift = str.maketrans(_VOWELS + _VOWELS.upper(), _shifted(copy) + _shifted(copy).upper())
+    """Return the text with the letters of its names moved on, and each sentence marked, as told by the copy."""
+    vowels, consonants = copy % 5, copy // 5
+    before = _VOWELS + _CONSONANTS
+    after = _moved(_VOWELS, vowels) + _moved(_CONSONANTS, consonants)
+    shift = str.maketrans(before + before.upper(), after + after.upper())
     text = _WORD.sub(lambda m: m.group().translate(shift) if m.group().lower() in names else m.group(), text)
-    return _END.sub(_MARKS[copy], text)
+    first, second = list(product(_MARKS, _MARKS))[copy % len(_MARKS) ** 2]
+    return _END.sub(second + first, text)
 
 
-def _shifted(copy: int) -> str:
-    return _VOWELS[copy % 5 :] + _VOWELS[: copy % 5]
+def _moved(letters: str, places: int) -> str:
+    at = places % len(letters)
+    return letters[at:] + letters[:at]
 
 
 if __name__ == "__main__":

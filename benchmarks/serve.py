@@ -84,7 +84,8 @@ async def load(url: str, pid: int, questions: list[str]) -> None:
     number = itertools.count()
     distinct = (f"{q} ({next(number)})" for q in itertools.cycle(questions))
     print("method | load               | answers/s | p50 s  | p95 s  | p95 / p50 of one | CPU ms an answer")
-    async with httpx.AsyncClient(timeout=600, limits=httpx.Limits(max_connections=2 * ASKERS)) as client:
+    limits = httpx.Limits(max_connections=2 * ASKERS, keepalive_expiry=2.0)  # the server's is 5 s
+    async with httpx.AsyncClient(timeout=600, limits=limits) as client:
         for method in METHODS:
 
             async def ask(question: str, method: str = method) -> float:

@@ -11,8 +11,13 @@ not count: answers that look again, mixed contexts, joins by a model, both graph
 and once more, by 600 lines and a file, for the cleaning of web pages and the statistics of terms and relationships,
 which are to make other rules needless; and by 1,750 lines for what the papers ask beyond the budget (HippoRAG's and
 ToG-2's published forms, graphs of triples on disk, soft clusters, presets, rankings measured with a model, a schema)
-and for hostile input (implausible replies, planted instructions, commits on full disks). Lines became 0.2 characters
-wider in that, on average.
+and for hostile input (implausible replies, planted instructions, commits on full disks); and by 30 for questions that
+read columns instead of rows; by 500 lines, and a file that a build enters, for stages that worker processes do shard by
+shard; by 300 lines and a file for the declared laws of tables, arrays, settings and databases, by which a forged index
+is refused; by 320 lines and a file for sources: streams, packed files, Parquet, addresses; by 60 for names of a schema,
+imports of our exports, graphs on disk that are counted and removed; by 45 for bounds of what a server of models
+sends; by 95 for clusters and pages of nested tables; and by 35 for files and folders that only an index names, and
+pipes in the place of files. Lines became 0.2 characters wider in that, on average.
 """
 
 from __future__ import annotations
@@ -62,11 +67,11 @@ BUDGETS: dict[str, float] = {
 (50,415 lines in 392 files)."""
 
 LIMITS: dict[str, float] = {
-    "lines of Python": 44_600,
-    "files": 171,
+    "lines of Python": 46_075,
+    "files": 173,
     "imports inside functions": 26,
-    "files entered by a global question": 36,
-    "files entered by a build": 59,
+    "files entered by a global question": 37,
+    "files entered by a build": 64,
     "constants without an explanation": 69,
     "characters per line of code, mean": 43.0,
 }
