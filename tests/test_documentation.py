@@ -148,8 +148,12 @@ def _run(line: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def _check_shown(shown: list[str], printed: str, line: str) -> None:
-    """Check that what a page shows of an output is in it, in its order; `…` stands for lines left out."""
-    rest = iter(printed.splitlines())
+    """Check that what a page shows of an output is in it, in its order; `…` stands for lines left out.
+
+    A page shows what a terminal does, where headings, emphasis and lists are no Markdown.
+    """
+    bulleted = re.sub(r"^- ", " • ", printed, flags=re.MULTILINE)
+    rest = iter(re.sub(r"^#+ |^\*|\*$", "", bulleted, flags=re.MULTILINE).splitlines())
     for text in filter(None, map(str.strip, shown)):
         pattern = ".*".join(map(re.escape, text.split("…")))
         is_there = text == "…" or any(re.fullmatch(pattern, real.strip()) for real in rest)

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from making import SEED
 
 import conspectus
 from conspectus.storage import store
@@ -57,7 +58,7 @@ def test_a_kill_at_any_moment_leaves_the_last_snapshot_readable(tmp_path: Path) 
     conspectus.build(SAMPLE / "gazette", folder)
     before = tables(folder)
     program = "import sys, conspectus; conspectus.build(sys.argv[2], sys.argv[1])"
-    moments = random.Random(7)
+    moments = random.Random(7 + SEED)
     for _ in range(4):
         child = subprocess.Popen([sys.executable, "-c", program, str(folder), str(SAMPLE)])
         time.sleep(moments.uniform(0.1, 2.0))

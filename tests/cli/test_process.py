@@ -362,6 +362,17 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "open_index", explode)
 
 
+def test_a_lack_of_memory_says_how_to_go_on(run: Run, papers: Path, monkeypatch: pytest.MonkeyPatch):
+    def starved(*_given: object, **_named: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(conspectus.api, "build", starved)
+    result = run("index", papers, code=1)
+
+    assert "--index A --index B" in result.stderr
+    assert "report it" not in result.stderr
+
+
 @pytest.mark.usefixtures("broken")
 def test_an_unforeseen_error_asks_for_a_report_and_leaves_its_traceback_to_the_log(run: Run, tmp_path: Path):
     result = run("status", "--log", "run.log", code=1)

@@ -110,7 +110,7 @@ def _print_levels(figures: Status) -> None:
         shares = ["% of the texts", *(f"{100 * row.share:.1f}" for row in figures.levels), "100"]
         table = [[*row, share] for row, share in zip(table, shares, strict=True)]
     show.table(zip(*table, strict=True))
-    show.note("What a global answer from each level reads: its reports (0 is the root), or all texts.")
+    show.note("Units: what a global answer reads, reports of a level (0 is the root) or chunks of texts.")
     show.out()
 
 
@@ -318,7 +318,7 @@ def rollback(
         show.out(f"Snapshot {before} is the current one already ({documents}).")
     else:
         show.out(f"Snapshot {index.snapshot} is current again ({documents}).")
-        show.note(f"conspectus rollback {before} returns to the one that was.")
+        show.note(f"conspectus rollback {before} undoes this.")
 
 
 def check(

@@ -173,10 +173,9 @@ WITHOUT_MODEL = {"index": ("--model", "extractive", "--embedder", "none"), "ask"
 """Given although it is the default, since a settings file may name a model that would be paid for."""
 NEXT = """
 Next:
-
-  cd {folder}
+{enter}
   conspectus ask "{question}"{index}
-  conspectus report{index}   # its communities and their reports
+  conspectus report{index}   # the communities of the graph, each with a report
   conspectus map{index}   # the graph as a page: open map.html in a browser"""
 ADDED_BY_A_MODEL = "  conspectus demo --dir . --with-model-index   # what a language model adds"
 OWN_DOCUMENTS = '\nYour own documents: conspectus index FOLDER, then conspectus ask "..."'
@@ -215,7 +214,8 @@ def demo(
             _show_model_index(context)
     index = f" --index {MODEL_INDEX}" if with_model_index else ""
     question = THEMES if with_model_index else "Who designed the Lapwing turbine?"
-    show.out(NEXT.format(folder=_quoted(str(folder)), question=question, index=index))
+    enter = "" if folder == Path() else f"\n  cd {_quoted(str(folder))}"
+    show.out(NEXT.format(enter=enter, question=question, index=index))
     if not with_model_index:
         show.out(ADDED_BY_A_MODEL)
     show.out(OWN_DOCUMENTS)
