@@ -37,9 +37,8 @@ function App() {
   const [open, setOpen] = useState(false);
   const [help, setHelp] = useState(false);
   const words = translator(language);
-  const [asked, setAsked] = useState(0);
-  const loaded = useLoaded<IndexSummary[]>((signal) => get("/api/indexes", signal), [asked, location.visit], { keep: true });
-  const refresh = () => setAsked((times) => times + 1);
+  const loaded = useLoaded<IndexSummary[]>((signal) => get("/api/indexes", signal), [location.visit], { keep: true });
+  const refresh = () => get<IndexSummary[]>("/api/indexes").then(loaded.replace, () => {}); // if not now, then at the next page
   const studies = useLoaded<string[]>((signal) => get("/api/studies", signal), []).value;
   const name = location.query.get("index") ?? "";
   const suffix = name ? `?index=${encodeURIComponent(name)}` : "";

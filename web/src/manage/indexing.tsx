@@ -1,5 +1,5 @@
 /** Indexing from the browser: files, what a build of them takes, its stages, and what became of it. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { address, ApiError, send } from "../api";
 import { Loading, Problem } from "../notices";
 import { Link } from "../router";
@@ -111,7 +111,7 @@ function Builder({ uploads }: { uploads: Uploads }) {
   useEffect(() => {
     if (running) setBegan(running.id);
   }, [running?.id]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (began && state !== "idle") panel.current?.focus();
   }, [state === "running", began]);
 

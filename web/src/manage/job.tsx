@@ -37,8 +37,13 @@ export interface Job {
   seconds: number;
 }
 
-/** Return the newest job of an index, whoever started it, and what follows another one. */
-export function useJob(index: string | undefined, ended: () => void) {
+/**
+ * Return the newest job of an index, whoever started it, and what follows another one.
+ *
+ * `refresh` reads the indexes again before the end of a job is shown: it is shown with counts and links of the new
+ * snapshot.
+ */
+export function useJob(index: string | undefined, refresh: () => Promise<void>) {
   const [job, setJob] = useState<Job | null>(null);
   useEffect(() => {
     setJob(null);
@@ -50,19 +55,22 @@ export function useJob(index: string | undefined, ended: () => void) {
   }, [index]);
   useEffect(() => {
     if (job?.state !== "running") return;
+    let followed = true;
     const source = new EventSource(`/api/jobs/${job.id}/events`);
     source.addEventListener("job", (event) => {
       const now = JSON.parse((event as MessageEvent<string>).data) as Job;
-      setJob(now);
-      if (now.state === "running") return;
+      if (now.state === "running") return setJob(now);
       source.close();
-      ended();
+      void refresh().then(() => followed && setJob(now));
     });
     source.onerror = () => {
       // a server that was started again does not know the job; while it is away the browser asks again
       if (source.readyState === EventSource.CLOSED) setJob({ ...job, state: "lost" });
     };
-    return () => source.close();
+    return () => {
+      followed = false;
+      source.close();
+    };
   }, [job?.id, job?.state]);
   return { job, follow: setJob };
 }

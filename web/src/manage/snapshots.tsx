@@ -46,7 +46,7 @@ export function SnapshotsPage() {
     await send("POST", address(`/api/snapshots/${chosen!.snapshot}/rollback`, index.name));
     setDone(words("rolledBack", time(chosen!.created, words)));
     setRead(read + 1);
-    refresh();
+    void refresh();
     window.setTimeout(() => heading.current?.focus());
   };
   return (
