@@ -105,7 +105,7 @@ def main() -> None:
         words = [together.words[w] for w in np.flatnonzero(flags & together.is_frequent).tolist()]
         lists[name] = sorted(word for word in words if known[word] > 1)
     rows = (
-        f'"{name}" = """\n{fill(" ".join(lists[name]), 110)}\n"""\n' for name in sorted(lists, reverse=True)
+        f"\"{name}\" = '''\n{fill(' '.join(lists[name]), 110)}\n'''\n" for name in sorted(lists, reverse=True)
     )
     TABLE.write_text(HEADER + "".join(rows), encoding="utf-8")
 

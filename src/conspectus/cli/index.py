@@ -148,14 +148,9 @@ def _build(
                     options.agree_to(estimate, settings.settings, yes=yes)
 
             asks = limits_tokens or not free or (options.somebody_is_there() and not yes)
+            consent = agree if asks else None
             return api.build(
-                sources,
-                folder,
-                settings=settings,
-                progress=bars,
-                fresh=fresh,
-                agree=agree if asks else None,
-                workers=workers,
+                sources, folder, settings=settings, progress=bars, fresh=fresh, agree=consent, workers=workers
             )
     except KeyboardInterrupt:
         after = _snapshot(folder)

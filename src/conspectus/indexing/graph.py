@@ -580,7 +580,7 @@ def merge(extracted: Sequence[tuple[Chunk, Extraction]], names: Names) -> Merged
                 continue
             for key, name in ((a, relationship.source), (b, relationship.target)):
                 if key not in entities:
-                    element = ends.setdefault(key, TypedElement((key,)))
+                    element = ends.get(key) or ends.setdefault(key, TypedElement((key,)))
                     _add(element, relationship, chunk)
                     element.forms[name] += 1
             pair = (a, b) if a < b else (b, a)

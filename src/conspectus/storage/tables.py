@@ -6,7 +6,7 @@ import gc
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from itertools import chain, pairwise
 from operator import attrgetter
@@ -207,8 +207,9 @@ def quotations(index: Index) -> Iterable[Any]:
 
 def as_json(report: Report) -> str:
     names = ("title", "summary", "findings", "rating", "rating_explanation")
-    values = asdict(report)
-    return json.dumps({name: values[name] for name in names}, ensure_ascii=False)
+    findings = [{"summary": f.summary, "explanation": f.explanation} for f in report.findings]
+    values = {name: getattr(report, name) for name in names} | {"findings": findings}
+    return json.dumps(values, ensure_ascii=False)
 
 
 # Tables

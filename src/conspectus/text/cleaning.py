@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -366,8 +365,11 @@ def _references(text: str, lines: Sequence[Span]) -> Iterator[Span]:
 
 
 def _citations(text: str, lines: Sequence[Span]) -> Iterator[_Citation]:
+    matches = [match.start() for match in _YEAR.finditer(text)]
+    if len(matches) < REFERENCE_LINES:
+        return
     starts = [start for start, _ in lines]
-    years = Counter(bisect_right(starts, match.start()) - 1 for match in _YEAR.finditer(text))
+    years = dict.fromkeys(bisect_right(starts, match) - 1 for match in matches)
     for number in years if len(years) >= REFERENCE_LINES else ():
         start, end = lines[number]
         initials, locators = (len(marks.findall(text, start, end)) for marks in (_INITIAL, _LOCATOR))

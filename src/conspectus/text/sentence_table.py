@@ -215,7 +215,7 @@ def _speakers(texts: Sequence[str], headers: Sequence[int]) -> set[str]:
             total += start < end
             if label and _written_as_name(label.group(1)):
                 here[_key(label.group(1))] += 1
-        counts += here
+        counts.update(here)  # `+=` looks at all labels each time
         if 2 * here.total() > total:
             in_transcripts |= here.keys()
         for key, count in here.items():

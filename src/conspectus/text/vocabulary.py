@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -294,18 +296,17 @@ class TokenRows:
 
 def tokens_of(sentences: Sequence[str], languages: Sequence[str]) -> TokenRows:
     """Cut sentences into tokens; `languages` are theirs. What is there twice is cut once."""
-    forms: dict[str, int] = {}
+    forms: defaultdict[str, int] = defaultdict(count().__next__)
     flat: list[int] = []
     lengths: list[int] = []
     known: dict[tuple[str, str], int] = {}
     rows: list[int] = []
-    number = forms.setdefault
     for sentence in zip(sentences, languages, strict=True):
         if sentence not in known:
             known[sentence] = len(lengths)
             tokens = tokenize(*sentence)
             lengths.append(len(tokens))
-            flat.extend([number(token, len(forms)) for token in tokens])
+            flat.extend(map(forms.__getitem__, tokens))
         rows.append(known[sentence])
     return TokenRows(list(forms), *(np.array(column, np.int32) for column in (flat, lengths, rows)))
 
