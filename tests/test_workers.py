@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import operator
 import os
+import random
 import signal
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import import_module
@@ -23,8 +26,10 @@ from conspectus.indexing.read import read
 from conspectus.models.base import run_sync
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.sentence_store import SentenceStore
+from conspectus.rows import Document
 from conspectus.settings import Settings
-from conspectus.workers import Processes, Workers
+from conspectus.text.sentence_table import find_tokens
+from conspectus.workers import Processes, ShardFiles, Workers
 
 dask: Any = import_module("dask")
 distributed: Any = import_module("distributed")
@@ -40,7 +45,7 @@ def two() -> Iterator[Workers]:
 
 def index_by(workers: Workers) -> Index:
     settings = Settings()
-    documents = read([SAMPLE], settings.read).documents[:8]
+    documents = read([SAMPLE], settings.read, workers=workers).documents[:8]
     build = BuildInput(documents, settings, workers=workers)
     return run_sync(build_index(build, lambda d, lexicon: ExtractiveModel(SentenceStore.read(d, lexicon))))
 
@@ -69,6 +74,140 @@ def test_an_index_does_not_depend_on_the_number_of_processes(alone: Index, two: 
 def test_an_index_does_not_depend_on_the_executor(alone: Index):
     with ThreadPoolExecutor(3) as threads:
         assert_same(index_by(Workers(3, threads, shard=2_000, least=0)), alone)
+
+
+# Results that are stored
+
+
+class Counted(ShardFiles):
+    """Files of small shards, which count what is written, and may end the build in the middle."""
+
+    def __init__(self, folder: Path, end: Callable[[int], None] = lambda written: None) -> None:
+        super().__init__(folder, size=1_000)
+        self.written: list[str] = []
+        self._end = end
+
+    def write(self, name: str, value: Any) -> None:
+        self._end(len(self.written))
+        super().write(name, value)
+        self.written.append(name)
+
+
+def stored_by(folder: Path, workers: Workers, alone: Index) -> list[str]:
+    """Index with files in a folder, compare, and return the shards that were made."""
+    workers.files = files = Counted(folder)
+    assert_same(index_by(workers), alone)
+    return files.written
+
+
+def test_nothing_that_is_stored_is_made_again_by_however_many_workers(alone: Index, tmp_path: Path):
+    with ThreadPoolExecutor(3) as threads:
+        first = stored_by(tmp_path, Workers(3, threads, least=0), alone)
+        assert {name.partition("-")[0] for name in first} == {"examined", "windows_in", "sentences_in"}
+        assert len(set(first)) == len(first) > 20
+
+        assert stored_by(tmp_path, Workers(3, threads, least=0), alone) == []
+    assert stored_by(tmp_path, Workers(1), alone) == []
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_build_that_ends_in_the_middle_goes_on_where_it_was(alone: Index, tmp_path: Path, seed: int):
+    every = stored_by(tmp_path / "other", Workers(1), alone)
+    last = random.Random(seed).randrange(1, len(every))
+
+    def end(written: int) -> None:
+        if written == last:
+            raise KeyboardInterrupt
+
+    files = Counted(tmp_path / "files", end)
+    with pytest.raises(KeyboardInterrupt):
+        index_by(Workers(1, files=files))
+
+    assert stored_by(tmp_path / "files", Workers(1), alone) == [n for n in every if n not in files.written]
+
+
+KILLED = """
+import os, signal, sys
+sys.path[:0] = [sys.argv[1]]
+from pathlib import Path
+from test_workers import Counted, Workers, index_by
+end = lambda written: written == 7 and os.kill(os.getpid(), signal.SIGKILL)
+index_by(Workers(1, files=Counted(Path(sys.argv[2]), end)))
+"""
+
+
+def test_a_build_that_is_killed_goes_on_where_it_was(alone: Index, tmp_path: Path):
+    command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path / "files")]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+
+    rest = stored_by(tmp_path / "files", Workers(1), alone)
+
+    assert len(rest) == len(stored_by(tmp_path / "other", Workers(1), alone)) - 7
+
+
+def test_what_is_damaged_is_made_again(alone: Index, tmp_path: Path):
+    stored_by(tmp_path, Workers(1), alone)
+    draw = random.Random(1)
+    files = sorted(tmp_path.iterdir())
+    for path in files:
+        content = bytearray(path.read_bytes())
+        content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+        path.write_bytes(content[: draw.choice([None, 3, len(content) // 2])])
+
+    assert sorted(stored_by(tmp_path, Workers(1), alone)) == [path.name for path in files]
+
+
+def test_forged_results_that_lead_nowhere_are_made_again(alone: Index, tmp_path: Path):
+    class Forged(ShardFiles):
+        def write(self, name: str, value: Any) -> None:
+            forged: Any = [[[0, 10**9, 1]]]
+            if name.startswith("sentences_in"):
+                draw = random.Random(name)
+                columns = list(value["columns"])
+                number = draw.randrange(len(columns))
+                columns[number] = columns[number].astype(np.int64) + draw.choice([1 << 20, -(1 << 20)])
+                forged = value | {"columns": columns}
+            super().write(name, forged)
+
+    index_by(Workers(1, files=Forged(tmp_path, size=1_000)))
+
+    assert len(stored_by(tmp_path, Workers(1), alone)) > 20
+
+
+def test_an_edited_document_changes_one_shard_of_each_stage(tmp_path: Path):
+    def cut(texts: list[str]) -> list[str]:
+        files = Counted(tmp_path)
+        documents = [
+            Document(f"{i} {t}", i, "", t, "", metadata={"language": "en"}) for i, t in enumerate(texts)
+        ]
+        find_tokens(documents, Workers(1, files=files))
+        files.trim()
+        return files.written
+
+    texts = [f"Ada Brook founded mill {i} in {1800 + i}. It was her mill number {i}." * 3 for i in range(100)]
+    assert len(cut(texts)) > 8
+
+    assert len(cut([*texts[:40], "Ruben Vale sold it.", *texts[41:]])) == 1
+    assert len(cut([*texts[:70], *texts[71:]])) < 20
+    assert not set(cut(texts)).isdisjoint(path.name for path in tmp_path.iterdir())
+
+
+def test_a_new_label_of_a_speaker_is_seen_in_shards_that_are_stored(tmp_path: Path):
+    def speakers(last: str) -> list[str]:
+        said = "ADA BROOK: The mill was mine.\nVALE: It was not so, and all of Orran knows that.\n"
+        texts = [said * 4] * 20 + [last]
+        texts = [f"{text}\n{i} of them came." for i, text in enumerate(texts)]
+        documents = [Document(t, i, "", t, "", metadata={"language": "en"}) for i, t in enumerate(texts)]
+        stored, _, _ = find_tokens(documents, Workers(1, files=ShardFiles(tmp_path, size=1_000)))
+        anew, _, _ = find_tokens(documents, Workers(1))
+        assert stored.speakers == anew.speakers
+        np.testing.assert_array_equal(stored.speaker, anew.speaker)
+        np.testing.assert_array_equal(stored.start, anew.start)
+        return list(stored.speakers)
+
+    assert speakers("Nobody came.") == ["VALE"]
+    assert speakers("NELL DRAY: So it was.\n" * 3) == ["NELL DRAY", "VALE"]
+    assert speakers("Nobody came at all.") == ["VALE"]
 
 
 def test_results_come_in_the_order_of_the_shards(two: Workers):

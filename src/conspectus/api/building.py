@@ -58,7 +58,7 @@ from conspectus.storage import store
 from conspectus.storage.tables import paused_garbage_collection
 from conspectus.text.language import corpus_language
 from conspectus.text.lexicon import Lexicon, read_lexicon
-from conspectus.workers import Workers
+from conspectus.workers import ShardFiles, Workers
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -76,6 +76,8 @@ else:  # with aiohttp and scipy, which take long to import
     estimates = lazy_module("conspectus.indexing.estimate")
     pipeline = lazy_module("conspectus.indexing.pipeline")
 
+SHARDS = "shards"
+"""The folder in that of an index for what stages made of parts of the documents, for the next build."""
 MOST_REASONS = 20
 """Reasons for not reading files that an index remembers: one for each suffix, and few folders hold more kinds."""
 SHOWN_ISSUES = 10
@@ -229,6 +231,7 @@ async def abuild(
     """
     request = BuildRequest.of(folder, options)
     with shown(progress) as bars, paused_garbage_collection(), Workers.of(workers) as several:
+        several.files = ShardFiles(request.folder / SHARDS, fresh=request.fresh)
         read = read_sources(sources, options.get("documents"), request.settings, bars, several)
         built = await build_read(read, replace(request, progress=bars, agree=agree, workers=several))
     from_memory = options.get("documents") is not None
@@ -262,6 +265,8 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
         index, notices, spent = await _indexed(read, request, update)
         index, lost = with_vectors(index, settings, folder, spent, request.progress)
         snapshot = store.commit(folder, index, settings=index.settings, usage=index.usage)
+        if request.workers.files:
+            request.workers.files.trim()
     if warning and not request.progress:
         notices = (*notices, warning)
         # no line of the caller is on the stack of an event loop, and a notebook is to see it each time

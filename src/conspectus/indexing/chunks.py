@@ -49,11 +49,16 @@ def chunk(
     character, it moves to the next edge of a token that does not. A tail that adds no more tokens than the
     overlap is part of the window before it.
     """
-    workers = workers or Workers()
-    shards = workers.shards([len(document.text) for document in documents])
-    parts = (([documents[i] for i in shard], settings) for shard in shards)
+    workers, size = workers or Workers(), f"{settings.tokens} {settings.overlap}"
+    parts = workers.map_stored(
+        windows_in,
+        [len(document.text) for document in documents],
+        (f"{document.id} {document.omitted} {size}" for document in documents),
+        lambda shard: ([documents[i] for i in shard], settings),
+        lambda stored, shard: _checked([documents[i] for i in shard], stored),
+    )
     chunks: list[Chunk] = []
-    for document, windows in zip(documents, chain.from_iterable(workers.map(windows_in, parts)), strict=True):
+    for document, windows in zip(documents, chain.from_iterable(parts), strict=True):
         content = content_of(document)
         for first, last, n_tokens in windows:
             text = content.text[first:last]
@@ -67,6 +72,15 @@ def chunk(
 def windows_in(documents: Sequence[Document], settings: ChunkSettings) -> list[list[tuple[int, int, int]]]:
     """Return the windows of each document: first character, the one after the last, number of tokens."""
     return [list(_windows(content_of(document).text, settings)) for document in documents]
+
+
+def _checked(documents: Sequence[Document], stored: Any) -> list[list[tuple[int, int, int]]]:
+    """Return stored windows of documents; raise ValueError or TypeError where they are none."""
+    windows = [[(int(a), int(b), int(n)) for a, b, n in rows] for rows in stored]
+    for document, rows in zip(documents, windows, strict=True):
+        if not all(0 <= a < b <= len(document.text) and n > 0 for a, b, n in rows):
+            raise ValueError("a window is not in its document")
+    return windows
 
 
 def _windows(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int, int]]:

@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
@@ -146,6 +146,15 @@ def examined(texts: Sequence[str], cleaning: bool) -> list[tuple[Omitted, str]]:
     return [(omitted(text) if cleaning else (), guess_document(text)) for text in texts]
 
 
+def _checked(texts: Sequence[str], stored: Any) -> list[tuple[Omitted, str]]:
+    """Return what is stored of texts; raise ValueError or TypeError where it is not what `examined` returns."""
+    known = [(tuple(map(int, omits)), str(language)) for omits, language in stored]
+    for text, (omits, _) in zip(texts, known, strict=True):
+        if len(omits) % 2 or any(a >= b for a, b in pairwise((-1, *omits, len(text) + 1))):
+            raise ValueError("what is omitted is not in its text")
+    return known
+
+
 def _numbered(
     outcomes: list[Outcome], paths: list[str], settings: ReadSettings, workers: Workers | None = None
 ) -> Read:
@@ -154,9 +163,14 @@ def _numbered(
     equal: Counter[str] = Counter()
     readable = [o for o in outcomes if isinstance(o, ParsedDocument)]
     workers = workers or Workers()
-    shards = workers.shards([len(parsed.text) for parsed in readable])
-    texts = (([readable[i].text for i in shard], settings.cleaning) for shard in shards)
-    known = list(chain.from_iterable(workers.map(examined, texts)))
+    parts = workers.map_stored(
+        examined,
+        [len(parsed.text) for parsed in readable],
+        (content_id(parsed.text, str(settings.cleaning)) for parsed in readable),
+        lambda shard: ([readable[i].text for i in shard], settings.cleaning),
+        lambda stored, shard: _checked([readable[i].text for i in shard], stored),
+    )
+    known = list(chain.from_iterable(parts))
     for parsed, (omits, _) in zip(readable, known, strict=True):
         id_ = content_id(parsed.text, str(equal[parsed.text]))
         equal[parsed.text] += 1

@@ -6,6 +6,7 @@
       arrays/<name>-<hash>.npy           numbers that go with them, mapped into memory when used
       history/<snapshot>.json            the manifests of earlier snapshots, which one can go back to
       derived/raptor-<snapshot>-….npz    what questions made of a snapshot; it goes with it
+      shards/<stage>-<hash>.shard        what stages made of parts of the documents, for the next build; see `workers`
       triples-<hash>.sqlite              a graph too large for the tables (`triple_graph`)
       tables/entities.parquet            the tables of the current snapshot under names that stay, for other tools
       corrections.toml                   what people corrected, and no snapshot holds; see `corrections`

@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from conspectus.rows import Document
 from conspectus.text.chinese import ROLES, is_person
-from conspectus.text.cleaning import blocks, content_of, is_data
+from conspectus.text.cleaning import blocks, content_of, excerpt, is_data
 from conspectus.text.sentences import lines, sentences
 from conspectus.text.types import GIVEN_NAMES
 from conspectus.text.vocabulary import TokenRows, tokens_of
@@ -75,9 +76,16 @@ def find_tokens(
     headers = _shared_openings(contents)
     labels = _speakers(contents, headers)
     del contents
-    shards = workers.shards([len(document.text) for document in documents])
-    cut = ((n, [documents[i] for i in n], [headers[i] for i in n], labels) for n in shards)
-    raw = _joined(list(workers.map(sentences_in, cut)))
+    speakers = _Speakers(labels)
+    parts = workers.map_stored(
+        sentences_in,
+        [len(document.text) for document in documents],
+        (f"{d.id} {d.omitted} {d.language} {header}" for d, header in zip(documents, headers, strict=True)),
+        lambda shard: (shard, [documents[i] for i in shard], [headers[i] for i in shard], labels),
+        lambda stored, shard: _loaded(stored, shard, [documents[i] for i in shard], speakers),
+        _stored,
+    )
+    raw = _joined(list(parts))
     chosen = np.arange(len(raw.texts))
     for select in (_not_cut, _not_repeated):
         numbers: list[int] = raw.document[chosen].tolist()
@@ -86,10 +94,10 @@ def find_tokens(
     rows: list[int] = chosen.tolist()
     texts = [raw.texts[i] for i in rows]
     document = raw.document[chosen]
-    speakers = _carried_over(document.tolist(), [raw.speakers[i] for i in rows], texts)
-    names = sorted(set(speakers) - {""})
+    spoken_by = _carried_over(document.tolist(), [raw.speakers[i] for i in rows], texts)
+    names = sorted(set(spoken_by) - {""})
     number = {"": -1} | {name: i for i, name in enumerate(names)}
-    speaker = np.array([number[s] for s in speakers], np.int32)
+    speaker = np.array([number[s] for s in spoken_by], np.int32)
     table = SentenceTable(document, raw.start[chosen], raw.end[chosen], speaker, tuple(names))
     return table, texts, raw.tokens.take(chosen)
 
@@ -98,7 +106,8 @@ def find_tokens(
 class RawSentences:
     """The sentences of some documents in columns, before what the corpus repeats is left out.
 
-    `document` is the number of each one's document, `speakers` who says it, empty where no label tells.
+    `document` is the number of each one's document, `speakers` who says it, empty where no label tells; `labels` is
+    what was asked of the labels of the corpus.
     """
 
     document: IntArray
@@ -107,6 +116,7 @@ class RawSentences:
     speakers: list[str]
     texts: list[str]
     tokens: TokenRows
+    labels: dict[str, str]
 
 
 def sentences_in(
@@ -143,7 +153,44 @@ def sentences_in(
                     texts.append(sentence)
     number, first, last = (column.copy() for column in np.array(rows, np.int32).reshape(-1, 3).T)
     tokens = tokens_of(texts, [documents[row[0] - numbers.start].language for row in rows])
-    return RawSentences(number, first, last, who, texts, tokens)
+    return RawSentences(number, first, last, who, texts, tokens, speakers.asked)
+
+
+def _stored(raw: RawSentences, shard: range) -> dict[str, Any]:
+    """Return the sentences of a shard as numbers, each in few bytes, without what its documents tell."""
+    names = sorted(set(raw.speakers))
+    number = {name: i for i, name in enumerate(names)}
+    tokens = raw.tokens
+    speaker = np.array([number[s] for s in raw.speakers], np.int32)
+    columns = raw.document - shard.start, raw.start, raw.end, speaker, tokens.form, tokens.sizes, tokens.rows
+    small = [column.astype(np.min_scalar_type(column.max(initial=0))) for column in columns]
+    return {"columns": small, "names": names, "forms": tokens.forms, "labels": raw.labels}
+
+
+def _loaded(
+    stored: Mapping[str, Any], shard: range, documents: Sequence[Document], speakers: _Speakers
+) -> RawSentences:
+    """Return the stored sentences of a shard; raise ValueError where its labels are others now, or it cannot be so."""
+    if any(speakers.answer(question) != answer for question, answer in stored["labels"].items()):
+        raise ValueError("the labels of speakers are others now")
+    columns: list[IntArray] = [column.astype(np.int32) for column in stored["columns"]]
+    document, start, end, speaker, form, sizes, rows = columns
+    names, forms = list(map(str, stored["names"])), list(map(str, stored["forms"]))
+    ends = (document, len(documents)), (speaker, len(names)), (form, len(forms)), (rows, len(sizes))
+    inside = all(not len(column) or 0 <= column.min() <= column.max() < n for column, n in ends)
+    if not (inside and all(forms) and sizes.min(initial=0) >= 0 and sizes.sum() == len(form)):
+        raise ValueError("there are no such tokens")
+    length = np.array([len(document.text) for document in documents])[document]
+    if (np.diff(document) < 0).any() or not ((start >= 0) & (start < end) & (end <= length)).all():
+        raise ValueError("a sentence is not in its document")
+    spans: list[tuple[int, int, int]] = np.column_stack([document, start, end]).tolist()
+    texts = [" ".join(excerpt(documents[i], a, b).split()) for i, a, b in spans]
+    who = [names[i] for i in speaker.tolist()]
+    if not len(texts) == len(who) == len(rows):
+        raise ValueError("there are no such sentences")
+    return RawSentences(
+        document + shard.start, start, end, who, texts, TokenRows(forms, form, sizes, rows), {}
+    )
 
 
 def _joined(shards: Sequence[RawSentences]) -> RawSentences:
@@ -157,6 +204,7 @@ def _joined(shards: Sequence[RawSentences]) -> RawSentences:
         [name for shard in shards for name in shard.speakers],
         [text for shard in shards for text in shard.texts],
         TokenRows.joined([shard.tokens for shard in shards]),
+        {},
     )
 
 
@@ -171,9 +219,28 @@ class _Speakers:
         self._labels = labels
         self._by_head = sorted(labels)
         self._by_tail = sorted(label[::-1] for label in labels)
+        self.asked: dict[str, str] = {}
+        """What was asked, with the answers: all in which what is read of a document depends on other ones."""
 
     def full(self, label: str, at_start: bool) -> str:
         """Return the speaker that a label names, or ""; at the start of a document it may have lost its head."""
+        return self.answer(f"{int(at_start)}{label}")
+
+    def cut_label(self, sentence: str) -> bool:
+        """Tell whether a sentence is the head of a label."""
+        return len(sentence) < 30 and sentence.isupper() and bool(self.answer(f"2{sentence}"))
+
+    def answer(self, question: str) -> str:
+        """Return the answer to a question that was asked: its first character says which one."""
+        if question not in self.asked:
+            kind, text = question[:1], question[1:]
+            head = kind == "2" and _beginning_with(text.casefold(), self._by_head)
+            self.asked[question] = (
+                (head[0] if head else "") if kind == "2" else self._full(text, at_start=kind == "1")
+            )
+        return self.asked[question]
+
+    def _full(self, label: str, *, at_start: bool) -> str:
         key = _key(label)
         if key in self._labels:
             return label
@@ -181,14 +248,6 @@ class _Speakers:
             return ""
         whole = _beginning_with((key if len(key) > 3 else f" {key}")[::-1], self._by_tail)
         return whole[0][::-1].upper() if len(whole) == 1 else ""
-
-    def cut_label(self, sentence: str) -> bool:
-        """Tell whether a sentence is the head of a label."""
-        return (
-            sentence.isupper()
-            and len(sentence) < 30
-            and bool(_beginning_with(sentence.casefold(), self._by_head))
-        )
 
 
 def _beginning_with(head: str, texts: Sequence[str]) -> Sequence[str]:
