@@ -128,8 +128,12 @@ class Postings:
 
 def postings(terms: AnyInts, owners: AnyInts, *, size: int, texts: int) -> Postings:
     """Count the terms of texts: flat numbers of terms, below `size`, with the text of each, below `texts`."""
-    flat = np.asarray(terms, np.int64)
-    code, counts = np.unique(flat * max(texts, 1) + owners, return_counts=True)
+    code = np.array(terms, np.int64)
+    code *= max(texts, 1)
+    code += owners
+    code.sort()
+    first = np.flatnonzero(np.append(True, code[1:] != code[:-1])[: len(code)])
+    counts, code = np.diff(np.append(first, len(code))), code[first]
     starts = np.searchsorted(code, np.arange(size + 1, dtype=np.int64) * max(texts, 1))
     lengths = np.bincount(owners, minlength=texts)
     return Postings(

@@ -122,7 +122,10 @@ def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
         count = max(len(word) - size + 1, 0)
         end = slice(size - 1, size - 1 + count)
         same = vocabulary.sentence[:count] == vocabulary.sentence[end]
-        code = code[:count] * np.int64(1_000_003) + word[end] + 1  # wraps around: a hash
+        code = code[:count]
+        code *= np.int64(1_000_003)  # wraps around: a hash
+        code += word[end]
+        code += 1
         for k in range(size - 1):  # no word twice: "Psoriasis Psoriasis is" is a heading and a sentence
             same &= word[k : k + count] != word[end]
         start = np.flatnonzero(inside[:count] & same & last[end])
@@ -285,21 +288,29 @@ MIN_CONTENT_WORDS = 1  # unexplained
 def boilerplate_weights(vocabulary: Vocabulary, source: Ints) -> Floats:
     """Return the share of each sentence's words, 0 to 1, in set phrases; `source[s]` is the source of one."""
     sentences = len(vocabulary.starts) - 1
-    word, n = vocabulary.token_word.astype(np.int64), len(vocabulary.form) - RUN_WORDS + 1
+    word, n = vocabulary.token_word, len(vocabulary.form) - RUN_WORDS + 1
     total = int(source.max(initial=-1)) + 1
     if n <= 0 or total < MIN_SOURCES:
         return np.zeros(sentences)
     inside = vocabulary.sentence[:n] == vocabulary.sentence[RUN_WORDS - 1 :]
-    content = sum((~vocabulary.vague[word[k : n + k]]).astype(int) for k in range(RUN_WORDS))
-    token = np.flatnonzero(inside & (content >= MIN_CONTENT_WORDS))
+    content = sum((~vocabulary.vague[word[k : n + k]]).view(np.int8) for k in range(RUN_WORDS))
+    token = np.flatnonzero(inside & (content >= MIN_CONTENT_WORDS)).astype(np.int32)
     run = np.zeros(len(token), np.int64)
     for k in range(RUN_WORDS):
-        run = run * np.int64(1_000_003) + word[token + k]  # wraps around: a hash
+        run *= np.int64(1_000_003)  # wraps around: a hash
+        run += word[token + k]
+    least = max(MIN_SHARING_SOURCES, total // SHARING_ONE_IN)
+    ordered = np.sort(run)
+    often = unique_numbers(ordered[: 1 - least][ordered[least - 1 :] == ordered[: 1 - least]])
+    del ordered
+    often = np.append(often, np.iinfo(np.int64).max)  # so that there is one after any run
+    common = often[np.searchsorted(often, run)] == run
+    token, run = token[common], run[common]
     _, kind = np.unique(run, return_inverse=True)
     where = unique_numbers(kind.astype(np.int64) * total + source[vocabulary.sentence[token]])
     spread = np.bincount(where // total)
     covered = np.zeros(len(word), bool)
     for k in range(RUN_WORDS):
-        covered[token[spread[kind] >= max(MIN_SHARING_SOURCES, total // SHARING_ONE_IN)] + k] = True
+        covered[token[spread[kind] >= least] + k] = True
     size = np.maximum(np.diff(vocabulary.starts), 1)
     return np.bincount(vocabulary.sentence[covered], minlength=sentences) / size

@@ -357,10 +357,13 @@ def _heads(pieces: set[str], texts: Iterable[str]) -> set[str]:
 
 def _not_repeated(document: list[int], texts: list[str]) -> list[int]:
     """Return the places of the sentences that fewer than REPEATED documents share, or that are all of one."""
-    where: dict[str, set[int]] = defaultdict(set)
+    last: dict[str, int] = {}  # the document in which each text was met last, in their order
+    count: Counter[str] = Counter()
     for number, text in zip(document, texts, strict=True):
-        where[text].add(number)
-    repeated = {text for text, numbers in where.items() if len(numbers) >= REPEATED}
+        if last.get(text) != number:
+            last[text] = number
+            count[text] += 1
+    repeated = {text for text, documents in count.items() if documents >= REPEATED}
     own = Counter(n for n, t in zip(document, texts, strict=True) if t not in repeated)
     return [
         i for i, (n, t) in enumerate(zip(document, texts, strict=True)) if t not in repeated or not own[n]
@@ -372,10 +375,10 @@ def _carried_over(document: list[int], speakers: list[str], texts: list[str]) ->
 
     A sentence of unknown speaker takes the speaker of the same sentence elsewhere, and those after it follow.
     """
-    known: dict[str, set[str]] = defaultdict(set)
+    known: dict[str, str] = {}  # "" where several say it
     for speaker, text in zip(speakers, texts, strict=True):
-        if speaker and len(text) > 30:
-            known[text].add(speaker)
+        if speaker and len(text) > 30 and known.setdefault(text, speaker) != speaker:
+            known[text] = ""
     said: list[str] = []
     current, at = "", -1
     for number, speaker, text in zip(document, speakers, texts, strict=True):
@@ -383,7 +386,7 @@ def _carried_over(document: list[int], speakers: list[str], texts: list[str]) ->
             current, at = "", number
         if speaker:
             current = speaker
-        elif not current and len(known.get(text, ())) == 1:
-            (current,) = known[text]
+        elif not current:
+            current = known.get(text, "")
         said.append(current)
     return said

@@ -34,6 +34,8 @@ CLOSING_DETERMINED = 0.25
 (severe, hereditary, spinal), 0.5 and more of nouns, in the same corpora."""
 DETERMINED = 0.06
 """Least share of uses behind a determiner of a noun in -ed or -ing: seed and funding have 0.2, inserted 0.01."""
+BLOCK = 1 << 20
+"""Numbers that numpy counts at once: it makes 64 bits of each, which for all tokens of 11 million would be 120 MB."""
 _OPENERS = frozenset("\"“‘'([:-–—«„¿¡")
 
 
@@ -238,7 +240,10 @@ class Vocabulary:
         return replace(self, form=self.form[inside], sentence=sentence, rules=rules)
 
     def _count_of_words(self, words: Ints) -> Ints:
-        return np.bincount(words, minlength=len(self.words)).astype(np.int32)
+        counts = np.zeros(len(self.words), np.int64)
+        for start in range(0, len(words), BLOCK):
+            counts += np.bincount(words[start : start + BLOCK], minlength=len(counts))
+        return counts.astype(np.int32)
 
     def _forms_in(self, forms: frozenset[str]) -> Bools:
         return np.array([f in forms for f in self.forms], bool)
@@ -367,10 +372,8 @@ def _by_word(vocabulary: Vocabulary, number: dict[str, int]) -> tuple[Ints, Ints
     ]
     sizes = np.array([len(each) for each in of_word], np.int64)
     flat = np.array([t for each in of_word for t in each], np.int32)
-    _, ids = repeated(vocabulary.token_word, sizes, flat)
-    sentences = len(vocabulary.starts) - 1
-    in_sentence = np.bincount(vocabulary.sentence, sizes[vocabulary.token_word], minlength=sentences)
-    return in_sentence.astype(np.int64), ids
+    starts, ids = repeated(vocabulary.token_word, sizes, flat)
+    return np.diff(starts[vocabulary.starts]).astype(np.int64), ids
 
 
 def _by_text(texts: Sequence[str], inside: Ints, language: str, number: dict[str, int]) -> tuple[Ints, Ints]:
@@ -385,10 +388,11 @@ def _by_text(texts: Sequence[str], inside: Ints, language: str, number: dict[str
 def repeated(which: Ints, sizes: np.ndarray[Any, Any], flat: Ints) -> tuple[Ints, Ints]:
     """Spread lists that belong to some things over others; `which` is whose list each takes. Return starts and values."""
     count = sizes[which] if len(sizes) else np.zeros(0, np.int64)
-    starts = np.concatenate(([0], np.cumsum(count)))
+    starts = np.concatenate(([0], np.cumsum(count))).astype(np.int32)
     begin = np.concatenate(([0], np.cumsum(sizes)))[which] if len(sizes) else count
-    take = np.repeat(begin - starts[:-1], count) + np.arange(int(starts[-1]))
-    return starts.astype(np.int32), flat[take]
+    take = np.repeat((begin - starts[:-1]).astype(np.int32), count)
+    take += np.arange(len(take), dtype=np.int32)
+    return starts, flat[take]
 
 
 def unique_numbers(codes: Ints) -> Ints:

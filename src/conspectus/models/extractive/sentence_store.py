@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from itertools import chain
 
 import numpy as np
@@ -54,6 +54,10 @@ class SentenceStore:
     """The sentences as lines, where they are known; else each is cut out of its document."""
     related: Ints | None = None
     """The pairs of names that meet more than by chance, as codes (`Lexicon.related`); None where that is not known."""
+    _opened: dict[int, Document] = field(default_factory=dict[int, Document], init=False, repr=False)
+    _quotes: dict[tuple[int, ...], str] = field(
+        default_factory=dict[tuple[int, ...], str], init=False, repr=False
+    )
 
     @classmethod
     def read(cls, documents: Sequence[Document], lexicon: Lexicon) -> SentenceStore:
@@ -111,22 +115,6 @@ class SentenceStore:
     def _first(self) -> Ints:
         return np.searchsorted(self.document, np.arange(len(self.documents) + 1)).astype(np.int32)
 
-    @cached_property
-    def _spans(self) -> list[tuple[int, int, int]]:
-        return list(zip(self.document.tolist(), self.start.tolist(), self.end.tolist(), strict=True))
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return self.mention_starts.tolist()
-
-    @cached_property
-    def _mentions(self) -> list[int]:
-        return self.mentions.tolist()
-
-    @cached_property
-    def _speakers(self) -> list[int]:
-        return self.speaker.tolist()
-
     def knows(self, chunk: Chunk) -> bool:
         """Tell whether a chunk is of a document that was read."""
         return chunk.document_id in self._number
@@ -141,77 +129,77 @@ class SentenceStore:
 
     def mentioned(self, sentence: int) -> list[int]:
         """Return what a sentence mentions, in the order of its words."""
-        return self._mentions[self._starts[sentence] : self._starts[sentence + 1]]
-
-    @cached_property
-    def _related(self) -> frozenset[int]:
-        return frozenset(() if self.related is None else self.related.tolist())
+        first, last = self.mention_starts[sentence : sentence + 2].tolist()
+        return self.mentions[first:last].tolist() if first < last else []
 
     def are_related(self, one: int, other: int) -> bool:
         """Tell whether two names meet more than by chance."""
-        return min(one, other) * len(self.names) + max(one, other) in self._related
+        if self.related is None:
+            return False
+        code = min(one, other) * len(self.names) + max(one, other)
+        at = int(self.related.searchsorted(code))
+        return at < len(self.related) and self.related[at] == code
 
     def span(self, sentence: int, last: int = -1) -> Span:
         """Return the characters of a sentence, or of all from it to a last one of the same document."""
-        document, start, _ = self._spans[sentence]
-        return Span(self.documents[document].id, start, self._spans[max(sentence, last)][2])
+        start, end = int(self.start[sentence]), int(self.end[max(sentence, last)])
+        return Span(self._document(sentence).id, start, end)
 
-    @cached_property
-    def text(self) -> Callable[[int], str]:
-        """Returns a sentence as one line."""
-        return self.texts.__getitem__ if self.texts else cache(self._text)
+    def _document(self, sentence: int) -> Document:
+        """Return the document that a sentence is in, which is read once."""
+        number = int(self.document[sentence])
+        return self._opened.get(number) or self._opened.setdefault(number, self.documents[number])
 
-    def _text(self, sentence: int) -> str:
-        document, start, end = self._spans[sentence]
-        return " ".join(excerpt(self.documents[document], start, end).split())
+    def text(self, sentence: int) -> str:
+        """Return a sentence as one line."""
+        if self.texts:
+            return self.texts[sentence]
+        start, end = int(self.start[sentence]), int(self.end[sentence])
+        return " ".join(excerpt(self._document(sentence), start, end).split())
 
-    @cached_property
-    def language(self) -> Callable[[int], str]:
-        """Returns the language of the document that a sentence is in."""
-        of_document: Callable[[int], str] = cache(self._language)
-        return lambda sentence: of_document(self._spans[sentence][0])
-
-    def _language(self, document: int) -> str:
-        return self.documents[document].language
+    def language(self, sentence: int) -> str:
+        """Return the language of the document that a sentence is in."""
+        return self._document(sentence).language
 
     def follows(self, sentence: int) -> bool:
         """Tell whether a sentence follows closely on the one before it in the table."""
-        if sentence == 0:
-            return False
-        document, start, _ = self._spans[sentence]
-        before = self._spans[sentence - 1]
-        return before[0] == document and start - before[2] < NEAR
+        return not self.opens_document(sentence) and bool(
+            self.start[sentence] - self.end[sentence - 1] < NEAR
+        )
 
     def opens_document(self, sentence: int) -> bool:
         """Tell whether a sentence is the first of its document."""
-        return sentence == self._first[self._spans[sentence][0]]
+        return sentence == 0 or bool(self.document[sentence] != self.document[sentence - 1])
 
     def day(self, sentence: int) -> str:
         """Return the day of the document that a sentence is in, "" where it has none."""
-        return self.documents[self._spans[sentence][0]].day[:10]
+        return self._document(sentence).day[:10]
 
     def speaker_of(self, sentence: int) -> int:
         """Return who says a sentence, as a place in `names`, -1 where nobody is known to."""
-        return self._speakers[sentence]
+        return int(self.speaker[sentence])
 
-    @cached_property
-    def quoted(self) -> Callable[..., str]:
-        """Returns sentences in a row as they are quoted: their first linking words left out, who says them before."""
-        return cache(self._quoted)
+    def quoted(self, sentence: int, *following: int) -> str:
+        """Return sentences in a row as they are quoted: their first linking words left out, who says them before."""
+        row = (sentence, *following)
+        return self._quotes.get(row) or self._quotes.setdefault(row, self._quoted(*row))
 
     def _quoted(self, sentence: int, *following: int) -> str:
         language = self.language(sentence)
         text = without_opening(_LABEL.sub("", self.text(sentence)), language)
         text = ("" if is_unspaced(text) else " ").join((text, *map(self.text, following)))
-        speaker = self._speakers[sentence]
+        speaker = self.speaker_of(sentence)
         if speaker < 0:
             return text
         return wording(language).quote.format(self.names[speaker], text.strip(QUOTES))
 
     def quality(self, sentence: int) -> float:
         """Return how well a sentence reads alone, 0 to 1; set phrases take away from it."""
-        left = max(0.0, 1 - SET_PHRASE * self._templated[sentence] / 100)
-        return quality(self.text(sentence), self.language(sentence)) * left
+        return quality(self.text(sentence), self.language(sentence)) * self._left(sentence)
+
+    def _left(self, sentence: int) -> float:
+        """Return what set phrases leave of the quality of a sentence."""
+        return max(0.0, 1 - SET_PHRASE * int(self.templated[sentence]) / 100)
 
     @cached_property
     def boilerplate(self) -> dict[str, float]:
@@ -219,12 +207,8 @@ class SentenceStore:
         factors: dict[str, float] = {}
         for sentence in np.flatnonzero(self.templated).tolist():
             words = without_opening(self.text(sentence), self.language(sentence)).strip(QUOTES)
-            factors[words] = max(0.0, 1 - SET_PHRASE * self._templated[sentence] / 100)
+            factors[words] = self._left(sentence)
         return factors
-
-    @cached_property
-    def _templated(self) -> list[int]:
-        return self.templated.tolist()
 
 
 _LABEL = re.compile(rf"^[^\W\d_{SMALL}](?:[^\W\d_{SMALL}]|[.'’ /-]){{2,40}}: ")
