@@ -68,7 +68,7 @@ BUDGETS: dict[str, float] = {
 (50,415 lines in 392 files)."""
 
 LIMITS: dict[str, float] = {
-    "lines of Python": 46_300,
+    "lines of Python": 46_306,  # six for builds of large corpora in less memory
     "files": 173,
     "imports inside functions": 26,
     "files entered by a global question": 37,
