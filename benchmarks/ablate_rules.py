@@ -408,7 +408,7 @@ def _answers(name: str, like_name: Callable[[str], bool], least: int) -> Iterato
 
 
 def measure_sample() -> Measured:
-    """Measure names and types of the sample against those that a language model type_of."""
+    """Measure names and types of the sample against those that a language model gave."""
     import conspectus
 
     lexicon = _lexicon("sample-hubs", _sources()["sample"])
@@ -426,10 +426,10 @@ def measure_sample() -> Measured:
 def measure_languages() -> Measured:
     """Measure which language short texts are in, and names and their types in other languages than English."""
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/text")]
-    import test_language  # type: ignore[import-not-type_of]
-    import test_languages  # type: ignore[import-not-type_of]
-    import test_names_of_languages  # type: ignore[import-not-type_of]
-    import test_short_corpora_of_languages as short  # type: ignore[import-not-type_of]
+    import test_language
+    import test_languages
+    import test_names_of_languages
+    import test_short_corpora_of_languages as short
 
     from conspectus.text.language import guess
     from conspectus.text.lexicon import read_lexicon

@@ -24,6 +24,10 @@ PRICES = {"simulated": {"input": 1.0, "output": 4.0}}
 SAMPLE = Path(conspectus.__file__).parent / "sample"
 
 
+def priced(server: SimulatedServer, claims: bool) -> dict[str, Any]:
+    return {"model": "simulated", "llm.base_url": server.url, "extract.claims": claims, "prices": PRICES}
+
+
 @pytest.fixture(scope="module")
 def usage_of_sample(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], Mapping[str, Usage]]:
     """Return what a build of the sample corpus takes, with or without claims; each is built once."""
@@ -31,14 +35,8 @@ def usage_of_sample(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool]
     @cache
     def usage(claims: bool) -> Mapping[str, Usage]:
         with SimulatedServer(Behaviour()) as server:
-            chosen = {
-                "model": "simulated",
-                "llm.base_url": server.url,
-                "extract.claims": claims,
-                "prices": PRICES,
-            }
             folder = tmp_path_factory.mktemp("sample")
-            return conspectus.build(SAMPLE, folder=folder, settings=chosen).index.usage
+            return conspectus.build(SAMPLE, folder=folder, settings=priced(server, claims)).index.usage
 
     return usage
 
@@ -252,13 +250,7 @@ def test_the_number_to_count_on_is_within_a_factor_of_two_without_a_sample(
     claims: bool, tmp_path: Path, usage_of_sample: Callable[[bool], Mapping[str, Usage]]
 ):
     with SimulatedServer(Behaviour()) as server:
-        chosen = {
-            "model": "simulated",
-            "llm.base_url": server.url,
-            "extract.claims": claims,
-            "prices": PRICES,
-        }
-        estimate = api.estimate(SAMPLE, folder=tmp_path, settings=chosen)
+        estimate = api.estimate(SAMPLE, folder=tmp_path, settings=priced(server, claims))
     used = usage_of_sample(claims).values()
     taken, paid = sum(u.prompt_tokens + u.completion_tokens for u in used), sum(u.cost for u in used)
     assert taken / 2 < estimate.likely_tokens < taken * 2
