@@ -406,7 +406,7 @@ class SimulatedServer(Service):
         started = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(started,), daemon=True)
         self._thread.start()
-        assert started.wait(10), "the simulated server did not start"
+        assert started.wait(60), "the simulated server did not start"
         return self
 
     def _run(self, started: threading.Event) -> None:

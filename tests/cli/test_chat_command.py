@@ -147,8 +147,8 @@ class Typist:
 
     def _readable(self, again: str) -> bool:
         """Wait up to a minute for something to be shown."""
-        for _ in range(12):
-            if select.select([self._terminal], [], [], 5)[0]:
+        for _ in range(30):
+            if select.select([self._terminal], [], [], 2)[0]:
                 return True
             self.type(again)
         return False

@@ -59,14 +59,6 @@ def serving(*folders: Path, access: Access | None = None, **options: Any) -> Ite
 
 
 @pytest.fixture(scope="session")
-def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of the sample corpus; tests do not write to it."""
-    folder = tmp_path_factory.mktemp("served") / "sample"
-    conspectus.build(SAMPLE, folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
 def server(sample_index: Path) -> Iterator[Running]:
     """A server over the index of the sample corpus, without a token."""
     with serving(sample_index, read_only=True) as running:
@@ -89,11 +81,15 @@ CHROMIUM_FLAGS = [
     "--disable-sync",
 ]
 
+PATIENCE = 30_000
+"""Milliseconds that a page may take to show what is expected of it: a machine that is busy takes several seconds."""
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """The system's Chromium, else the one that `make test-web` installs, driven by Playwright."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as running:
         path = CHROMIUM or running.chromium.executable_path
         if not Path(path).exists():

@@ -98,7 +98,7 @@ def width_of(page: Any) -> int:
 def settled(page: Any) -> None:
     """Wait until the page shows what it has to."""
     expect(page.locator("main h1").first).to_be_visible()
-    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    expect(page.locator("[aria-busy=true], .waiting")).to_have_count(0)
     page.wait_for_load_state("networkidle")
 
 
@@ -215,22 +215,37 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield running
 
 
+def nothing_runs_on(page: Any) -> None:
+    """Assert that a page has no element that runs or loads something."""
+    active = page.locator("main").locator(
+        "img, iframe, object, embed, svg, script, style, video, form[action]"
+    )
+    assert active.count() == 0
+    assert page.locator("a[href^='javascript:'], a[href^='data:'], a[href*='//evil']").count() == 0
+
+
 def test_nothing_in_documents_runs_or_loads(hostile: Running, visit: Callable[..., Visit]) -> None:
     assert len(HOSTILE) >= 50
     visited = visit(hostile.url)
     page = visited.page
     questions = ["What are the main themes?", "What did the harbour master of Port Sallow write?", HOSTILE[1]]
-    paths = ["/", "/documents", "/reports", "/entities", *(f"/ask?q={quote(text)}" for text in questions)]
-    paths += [f"/documents/{number}?start=0&end=30" for number in range(len(HOSTILE))]
-    for path in paths:
+    for path in [
+        "/",
+        "/documents",
+        "/reports",
+        "/entities",
+        *(f"/ask?q={quote(text)}" for text in questions),
+    ]:
         page.goto(hostile.url + path)
         settled(page)
-        assert (
-            page.locator("main")
-            .locator("img, iframe, object, embed, svg, script, style, video, form[action]")
-            .count()
-            == 0
+        nothing_runs_on(page)
+    for number in range(len(HOSTILE)):
+        address = f"/documents/{number}?start=0&end=30"
+        page.evaluate(
+            "to => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')) }", address
         )
-        assert page.locator("a[href^='javascript:'], a[href^='data:'], a[href*='//evil']").count() == 0
+        expect(page.locator(".document .text")).to_contain_text(f"Harbour master {number} of Port Sallow")
+        nothing_runs_on(page)
+    settled(page)
     assert visited.errors == []
     assert visited.foreign == []

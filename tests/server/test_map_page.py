@@ -10,7 +10,9 @@ import pytest
 
 import conspectus
 
-pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = sync_api.expect
+
 DRAWN = "canvas[data-frames]"
 INK = """canvas => {
     const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
@@ -52,6 +54,10 @@ def focus_of(page: Any) -> str:
     return found.group(1) if found else ""
 
 
+def focused_on(focus: str) -> re.Pattern[str]:
+    return re.compile(rf"[?&]focus={focus}(&|$)")
+
+
 def test_the_map_is_drawn_and_lists_its_communities(page: Any, index: conspectus.Index):
     opened(page)
 
@@ -59,7 +65,7 @@ def test_the_map_is_drawn_and_lists_its_communities(page: Any, index: conspectus
     painted = "canvas => new Set(canvas.toDataURL()).size > 20 && canvas.width > 100"
     assert page.eval_on_selector(".canvas canvas:first-of-type", painted)
     roots = [c for c in index.communities if c.parent < 0]
-    assert page.locator("[role=treeitem]").count() == len(roots)
+    expect(page.locator("[role=treeitem]")).to_have_count(len(roots))
 
 
 def test_search_goes_to_an_entity_and_says_what_it_is(page: Any, index: conspectus.Index):
@@ -71,8 +77,8 @@ def test_search_goes_to_an_entity_and_says_what_it_is(page: Any, index: conspect
 
     page.wait_for_selector(f".selected h2:text-is({entity.name!r})")
     page.wait_for_selector(".selected .results li")
-    assert focus_of(page) == f"e{entity.number}"
-    assert page.locator(".crumbs button").count() >= 2
+    expect(page).to_have_url(focused_on(f"e{entity.number}"))
+    expect(page.locator(".crumbs button").nth(1)).to_be_visible()
 
 
 def test_search_finds_another_name_of_an_entity_and_says_so(page: Any, index: conspectus.Index):
@@ -83,11 +89,11 @@ def test_search_finds_another_name_of_an_entity_and_says_so(page: Any, index: co
 
     page.fill("input[data-search]", alias)
     row = page.locator(".results li", has=page.get_by_role("button", name=entity.name, exact=True))
-    assert alias in row.inner_text()
+    expect(row).to_contain_text(alias)
     row.get_by_role("button").click()
 
-    page.wait_for_selector(f".selected h2:text-is({entity.name!r})")
-    assert alias in page.inner_text(".selected")
+    expect(page.locator(".selected h2")).to_have_text(entity.name)
+    expect(page.locator(".selected")).to_contain_text(alias)
 
 
 def test_a_click_selects_what_is_under_it_and_hovering_names_it(page: Any, index: conspectus.Index):
@@ -99,13 +105,11 @@ def test_a_click_selects_what_is_under_it_and_hovering_names_it(page: Any, index
     page.keyboard.press("Escape")
 
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    assert entity.name in page.inner_text(".tip")
+    expect(page.locator(".tip")).to_contain_text(entity.name)
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2 + 60)
 
-    page.wait_for_function(
-        "name => document.querySelector('.selected h2')?.textContent !== name", arg=entity.name
-    )
-    assert focus_of(page) != f"e{entity.number}"
+    expect(page.locator(".selected h2")).not_to_have_text(entity.name)
+    expect(page).not_to_have_url(focused_on(f"e{entity.number}"))
 
 
 def test_the_level_is_in_the_address(page: Any):
@@ -148,9 +152,8 @@ def test_a_path_between_two_entities_is_listed_with_its_sources(page: Any, index
     opened(page, f"/map?focus=e{source.number}&to=e{target.number}")
 
     steps = conspectus.path_between(source.name, target.name, index).steps
-    page.wait_for_selector(".steps li")
-    assert page.locator(".steps li").count() == len(steps)
-    assert page.locator(".steps blockquote").count() == len(steps)
+    expect(page.locator(".steps li")).to_have_count(len(steps))
+    expect(page.locator(".steps blockquote")).to_have_count(len(steps))
 
 
 def test_a_pinch_zooms(page: Any):
@@ -179,7 +182,7 @@ def test_a_report_opens_the_characters_that_it_cites(page: Any, index: conspectu
     quoted = source.locator("blockquote").inner_text()
     source.locator("a").click()
 
-    page.wait_for_selector("mark")
+    expect(page.locator("mark").first).to_be_visible()
     assert " ".join(page.locator("mark").first.inner_text().split())[:60] == " ".join(quoted.split())[:60]
 
 
@@ -189,6 +192,6 @@ def test_an_entity_says_why_its_names_were_joined(page: Any, index: conspectus.I
 
     page.goto(f"/entities/{entity.number}")
 
-    page.wait_for_selector(f"h1:text-is({entity.name!r})")
-    assert join.name in page.inner_text("article")
-    assert (join.evidence or join.rule) in page.inner_text("article")
+    expect(page.locator("h1")).to_have_text(entity.name)
+    expect(page.locator("article")).to_contain_text(join.name)
+    expect(page.locator("article")).to_contain_text(join.evidence or join.rule)
