@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import socket
@@ -12,13 +13,26 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+import conspectus
 from conspectus.models.llm import sender
 
 SHARED = Path(__file__).parents[1] / "../shared/data"
+SAMPLE = Path(conspectus.__file__).parent / "sample"
 
 settings.register_profile("default", deadline=None, max_examples=60)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_collection() -> None:
+    """Pause the cycle collector: it would visit the thousands of tests that are collected often, and free nothing."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Collect cycles again, but not among what stays until the end."""
+    gc.freeze()
+    gc.enable()
 
 
 class NetworkRefused(RuntimeError):
@@ -43,6 +57,14 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the shared data is not there (../shared/data beside the project root)")
     return SHARED.resolve()
+
+
+@pytest.fixture(scope="session")
+def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an index of the sample corpus, made without a model; tests do not write to it."""
+    folder = tmp_path_factory.mktemp("indexes") / "sample"
+    conspectus.build(SAMPLE, folder)
+    return folder
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -104,6 +126,7 @@ def leave_no_trace() -> Iterator[None]:
             if name.upper().startswith("CONSPECTUS_") or name.upper().endswith("_API_KEY"):
                 patch.delenv(name)
         yield
+    gc.enable()  # a command that ends with its process disables it
     after = Path.cwd()
     if after != before:
         os.chdir(before)

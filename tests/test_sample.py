@@ -25,9 +25,8 @@ ENTITIES: Sequence[Mapping[str, Any]] = WORLD["entities"]
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    folder = tmp_path_factory.mktemp("sample") / "index"
-    return conspectus.build(ROOT / "src/conspectus/sample", folder).index
+def index(sample_index: Path) -> Index:
+    return conspectus.open_index(sample_index)
 
 
 def test_nine_of_ten_entities_are_found_by_their_names(index: Index):

@@ -39,8 +39,8 @@ def tables(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> conspectus.Index:
-    return conspectus.build(SAMPLE, tmp_path_factory.mktemp("whole") / "index").index
+def index(sample_index: Path) -> conspectus.Index:
+    return conspectus.open_index(sample_index)
 
 
 def test_two_runs_give_the_same_bytes_whatever_the_hash_seed_and_the_order_of_the_files(

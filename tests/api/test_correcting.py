@@ -61,9 +61,9 @@ def own(small: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def before(tmp_path_factory: pytest.TempPathFactory) -> Index:
+def before(sample_index: Path) -> Index:
     """The index of the sample as it is without corrections."""
-    return api.build(SAMPLE, tmp_path_factory.mktemp("before")).index
+    return api.open_index(sample_index)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ from llm_corpus import ASKED, documents, settings
 from simulated_server import Behaviour, SimulatedServer
 from typer.testing import CliRunner, Result
 
-import conspectus
 from conspectus import api
 from conspectus.cli.app import app
 from conspectus.index import Index
@@ -50,10 +49,9 @@ def indexed(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def sampled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sampled(sample_index: Path) -> Path:
     """The folder of the index of the sample corpus that comes with the package."""
-    sample = Path(conspectus.__file__).parent / "sample"
-    return api.build(sample, tmp_path_factory.mktemp("indexes") / "sample", settings=Settings()).folder
+    return sample_index
 
 
 @pytest.fixture(scope="session")
@@ -64,13 +62,19 @@ def opened(sampled: Path) -> Index:
 Run = Callable[..., Result]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(autouse=True)
+def no_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw no charts, which takes longer than all else that a command does; tests/evaluation has them drawn."""
+    monkeypatch.setattr("conspectus.evaluation.charts.can_draw", lambda: False)
+
+
+@pytest.fixture(scope="session")
 def server() -> Iterator[SimulatedServer]:
     with SimulatedServer(Behaviour()) as server:
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def papers(server: SimulatedServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an index that a simulated model wrote."""
     return api.build(

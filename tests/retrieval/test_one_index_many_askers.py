@@ -60,10 +60,8 @@ class Recording:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("asked") / "index"
-    conspectus.build(SAMPLE, folder, settings={"model": "extractive"})
-    return folder
+def folder(sample_index: Path) -> Path:
+    return sample_index
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,6 @@ import conspectus
 from conspectus.index import Index
 from conspectus.messages import LANGUAGES
 
-SAMPLE = Path(conspectus.__file__).parent / "sample"
-
 WHO = {
     "ar": "من هي Dorothea Quill؟",
     "de": "Wer ist Dorothea Quill?",
@@ -72,8 +70,8 @@ WHAT = {
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return conspectus.build(str(SAMPLE), tmp_path_factory.mktemp("sample") / "index").index
+def index(sample_index: Path) -> Index:
+    return conspectus.open_index(sample_index)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -64,9 +64,8 @@ def test_a_beir_folder_is_read_as_eval_retrieval_reads_it(tmp_path: Path):
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    source = ROOT / "src" / "conspectus" / "sample"
-    return conspectus.build(str(source), tmp_path_factory.mktemp("sample") / "index").index
+def sample(sample_index: Path) -> Index:
+    return conspectus.open_index(sample_index)
 
 
 def test_auto_reads_the_documents_behind_the_facts_of_the_sample_corpus(sample: Index, tmp_path: Path):
