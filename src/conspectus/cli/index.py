@@ -46,8 +46,8 @@ _SAMPLE = "With --dry-run: send N chunks to the model and extrapolate the cost f
 SAMPLED = 40
 """Chunks that are advised for a sample: a folder that has no more is asked as a whole by it."""
 _FAST = (
-    "Extract entities and relationships without the model, which then only writes the reports: about a tenth of the "
-    "calls. The next runs on the index do the same."
+    "Extract entities and relationships without the model, which then only writes the reports: a third to a fifth of "
+    "the calls. The next runs on the index do the same."
 )
 FAST = {"ExtractGraph": "extractive", "DescribeElement": "extractive"}
 """The tasks that the extractive model does with --fast."""
