@@ -97,6 +97,10 @@ def test_a_name_written_in_capitals_is_written_as_elsewhere():
     assert list(found) == ["Mara Tolan"]
 
 
+def test_a_roman_numeral_stays_in_capitals():
+    assert list(types_of(read("There STATION XII stood.", "There STATION XII fell."))) == ["Station XII"]
+
+
 def test_the_overlap_of_two_documents_counts_once():
     once = types_of(read("They sang of the weir.", "A dog ran."))
     twice = types_of(read("They sang of the weir.", "They sang of the weir.", "A dog ran."))

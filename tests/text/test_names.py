@@ -28,6 +28,13 @@ def test_a_word_that_opens_a_sentence_is_a_name_where_the_corpus_writes_it_so_in
     assert names("Quenda was full.", "We sailed to Quenda.") == ["Quenda", "Quenda"]
 
 
+def test_two_words_that_open_a_sentence_are_a_name_where_the_corpus_writes_both_so_inside_others():
+    new = [f"We saw new {what}." for what in ("boats", "nets", "ropes")]
+
+    assert names("New Quenda was full.", "We sailed to New Quenda.", *new) == ["New Quenda", "New Quenda"]
+    assert names("New Quenda was full.", *new) == ["Quenda"]
+
+
 def test_mentions_say_where_they_stand():
     vocabulary = read_vocabulary(["We met Mara Orrin there."])
     (mention,) = find_names(vocabulary)

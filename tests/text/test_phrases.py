@@ -103,6 +103,12 @@ def test_adverbs_and_vague_words_are_part_of_no_concept():
     assert not any("nearly" in phrase or "thing" in phrase for phrase in found)
 
 
+def test_an_abbreviation_is_no_concept():
+    found = concepts(*[f"Some of it, e.g., the {noun}, was shut." for noun in ("weir", "lock", "sluice")] * 3)
+
+    assert not any("e.g" in phrase for phrase in found)
+
+
 def test_mentions_do_not_overlap_and_are_in_order():
     vocabulary = read_vocabulary(
         [*FILLER, "The tidal barrage gate.", "A tidal barrage.", "That barrage gate."] * 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ from conspectus.text.types import (
 from conspectus.text.uncased import find_uncased
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary, is_acronym
 from conspectus.text.words import INFLECTING, name_key, stem, undeclined
+
+_ROMAN = re.compile("[IVX]+")
 
 LARGE = 3000  # unexplained
 """From so many distinct sentences on, a single word must be named twice, and a concept three times."""
@@ -216,9 +219,8 @@ def _note_dates_and_titles(by_key: dict[str, Candidate], texts: list[str], rules
         ]:
             del by_key[key]
     for date, candidate in dates.items():
-        if (
-            " " in date or "月" in date
-        ):  # a year alone is nothing to look up, and joins what has nothing in common
+        # a year alone is nothing to look up, and joins what has nothing in common
+        if " " in date or "月" in date:
             candidate.type = DATE
             by_key.setdefault(date.lower(), candidate)
 
@@ -236,6 +238,9 @@ def written(forms: Counter[tuple[str, ...]]) -> str:
     mixed = [form for form in common if len(form) == 1 or not " ".join(form).isupper()]
     if mixed:
         return " ".join(mixed[0]).replace("' ", "'").replace("’ ", "’")
-    parts = ([part.capitalize() for part in word.split("-")] for word in common[0])
-    words = zip(common[0], parts, strict=True)
-    return " ".join("-".join(part) if len(word) > 2 or "." not in word else word for word, part in words)
+    return " ".join("-".join(map(_capitalized, word.split("-"))) for word in common[0])
+
+
+def _capitalized(word: str) -> str:
+    """Return a word in capitals with its first alone, but for an initial and a Roman numeral."""
+    return word if (len(word) < 3 and "." in word) or _ROMAN.fullmatch(word) else word.capitalize()

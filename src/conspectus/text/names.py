@@ -157,15 +157,17 @@ def _classes(vocabulary: Vocabulary) -> tuple[Codes, Ints]:
 
 def _heads(classes: Codes, vocabulary: Vocabulary) -> Ints:
     """Return the small words that close a name, such as the sea of `Белое море`."""
-    stems = np.array(
-        [stem(w, vocabulary.rules.language) in vocabulary.rules.heads for w in vocabulary.words], bool
-    )
     behind = classes[:-1] == ord("C")
     behind &= np.array([w.endswith(_ADJECTIVE_SLAVIC) for w in vocabulary.words], bool)[
         vocabulary.token_word[:-1]
     ]
     behind &= vocabulary.sentence[1:] == vocabulary.sentence[:-1]
-    return 1 + np.flatnonzero(behind & stems[vocabulary.token_word[1:]])
+    return 1 + np.flatnonzero(behind & _is_head(vocabulary)[vocabulary.token_word[1:]])
+
+
+def _is_head(vocabulary: Vocabulary) -> Bools:
+    rules = vocabulary.rules
+    return np.array([stem(word, rules.language) in rules.heads for word in vocabulary.words], bool)
 
 
 _ADJECTIVE_SLAVIC = tuple(
@@ -199,20 +201,22 @@ def _class(form: str, rules: LanguageRules) -> str:
 
 
 def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
-    """Whether a capital tells of a name: its place does not ask for it, or the corpus writes the word so."""
+    """Whether a capital tells of a name: its place does not ask for it, or the corpus writes the word so, or both words
+    where no place asks for it ("New York" opens a sentence).
+    """
     if vocabulary.rules.nouns_capitalised:
         return _usable_among_nouns(vocabulary, named)
     word, first = vocabulary.token_word, vocabulary.first
     proper = vocabulary.mostly_capitalised[word]
     before_name = np.zeros(len(word), bool)
     before_name[:-1] = named[1:] & (vocabulary.sentence[1:] == vocabulary.sentence[:-1]) & ~first[1:]
+    pair = np.append(_pairs(vocabulary), -1)
+    elsewhere = np.isin(pair, pair[before_name & named & ~first])
     seldom_lower = vocabulary.lower[word] <= vocabulary.capitalised[word]
     if vocabulary.rules.language in INFLECTING:  # there a noun may stand before a name without a word between
-        head = np.array(
-            [stem(w, vocabulary.rules.language) in vocabulary.rules.heads for w in vocabulary.words], bool
-        )
-        seldom_lower &= (vocabulary.capitalised[word] > 0) | _recurring(vocabulary) | head[word]
-    return ~first | proper | (before_name & seldom_lower)
+        head = _is_head(vocabulary)[word]
+        seldom_lower &= (vocabulary.capitalised[word] > 0) | _recurring(vocabulary) | head
+    return ~first | proper | (before_name & (seldom_lower | elsewhere))
 
 
 def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
@@ -247,10 +251,14 @@ def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
 
 def _recurring(vocabulary: Vocabulary) -> Bools:
     """Tell of each token whether it stands before the same word again somewhere."""
-    word = vocabulary.token_word
-    pair = word[:-1].astype(np.int64) * len(vocabulary.words) + word[1:]
-    _, kind, count = np.unique(pair, return_inverse=True, return_counts=True)
+    _, kind, count = np.unique(_pairs(vocabulary), return_inverse=True, return_counts=True)
     return np.append(count[kind] > 1, False)
+
+
+def _pairs(vocabulary: Vocabulary) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return one number for each token and the next one, the same for the same two words."""
+    word = vocabulary.token_word.astype(np.int64)
+    return word[:-1] * len(vocabulary.words) + word[1:]
 
 
 _ARTICLES_IN_NAMES = frozenset("fr es pt it ca ro".split())

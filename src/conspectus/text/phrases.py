@@ -159,7 +159,8 @@ def _last(vocabulary: Vocabulary) -> Bools:
 
 
 def _adverbs(vocabulary: Vocabulary) -> Bools:
-    return np.array([bool(w.endswith(vocabulary.rules.adverbs)) for w in vocabulary.words], bool)
+    """Tell which words are adverbs, or abbreviations as "e.g."."""
+    return np.array([w.endswith((*vocabulary.rules.adverbs, ".")) for w in vocabulary.words], bool)
 
 
 def _is(vocabulary: Vocabulary, kind: str) -> Bools:
