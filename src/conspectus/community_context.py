@@ -104,9 +104,8 @@ class CommunityContextBuilder:
             parts = [self.communities[child] for child in community.children if child in written]
             sizes = {p.number: self._size(set(p.entity_numbers), p.relationship_numbers) for p in parts}
             for part in sorted(parts, key=lambda p: (-sizes[p.number], p.number)):
-                report = written[
-                    part.number
-                ]  # cited as a whole: what it cites would lead to rows that are not shown
+                # cited as a whole: what it cites would lead to rows that are not shown
+                report = written[part.number]
                 findings = tuple(replace(f, explanation=strip(f.explanation)) for f in report.findings)
                 report = replace(report, summary=strip(report.summary), findings=findings)
                 replaced.append(replace(report, n_tokens=tokens.count(report.text)))

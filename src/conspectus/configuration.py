@@ -318,9 +318,8 @@ def _from_file(path: Path | None) -> Iterator[_Given]:
         return
     origin = f"{path.name} ({path})"
     try:
-        text = path.read_text(
-            encoding="utf-8-sig"
-        )  # some editors write a byte order mark, which TOML refuses
+        # some editors write a byte order mark, which TOML refuses
+        text = path.read_text(encoding="utf-8-sig")
         values = tomllib.loads(text)
     except OSError as error:
         raise SettingsError(f"the settings file {path} cannot be read: {error.strerror}") from None

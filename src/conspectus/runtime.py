@@ -250,9 +250,8 @@ def settings_in(folder: Path) -> list[Mapping[str, Any]]:
     try:
         return [manifests.current(folder).settings]
     except IndexMissing:
-        from conspectus.models.llm.cache import (
-            begun_in,
-        )  # here: who has an index need not wait for its import
+        # here: who has an index need not wait for its import
+        from conspectus.models.llm.cache import begun_in
 
         begun = begun_in(folder)
         return [begun] if begun else []

@@ -111,9 +111,8 @@ class _Process:
         self._send((function, arguments, named))
         assert self._process.stdout
         reply: tuple[bool, Any] | None = None
-        with suppress(
-            EOFError, OSError, ValueError, pickle.UnpicklingError
-        ):  # it died, before its reply or in it
+        # it died, before its reply or in it
+        with suppress(EOFError, OSError, ValueError, pickle.UnpicklingError):
             reply = pickle.load(self._process.stdout)  # noqa: S301  # of our own program
         if timer:
             timer.cancel()

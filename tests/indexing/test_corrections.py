@@ -30,6 +30,7 @@ from conspectus.settings import ResolveSettings
 from conspectus.tasks import Extraction, FoundClaim, FoundEntity, FoundRelationship, FoundTriple
 from conspectus.text.mentions import hash_of, units
 from conspectus.text.sentence_table import find_sentences
+from conspectus.workers import Workers
 
 TEXTS = {
     "planets/orbit.txt": "Mercury circles the Sun. Venus follows Mercury.",
@@ -422,7 +423,7 @@ def test_every_relationship_ends_in_entities_and_every_span_in_a_document(order:
 
 
 def test_without_a_name_the_walk_is_that_of_the_others():
-    table, texts = find_sentences(DOCUMENTS)
+    table, texts, _ = find_sentences(DOCUMENTS, Workers())
     before = sentence_entity_graph(DOCUMENTS, CHUNKS, table, texts)
 
     after = sentence_entity_graph(DOCUMENTS, CHUNKS, table, texts, without={"mercury", "nobody"})

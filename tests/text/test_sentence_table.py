@@ -12,6 +12,7 @@ from work import grows_linearly
 
 from conspectus.text.cleaning import excerpt
 from conspectus.text.sentence_table import REPEATED, SentenceTable, find_sentences
+from conspectus.workers import Workers
 
 SUBJECTS = ("The ferry", "A heron", "The old lock", "Every miller", "No baker", "The tall mast", "One carter")
 VERBS = ("crossed the weir", "stood on the quay", "sank in the mud", "sold his oats", "left before dawn")
@@ -23,7 +24,7 @@ def told(i: int) -> str:
 
 
 def read(*texts: str) -> tuple[SentenceTable, list[str]]:
-    return find_sentences(some_documents(*texts))
+    return find_sentences(some_documents(*texts), Workers())[:2]
 
 
 def sentences_of(*texts: str) -> list[str]:
@@ -40,7 +41,7 @@ def said_by(*texts: str) -> dict[str, str]:
 @given(st.lists(st.text(alphabet="aB c.!?\n:[]()", max_size=60), max_size=6))
 def test_spans_index_the_documents_exactly(texts: list[str]):
     documents = some_documents(*texts)
-    table, sentences = find_sentences(documents)
+    table, sentences, _ = find_sentences(documents, Workers())
 
     assert len(table) == len(sentences)
     for i, sentence in enumerate(sentences):

@@ -100,9 +100,8 @@ def start_log(file: Path | None) -> None:
         raise typer.BadParameter(f"{file} cannot be written: {error.strerror}") from None
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logger = logging.getLogger("conspectus")
-    for old in [
-        h for h in logger.handlers if isinstance(h, logging.FileHandler)
-    ]:  # of the command that ran this
+    # of the command that ran this
+    for old in [h for h in logger.handlers if isinstance(h, logging.FileHandler)]:
         logger.removeHandler(old)
         old.close()
     logger.addHandler(handler)

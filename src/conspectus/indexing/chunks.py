@@ -250,9 +250,8 @@ async def _rounds(
             task = GleanMore(turn, language=language)
             graph = await model.perform(task)
             yield graph
-    if (
-        style != "graph"
-    ):  # first the named entities, then what is stated of them and other noun phrases (HippoRAG)
+    # first the named entities, then what is stated of them and other noun phrases (HippoRAG)
+    if style != "graph":
         strict = settings.strict
         names = await model.perform(NameEntities(chunk.text, strict, language=language))
         when = "" if strict else date

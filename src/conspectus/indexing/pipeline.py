@@ -46,7 +46,7 @@ from conspectus.tasks import ConfirmJoins, Extraction
 from conspectus.text.cleaning import content_of
 from conspectus.text.language import ENGLISH, gives_instructions, in_languages, languages_in
 from conspectus.text.lexicon import Lexicon, read_lexicon
-from conspectus.text.sentence_table import find_tokens
+from conspectus.text.sentence_table import find_sentences
 from conspectus.text.vocabulary import sentence_terms
 from conspectus.workers import Workers
 
@@ -322,7 +322,7 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
         Chunk(content_id(d.id, "0", str(end)), d.number, d.id, 0, end, text, tokens.count(text))
         for d, end, text in zip(documents, [len(d.text) for d in documents], texts, strict=True)
     ]
-    table, texts, tokens_of_sentences = find_tokens(documents, Workers())
+    table, texts, tokens_of_sentences = find_sentences(documents, Workers())
     languages = [documents[i].language for i in table.document.tolist()]
     vocabulary = tokens_of_sentences.vocabulary(languages[0] if languages else ENGLISH)
     number: dict[str, int] = {}

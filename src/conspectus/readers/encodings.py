@@ -199,9 +199,8 @@ def _as_legacy(data: bytes, utf8: Decoded, share: float) -> Decoded:
     highest = max(share, _PLAUSIBLE)
     for encoding in ENCODINGS:
         decoded = _decode_as(data, encoding)
-        if _beyond_ascii(decoded.text) * 2 > max(
-            len(decoded.text), _SHORT
-        ):  # no language has so many accents
+        # no language has so many accents
+        if _beyond_ascii(decoded.text) * 2 > max(len(decoded.text), _SHORT):
             continue
         sample = decoded.text[:_SAMPLE]
         if not encoding.startswith("cp125"):  # their bytes for it are far likelier damaged than meant

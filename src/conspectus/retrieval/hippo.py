@@ -184,9 +184,8 @@ def occurrences(index: Index) -> Matrix:
     matrix = phrases.mentions.T.tocsr()
     for chunk in index.chunks:
         text = f"{index.document_of[chunk.document_id].title}\n{chunk.text}"
-        words = "".join(
-            f" {word} " for word in units(name_key.__wrapped__(text))
-        )  # not cached: texts are long
+        # not cached: texts are long
+        words = "".join(f" {word} " for word in units(name_key.__wrapped__(text)))
         own = slice(matrix.indptr[chunk.number], matrix.indptr[chunk.number + 1])
         present: list[int] = matrix.indices[own].tolist()
         matrix.data[own] = [max(1, words.count(marked[phrase])) for phrase in present]

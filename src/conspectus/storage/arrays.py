@@ -132,9 +132,8 @@ def _within(array: Array, low: int, end: int) -> bool:
 
 def _finite(array: Array) -> bool:
     """Tell whether all numbers are finite, and none so large that a product of two is not."""
-    bits = np.dtype(
-        f"u{array.dtype.itemsize}"
-    )  # 0.6 ms for 4 million numbers of 16 bits; np.isfinite takes 8
+    # 0.6 ms for 4 million numbers of 16 bits; np.isfinite takes 8
+    bits = np.dtype(f"u{array.dtype.itemsize}")
     limit = np.array(min(LARGEST, float(np.finfo(array.dtype).max)), array.dtype).view(bits)
     sign = bits.type(1 << (8 * bits.itemsize - 1))
     return not array.size or bool((array.view(bits) & ~sign).max() <= limit)

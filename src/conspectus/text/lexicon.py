@@ -17,7 +17,7 @@ from conspectus.rows import Document
 from conspectus.text.language import ENGLISH
 from conspectus.text.mention_extraction import Candidate, extract_mentions, written
 from conspectus.text.phrases import boilerplate_weights
-from conspectus.text.sentence_table import SentenceTable, find_tokens
+from conspectus.text.sentence_table import SentenceTable, find_sentences
 from conspectus.text.types import ALL
 from conspectus.text.vocabulary import (
     Floats,
@@ -82,7 +82,7 @@ def read_lexicon(
     listed: Mapping[str, str] | None = None,
 ) -> Lexicon:
     """Read a corpus: its sentences, the names, concepts, dates and titles of some types in them, and listed names."""
-    table, texts, tokens = find_tokens(documents, workers or Workers())
+    table, texts, tokens = find_sentences(documents, workers or Workers())
     distinct: dict[str, int] = {}
     first: list[int] = []  # the first sentence of each distinct text
     which = np.empty(len(texts), np.int32)  # the distinct text of each sentence

@@ -62,16 +62,10 @@ class SentenceTable:
         return len(self.document)
 
 
-def find_sentences(documents: Sequence[Document]) -> tuple[SentenceTable, list[str]]:
-    """Return the sentences of the documents that are no furniture, and their texts, each as one line."""
-    table, texts, _ = find_tokens(documents, Workers())
-    return table, texts
-
-
-def find_tokens(
+def find_sentences(
     documents: Sequence[Document], workers: Workers
 ) -> tuple[SentenceTable, list[str], TokenRows]:
-    """Return the same, and the tokens of each sentence."""
+    """Return the sentences of the documents that are no boilerplate, their texts, each as one line, and their tokens."""
     contents = [content_of(document).text for document in documents]
     headers = _shared_openings(contents)
     labels = _speakers(contents, headers)

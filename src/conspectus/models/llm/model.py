@@ -381,9 +381,8 @@ def _one_of(request: Request, words: Sequence[str]) -> Request:
 def _without(request: Request, feature: str, max_tokens: int | None) -> Request:
     if feature == "logit_bias" and request.logit_bias:
         return replace(request, logit_bias=None, max_tokens=max_tokens)
-    if (
-        feature == "json_schema" and request.task == AnyMissed.__name__
-    ):  # its prompt asks for a word, not for JSON
+    # its prompt asks for a word, not for JSON
+    if feature == "json_schema" and request.task == AnyMissed.__name__:
         return replace(request, response_format="text", schema=None, schema_name="")
     if feature == "json_schema" and request.response_format == "json_schema":
         return replace(request, response_format="json_object", schema=None, schema_name="")
