@@ -28,7 +28,7 @@ from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Document
 from conspectus.settings import Settings
-from conspectus.text.sentence_table import find_tokens
+from conspectus.text.sentence_table import find_sentences
 from conspectus.workers import Processes, ShardFiles, Workers
 
 dask: Any = import_module("dask")
@@ -180,7 +180,7 @@ def test_an_edited_document_changes_one_shard_of_each_stage(tmp_path: Path):
         documents = [
             Document(f"{i} {t}", i, "", t, "", metadata={"language": "en"}) for i, t in enumerate(texts)
         ]
-        find_tokens(documents, Workers(1, files=files))
+        find_sentences(documents, Workers(1, files=files))
         files.trim()
         return files.written
 
@@ -198,8 +198,8 @@ def test_a_new_label_of_a_speaker_is_seen_in_shards_that_are_stored(tmp_path: Pa
         texts = [said * 4] * 20 + [last]
         texts = [f"{text}\n{i} of them came." for i, text in enumerate(texts)]
         documents = [Document(t, i, "", t, "", metadata={"language": "en"}) for i, t in enumerate(texts)]
-        stored, _, _ = find_tokens(documents, Workers(1, files=ShardFiles(tmp_path, size=1_000)))
-        anew, _, _ = find_tokens(documents, Workers(1))
+        stored, _, _ = find_sentences(documents, Workers(1, files=ShardFiles(tmp_path, size=1_000)))
+        anew, _, _ = find_sentences(documents, Workers(1))
         assert stored.speakers == anew.speakers
         np.testing.assert_array_equal(stored.speaker, anew.speaker)
         np.testing.assert_array_equal(stored.start, anew.start)

@@ -243,4 +243,6 @@ def written(forms: Counter[tuple[str, ...]]) -> str:
 
 def _capitalized(word: str) -> str:
     """Return a word in capitals with its first alone, but for an initial and a Roman numeral."""
-    return word if (len(word) < 3 and "." in word) or _ROMAN.fullmatch(word) else word.capitalize()
+    if _ROMAN.fullmatch(word) or (len(word) < 3 and "." in word):
+        return word
+    return word.capitalize()
