@@ -17,8 +17,8 @@ shard; by 300 lines and a file for the declared laws of tables, arrays, settings
 is refused; by 320 lines and a file for sources: streams, packed files, Parquet, addresses; by 60 for names of a schema,
 imports of our exports, graphs on disk that are counted and removed; by 45 for bounds of what a server of models
 sends; by 95 for clusters and pages of nested tables; and by 35 for files and folders that only an index names, and
-pipes in the place of files; and by 225 for results of shards in files, by which killed builds go on and updates do what
-changed. Lines became 0.2 characters wider in that, on average.
+pipes in the place of files; and by 325 for results of shards in files, by which killed builds go on and updates do what
+changed, and for reports that are taken over. Lines became 0.2 characters wider in that, on average.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ BUDGETS: dict[str, float] = {
 (50,415 lines in 392 files)."""
 
 LIMITS: dict[str, float] = {
-    "lines of Python": 46_306,  # six for builds of large corpora in less memory
+    "lines of Python": 46_435,  # six for builds of large corpora in less memory
     "files": 173,
     "imports inside functions": 26,
     "files entered by a global question": 37,

@@ -8,7 +8,7 @@ most five ids of a table, then `+more`).
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -36,6 +36,7 @@ _PART = re.compile(
     r"([^\W\d_]+(?:\s[^\W\d_]+)?)\s*[:：]?\s*(?:[（(]([^()（）]*)[)）]|(#?\d+(?:\s*(?:[,，、]|and|和)\s*#?\d+)*))"
 )
 _NUMBER = re.compile(r"\d+")
+_WRITTEN = re.compile(rf"({'|'.join(TABLES)}) \([\d, +more]*\)")
 _BARE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*(?:`|\Z))|[ \t]*[\[［【](\d{1,3})[\]］】](?![(:])", re.DOTALL)
 """Code, or a number in brackets that is no link: of three digits at most, for four are a year."""
 
@@ -87,6 +88,16 @@ def rewrite(text: str, replace: Callable[[list[Reference]], str]) -> str:
         parts += (before, new) if new else (before.rstrip(" \t"),)
         end = block.end()
     return "".join((*parts, text[end:]))
+
+
+def renumbered(text: str, numbers: Mapping[str, Mapping[int, int]]) -> str:
+    """Return a text whose references, in the one form in which they are written, have the new numbers of each table."""
+
+    def table(part: re.Match[str]) -> str:
+        number = numbers[part[1]]
+        return _NUMBER.sub(lambda match: str(number[int(match[0])]), part[0])
+
+    return _BLOCK.sub(lambda block: _WRITTEN.sub(table, block[0]), text)
 
 
 def between(text: str) -> list[str]:

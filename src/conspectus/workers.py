@@ -283,10 +283,13 @@ class Workers:
             self._own.shutdown()
             self._own = None
 
-    def shards(self, sizes: Sequence[int]) -> list[range]:
-        """Cut things of the given sizes, in characters, into consecutive shards."""
+    def shards(self, sizes: Sequence[int], share: float = 1.0) -> list[range]:
+        """Cut things of the given sizes, in characters, into consecutive shards.
+
+        share: of what a build takes of the processor, for work that is not worth the start of a process by itself.
+        """
         total = sum(sizes)
-        if total < self.least:
+        if total * (1.0 if self._own else share) < self.least:
             return [range(len(sizes))] if sizes else []
         limit = self.shard if self.count == 1 else min(self.shard, total // (PIECES * self.count) + 1)
         starts, size = [0], 0

@@ -134,6 +134,10 @@ def dates_of(documents: Iterable[Document]) -> dict[str, str]:
     return {id_: match[0] for id_, match in dates if match}
 
 
+SHARE = 0.06
+"""Of the CPU time of a build, what extraction by rules takes (podcast corpus, 1,669 documents)."""
+
+
 @dataclass
 class Extracted:
     """What was found in each chunk, in their order, and what the model failed on."""
@@ -217,7 +221,7 @@ def map_extract(
             inside = range(number[part[0].document_id], number[part[-1].document_id] + 1)
             yield part, portable(model, inside), *more
 
-    shards = workers.shards([len(chunk.text) for chunk in chunks])
+    shards = workers.shards([len(chunk.text) for chunk in chunks], SHARE)
     extracted = Extracted()
     for part in workers.map(extract_shard, calls()):
         extracted.graphs += part.graphs

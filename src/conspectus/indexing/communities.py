@@ -18,12 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conspectus import tokens
-from conspectus.community_context import CommunityContextBuilder, brief_draft, report_of
+from conspectus.community_context import CommunityContextBuilder, Rows, brief_draft, report_of
 from conspectus.errors import ModelError, Unusable
 from conspectus.index import Index
 from conspectus.indexing.graph import Merged
 from conspectus.lazy import lazy_module
+from conspectus.messages import wording
 from conspectus.models.base import Model, Tick, no_tick, run_sync, together, writes
+from conspectus.models.extractive.sentence_store import SentenceStore
+from conspectus.references import renumbered
 from conspectus.rows import (
     Chunk,
     Claim,
@@ -421,27 +424,34 @@ def write_shard(
     return run_sync(write())
 
 
+def _trees(communities: Rows[Community]) -> list[list[Community]]:
+    """Return each community of the root with all that is below it, level by level."""
+    trees: dict[int, list[Community]] = {}
+    for number in range(len(communities)):  # level by level
+        community = communities[number]
+        trees[number] = trees[community.parent] if community.level else []
+        trees[number].append(community)
+    return [tree for number, tree in trees.items() if not communities[number].level]
+
+
 async def map_reports(
-    communities: Sequence[Community],
     contexts: CommunityContextBuilder,
     model: Model,
     settings: ReportSettings,
     language: str,
     workers: Workers,
+    known: Mapping[int, Report],
     tick: Tick = no_tick,
 ) -> tuple[list[Report], list[Failure]]:
-    """Do what `write_reports` does shard by shard: no report needs anything of the tree of another root."""
-    trees: dict[int, list[Community]] = {}
-    tree_of: dict[int, list[Community]] = {-1: []}
-    for community in communities:  # level by level
-        tree = tree_of[community.parent] if community.level else trees.setdefault(community.number, [])
-        tree.append(community)
-        tree_of[community.number] = tree
-    every = list(trees.values()) if settings.write else []
+    """Do what `write_reports` does shard by shard: no report needs anything of the tree of another root.
+
+    `known` are reports of whole trees, by community, which are not written again (`earlier_reports`).
+    """
+    every = _trees(contexts.communities) if settings.write else []
+    every = [tree for tree in every if tree[0].number not in known]
     shards = workers.shards([sum(_ROW * c.size for c in tree) for tree in every])
     taken = (ReportShard.of([every[i] for i in shard], contexts) for shard in shards)
-    reports: list[Report] = []
-    failures: list[Failure] = []
+    reports, failures = list(known.values()), list[Failure]()
     results = workers.map(write_shard, ((shard, model, settings, language) for shard in taken))
     await asyncio.sleep(0)  # what else this process has to do, the arrays, comes before it helps
     for of_shard in results:
@@ -452,6 +462,102 @@ async def map_reports(
                 if report.size >= settings.min_report_entities:
                     tick()
     return sorted(reports, key=lambda report: report.community), failures
+
+
+def earlier_reports(
+    before: Index, contexts: CommunityContextBuilder, model: Model, language: str
+) -> dict[int, Report]:
+    """Return by community the reports of an index before that would be written alike, but for the numbers of rows.
+
+    A report depends on its community and those below it, on their entities and relationships, and on what set phrases
+    leave of the quality of statements. So the reports of all the tree of a root are taken over, or none of them.
+    """
+    phrases: Mapping[str, float] | None = getattr(model, "boilerplate", None)
+    several = len({document.language for document in before.documents}) > 1
+    if phrases is None or before.claims or several != getattr(model, "multilingual", None):
+        return {}
+    was = SentenceStore.of_index(before).boilerplate
+    words = was.keys() | phrases.keys()
+    changed = [each for each in words if was.get(each) != phrases.get(each)]
+    entities = _earlier_numbers(before.entities, contexts.entities, changed)
+    edges = _earlier_numbers(before.relationships, contexts.relationships, changed)
+    earlier = {community.id: community for community in before.communities}
+    reports: dict[int, Report] = {}
+    for tree in _trees(contexts.communities):
+        root = tree[0]
+        old = [earlier[community.id] for community in tree if community.id in earlier]
+        if len(old) < len(tree):
+            continue
+        if len(old[0].relationship_numbers) != len(root.relationship_numbers):
+            continue
+        numbers = {
+            "Reports": {a.number: b.number for a, b in zip(old, tree, strict=True)},
+            "Entities": {entities[number]: number for number in root.entity_numbers},
+            "Relationships": {edges[number]: number for number in root.relationship_numbers},
+        }
+        if any(-1 in rows or list(rows) != sorted(rows) for rows in numbers.values()):
+            continue
+        written = [before.reports[community.number] for community in old]
+        if any(report.summary.endswith(wording(language).instructs) for report in written):
+            continue
+        for community, report in zip(tree, written, strict=True):
+            reports[community.number] = _renumbered(report, community, numbers)
+    return reports
+
+
+def _earlier_numbers(
+    before: Sequence[Entity | Relationship],
+    rows: Rows[Entity | Relationship],
+    changed: Sequence[str],
+) -> list[int]:
+    """Return the number that each row had before, -1 where it says something else, or has a changed statement."""
+    earlier = {row.id: row for row in before}
+    now = [rows[number] for number in range(len(rows))]
+    text = "\n".join([row.description for row in now])
+    changed = [words for words in changed if words in text]
+    numbers: list[int] = []
+    for row in now:
+        old = earlier.get(row.id)
+        same = old is not None and _stated(old) == _stated(row)
+        if changed and any(words in row.description for words in changed):
+            same = False
+        numbers.append(old.number if old and same else -1)
+    return numbers
+
+
+def _stated(row: Entity | Relationship) -> tuple[Any, ...]:
+    """Return all that a report takes of a row, but for its number and what its id tells."""
+    match row:
+        case Entity():
+            return row.type, row.description, row.frequency, row.degree
+        case Relationship():
+            return row.description, row.weight, row.combined_degree
+
+
+def _renumbered(
+    report: Report,
+    community: Community,
+    numbers: Mapping[str, Mapping[int, int]],
+) -> Report:
+    """Return the report of a community whose rows had other numbers before."""
+    report = replace(
+        report,
+        number=community.number,
+        community=community.number,
+        parent=community.parent,
+        children=community.children,
+    )
+    if all(old == new for rows in numbers.values() for old, new in rows.items()):
+        return report
+    report = replace(
+        report,
+        summary=renumbered(report.summary, numbers),
+        findings=tuple(
+            replace(finding, explanation=renumbered(finding.explanation, numbers))
+            for finding in report.findings
+        ),
+    )
+    return replace(report, n_tokens=tokens.count(report.text))
 
 
 def reported(communities: Sequence[Community], settings: ReportSettings) -> list[Community]:

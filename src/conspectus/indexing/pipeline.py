@@ -20,6 +20,7 @@ from conspectus.indexing.chunks import Extracted, dates_of, extract, map_extract
 from conspectus.indexing.chunks import chunk as cut
 from conspectus.indexing.communities import (
     DescribedGraph,
+    earlier_reports,
     find_communities,
     map_reports,
     priorities,
@@ -282,8 +283,11 @@ async def _describe_and_report(
         await graph.describe(language, priorities(large, contexts), show.stage("describe", 0))
         tick = show.stage("reports", len(large))
         if (writer := portable(model)) and not graph.claims:
+            known: dict[int, Report] = {}
+            if build.before:
+                known = earlier_reports(build.before, contexts, writer, language)
             shards = await map_reports(
-                communities, contexts, writer, settings.reports, language, build.workers, tick
+                contexts, writer, settings.reports, language, build.workers, known, tick
             )
             return graph, shards[0], [*graph.failures, *shards[1]]
         writing = write_reports(communities, contexts, model, settings.reports, language, tick, graph.ready)
