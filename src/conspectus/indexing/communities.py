@@ -233,8 +233,8 @@ class DescribedGraph:
         for table, (kind, elements, first) in enumerate(zip(KINDS, self._elements, priority, strict=True)):
             for number, element in enumerate(elements):
                 texts = element.descriptions
-                if not self._writes:  # else the estimate of a build reads them before it
-                    element.instances.clear()  # no table takes more memory
+                if not self._writes:  # where a model does, an estimate reads them, too
+                    element.instances.clear()
                 if known and len(texts) > 1:
                     texts = dict(sorted(texts.items(), key=lambda item: known[item[1].document_id].day))
                 joined = joined_descriptions(list(texts)) if self._join and len(texts) > 1 else ""
