@@ -276,6 +276,42 @@ def test_where_the_file_system_has_no_links_the_names_lead_to_the_tables_all_the
     assert {path: path.stat().st_ino for path in (tmp_path / "tables").iterdir()} == before
 
 
+def test_tables_of_format_3_whose_pages_have_no_checksums_are_compared_as_a_whole(tmp_path: Path):
+    put(tmp_path, an_index("a"))
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    files = {
+        path: {name: fact for name, fact in facts.items() if name != "footer_crc32"}
+        for path, facts in manifest["files"].items()
+    }
+    older = {name: fact for name, fact in manifest.items() if name != "checksum"}
+    (tmp_path / "manifest.json").write_text(json.dumps(older | {"version": 3, "files": files}))
+
+    assert read(tmp_path).documents[2].text == "Text a."
+
+    damage(table_files(tmp_path)["documents"], b"Text a.")
+    with pytest.raises(IndexDamaged, match="documents"):
+        read(tmp_path).documents[2]
+
+
+def test_a_row_is_read_with_those_around_it_and_not_with_all(tmp_path: Path):
+    texts = [f"text {number} " * 300 for number in range(400)]
+    put(tmp_path, Index(documents=[Document(f"d{i}", i, "", text, f"{i}") for i, text in enumerate(texts)]))
+    damage(table_files(tmp_path)["documents"], b"text 399 text 399")
+
+    index = read(tmp_path)
+
+    assert [index.documents[0].text, index.documents[200].text] == [texts[0], texts[200]]
+    with pytest.raises(IndexDamaged, match="documents"):
+        index.documents[399]
+
+
+def damage(file: Path, words: bytes) -> None:
+    """Change a byte behind some words of a file."""
+    content = bytearray(file.read_bytes())
+    content[content.rindex(words) + len(words) - 1] ^= 1
+    file.write_bytes(content)
+
+
 def test_an_index_of_the_format_before_opens_and_is_given_the_names(tmp_path: Path):
     put(tmp_path, an_index("a"))
     shutil.rmtree(tmp_path / "tables")
@@ -284,7 +320,7 @@ def test_an_index_of_the_format_before_opens_and_is_given_the_names(tmp_path: Pa
         (tmp_path / "manifest.json")
         .read_text()
         .replace('"objects/', '"tables/')
-        .replace('"version": 3', '"version": 2')
+        .replace('"version": 4', '"version": 2')
         .replace('"checksum"', '"without"')
     )
     (tmp_path / "manifest.json").write_text(text)

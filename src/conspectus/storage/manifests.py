@@ -45,8 +45,9 @@ USUAL = ".conspectus"
 """The folder of an index where none is named."""
 MOST_LISTED = 1000
 """Entries of a folder that are looked through for an index: more would keep an error message waiting."""
-FORMAT, VERSION, OLDEST = "conspectus-index", 3, 2
-"""The format that is written, and the oldest that is read: 2 had the stored tables in the folder `tables`."""
+FORMAT, VERSION, OLDEST = "conspectus-index", 4, 2
+"""The format that is written, and the oldest that is read: 2 had the stored tables in the folder `tables`, in 3 no page
+of a table had a checksum."""
 NAME, HISTORY = "manifest.json", "history"
 STORED = r"^(objects|tables|arrays)/[A-Za-z0-9_.-]+-[0-9a-f]{12}\.(parquet|npy)$"
 """Paths of stored files: none leads out of the folder."""
@@ -87,6 +88,8 @@ class StoredFile:
     crc32: int | None = None
     """Compared when the file is first read, as SHA-256 is by `check`: it takes a fifth of the time. None where an
     earlier version wrote the file."""
+    footer_crc32: int | None = None
+    """That of the end of a table whose pages have checksums of their own; nothing else is then compared at first."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ class Manifest:
     @property
     def checksum(self) -> int:
         """The CRC-32 of all that it says."""
-        return crc32(json.dumps(asdict(self), sort_keys=True).encode())
+        return _checksum(asdict(self))
 
 
 def current(folder: Path) -> Manifest:
@@ -141,8 +144,9 @@ def _read_manifest(path: Path) -> Manifest:
         if content.pop("format") == FORMAT:
             version = content.pop("version")
         if isinstance(version, int) and OLDEST <= version <= VERSION:
+            checksum = content.pop("checksum", None)
             manifest = _adapter().validate_python(content)
-            if content.get("checksum", manifest.checksum) == manifest.checksum:
+            if checksum in (None, _checksum(content)):  # of what is there: an earlier version said less
                 _leave_allowed(manifest.settings, path)
                 return manifest
             raise IndexDamaged(f"{path} is not what was written; restore it")
@@ -186,6 +190,10 @@ def _leave_allowed(settings: dict[str, Any], path: Path) -> None:
 @cache
 def _warn(path: Path, name: str) -> None:
     log.warning("%s: its settings `%s` are none that can be set; the defaults are used", path, name)
+
+
+def _checksum(content: Mapping[str, Any]) -> int:
+    return crc32(json.dumps(content, sort_keys=True).encode())
 
 
 def open_file(path: Path) -> BinaryIO:

@@ -230,7 +230,8 @@ def _put(folder: Path, stem: str, suffix: str, parts: Sequence[bytes | memoryvie
         digest.update(part)
         checksum = crc32(part, checksum)
     path = f"{stem}-{digest.hexdigest()[:12]}{suffix}"
-    facts = StoredFile(digest.hexdigest(), sum(map(len, parts)), checksum)
+    footer = crc32(_footer(parts[0])) if suffix == ".parquet" else None
+    facts = StoredFile(digest.hexdigest(), sum(map(len, parts)), checksum, footer)
     try:
         _map(folder / path, facts, verify=True)
     except IndexDamaged:
@@ -335,7 +336,10 @@ def read_snapshot(folder: Path, manifest: Manifest, verify: bool = False) -> Ind
     @cache
     def content(path: str) -> mmap.mmap | bytes:
         facts = manifest.files[path]
-        _check(folder / path, files[path], facts.crc32 or facts.sha256)
+        if facts.footer_crc32 is None:
+            _check(folder / path, files[path], facts.crc32 or facts.sha256)
+        else:  # its pages are compared when they are read
+            _check(folder / path, _footer(files[path]), facts.footer_crc32)
         return files[path]
 
     @cache
@@ -411,7 +415,12 @@ def _map(path: Path, facts: StoredFile, verify: bool) -> mmap.mmap | bytes:
     return content
 
 
-def _check(path: Path, content: mmap.mmap | bytes, known: int | str) -> None:
+def _footer(table: Any) -> Any:
+    """Return the end of a Parquet file, which says what is where; the size of that is before the last four bytes."""
+    return table[-8 - int.from_bytes(table[-8:-4], "little") :]
+
+
+def _check(path: Path, content: mmap.mmap | bytes | memoryview, known: int | str) -> None:
     """Compare a file with its checksum, or with its SHA-256 (an earlier version wrote no checksum)."""
     if known != (sha256(content).hexdigest() if isinstance(known, str) else crc32(content)):
         raise IndexDamaged(f"{path} is not what was written, by its hash; {_MEND}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 
 from making import some_documents, whole_chunk
@@ -96,6 +98,20 @@ def test_a_chunk_holds_what_lies_wholly_inside_it():
     part = replace(chunk, start=10, text=chunk.text[10:])
 
     assert [passages.text(i) for i in passages.within(part)] == [FRIEND]
+
+
+def test_the_sentences_of_a_shard_go_with_it_though_cycles_are_not_collected():
+    documents = some_documents("Ann Lee met Bob Ray. Ann Lee likes tea.")
+    passages = SentenceStore.read(documents, read_lexicon(documents))
+    extract_graph(ExtractGraph(whole_chunk(documents[0]), ALL), passages)
+    alive = weakref.ref(passages)
+
+    gc.disable()
+    try:
+        del passages
+        assert alive() is None
+    finally:
+        gc.enable()
 
 
 def test_a_chunk_of_an_unknown_corpus_is_read_by_itself():

@@ -171,9 +171,6 @@ def test_what_a_server_repeats_of_a_request_is_not_told():
         "Basic bWU6eA==",
         "key sk-proj-abcdefgh12",
         "http://me:secret@host/v1",
-        "https://host/letters.txt?sig=abcd%3D",
-        "s3://letters?X-Amz-Date=1&X-Amz-Signature=abcd",
-        "hf_abcdefgh",
         "the KEY itself",
     ],
 )

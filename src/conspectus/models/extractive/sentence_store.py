@@ -14,7 +14,7 @@ from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import performs
 from conspectus.references import Reference, strip
-from conspectus.rows import Chunk, Document, Span
+from conspectus.rows import Chunk, Document, Span, column
 from conspectus.tasks import ClearSentences, Entails, FactualClaims, Numbered, SelectFactual
 from conspectus.tasks.base import Context
 from conspectus.text.cleaning import excerpt
@@ -81,8 +81,8 @@ class SentenceStore:
         """Return the sentences that an index holds; names and types are those of its entities."""
         return cls(
             documents=index.documents,
-            names=[e.name for e in index.entities],
-            types=[e.type for e in index.entities],
+            names=column(index.entities, "name"),
+            types=column(index.entities, "type"),
             texts=(),
             **{name: index.arrays[f"sentences.{name}"] for name in _KEPT},
         )
@@ -109,7 +109,7 @@ class SentenceStore:
 
     @cached_property
     def _number(self) -> dict[str, int]:
-        return {document.id: i for i, document in enumerate(self.documents)}
+        return {id_: i for i, id_ in enumerate(column(self.documents, "id"))}
 
     @cached_property
     def _first(self) -> Ints:
