@@ -68,7 +68,7 @@ BUDGETS: dict[str, float] = {
 (50,415 lines in 392 files)."""
 
 LIMITS: dict[str, float] = {
-    "lines of Python": 46_435,  # six for builds of large corpora in less memory
+    "lines of Python": 46_593,  # 164 for large corpora: builds in less memory, questions that read few rows
     "files": 173,
     "imports inside functions": 26,
     "files entered by a global question": 37,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from making import a_report, an_edge, an_entity, an_index
 
 import conspectus
 from conspectus.index import Index
+from conspectus.indexing.arrays import graph_arrays
 from conspectus.rows import Community
+from conspectus.text.mentions import entity_of_key
 from conspectus.text.words import entity_keys
 
 TREE = [
@@ -66,6 +70,18 @@ def test_rows_are_found_by_what_names_them():
     assert INDEX.edges_of(3) == ()
     assert INDEX.communities_of(0) == [4, 2, 0]
     assert INDEX.report_of_community[2].title == "C"
+
+
+def test_what_an_index_has_arrays_for_is_what_its_tables_say():
+    stored = replace(INDEX, arrays={**INDEX.arrays, **graph_arrays(INDEX)})
+    keys = INDEX.derive(entity_keys)
+
+    for entity in range(len(INDEX.entities)):
+        assert list(stored.edges_of(entity)) == list(INDEX.edges_of(entity))
+        assert list(stored.communities_of(entity)) == list(INDEX.communities_of(entity))
+    for index in (stored, INDEX):
+        assert {key: entity_of_key(key, index) for key in keys} == keys
+        assert entity_of_key("emus", index) is None
 
 
 def test_a_name_goes_before_an_alias_and_a_shared_alias_leads_nowhere():

@@ -6,18 +6,7 @@ work standing is not an exception but a row: see `rows.Failure`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-
-_KEY = re.compile(
-    r"\b(?:sk|pk|key|gsk|xai|AIza|hf_)[-_A-Za-z0-9*]{8,}|(?<=Bearer )\S+|(?<=Basic )\S+|(?<=://)[^/\s@]+(?=@)|(?:"
-    r"(?<=[-_?&]key=)|(?<=apikey=)|(?<=[-_?&][Tt]oken=)|(?<=[?&]sig=)|(?<=[-?&][Ss]ignature=))[^&\s'\"]+"
-)
-
-
-def redact(text: str, key: str | None = None) -> str:
-    """Return a text without the key, and without whatever else looks like one."""
-    return _KEY.sub("[key]", text.replace(key, "[key]") if key else text)
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

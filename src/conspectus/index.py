@@ -217,7 +217,13 @@ class Index:
 
     def edges_of(self, entity: int) -> Sequence[int]:
         """Return the numbers of an entity's relationships."""
+        if "graph.edges" in self.arrays:
+            return self._listed("graph.edge_starts", "graph.edges", entity)
         return self._edges.get(self.entities[entity].name, ())
+
+    def _listed(self, starts: str, values: str, row: int) -> Sequence[int]:
+        first, last = self.arrays[starts][row : row + 2].tolist()
+        return self.arrays[values][first:last].tolist()
 
     @cached_property
     def _communities(self) -> Mapping[int, list[int]]:
@@ -230,6 +236,8 @@ class Index:
 
     def communities_of(self, entity: int) -> Sequence[int]:
         """Return the numbers of the communities that hold an entity, the deepest first."""
+        if "graph.communities" in self.arrays:
+            return self._listed("graph.community_starts", "graph.communities", entity)
         return self._communities.get(entity, ())
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-import sys
 import traceback
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,6 @@ from simulated_server import Behaviour, Refusal, SimulatedServer
 from typer.testing import CliRunner
 
 from conspectus.cli.app import app
-from conspectus.workers import Workers
 
 KEY = "canary7f3a9c51e2d84b60"
 """It looks like no key of any service, so that only who knows it can take it out."""
@@ -162,57 +159,6 @@ def test_no_command_shows_the_key(kind: str, tmp_path: Path, monkeypatch: pytest
                 error = error.__cause__ or error.__context__
         assert server.counts["requests"] >= 8
     assert (tmp_path / "trace.jsonl").exists()
-    assert [path for path, text in contents(tmp_path) if KEY in text] == []
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        f"https://ada:{KEY}@127.0.0.1:9/letters.txt",
-        f"https://127.0.0.1:9/letters.txt?sig={KEY}",
-        f"s3://letters/a.txt?X-Amz-Date=1&X-Amz-Signature={KEY}",
-        f"hf:owner/letters?token={KEY}",
-    ],
-)
-def test_an_address_of_documents_with_a_key_in_it_is_refused_and_not_logged(
-    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(tmp_path)
-    command = ["index", address, "--index", "new", "--workers", "2", "--log", "run.log"]
-    monkeypatch.setattr(sys, "argv", ["conspectus", *command])  # which is what the log has
-    result = CliRunner().invoke(app, command, prog_name="conspectus")
-    assert result.exit_code
-    assert "password or a query" in result.stderr
-    assert KEY not in result.stdout + result.stderr
-    assert "conspectus" in (tmp_path / "run.log").read_text()
-    assert [path for path, text in contents(tmp_path) if KEY in text] == []
-
-
-def test_neither_workers_nor_a_cluster_nor_a_store_of_documents_show_the_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    made = Workers.of
-
-    def eager(workers: Any) -> Workers:
-        """Return workers that start processes for a small corpus, too."""
-        return replace(made(workers), least=0)
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Workers, "of", eager)
-    monkeypatch.setattr("conspectus.workers.CONNECT_SECONDS", 1)
-    for variable in ("CONSPECTUS_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(variable, KEY)
-    system = pytest.importorskip("fsspec").filesystem("memory")
-    for document in documents(3):
-        system.pipe(f"/letters/{document['id']}.txt", document["text"].encode())
-    with SimulatedServer(Behaviour(), echoing) as server:
-        for more in (["--workers", "2"], ["--cluster", "tcp://127.0.0.1:9"]):
-            command = ["index", "memory://letters", "--index", "new", *more, "--log", "run.log"]
-            model = ["--model", "simulated", "--base-url", server.url, "--yes"]
-            result = CliRunner().invoke(app, [*command, *model], prog_name="conspectus")
-            assert result.exit_code == (0 if "--workers" in more else 2), result.stderr
-            assert KEY not in result.stdout + result.stderr
-    system.rm("/letters", recursive=True)
     assert [path for path, text in contents(tmp_path) if KEY in text] == []
 
 

@@ -23,6 +23,7 @@ from conspectus.retrieval import RANKINGS, bm25
 from conspectus.retrieval.base import cite, row_of
 from conspectus.rows import Triple, content_id
 from conspectus.settings import SearchSettings, Settings
+from conspectus.storage.arrays import OF_WHOLE
 
 MILL = (
     "Ada Brook bought the Orran Mill in 1901. The Orran Mill stood on the river Tarn. Ada Brook paid for a wheel.",
@@ -74,7 +75,8 @@ def test_one_index_joined_has_its_own_rows_under_its_name(halves: tuple[Index, I
     ):
         assert list(getattr(alone, table)) == list(getattr(index, table)), table
     assert [d.path for d in alone.documents] == [f"mill:{d.path}" for d in index.documents]
-    for name in index.arrays:
+    assert set(alone.arrays) == {name for name in index.arrays if not name.startswith(OF_WHOLE)}
+    for name in alone.arrays:
         np.testing.assert_array_equal(alone.arrays[name], index.arrays[name], name)
 
 

@@ -379,7 +379,7 @@ def test_a_bad_line_of_jsonl_is_a_failure_and_the_others_go_on(tmp_path: Path):
     ("name", "content", "reason"),
     [
         ("a.json", '{"text":\n "x",}', "is not JSON: line 2, column"),
-        ("a.json", "[" * 100_000, "nested too deeply: about 1,000 levels are read; give"),
+        ("a.json", "[" * 100_000, "nested too deeply"),
         ("a.json", "7", "neither a text nor an object"),
         ("a.csv", "text\n", "has no records"),
         ("a.csv", 'text\n"open', "is not CSV: line 2"),

@@ -47,7 +47,8 @@ def built(folder: Path, texts: Texts, **more: Any) -> Built:
 
 def up_to_the_graph(index: Index) -> dict[str, Any]:
     tables = {name: list(getattr(index, name)) for name in TABLES}
-    return {**tables, **{name: index.arrays[name].tolist() for name in sorted(index.arrays)}}
+    arrays = {name for name in index.arrays if not name.startswith("graph.communit")}
+    return {**tables, **{name: index.arrays[name].tolist() for name in sorted(arrays)}}
 
 
 # Documents

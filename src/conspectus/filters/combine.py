@@ -30,7 +30,7 @@ from conspectus.references import Reference, translate
 from conspectus.rows import Community, Entity, Relationship, Report, Triple
 from conspectus.settings import ReportSettings
 from conspectus.storage import TABLES
-from conspectus.storage.arrays import COLUMNS, EDGES, LIST_OF
+from conspectus.storage.arrays import COLUMNS, EDGES, LIST_OF, OF_WHOLE
 from conspectus.tasks import ReportDraft, WriteReport
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -52,6 +52,7 @@ def combine(parts: Sequence[Part], *, vectors: bool = True, condition: str = "")
     """
     tables = _Tables(parts)
     names = {*COLUMNS, *LIST_OF}.intersection(*(part.index.arrays for part in parts))
+    names = {name for name in names if not name.startswith(OF_WHOLE)}
     if not vectors:
         names = {name for name in names if not name.startswith("vectors.")}
 

@@ -4,6 +4,9 @@
   mentions are numbers of entities.
 - `sentence_terms.*`, `chunk_terms.*`: postings (`algorithms.ranking.Postings`); terms are places in `Index.words`.
 - `walk_terms.*`: the postings of the sentences, each with the title of its document.
+- `graph.*` (`edge_starts`, `edges`, `community_starts`, `communities`): the relationships of each entity, and the
+  communities that hold it, the deepest first; `keys.*` (`hash`, `entity`): what its names have in common with other
+  spellings, by hash, ascending (`mentions.entity_of_key`).
 - `walk.*`: which sentences hold which names, as the sentence-entity walk goes along them (`retrieval.walk`). A passage
   is a chunk with the title of its document.
   - `first`, `last`: the sentences of each passage, as a range; chunks that overlap share some.
@@ -15,6 +18,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -23,6 +27,7 @@ import numpy as np
 from scipy import sparse
 
 from conspectus.algorithms.ranking import postings
+from conspectus.index import Index
 from conspectus.indexing.graph import Merged, Names
 from conspectus.rows import Chunk, Document
 from conspectus.text.language import ENGLISH
@@ -34,6 +39,7 @@ from conspectus.text.mentions import (
     find_mentions,
     find_runs,
     hash_of,
+    hashes_of_keys,
     lead_subjects,
     title_key,
     units,
@@ -78,7 +84,7 @@ def term_arrays(
     """
     starts, ids = terms_of_sentences
     by_chunk = _chunk_terms(documents, chunks, number)
-    of_sentence = np.repeat(np.arange(len(table)), np.diff(starts))
+    of_sentence = np.repeat(np.arange(len(table), dtype=np.int32), np.diff(starts))
     return {
         **postings(ids, of_sentence, size=len(number), texts=len(table)).arrays("sentence_terms"),
         **postings(*by_chunk, size=len(number), texts=len(chunks)).arrays("chunk_terms"),
@@ -106,19 +112,19 @@ def _chunk_terms(
     language_of = {d.id: d.language for d in documents}
     numbered = _Numbered(number).__getitem__
     titles = {d.id: [number.setdefault(t, len(number)) for t in title_terms(d)] for d in documents}
-    flat: list[int] = []
+    flat = array("i")
     ends: list[int] = []
     for chunk in chunks:
-        flat += titles[chunk.document_id]
+        flat.extend(titles[chunk.document_id])
         language = language_of[chunk.document_id]
         if language == ENGLISH and not CJK.search(chunk.text) and not PAIRED.search(chunk.text):
             # a term for a word
-            flat += map(numbered, words_in(fold(chunk.text)))
+            flat.extend(map(numbered, words_in(fold(chunk.text))))
         else:
-            flat += [number.setdefault(t, len(number)) for t in terms(chunk.text, language)]
+            flat.extend(number.setdefault(t, len(number)) for t in terms(chunk.text, language))
         ends.append(len(flat))
     every = np.array(flat, np.int32)
-    owners = np.repeat(np.arange(len(chunks)), np.diff([0, *ends]))
+    owners = np.repeat(np.arange(len(chunks), dtype=np.int32), np.diff([0, *ends]))
     return every[every >= 0], owners[every >= 0]
 
 
@@ -168,6 +174,36 @@ def _resolved(
         for c in codes
     ]
     return np.array(resolved, np.int32)[place]
+
+
+def graph_arrays(index: Index) -> Arrays:
+    """Return what is looked up in the graph of an index, so that no question has to read all of it."""
+    number = index.entity_of_name
+    ends = [number[end] for edge in index.relationships for end in (edge.source, edge.target)]
+    edges, edge_starts = _grouped(ends, np.repeat(np.arange(len(index.relationships)), 2), len(number))
+    deepest = sorted(index.communities, key=lambda community: (-community.level, community.number))
+    holders = np.repeat(
+        [community.number for community in deepest], [community.size for community in deepest]
+    )
+    members = [entity for community in deepest for entity in community.entity_numbers]
+    communities, community_starts = _grouped(members, holders, len(number))
+    numbers = sorted(hashes_of_keys(index).items())
+    return {
+        "graph.edge_starts": edge_starts,
+        "graph.edges": edges,
+        "graph.community_starts": community_starts,
+        "graph.communities": communities,
+        "keys.hash": np.array([code for code, _ in numbers], np.uint64),
+        "keys.entity": np.array([entity for _, entity in numbers], np.int32),
+    }
+
+
+def _grouped(owners: Sequence[int], values: Ints, n: int) -> tuple[Ints, Ints]:
+    """Return the values of each of n owners in their order, one owner after the other, and where each one's start."""
+    owner = np.array(owners, np.int64)
+    order = np.argsort(owner, kind="stable")
+    starts = np.searchsorted(owner[order], np.arange(n + 1)).astype(np.int32)
+    return values[order].astype(np.int32), starts
 
 
 Matrix = sparse.csr_array[Any, Any]
@@ -240,7 +276,7 @@ def _walk_terms(
     shift = (np.cumsum(sizes) - sizes)[table.document] - (np.cumsum(of_sentence) - of_sentence)
     of_titles = flat[np.repeat(shift, of_sentence) + np.arange(of_sentence.sum())]
     every = np.concatenate((terms_of[1], of_titles))
-    owners = np.concatenate((terms_of[0], np.repeat(np.arange(len(table)), of_sentence)))
+    owners = np.concatenate((terms_of[0], np.repeat(np.arange(len(table), dtype=np.int32), of_sentence)))
     return postings(every, owners, size=len(words), texts=len(table)).arrays("walk_terms")
 
 

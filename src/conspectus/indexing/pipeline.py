@@ -15,7 +15,7 @@ from conspectus import tokens
 from conspectus.community_context import CommunityContextBuilder
 from conspectus.corrections import Correction
 from conspectus.index import Index
-from conspectus.indexing.arrays import Arrays, index_arrays, sentence_entity_graph, term_arrays
+from conspectus.indexing.arrays import Arrays, graph_arrays, index_arrays, sentence_entity_graph, term_arrays
 from conspectus.indexing.chunks import Extracted, dates_of, extract, map_extract
 from conspectus.indexing.chunks import chunk as cut
 from conspectus.indexing.communities import (
@@ -142,7 +142,7 @@ async def build_index(
         graph, reports, failed = await _describe_and_report(build, made, performer, language, show)
         show.stage("lexical", 0)
         words, arrays = await indexing
-    return Index(
+    index = Index(
         documents=documents,
         chunks=chunks,
         entities=graph.entities,
@@ -157,6 +157,7 @@ async def build_index(
         arrays=arrays,
         settings={**settings.model_dump(mode="json", by_alias=True), "language": ",".join(languages)},
     )
+    return replace(index, arrays={**arrays, **graph_arrays(index)})
 
 
 def _lexicon(documents: Sequence[Document], settings: Settings, workers: Workers | None = None) -> Lexicon:

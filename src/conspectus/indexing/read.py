@@ -219,7 +219,9 @@ def _from_memory(values: Iterable[object], options: Options) -> Iterator[Outcome
         yield record(well_formed(name), value, options)
     if equal := [name for name, count in names.items() if count > 1]:
         examples = ", ".join(map(repr, equal[:3]))
-        message = f"documents share an id or path ({examples}): the others are called {equal[0]}#2 and so on"
+        message = (
+            f"documents share an id or path ({examples}): the further ones are called {equal[0]}#2 and so on"
+        )
         warnings.warn(message, UserWarning, stacklevel=2)
 
 

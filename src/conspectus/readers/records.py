@@ -161,8 +161,7 @@ def _where(error: ValueError | RecursionError, line: int | None = None) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"line {line or error.lineno}, column {error.colno}: {error.msg}"
     where = f"line {line}: " if line else ""
-    deep = "it is nested too deeply: about 1,000 levels are read; give each text a record of its own"
-    return where + (deep if isinstance(error, RecursionError) else str(error))
+    return where + ("it is nested too deeply" if isinstance(error, RecursionError) else str(error))
 
 
 # Separated values

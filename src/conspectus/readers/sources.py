@@ -18,7 +18,7 @@ from io import TextIOWrapper
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, cast
 
-from conspectus.errors import DocumentError, UsageError, redact
+from conspectus.errors import DocumentError, UsageError
 from conspectus.readers import FORMATS, MEGABYTE, Options, Outcome, packing_of, parse, suffix_of, too_large
 from conspectus.rows import Failure
 
@@ -164,7 +164,7 @@ def files_at(source: str) -> Iterator[tuple[str, str]]:
     except (UsageError, GeneratorExit):
         raise
     except Exception as error:  # each file system has errors of its own
-        raise UsageError(f"{source} could not be listed ({redact(repr(error))}); {_CHECK}") from None
+        raise UsageError(f"{source} could not be listed ({error!r}); {_CHECK}") from error
     if not any_file:
         raise UsageError(f"there is nothing at {source}; {_CHECK}")
 
@@ -183,7 +183,7 @@ def copied(address: str, name: str, folder: str, options: Options) -> str | Fail
         system.get_file(path, target)
         return target
     except Exception as error:  # each file system has errors of its own
-        return Failure("read", f"could not be fetched ({redact(repr(error))}); {_CHECK}", name)
+        return Failure("read", f"could not be fetched ({error!r}); {_CHECK}", name)
 
 
 def _file_system(address: str) -> tuple[Any, str]:

@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeVar, cast
 from conspectus.errors import NotSupported
 from conspectus.index import Index
 from conspectus.models.base import Model
-from conspectus.retrieval.base import answer_from, extractive, most_chunks, run_ready
+from conspectus.retrieval.base import answer_from, extractive, most_chunks, overfull, run_ready
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 
@@ -89,6 +89,10 @@ class Method:
         if "model" in self.needs and not model.generative:
             raise NotSupported(f"{self.name} asks for what a language model knows: name one with model=NAME")
         return await self.answer(question, index, model, with_depth(settings, most_chunks(settings.answer)))
+
+
+FEW_HITS = 32
+"""Chunks that are read at first for an answer: more than a window of 8,000 tokens holds of 300 tokens."""
 
 
 def with_depth(settings: Settings, k: int) -> Settings:
@@ -186,7 +190,11 @@ def ranking(
         _, asking = _both_forms(rank)
 
         async def answer(question: str, index: Index, model: Model, given: Settings) -> Answer:
-            hits = await asking(question, index, model, given)
+            # few chunks mostly fill a window; a ranking that asks a model is not made twice
+            first = with_depth(given, min(FEW_HITS, given.search.k))
+            hits = await asking(question, index, model, given if iscoroutinefunction(rank) else first)
+            if len(hits) == FEW_HITS and not overfull((index.chunk_of[h.chunk] for h in hits), given.answer):
+                hits = await asking(question, index, model, given)
             return await answer_from(hits, question, index, model, given, method=name)
 
         method(name, help=help, reads=reads, needs=needs, rank=rank)(answer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -47,9 +47,10 @@ from conspectus.tasks import AnswerFromContext, MapAnswer, PartialAnswer, Reduce
 from conspectus.tasks.base import Context, Row, render
 from conspectus.text.cleaning import content_of
 from conspectus.text.language import ENGLISH, gives_instructions, question_language
+from conspectus.text.mentions import entity_of_key
 from conspectus.text.question import read_question
 from conspectus.text.sentences import sentences
-from conspectus.text.words import CJK, UNSPACED, entity_keys, is_unspaced, name_key, search_terms
+from conspectus.text.words import CJK, UNSPACED, is_unspaced, name_key, search_terms
 
 NOTHING = wording(ENGLISH).nothing
 WRITTEN = wording(ENGLISH).written
@@ -150,6 +151,21 @@ def most_chunks(settings: AnswerSettings) -> int:
     return settings.context_tokens // SHORT_CHUNK
 
 
+def overfull(chunks: Iterable[Chunk], settings: AnswerSettings) -> bool:
+    """Tell whether chunks are more than a window holds, whatever else is in it."""
+    return sum(chunk.n_tokens + ROW_TOKENS for chunk in chunks) > settings.context_tokens
+
+
+def first_chunks(numbers: Iterable[int], index: Index, settings: AnswerSettings) -> tuple[Chunk, ...]:
+    """Return the first chunks of a ranking, given by their numbers, until they are more than a window holds."""
+    chunks: list[Chunk] = []
+    for number in numbers:
+        chunks.append(index.chunks[number])
+        if overfull(chunks, settings):
+            break
+    return tuple(chunks)
+
+
 def pack(rows: Context, limit: int) -> Context:
     """Return the first rows of each table that fit into a window of `limit` tokens, one chunk at least.
 
@@ -203,13 +219,13 @@ ALIKE = 0.8
 
 def unknown_names(question: str, index: Index) -> list[str]:
     """Return the capitalised words inside a question that neither the documents nor the graph have."""
-    vocabulary, words_of_names = index.number_of_word, index.derive(_words_of_names)
+    vocabulary = index.number_of_word
     return [
         name
         for name in read_question(question, *index.languages).written_names
         if not any(term in vocabulary for term in search_terms(name, index))
-        and name_key(name) not in index.derive(entity_keys)
-        and name_key(name) not in words_of_names
+        and entity_of_key(name_key(name), index) is None
+        and name_key(name) not in index.derive(_words_of_names)
     ]
 
 
@@ -395,9 +411,9 @@ def _documents_of(report: Report, index: Index) -> frozenset[str]:
     """Return the documents that the community of a report stands on; none where that is not known."""
     if not 0 <= report.community < len(index.communities):
         return frozenset()
-    return frozenset(
-        index.chunk_of[chunk].document_id for chunk in index.communities[report.community].chunk_ids
-    )
+    documents = column(index.chunks, "document_id")
+    chunks = index.communities[report.community].chunk_ids
+    return frozenset(documents[index.number_of_chunk[chunk]] for chunk in chunks)
 
 
 def _bare(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,17 +12,16 @@ from conspectus.index import Index
 from conspectus.lazy import lazy_module
 from conspectus.models.base import Model
 from conspectus.retrieval import method
-from conspectus.retrieval.base import answer_within, most_chunks, pack
+from conspectus.retrieval.base import answer_within, first_chunks, most_chunks, pack
 from conspectus.retrieval.bm25 import scores_of
 from conspectus.rows import Answer, Claim, Entity, Relationship, Report
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks.base import Context
-from conspectus.text.mentions import units
+from conspectus.text.mentions import entity_of_key, units
 from conspectus.text.words import (
     CJK,
     STOPWORDS,
     declined_stems,
-    entity_keys,
     name_key,
     stem,
     without_particles,
@@ -97,7 +96,7 @@ def rows_around(
         entities=(*named, *_nearest(named, edges, index)),
         relationships=tuple(edges),
         claims=tuple(claims_of({entity.name for entity in named}, scores, index)),
-        sources=tuple(index.chunks[i] for i in best if around[i] > 0),
+        sources=first_chunks((i for i in best if around[i] > 0), index, settings),
         available={"sources": len(index.chunks)},
     )
 
@@ -106,35 +105,28 @@ def entities_in(question: str, index: Index) -> list[Entity]:
     """Return the entities that a question names, the longest and rarest names first."""
     question = without_particles(question, index.languages)
     if CJK.search(question):
-        number_of_key, longest = index.derive(_keys_in_pieces), LONGEST_UNSPACED
-        words = units(name_key(question))
+        words, longest = units(name_key(question)), LONGEST_UNSPACED
     else:
-        number_of_key, longest = index.derive(entity_keys), LONGEST
-        words = name_key(question).split()
+        words, longest = name_key(question).split(), LONGEST
     entities: dict[int, tuple[int, int]] = {}
     start = 0
     while start < len(words):
         sizes = range(min(longest, len(words) - start), 0, -1)
-        keys = {size: _keys(words[start : start + size], index) & number_of_key.keys() for size in sizes}
-        size = next((size for size in sizes if keys[size]), 0)
+        numbers = {size: _named_by(words[start : start + size], index) for size in sizes}
+        size = next((size for size in sizes if numbers[size]), 0)
         if size == 1 and (words[start] in STOPWORDS or CJK.match(words[start])):
             size = 0
-        for key in keys[size] if size else ():
-            number = number_of_key[key]
+        for number in numbers[size] if size else ():
             entities[number] = (-size, index.entities[number].degree)
         start += max(size, 1)
     return [index.entities[number] for number in sorted(entities, key=lambda n: (*entities[n], n))]
 
 
-def _keys_in_pieces(index: Index) -> Mapping[str, int]:
-    """Return the numbers of entities by their keys in pieces, Chinese ones character by character."""
-    return {" ".join(units(key)): n for key, n in index.derive(entity_keys).items()}
-
-
-def _keys(words: Sequence[str], index: Index) -> set[str]:
-    """Return the keys under which words may be known: as written, with the last one in its stem, or declined."""
+def _named_by(words: Sequence[str], index: Index) -> set[int]:
+    """Return the entities that words name: as written, with the last one in its stem, or declined."""
     stemmed = " ".join((*words[:-1], stem(words[-1])))
-    return {" ".join(words), stemmed, *declined_stems(" ".join(words), index.languages)}
+    keys = {" ".join(words), stemmed, *declined_stems(" ".join(words), index.languages)}
+    return {number for key in keys if (number := entity_of_key(key, index)) is not None}
 
 
 def _edges(named: Sequence[Entity], scores: Floats, index: Index) -> list[Relationship]:

@@ -13,7 +13,7 @@ from conspectus.algorithms.ranking import highest, scaled
 from conspectus.index import Index
 from conspectus.models.base import Model
 from conspectus.retrieval import bm25, local, method, walk
-from conspectus.retrieval.base import answer_within, hits_of, most_chunks
+from conspectus.retrieval.base import answer_within, first_chunks, hits_of, most_chunks
 from conspectus.rows import Answer, Hit
 from conspectus.sentence_graph import Seeds, SentenceEntityGraph, seeds_of
 from conspectus.settings import Settings
@@ -84,5 +84,5 @@ def rows_for(question: str, index: Index, settings: Settings) -> Context:
     best: list[int] = [n for n in highest(scores, most).tolist() if scores[n] > 0]
     around = (chunk.number for chunk in rows.sources)
     in_turns = dict.fromkeys(n for turn in zip_longest(best, around) for n in turn if n is not None)
-    sources = tuple(index.chunks[number] for number in islice(in_turns, most))
+    sources = first_chunks(islice(in_turns, most), index, settings.answer)
     return replace(rows, sources=sources, shares=SHARES)

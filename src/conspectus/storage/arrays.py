@@ -1,9 +1,9 @@
 """The arrays of an index: what each runs along and numbers, and how it becomes an `.npy` file and back.
 
-An axis is a table, or another set that arrays run along: `sentences`, `words` (terms), `names` (of the walk) and
-`phrases` (the names of the triple graph, in its order). Compiled code follows the numbers of an array without looking
-whether they lead anywhere, and the manifest of a forged index agrees with its files: so an array is checked against
-what is declared here when it is first read.
+An axis is a table, or another set that arrays run along: `sentences`, `words` (terms), `names` (of the walk), `keys`
+(of entities), `phrases` (the names of the triple graph, in its order). Compiled code follows the numbers of an array
+without looking whether they lead anywhere, and the manifest of a forged index agrees with its files: so an array is
+checked against what is declared here when it is first read.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "walk.names": ("names", ""),
     "walk.frequency": ("names", ""),
     "walk.kinds": ("names", ""),
+    "keys.hash": ("keys", ""),
+    "keys.entity": ("keys", "entities"),
     "vectors.chunks": ("chunks", ""),
     "vectors.sentences": ("sentences", ""),
     "vectors.entities": ("entities", ""),
@@ -51,13 +53,17 @@ LISTS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("words", "sentences", ("sentence_terms.starts", "sentence_terms.texts", "sentence_terms.counts")),
     ("words", "chunks", ("chunk_terms.starts", "chunk_terms.texts", "chunk_terms.counts")),
     ("words", "sentences", ("walk_terms.starts", "walk_terms.texts", "walk_terms.counts")),
+    ("entities", "relationships", ("graph.edge_starts", "graph.edges")),
+    ("entities", "communities", ("graph.community_starts", "graph.communities")),
 )
 """Lists for each row of an axis, of rows of another: row `i` has `values[starts[i]:starts[i + 1]]`, with what more is
 said of each value."""
 LIST_OF = {name: lists for lists in LISTS for name in lists[2]}
 LARGEST = 2.0**50
 """What a weight or a number of a vector may be at the most: sums of products of two stay finite in 32 bits."""
-_AXES = {"sentences": "sentences.document", "names": "walk.names"}
+OF_WHOLE = ("graph.", "keys.")
+"""How the names of arrays begin that hold for a whole index alone, and not for some of its documents."""
+_AXES = {"sentences": "sentences.document", "names": "walk.names", "keys": "keys.hash"}
 """An array that has a value for each row of an axis that is no table."""
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from conspectus.text.language import ENGLISH, function_words_of
 from conspectus.text.language_rules import UNCASED
 from conspectus.text.vocabulary import Bools, Vocabulary, repeated
-from conspectus.text.words import CJK, SMALL, STOPWORDS, WORDS_CACHED, name_key, rjieba
+from conspectus.text.words import CJK, SMALL, STOPWORDS, WORDS_CACHED, Keyed, entity_keys, name_key, rjieba
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -159,6 +159,26 @@ def hash_of(pieces: Sequence[str]) -> int:
     return int.from_bytes(
         blake2b(" ".join(pieces).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
     )
+
+
+def hashes_of_keys(index: Keyed) -> dict[int, int]:
+    """Return the numbers of entities by the hash of each key (`words.entity_keys`)."""
+    hashes: dict[int, int] = {}
+    for key, number in entity_keys(index).items():
+        hashes.setdefault(hash_of(units(key)), number)
+    return hashes
+
+
+def entity_of_key(key: str, index: Keyed) -> int | None:
+    """Return the number of the entity that a key leads to, None where there is none."""
+    code = hash_of(units(key))
+    if "keys.hash" not in index.arrays:
+        return index.derive(hashes_of_keys).get(code)
+    hashes = index.arrays["keys.hash"]
+    at = int(np.searchsorted(hashes, np.uint64(code)))
+    if at == len(hashes) or hashes[at] != code:
+        return None
+    return int(index.arrays["keys.entity"][at])
 
 
 def find_known(

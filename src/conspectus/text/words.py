@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from conspectus.lazy import lazy_module
 from conspectus.rows import Entity, column
@@ -266,14 +266,20 @@ def search_terms(text: str, index: Languages) -> list[str]:
     return terms(text, *index.languages)
 
 
-class NamedEntities(Languages, Protocol):
+T = TypeVar("T")
+
+
+class Keyed(Languages, Protocol):
     """What names are looked up in: an index."""
 
     @property
     def entities(self) -> Sequence[Entity]: ...
+    @property
+    def arrays(self) -> Mapping[str, Any]: ...
+    def derive(self, make: Callable[[Any], T], /) -> T: ...
 
 
-def entity_keys(index: NamedEntities) -> Mapping[str, int]:
+def entity_keys(index: Keyed) -> Mapping[str, int]:
     """Return the numbers of entities by what all spellings of their names and aliases have in common.
 
     The last word of a name may also stand in its stem; a name of one word that is no concept only without its

@@ -14,10 +14,11 @@ import numpy as np
 from conspectus.algorithms.ranking import Postings, idf
 from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
-from conspectus.rows import Chunk, Span
+from conspectus.rows import Span, column
+from conspectus.text.mentions import entity_of_key
 from conspectus.text.question import Question, other_forms, read_question
 from conspectus.text.sentences import states
-from conspectus.text.words import PAIRED, UNSPACED, entity_keys, name_key, search_terms, stem, terms
+from conspectus.text.words import PAIRED, UNSPACED, name_key, search_terms, stem, terms
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -78,15 +79,15 @@ class Searcher:
         return starts, self.passages.mentions[take].astype(np.int64)
 
     @cached_property
-    def _chunks_of_document(self) -> dict[str, list[Chunk]]:
-        chunks: dict[str, list[Chunk]] = {}
-        for chunk in self.index.chunks:
-            chunks.setdefault(chunk.document_id, []).append(chunk)
+    def _chunks_of_document(self) -> dict[str, list[int]]:
+        chunks: dict[str, list[int]] = {}
+        for number, document in enumerate(column(self.index.chunks, "document_id")):
+            chunks.setdefault(document, []).append(number)
         return chunks
 
     def chunk_at(self, span: Span) -> int | None:
         """Return the number of the first chunk that holds a span, None where a chunk's edge cuts it."""
-        chunks = self._chunks_of_document.get(span.document_id, ())
+        chunks = map(self.index.chunks.__getitem__, self._chunks_of_document.get(span.document_id, ()))
         holding = (c.number for c in chunks if c.start <= span.start and span.end <= c.end)
         return next(holding, None)
 
@@ -115,7 +116,7 @@ class Searcher:
 
     def is_known(self, name: str) -> bool:
         """Tell whether the corpus has any word of a name, given by its key."""
-        return name in self.index.derive(entity_keys) or any(
+        return entity_of_key(name, self.index) is not None or any(
             map(self.frequency, search_terms(name, self.index))
         )
 
@@ -346,7 +347,7 @@ def _cohesive(run: Sequence[str], question: Question, searcher: Searcher) -> Ite
 
 def _other_name(name: str, index: Index) -> tuple[str, ...]:
     """Return the terms of the acronym of a name that the graph joins with it, or of what an acronym stands for."""
-    number = index.derive(entity_keys).get(name_key(name))
+    number = entity_of_key(name_key(name), index)
     if number is None:
         return ()
     own = index.entities[number].name

@@ -27,7 +27,6 @@ from conspectus.errors import (
     TimedOut,
     UnknownModel,
     UsageError,
-    redact,
 )
 from conspectus.models.llm.wire import Feature, Request
 
@@ -250,6 +249,10 @@ LONGEST_RETRY_AFTER = 600.0
 LONGEST = 300
 """Characters of a server's message that are shown."""
 
+_KEY = re.compile(
+    r"\b(?:sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9*]{8,}|(?<=Bearer )\S+|(?<=Basic )\S+|(?<=://)[^/\s@]+(?=@)"
+    r"|(?<=[-_?&]key=)[^&\s'\"]+|(?<=apikey=)[^&\s'\"]+|(?<=[_?&]token=)[^&\s'\"]+"
+)
 _CONTEXT = re.compile(
     r"context.{0,20}(length|window|size)|too many tokens|(prompt|input) is too (long|large)|less than \d+ tokens"
     r"|maximum allowed batch size",
@@ -271,6 +274,11 @@ _OWN_KEY_ONLY = (
     ", the only variable that is read for a server named by its address"
     " (OPENAI_API_KEY goes to OpenAI's own, or the one in OPENAI_BASE_URL)"
 )
+
+
+def redact(text: str, key: str | None = None) -> str:
+    """Return a text without the key, and without whatever else looks like one."""
+    return _KEY.sub("[key]", text.replace(key, "[key]") if key else text)
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
