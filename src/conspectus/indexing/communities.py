@@ -400,7 +400,7 @@ class ReportShard:
         )
 
     def contexts(self, limit: int) -> CommunityContextBuilder:
-        """Return what gathers the contexts of these communities."""
+        """Return what gathers the contexts of these communities, whose sizes no model of a limited context depends on."""
         communities = {community.number: community for tree in self.trees for community in tree}
         entities = {
             number: Entity("", number, name, kind, text, ("",) * chunks, degree=degree)
@@ -410,7 +410,7 @@ class ReportShard:
             number: Relationship("", number, source, target, text, weight, combined_degree=degree)
             for number, source, target, text, weight, degree in self.relationships
         }
-        return CommunityContextBuilder(communities, entities, edges, limit)
+        return CommunityContextBuilder(communities, entities, edges, limit, count=tokens.estimate)
 
 
 def write_shard(

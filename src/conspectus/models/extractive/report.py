@@ -52,7 +52,9 @@ def report_with_references(
     if multilingual:
         descriptions = (entity.description for entity in context.entities[:LANGUAGE_SAMPLE])
         summaries = (report.summary for report in context.reports[:LANGUAGE_SAMPLE])
-        task = replace(task, language=language_of((*descriptions, *summaries), [task.language]))
+        # a sentence of each is enough
+        sample = (text.partition("\n")[0] for text in (*descriptions, *summaries))
+        task = replace(task, language=language_of(sample, [task.language]))
     draft = write_report(task, boilerplate)
     findings = tuple(Finding(f.summary, context.globalize(f.explanation)[0]) for f in draft.findings)
     return replace(draft, summary=context.globalize(draft.summary)[0], findings=findings)
