@@ -31,10 +31,10 @@ def snippet(text: str, most: int = 60) -> str:
     line = " ".join(text.split())
     if len(line) <= most:
         return line
-    start = (
-        line[: most - 1] if line[most - 1] == " " else line[: max(line.rfind(" ", 0, most - 1), most // 2)]
-    )
-    return f"{start.rstrip(' ,;:-–—')}…"
+    end = most - 1
+    if line[end] != " ":
+        end = max(line.rfind(" ", 0, end), most // 2)
+    return f"{line[:end].rstrip(' ,;:-–—')}…"
 
 
 def column(rows: Sequence[Any], name: str) -> Sequence[Any]:

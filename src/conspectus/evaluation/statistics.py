@@ -105,7 +105,9 @@ def wilcoxon(margins: Sequence[float]) -> SignedRank:
     """Test whether margins, one for each question, lie around 0; those that are 0 are left out (Wilcoxon, 1945)."""
     untied = np.asarray([margin for margin in margins if margin], np.float64)
     if not len(untied):
-        return SignedRank(rank_biserial=0.0, note=ALL_TIED) if len(margins) else SignedRank(note=TOO_FEW)
+        if not len(margins):
+            return SignedRank(note=TOO_FEW)
+        return SignedRank(rank_biserial=0.0, note=ALL_TIED)
     ranks = np.sign(untied) * stats.rankdata(np.abs(untied))
     rank_biserial = float(ranks.sum() / np.abs(ranks).sum())
     if len(untied) < FEWEST:

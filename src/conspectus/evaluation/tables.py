@@ -138,7 +138,8 @@ def spending(rows: Sequence[Spending]) -> Table:
     """Return what each task took of each language model, and all together."""
     calls, read, written = (sum(getattr(row, str(column.value)) for row in rows) for column in CALLS)
     costs = [row.cost for row in rows if row.cost is not None]
-    total = Spending("All", "", calls, read, written, sum(costs) if len(costs) == len(rows) else None)
+    cost = sum(costs) if len(costs) == len(rows) else None
+    total = Spending("All", "", calls, read, written, cost)
     cost = Column("Cost (USD)", lambda row: "unknown" if row.cost is None else row.cost, 4)
     return table_of([*rows, total], [*fields("task", "model"), *CALLS, cost], 2)
 
