@@ -68,7 +68,8 @@ BUDGETS: dict[str, float] = {
 (50,415 lines in 392 files)."""
 
 LIMITS: dict[str, float] = {
-    "lines of Python": 46_593,  # 164 for large corpora: builds in less memory, questions that read few rows
+    # 350 for shards that are stored and updates by them, 164 for large corpora, 13 for estimated sizes
+    "lines of Python": 46_606,
     "files": 173,
     "imports inside functions": 26,
     "files entered by a global question": 37,

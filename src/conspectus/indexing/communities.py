@@ -400,7 +400,7 @@ class ReportShard:
         )
 
     def contexts(self, limit: int) -> CommunityContextBuilder:
-        """Return what gathers the contexts of these communities, whose sizes no model of a limited context depends on."""
+        """Return what gathers the contexts of these communities; their sizes matter to no language model."""
         communities = {community.number: community for tree in self.trees for community in tree}
         entities = {
             number: Entity("", number, name, kind, text, ("",) * chunks, degree=degree)
