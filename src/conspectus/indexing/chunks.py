@@ -190,7 +190,7 @@ async def extract(
         return _by_schema(_joined(graphs), settings), claims, failures
 
     extracted = Extracted()
-    for graph, claims, failures in await performed(model, map(read, chunks)):
+    for graph, claims, failures in await performed(model, read, chunks):
         extracted.graphs.append(graph)
         extracted.claims.append(claims)
         extracted.failures += failures

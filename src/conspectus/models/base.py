@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -14,11 +14,15 @@ from conspectus.tasks import Task
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 Tick = Callable[[], None]
 """Called once for each piece of work that is done."""
 
 AT_ONCE = 10
 """Works that are begun before those that were begun go on."""
+MOST_BEGUN = 1000
+"""Works that are under way at once: forty for each of the 25 calls that a server gets at once by default, so that it is
+never left without work, and some 20 MB of prompts."""
 
 
 def no_tick() -> None:
@@ -96,6 +100,27 @@ def portable(model: Model, documents: range | None = None) -> Model | None:
     return make(documents) if make else None
 
 
+class Waiting(Exception):
+    """A call of a work is part of a batch: the work is to be done again when that is `answered`.
+
+    So a call that waits for a day holds neither its prompt nor what it was made from.
+    """
+
+    def __init__(self, answered: asyncio.Event) -> None:
+        super().__init__("a call waits for its batch")
+        self.answered = answered
+
+
+async def when_answered(work: Callable[[], Awaitable[R]]) -> R:
+    """Do a work, and again after each batch that a call of it is part of, whose replies then are cached."""
+    while True:
+        try:
+            return await work()
+        except Waiting as waiting:
+            answered = waiting.answered
+        await answered.wait()
+
+
 def succeeded(replies: Iterable[R | ModelError]) -> list[R]:
     """Return the replies that are no failures, in their order."""
     return [reply for reply in replies if not isinstance(reply, ModelError)]
@@ -114,16 +139,36 @@ async def together(works: Iterable[Awaitable[R]]) -> list[R]:
     return results  # pyright: ignore[reportReturnType]  # no exceptions are left in it
 
 
-async def performed(model: Model, works: Iterable[Awaitable[R]]) -> list[R]:
-    """Do works that perform tasks: all at once where it has to be waited for, else in turn."""
+async def performed(model: Model, work: Callable[[T], Awaitable[R]], items: Sequence[T]) -> list[R]:
+    """Do the same work on each item: MOST_BEGUN at once where the model has to be waited for, else in turn.
+
+    What is `Waiting` for a batch is done again when all of it is answered; until then it takes no memory.
+    """
     if not model.generative:
-        return [await work for work in works]
-    begun: list[asyncio.Future[R]] = []
-    for work in works:
-        begun.append(asyncio.ensure_future(work))
-        if len(begun) % AT_ONCE == 0:
-            await asyncio.sleep(0)  # so that the first call is on its way before the last is thought of
-    return await together(begun)
+        return [await work(item) for item in items]
+    results: dict[int, R] = {}
+    left: Sequence[int] = range(len(items))
+    while left:
+        waiting: dict[int, asyncio.Event] = {}
+        numbers = iter(left)
+
+        async def go_on(numbers: Iterator[int], waiting: dict[int, asyncio.Event]) -> None:
+            for i in numbers:
+                try:
+                    results[i] = await work(items[i])
+                except Waiting as answer:
+                    waiting[i] = answer.answered
+
+        begun: list[asyncio.Future[None]] = []
+        while len(begun) < min(MOST_BEGUN, len(left)):
+            begun.append(asyncio.ensure_future(go_on(numbers, waiting)))
+            if len(begun) % AT_ONCE == 0:
+                await asyncio.sleep(0)  # so that the first call is on its way before the last is thought of
+        await together(begun)
+        for answered in set(waiting.values()):
+            await answered.wait()
+        left = sorted(waiting)
+    return [results[i] for i in range(len(items))]
 
 
 def run_sync(work: Coroutine[Any, Any, R]) -> R:

@@ -49,7 +49,7 @@ class WrappedModel:
         return await self._model.perform(await self.prepare(task))
 
     async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
-        prepared = await performed(self._model, [self.prepare(task) for task in tasks])
+        prepared = await performed(self._model, self.prepare, tasks)
         return await self._model.perform_all(prepared, tick)
 
     async def stream(self, task: Task[str]) -> AsyncIterator[str]:

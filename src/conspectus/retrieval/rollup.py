@@ -322,7 +322,7 @@ async def reports_for(
         named: list[Community] = []
         if not writer.builder.fits(community):
             named = [index.communities[child] for child in community.children if child in parts]
-        below = await performed(model, [write(child) for child in named])
+        below = await performed(model, write, named)
         reports = {child: stored[child] for child in community.children if child in stored}
         reports |= {report.community: report for report in below if report is not None}
         context = writer.builder.build(community, reports)
@@ -346,7 +346,7 @@ async def reports_for(
             further.pop(number, None)
         return report
 
-    written = await performed(model, [write(community) for community in communities])
+    written = await performed(model, write, communities)
     result.reports = [report for report in written if report is not None]
     return result
 
