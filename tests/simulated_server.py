@@ -87,6 +87,16 @@ class Behaviour:
     thinking: bool = False
     """Replies open with `<think>…</think>`."""
     keep_bodies: bool = False
+    batches: bool = True
+    """Whether there is a batch API; of the faults above its requests have cuts, malformed, refuses and errors."""
+    batch_polls: int = 1
+    """How often a batch is looked at before it has ended; -1 for never."""
+    batch_expires: float = 0.0
+    """Requests of a batch that expire, by their order in it: 0.5 for the second half."""
+    batch_ends: str = "completed"
+    """How batches end: `cancelled` and `failed` answer nothing."""
+    batch_tokens: int | None = None
+    """The most characters of all open batches; more than that, and a new one fails."""
 
 
 class Refusal(Exception):
@@ -116,6 +126,8 @@ class Service:
         self.prompt_tokens = self.completion_tokens = 0
         self.latency_seconds = 0.0
         """The latencies that were to be, of all requests that were answered."""
+        self.batches: dict[str, dict[str, Any]] = {}
+        self.files: dict[str, bytes] = {}
         self._reply = reply
         self._recent: deque[float] = deque()
 
@@ -128,6 +140,12 @@ class Service:
         application.router.add_post("/api/chat", self._serving(self.ollama_chat))
         application.router.add_post("/api/embed", self._serving(self.ollama_embed))
         application.router.add_get("/counts", self.tell)
+        if self.behaviour.batches:
+            application.router.add_post("/v1/files", self.upload)
+            application.router.add_get("/v1/files/{id}/content", self.content)
+            application.router.add_post("/v1/batches", self.create_batch)
+            application.router.add_get("/v1/batches", self.list_batches)
+            application.router.add_get("/v1/batches/{id}", self.batch)
         return application
 
     def _serving(self, handler: Callable[[web.Request, Body, str], Any]) -> Callable[[web.Request], Any]:
@@ -264,14 +282,22 @@ class Service:
     async def chat(self, request: web.Request, body: Body, key: str) -> web.StreamResponse:
         if self._draws("garbage", key):
             return web.Response(text="<html>Bad gateway, says the proxy</html>", content_type="text/html")
+        if body.get("stream"):
+            text, reason, usage = self._answered(body, key)
+            head = {"id": f"chatcmpl-{key[:12]}", "created": 0, "model": body["model"]}
+            return await self._stream(request, key, head, text, reason, usage)
+        return web.json_response(self._completion(body, key))
+
+    def _answered(self, body: Body, key: str) -> tuple[str, str, dict[str, int]]:
         wanted = body.get("response_format", {}).get("json_schema", {})
         text, reason = self._said(body, key, wanted.get("schema"), wanted.get("name", ""))
-        usage = self._usage(body, text)
+        return text, reason, self._usage(body, text)
+
+    def _completion(self, body: Body, key: str) -> dict[str, Any]:
+        text, reason, usage = self._answered(body, key)
         head = {"id": f"chatcmpl-{key[:12]}", "created": 0, "model": body["model"]}
-        if body.get("stream"):
-            return await self._stream(request, key, head, text, reason, usage)
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": reason}
-        return web.json_response({**head, "object": "chat.completion", "choices": [choice], "usage": usage})
+        return {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
 
     async def _stream(
         self, request: web.Request, key: str, head: Body, text: str, reason: str, usage: Body
@@ -324,6 +350,103 @@ class Service:
         places = sorted(range(len(held)), key=lambda place: (-held[place], place))
         rows = [{"index": place, "relevance_score": held[place]} for place in places]
         return web.json_response({"results": rows, "usage": {"total_tokens": used}})
+
+    # The batch API
+
+    async def upload(self, request: web.Request) -> web.Response:
+        form = await request.post()
+        sent: Any = form["file"]
+        assert form["purpose"] == "batch"
+        return web.json_response({"id": self._file(sent.file.read()), "object": "file", "purpose": "batch"})
+
+    def _file(self, content: bytes) -> str:
+        self.files[f"file-{len(self.files) + 1}"] = content
+        return f"file-{len(self.files)}"
+
+    async def content(self, request: web.Request) -> web.Response:
+        return web.Response(body=self.files[request.match_info["id"]])
+
+    async def create_batch(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        assert (body["endpoint"], body["completion_window"]) == ("/v1/chat/completions", "24h")
+        lines = self.files[body["input_file_id"]].splitlines()
+        id_ = f"batch_{len(self.batches) + 1}"
+        counts = {"total": len(lines), "completed": 0, "failed": 0}
+        row = {
+            "id": id_,
+            "input_file_id": body["input_file_id"],
+            "status": "in_progress",
+            "request_counts": counts,
+        }
+        opened = [b["input_file_id"] for b in self.batches.values() if b["status"] == "in_progress"]
+        size = sum(len(self.files[file]) for file in (*opened, body["input_file_id"]))
+        if self.behaviour.batch_tokens is not None and size > self.behaviour.batch_tokens:
+            error = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached for simulated."}
+            row |= {"status": "failed", "errors": {"object": "list", "data": [error]}}
+        self.batches[id_] = row | {"polls": 0, "open before": len(opened)}
+        return web.json_response(self.batches[id_])
+
+    async def list_batches(self, request: web.Request) -> web.Response:
+        rows = list(self.batches.values())[::-1]
+        after = request.query.get("after")
+        start = next((n for n, row in enumerate(rows, 1) if row["id"] == after), 0)
+        end = start + int(request.query["limit"])
+        return web.json_response({"object": "list", "data": rows[start:end], "has_more": end < len(rows)})
+
+    async def batch(self, request: web.Request) -> web.Response:
+        row = self.batches.get(request.match_info["id"])
+        if row is None:
+            error = {"message": f"No batch found with id '{request.match_info['id']}'."}
+            return web.json_response({"error": error}, status=404)
+        row["polls"] += 1
+        if row["status"] == "in_progress" and 0 <= self.behaviour.batch_polls < row["polls"]:
+            self._end_batch(row)
+        return web.json_response(row)
+
+    def _end_batch(self, row: dict[str, Any]) -> None:
+        """Answer the requests of a batch, in another order than theirs, as far as it is to answer them."""
+        row["status"] = self.behaviour.batch_ends
+        if row["status"] in ("cancelled", "failed"):
+            return
+        asked = [json.loads(line) for line in self.files[row["input_file_id"]].splitlines()]
+        left = math.ceil(len(asked) * (1 - self.behaviour.batch_expires))
+        results: list[dict[str, Any]] = [self._batched(line) for line in asked[:left]]
+        if left < len(asked):
+            row["status"] = "expired"
+            error = {
+                "code": "batch_expired",
+                "message": "The batch expired before this request was executed.",
+            }
+            results += [
+                {"custom_id": line["custom_id"], "response": None, "error": error} for line in asked[left:]
+            ]
+        good = [r for r in results if (r["response"] or {}).get("status_code") == 200]
+        bad = [r for r in results if r not in good]
+        row["request_counts"] |= {"completed": len(good), "failed": len(bad)}
+        for name, rows in (("output_file_id", good), ("error_file_id", bad)):
+            if rows:
+                row[name] = self._file(b"\n".join(json.dumps(r).encode() for r in rows[::-1]) + b"\n")
+
+    def _batched(self, line: Mapping[str, Any]) -> dict[str, Any]:
+        assert (line["method"], line["url"]) == ("POST", "/v1/chat/completions")
+        body: Body = line["body"]
+        key = sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+        self.counts["batched"] += 1
+        self._count(key, body)
+        try:
+            self._refuse(body)
+            if self._draws("errors", key):
+                raise Refusal(500, "The server had an error while processing your request.")
+            status, reply = 200, self._completion(body, key)
+        except Refusal as refusal:
+            status, reply = refusal.response.status, json.loads(refusal.response.text or "")
+        response = {"status_code": status, "request_id": key[:12], "body": reply}
+        return {
+            "id": f"batch_req_{key[:12]}",
+            "custom_id": line["custom_id"],
+            "response": response,
+            "error": None,
+        }
 
     def vector(self, text: str) -> list[float]:
         """Return the unit vector of a text, of the sum of those of its words: similar texts are near."""

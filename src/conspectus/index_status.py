@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -269,8 +270,12 @@ def spending(folder: Path, settings: Settings | None = None) -> list[Spending]:
     with closing(ResponseCache(folder / FILE_NAME)) as replies:
         rows = replies.spent()
     spent: list[Spending] = []
-    for row in rows:
-        tokens = row.prompt_tokens, row.completion_tokens
-        cost = budget.cost(row.model, *tokens) if budget.price(row.model) else None
-        spent.append(Spending(row.task, row.model, row.calls, *tokens, cost))
+    for (task, model), group in groupby(rows, lambda row: (row.task, row.model)):
+        of = list(group)  # two at the most: by calls of their own, and by batches
+        costs = [budget.cost(model, r.prompt_tokens, r.completion_tokens, batched=r.batched) for r in of]
+        calls, prompts, replies = (
+            sum(c) for c in zip(*((r.calls, r.prompt_tokens, r.completion_tokens) for r in of), strict=True)
+        )
+        cost = sum(costs) if budget.price(model) else None
+        spent.append(Spending(task, model, calls, prompts, replies, cost))
     return spent

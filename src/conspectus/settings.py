@@ -286,6 +286,7 @@ class ModelSettings(Section):
     budget_tokens: int | None = setting(None, "Maximum tokens of one run", ge=0)
     index_budget: float | None = setting(None, "Maximum US dollars of all runs on the index", ge=0)
     index_budget_tokens: int | None = setting(None, "Maximum tokens of all runs on the index", ge=0)
+    batch: bool = setting(False, "Index by the provider's batch API: half the price, up to 24 hours a stage")
     trace: str = setting("", "File to which each model call is appended as a line of JSON")
     trace_texts: bool = setting(False, "Trace prompts and responses, too")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -78,6 +79,7 @@ else:  # with aiohttp and scipy, which take long to import
 
 SHARDS = "shards"
 """The folder in that of an index for what stages made of parts of the documents, for the next build."""
+log = logging.getLogger("conspectus")
 MOST_REASONS = 20
 """Reasons for not reading files that an index remembers: one for each suffix, and few folders hold more kinds."""
 SHOWN_ISSUES = 10
@@ -311,6 +313,7 @@ async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[I
                 progress.watch(lambda: session.total)
             if replies := session.sender.replies:
                 replies.record_build(settings.model_dump(mode="json", by_alias=True))
+            llm.open_batches(session.sender, settings, progress.note if progress else log.info)
             check, model = _rest_fits(session, settings, progress), session.model
 
             def fitted(documents: Sequence[Document], lexicon: Lexicon) -> Model:
@@ -357,7 +360,7 @@ def _rest_fits(session: Session, settings: Settings, progress: Progress | None) 
         return None
 
     async def check(made: GraphBuild, language: str) -> None:
-        estimator = estimates.Estimator(session.model, session.sender, settings)
+        estimator = estimates.Estimator(session.model, session.sender, settings, batched=settings.llm.batch)
         rest = await estimator.rest(made, language)
         if progress:
             spent, more = estimates.in_words(session.total), estimates.in_words(rest)
@@ -501,6 +504,6 @@ async def estimated_build(
         dates = dates_of(documents)
         await extract(drawn, session.model, settings.extract, language, dates=dates)
         inputs = pipeline.BuildInput(documents, settings, (), request.corrections, update.before)
-        estimator = estimates.Estimator(session.model, session.sender, settings)
+        estimator = estimates.Estimator(session.model, session.sender, settings, batched=settings.llm.batch)
         estimated = await estimator.build(inputs, chunks, language)
     return replace(estimated, tasks=(*estimated.tasks, *vectors), sampling=session.total)

@@ -66,7 +66,7 @@ Sample = Annotated[int, option(_SAMPLE, metavar="N", panel=COST, min=0, show_def
 @takes(
     "--chunk-tokens", "--chunk-overlap", "--text-field", "--title-field", "--follow-symlinks",
     "--exclude", "--include", "--no-gitignore", "--entity-types", "--schema", "--claims", "--model", *options.SERVER,
-    *options.INDEX_BUDGETS, "--embedder", "--no-reports",
+    *options.INDEX_BUDGETS, "--batch", "--embedder", "--no-reports",
 )  # fmt: skip
 def index(
     sources: Sources,
@@ -283,7 +283,10 @@ def _print_preview(seen: Preview, cost: Estimate | None, settings: Settings, *, 
     if cost:
         show.spent(cost.sampling)
     if cost and cost.tasks:
-        prices = f" Prices: the setting `prices`, then {api.price_source()}." if cost.likely_cost else ""
+        half = "; half of that, as OpenAI and Azure charge for batches" if settings.llm.batch else ""
+        prices = (
+            f" Prices: the setting `prices`, then {api.price_source()}{half}." if cost.likely_cost else ""
+        )
         show.note(f"It will take {show.estimate_text(cost)}.{prices}")
         if cost.seen:
             chunks = show.counted(cost.seen, "chunk")

@@ -132,6 +132,10 @@ _MODEL = (
     "The default is the model that the index was built with."
 )
 _BUDGET = "Maximum spend of this run in US dollars. Stops before the call that would exceed it."
+_BATCH = (
+    "Send the model's calls as batches, in OpenAI's format: half the price, but each may take 24 hours. After Ctrl-C "
+    "the same command goes on with them."
+)
 _RESPONSE = "Length and format of the answer: 'short answer', or with a language model anything."
 FLAGS: Mapping[str, Flag] = {
     "--chunk-tokens": Flag("chunk.tokens", "N", READING),
@@ -154,6 +158,7 @@ FLAGS: Mapping[str, Flag] = {
     "--budget-tokens": Flag("llm.budget_tokens", "N", COST),
     "--index-budget": Flag("llm.index_budget", "USD", COST),
     "--index-budget-tokens": Flag("llm.index_budget_tokens", "N", COST),
+    "--batch": Flag("llm.batch", "", COST, _BATCH),
     "--response": Flag("answer.response", "TEXT", OUTPUT, _RESPONSE),
     "--window": Flag("answer.context_tokens", "N", OWN),
     "--trace": Flag("llm.trace", "FILE", OTHER),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from conspectus.index import Index
 from conspectus.indexing.graph import Merged
 from conspectus.lazy import lazy_module
 from conspectus.messages import wording
-from conspectus.models.base import Model, Tick, no_tick, run_sync, together, writes
+from conspectus.models.base import Model, Tick, no_tick, run_sync, together, when_answered, writes
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.references import renumbered
 from conspectus.rows import (
@@ -40,7 +41,7 @@ from conspectus.rows import (
     content_id,
 )
 from conspectus.settings import CommunitySettings, ReportSettings
-from conspectus.tasks import DescribeElement, Description, WriteReport
+from conspectus.tasks import DescribeElement, Description, ReportDraft, WriteReport
 from conspectus.text.vocabulary import unique_numbers
 from conspectus.text.words import WORD, is_unspaced
 from conspectus.workers import Workers
@@ -337,16 +338,19 @@ async def write_reports(
 ) -> tuple[list[Report], list[Failure]]:
     """Write a report for each community, and return what could not be written.
 
-    Reports are in the order of their communities. Each starts when those of its own parts are written and its
-    elements are `ready` (given the community and its claims); the deepest go first. A community that is too small, or
-    whose report failed, gets a brief one without a call; what it is part of is written from its elements. Raises
-    Unusable where nothing more can be asked of the model.
+    Reports are in the order of their communities. Each starts when those of its parts are written and its elements are
+    `ready` (given the community and its claims); the deepest go first. A community that is too small, or whose report
+    failed, gets a brief one without a call; what it is part of is written from its elements. Raises Unusable.
     """
     written: dict[int, Report] = {}
     brief: dict[int, Report] = {}
     failures: dict[int, Failure] = {}
     pending: dict[int, asyncio.Task[None]] = {}
     large = {community.number for community in reported(communities, settings)}
+
+    async def draft_of(community: Community) -> ReportDraft:
+        context = contexts.build(community, written)
+        return await model.perform(WriteReport(context, language=language, priority=community.level))
 
     async def write(community: Community) -> None:
         number = community.number
@@ -356,11 +360,9 @@ async def write_reports(
             claims = contexts.claims_in(community.entity_numbers, community.relationship_numbers)
             await ready(community, claims)
         if number in large:
-            task = WriteReport(
-                contexts.build(community, written), language=language, priority=community.level
-            )
             try:
-                written[number] = report_of(community, number, await model.perform(task))
+                draft = await when_answered(partial(draft_of, community))
+                written[number] = report_of(community, number, draft)
             except Unusable:
                 raise
             except ModelError as error:

@@ -261,10 +261,13 @@ class _CacheOnly:
 
 
 class Estimator:
-    """Estimates with the prompts and the cache of one opened model."""
+    """Estimates with the prompts and the cache of one opened model, and half the price where calls are `batched`."""
 
-    def __init__(self, model: ChatModel, sender: CachingSender, settings: Settings) -> None:
+    def __init__(
+        self, model: ChatModel, sender: CachingSender, settings: Settings, *, batched: bool = False
+    ) -> None:
         self._model = model
+        self._batched = batched
         self._sender = sender
         self._settings = settings
 
@@ -273,7 +276,8 @@ class Estimator:
         model = self._settings.model_of(task)
         budget, prompts, replies = self._sender.budget, prompts.whole(), replies.whole()
         ends = zip(prompts, replies, strict=True)
-        cost = Range(*(budget.cost(model, int(p), int(r)) for p, r in ends)) if budget.price(model) else None
+        costs = (budget.cost(model, int(p), int(r), batched=self._batched) for p, r in ends)
+        cost = Range(*costs) if budget.price(model) else None
         return TaskEstimate(task, model, calls.whole(), prompts, replies, cost)
 
     async def build(self, build: BuildInput, chunks: Sequence[Chunk], language: str) -> Estimate:

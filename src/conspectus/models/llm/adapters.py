@@ -69,7 +69,14 @@ class Client(ABC):
 
     async def reply(self, request: Request, *, stream: bool) -> AsyncIterator[str | Completion]:
         """Yield the pieces of a reply where it is streamed, and last the whole of it."""
-        parts = _without_key(self.parts(request, stream=stream), self.key, stream)
+        async for piece in self.read(self.parts(request, stream=stream), request, stream=stream):
+            yield piece
+
+    async def read(
+        self, parts: AsyncIterator[Part], request: Request, *, stream: bool = False
+    ) -> AsyncIterator[str | Completion]:
+        """Yield what `reply` does, of the parts that came over the wire."""
+        parts = _without_key(parts, self.key, stream)
         async for piece in without_thinking_streamed(parts) if stream else parts:
             if not isinstance(piece, Part):
                 yield piece

@@ -31,6 +31,8 @@ LEAST_ROOM = 4096
 """The same under a budget, where a reply that is longer is cut off and has to be asked for again."""
 UNSURE = 1.5
 """What a prompt may be longer than it is counted, until the first reply of its model tells."""
+BATCH_SHARE = 0.5
+"""What a call of a batch costs, as a share of its price: half, say OpenAI's guide to its Batch API and Azure's."""
 NOTHING = Usage()
 
 
@@ -49,6 +51,8 @@ class Call:
     max_tokens: int | None
     priority: float = 0.0
     prompt: str = ""
+    batched: bool = False
+    """Whether it is part of a batch, and so costs half."""
     most: Usage = NOTHING
     """What the attempt may take at the most, reserved until it is known what it took."""
     cap: int | None = None
@@ -145,10 +149,11 @@ class Budget:
         """Return the price of a model, if it is known."""
         return price_of(model, self.prices, self.base_url)
 
-    def cost(self, model: str, prompt_tokens: int, completion_tokens: int) -> float:
+    def cost(self, model: str, prompt_tokens: int, completion_tokens: int, *, batched: bool = False) -> float:
         """Return what tokens of a model cost; 0 where its price is not known."""
-        price = self.price(model)
-        return (prompt_tokens * price.input + completion_tokens * price.output) / 1e6 if price else 0.0
+        price = self.price(model) or FREE
+        share = BATCH_SHARE if batched else 1.0
+        return share * (prompt_tokens * price.input + completion_tokens * price.output) / 1e6
 
     def check(self, model: str) -> None:
         """Raise UsageError where a budget of money cannot be kept: the price of the model is not known."""
@@ -183,14 +188,14 @@ class Budget:
     def add_earlier_runs(self, spent: Iterable[Spent]) -> None:
         """Count what the response cache of an index records against the budget of the index."""
         for row in spent:
-            self._earlier += self._usage_of(row.model, row.prompt_tokens, row.completion_tokens)
+            self._earlier += self._usage_of(row, row.prompt_tokens, row.completion_tokens)
 
     def expect(self, model: str, task: str, completion_tokens: int) -> None:
         """Set aside at least so much for replies of a task that state no maximum."""
         self._longest[model, task] = max(completion_tokens, self._longest.get((model, task), 0))
 
-    def _usage_of(self, model: str, prompt_tokens: int, completion_tokens: int) -> Usage:
-        cost = self.cost(model, prompt_tokens, completion_tokens)
+    def _usage_of(self, call: Call | Spent, prompt_tokens: int, completion_tokens: int) -> Usage:
+        cost = self.cost(call.model, prompt_tokens, completion_tokens, batched=call.batched)
         return Usage(1, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
 
     # One call
@@ -206,7 +211,7 @@ class Budget:
         least = LEAST_ROOM if self.limited else USUAL_COMPLETION
         usual = max(least, self._longest.get((call.model, call.task), 0))
         reply = usual if call.max_tokens is None else call.max_tokens
-        call.most = self._usage_of(call.model, prompt, reply)
+        call.most = self._usage_of(call, prompt, reply)
         call.cap = reply if self.limited and call.max_tokens is None else None
 
     async def reserve(self, call: Call) -> None:
@@ -233,21 +238,25 @@ class Budget:
 
     def settle(self, call: Call, *, lost: bool = False) -> None:
         """Replace what was reserved by what was used; by all of it for a `lost` call, which may be charged."""
-        if self.limited:
-            self._reserved -= call.most
-            if not self._reserved.calls:
-                self._reserved = NOTHING  # without what is left of money by rounding
-            self._settled.set()
+        self.add_reserved(NOTHING - call.most)
         if call.used is None:
             if lost:
                 self._lost += call.most
             return
         prompt_tokens, completion_tokens = call.used
-        self._tasks[call.task] += self._usage_of(call.model, prompt_tokens, completion_tokens)
+        self._tasks[call.task] += self._usage_of(call, prompt_tokens, completion_tokens)
         self.expect(call.model, call.task, completion_tokens * (2 if call.capped else 1))
         if call.prompt_tokens:
             ratio = prompt_tokens / call.prompt_tokens
             self._excess[call.model] = max(self._excess.get(call.model, 1.0), ratio)
+
+    def add_reserved(self, more: Usage) -> None:
+        """Count more as reserved, as what a batch may take that an earlier run submitted; or less."""
+        if self.limited:
+            self._reserved += more
+            if not self._reserved.calls:
+                self._reserved = NOTHING  # without what is left of money by rounding
+            self._settled.set()
 
     def check_room(
         self, tokens: float, cost: float, instead: str = "as it is as far as that reaches"

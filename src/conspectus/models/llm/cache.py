@@ -20,7 +20,7 @@ from shutil import disk_usage
 from typing import Any, NamedTuple
 
 from conspectus.errors import CacheFailed, IndexDamaged
-from conspectus.models.llm.wire import CAPPED, Completion, Feature, Status
+from conspectus.models.llm.wire import BATCHED, CAPPED, Completion, Feature, Status
 
 FILE_NAME = "replies.sqlite"
 BUSY_SECONDS = 60.0  # that another process may hold the file
@@ -75,6 +75,8 @@ class Spent:
     calls: int
     prompt_tokens: int
     completion_tokens: int
+    batched: bool = False
+    """Whether they came in batches, at half the price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,10 +267,12 @@ class ResponseCache:
     def spent(self) -> list[Spent]:
         """Return the calls and tokens of all runs, per task and model; calls without a reply are not counted."""
         sums = (
-            "SELECT task, model, sum(finish_reason != 'kept'), sum(prompt_tokens), sum(completion_tokens)"
-            " FROM replies WHERE status != 'failed' GROUP BY task, model ORDER BY task, model"
+            "SELECT task, model, sum(finish_reason != 'kept'), sum(prompt_tokens), sum(completion_tokens),"
+            " finish_reason = ? AS batched"
+            " FROM replies WHERE status != 'failed' GROUP BY task, model, batched ORDER BY task, model, batched"
         )
-        return [Spent(*row) for row in self._rows(sums, of=(str, str, int, int, int))]
+        rows = self._rows(sums, BATCHED, of=(str, str, int, int, int))
+        return [Spent(*row[:-1], batched=bool(row[-1])) for row in rows]
 
     def longest(self) -> list[tuple[str, str, int]]:
         """Return each model and task, and the tokens of its longest reply; twice those that a budget cut one off at."""

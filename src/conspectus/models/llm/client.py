@@ -5,14 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar, cast
+from pathlib import Path
+from typing import IO, Any, TypeVar, cast
+from urllib.parse import quote
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from aiohttp.http_exceptions import LineTooLong
 
 from conspectus import tokens
-from conspectus.errors import BadKey, CallFailed, ContextTooLong, NotAccepted, Refused, ServerFailed, TimedOut
+from conspectus.errors import (
+    BadKey,
+    CallFailed,
+    ContextTooLong,
+    NotAccepted,
+    Refused,
+    ServerFailed,
+    TimedOut,
+    Unusable,
+)
 from conspectus.models.llm.adapters import Client, FunctionClient, NativeClient
 from conspectus.models.llm.cache import ResponseCache
 from conspectus.models.llm.providers import (
@@ -45,6 +56,9 @@ LONGEST_TOKEN = 32
 LARGEST_BODY = 1 << 26
 """Bytes of a response at the most: 200,000 events of 300 bytes, one for each token, or 1,000 vectors of 3,000
 numbers."""
+LARGEST_FILE = 1 << 32
+"""Bytes of the replies of a batch at the most: 50,000 of 80 kB, three times as long as a long report."""
+BATCHES, FILES = "/batches", "/files"
 
 
 class HttpClient(Client):
@@ -61,7 +75,6 @@ class HttpClient(Client):
         self._endpoint = endpoint
         self._session = session
         self._timeout = timeout
-        self._headers = {"Content-Type": "application/json", **endpoint.headers}
         self._dropped: set[str] = {"max_tokens", "temperature"} if endpoint.reasoning else set()
         scheme, _, rest = endpoint.base_url.partition("://")
         host = rest.partition("/")[0].rpartition("@")[2]
@@ -71,9 +84,11 @@ class HttpClient(Client):
     async def parts(self, request: Request, *, stream: bool) -> AsyncIterator[Part]:
         """Yield the reply; a parameter that the server refuses, and that can go, is left out from now on."""
         while True:
-            body = self._chat_body(request, stream)
+            body = self.chat_body(request, stream=stream)
             try:
-                async with self._post(self.chat_path, body, request) as response:
+                async with self._exchange(
+                    "POST", self.chat_path, _encoded(body), request, streamed=stream
+                ) as response:
                     lines = self._lines(response) if stream else self._body(response)
                     ended, length = not stream, 0
                     async for line in lines:
@@ -123,7 +138,7 @@ class HttpClient(Client):
             raise _too_long(f"{self.name} sent a line of a stream that is too long") from None
 
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
-        async with self._post(self.embed_path, self._embed_body(texts)) as response:
+        async with self._exchange("POST", self.embed_path, _encoded(self._embed_body(texts))) as response:
             vectors, used = self._read(await anext(self._body(response)), self._read_vectors)
         if len(vectors) != len(texts):
             raise ServerFailed(f"{self.name} sent {len(vectors)} vectors for {len(texts)} texts")
@@ -134,33 +149,79 @@ class HttpClient(Client):
         body = {"query": question, "documents": list(passages), "top_n": len(passages)}
         if self._endpoint.model:
             body["model"] = self._endpoint.model
-        async with self._post("/rerank", body) as response:
+        async with self._exchange("POST", "/rerank", _encoded(body)) as response:
             scores, used = self._read(await anext(self._body(response)), _read_scores)
         if missing := [position for position in range(len(passages)) if position not in scores]:
             raise ServerFailed(f"{self.name} sent no score for some passages ({missing[0]})")
         counted = used or sum(map(tokens.count, (question, *passages)))
         return [scores[position] for position in range(len(passages))], counted
 
+    # Batches
+
+    async def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return what the server tells of its batches, for a path with one of them, of a list, or of a new one."""
+        async with self._exchange(method, path, _encoded(body) if body else None) as response:
+            return self._read(await anext(self._body(response)), lambda data: {**json.loads(data)})
+
+    async def upload(self, path: Path) -> str:
+        """Upload a file of requests and return its id."""
+        with path.open("rb") as file:
+            form = aiohttp.FormData({"purpose": "batch"})
+            form.add_field("file", file, filename="requests.jsonl")
+            async with self._exchange("POST", FILES, form, streamed=True) as response:
+                return self._read(await anext(self._body(response)), lambda data: str(json.loads(data)["id"]))
+
+    async def download(self, id_: str, file: IO[bytes]) -> None:
+        """Write the content of a file of the server into one here; raise CallFailed where it is too large."""
+        path = f"{FILES}/{quote(id_, safe='')}/content"
+        async with self._exchange("GET", path, streamed=True) as response:
+            file.seek(0)
+            async for data in response.content.iter_any():
+                if file.tell() + len(data) > LARGEST_FILE:
+                    raise _too_long(f"{self.name} sent more than {LARGEST_FILE:,} bytes")
+                file.write(data)
+            file.truncate()
+
+    async def part_of(self, reply: Any) -> AsyncIterator[Part]:
+        """Yield a reply that came in a batch, for `read`."""
+        yield self._read(json.dumps(reply).encode(), self._read_reply)
+
+    # Any exchange
+
     @asynccontextmanager
-    async def _post(
-        self, path: str, body: Mapping[str, Any], request: Request | None = None
+    async def _exchange(
+        self,
+        method: str,
+        path: str,
+        data: bytes | aiohttp.FormData | None = None,
+        request: Request | None = None,
+        *,
+        streamed: bool = False,
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """Send a body and give the response; raise the ModelError that another status, or none, stands for."""
-        streamed = bool(body.get("stream"))
+        """Send a body and give the response; raise the ModelError that another status, or none, stands for.
+
+        What is `streamed` may take any time as a whole.
+        """
+        kind = {"Content-Type": "application/json"} if isinstance(data, bytes) else {}
         timeout = aiohttp.ClientTimeout(
             total=None if streamed else self._timeout,
             sock_connect=min(CONNECT_SECONDS, self._timeout),
             sock_read=self._timeout if streamed else None,
         )
         try:
-            async with self._session.post(
+            async with self._session.request(
+                method,
                 self._endpoint.base_url + path,
-                data=json.dumps(body).encode(),
-                headers=self._headers,
+                data=data,
+                headers=kind | self._endpoint.headers,
                 allow_redirects=False,
                 proxy=self._proxy,
                 timeout=timeout,
             ) as response:
+                if response.status in (404, 405, 501) and path.partition("?")[0] in (BATCHES, FILES):
+                    raise Unusable(
+                        f"{self.name} has no batch API (HTTP {response.status}): leave --batch (llm.batch) out"
+                    )
                 if response.status != 200:
                     text = (await anext(self._body(response))).decode("utf-8", "replace")
                     raise error_of_response(
@@ -182,7 +243,8 @@ class HttpClient(Client):
             start = redact(" ".join(data[:120].decode("utf-8", "replace").split()), self.key)
             raise _charged(f"{self.name} sent something that is no reply ({start!r})") from None
 
-    def _chat_body(self, request: Request, stream: bool) -> dict[str, Any]:
+    def chat_body(self, request: Request, *, stream: bool = False) -> dict[str, Any]:
+        """Return the body of a request in the form that the server takes."""
         return openai_body(request, self._endpoint.model, self._dropped, stream=stream)
 
     def _read_reply(self, data: bytes) -> Part:
@@ -221,7 +283,7 @@ class OllamaClient(HttpClient):
         super().__init__(endpoint, session, timeout)
         self._window = context_window
 
-    def _chat_body(self, request: Request, stream: bool) -> dict[str, Any]:
+    def chat_body(self, request: Request, *, stream: bool = False) -> dict[str, Any]:
         """Return the body; refuse what a server that does not know `truncate` would cut to its context."""
         long = sum(len(m.content) for m in request.messages) >= self._window // 2
         if long and (count := prompt_tokens(request)) > self._window:
@@ -262,6 +324,10 @@ def _part(choice: Any, message: Any, usage: Any) -> Part:
         usage.get("completion_tokens"),
         message.get("refusal") or "",
     )
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body).encode()
 
 
 def _charged(message: str) -> ServerFailed:

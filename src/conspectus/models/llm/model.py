@@ -17,7 +17,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from itertools import accumulate, starmap
+from functools import partial
+from itertools import accumulate, islice, starmap
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -31,7 +32,7 @@ from conspectus.errors import (
     SettingsError,
     Unusable,
 )
-from conspectus.models.base import Model, Tick, no_tick, performer_of, together, writes
+from conspectus.models.base import Model, Tick, no_tick, performer_of, together, when_answered, writes
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.budget import open_budget
 from conspectus.models.llm.plausible import flaw, opening_flaw
@@ -98,7 +99,7 @@ class ChatModel:
         self.selected = frozenset(task for task in TASKS if settings.model_of(task) == EXTRACTIVE)
         """The names of those tasks."""
         self.name = settings.model
-        self.notices: dict[str, list[str]] = {}
+        self.notices: dict[str, dict[str, None]] = {}
         """What of replies was not used, or was changed, by the names of their tasks."""
         self._sender = sender
         self._llm = settings.llm
@@ -131,7 +132,9 @@ class ChatModel:
 
         async def one(i: int, task: Task[R]) -> R | ModelError:
             try:
-                return cast("R", described[i]) if i in described else await self.perform(task)
+                if i in described:
+                    return cast("R", described[i])
+                return await when_answered(partial(self.perform, task))
             except ModelError as error:
                 return error
             finally:
@@ -235,7 +238,7 @@ class ChatModel:
                 parsed = parse(task, completion.text)
                 if why := self._flaw(task, parsed.reply):
                     raise BadReply(why)
-                if request.key != first.key and not completion.cached:
+                if request.key != first.key:
                     await self._sender.keep(first, completion)
                 return parsed
             except BadReply as error:
@@ -279,7 +282,7 @@ class ChatModel:
             first = elements[0]
             task = DescribeElements(elements, language=first.language, priority=first.priority)
             try:
-                rows = (await self._reply(task)).reply
+                rows = (await when_answered(partial(self._reply, task))).reply
             except CallFailed:
                 return
             except ModelError as error:
@@ -349,7 +352,10 @@ class ChatModel:
         return cast("R", result)
 
     def _note(self, task: Task[Any], text: str) -> None:
-        self.notices.setdefault(type(task).__name__, []).append(f"{about(task)}: {text}")
+        notices = self.notices.setdefault(type(task).__name__, {})
+        notices[f"{about(task)}: {text}"] = (
+            None  # once, though a task that waits for a batch is performed again
+        )
 
     def _note_removed(self, task: Task[Any], count: int) -> None:
         if count:
@@ -430,7 +436,7 @@ class Session:
         """What the budget does not limit, and what of the replies was left out or changed: the first of each task."""
         lines = list(self.budget_notices)
         for task, texts in sorted(self.model.notices.items()):
-            lines += texts[:SHOWN]
+            lines += islice(texts, SHOWN)
             if len(texts) > SHOWN:
                 lines.append(f"{len(texts) - SHOWN} more notices on {task}")
         return tuple(lines)

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Protocol, Self, cast
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from conspectus.models.llm.budget import Backoff, Budget, Call, RateLimiter
 from conspectus.models.llm.cache import FILE_NAME, CachedReply, ResponseCache
 from conspectus.models.llm.client import Clients
 from conspectus.models.llm.wire import (
+    BATCHED,
     CAPPED,
     Completion,
     Feature,
@@ -76,6 +77,15 @@ class _Work:
     question: str = ""
 
 
+class TakesRequests(Protocol):
+    """What a sender needs of `batches.Batches`, whose methods say what these do."""
+
+    async def add(self, request: Request) -> None: ...
+    def is_first(self, key: str) -> bool: ...
+    def stop(self, failure: ModelError) -> None: ...
+    async def aclose(self) -> None: ...
+
+
 class CachingSender:
     """Asks servers, and asks for nothing twice: the `Sender` of everything but tests.
 
@@ -96,11 +106,15 @@ class CachingSender:
         )
         self.replies = replies
         self.clients = Clients(settings, replies, environ, embedder)
-        self._attempts = settings.attempts
+        self.attempts = settings.attempts
         self._limiter = RateLimiter(
             settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute
         )
-        self._under_way: dict[str, asyncio.Future[None]] = {}
+        self.batches: TakesRequests | None = None
+        """Takes requests that may wait, where calls go into batches."""
+        self.calls_under_way = 0
+        self.under_way: dict[str, asyncio.Future[None]] = {}
+        """Requests that are being sent, by their keys."""
         self._stopped: Unusable | None = None
         self._failures = 0
         self._announced: dict[str, int] = {}
@@ -115,6 +129,8 @@ class CachingSender:
 
     async def __aexit__(self, *_: object) -> None:
         """Close the connections, the cache and the trace."""
+        if self.batches is not None:
+            await self.batches.aclose()
         await self.clients.aclose()
         if self.replies is not None:
             await self.replies.aclose()
@@ -131,19 +147,26 @@ class CachingSender:
         Raises:
             NotAccepted: the server refuses a feature of the request, which is remembered.
             ModelError: the completion cannot be had.
+            Waiting: the request is part of a batch; to be sent again when that is answered.
         """
         while True:
             if cached := self._cached(request):
                 return cached
-            if (same := self._under_way.get(request.key)) is None:
+            if (same := self.under_way.get(request.key)) is None:
                 break
             await asyncio.wait([same])
-        done = self._under_way[request.key] = asyncio.get_running_loop().create_future()
+        done = self.under_way[request.key] = asyncio.get_running_loop().create_future()
         try:
+            if self.batches is not None:
+                await self.batches.add(request)
             pieces = [piece async for piece in self._ask(request, stream=False)]
             return cast("Completion", pieces[-1])
+        except Unusable as error:
+            if self.batches is not None:
+                self.batches.stop(error)
+            raise
         finally:
-            del self._under_way[request.key]
+            del self.under_way[request.key]
             done.set_result(None)
 
     async def stream(self, request: Request) -> AsyncIterator[str]:
@@ -170,7 +193,7 @@ class CachingSender:
 
         Where the room that the budget left is filled before anything is shown, it is asked again with more.
         """
-        client, call = self.clients.of(request.model), self._call(request)
+        client, call = self.clients.of(request.model), self.call_of(request)
         reply: Completion | None = None
         while reply is None:
             async with self._attempt(call):
@@ -178,7 +201,7 @@ class CachingSender:
                 capped = replace(request, max_tokens=call.cap) if call.cap else request
                 async for piece in client.reply(capped, stream=stream):
                     if isinstance(piece, Completion):
-                        reply = await self._store(call, piece, request)
+                        reply = await self.store(call, piece, request)
                     else:
                         call.again = False
                         yield piece
@@ -205,15 +228,15 @@ class CachingSender:
 
     def _cached(self, request: Request) -> Completion | None:
         cached = self.replies.get(request.key) if self.replies is not None else None
-        if cached is not None:
+        if cached is not None and (self.batches is None or self.batches.is_first(request.key)):
             self.budget.count_cached(request.task)
             if self.budget.trace:
                 used = cached.prompt_tokens, cached.completion_tokens
                 row = CachedReply(request.key, request.model, request.task, "ok", cached.text, "", *used)
-                self.budget.trace.write(row, self._call(request).prompt, cached=True)
+                self.budget.trace.write(row, self.call_of(request).prompt, cached=True)
         return cached
 
-    async def _store(self, call: Call, reply: Completion, request: Request) -> Completion:
+    async def store(self, call: Call, reply: Completion, request: Request) -> Completion:
         """Store the reply to a call and return it, marked as CAPPED where the token cap cut it off."""
         call.used = reply.prompt_tokens, reply.completion_tokens
         call.capped = call.cap is not None and reply.cut_off and reply.completion_tokens >= call.cap
@@ -222,6 +245,8 @@ class CachingSender:
         status: Status = "ok" if reply.text.strip() else "unparsable"
         if reply.cut_off_for(request):
             status = "cut off"
+        elif call.batched:
+            reason = BATCHED
         await self._record(call, _row(call, status, reply.text, reason))
         return reply
 
@@ -329,7 +354,8 @@ class CachingSender:
     def _counts_tokens(self) -> bool:
         return self.budget.limited or self._limiter.tokens is not None
 
-    def _call(self, request: Request) -> Call:
+    def call_of(self, request: Request) -> Call:
+        """Return a request as budget, rate limiter and cache see it."""
         count = prompt_tokens(request) if self._counts_tokens else 0
         traced = self.budget.trace is not None and self.budget.trace.texts
         prompt = "\n\n".join(f"[{m.role}] {m.content}" for m in request.messages) if traced else ""
@@ -348,6 +374,7 @@ class CachingSender:
             Unusable: a call before it showed that nothing more can be asked.
         """
         await self._enter(call)
+        self.calls_under_way += 1
         failure: ModelError | None = None
         try:
             # It is let out once its reply is durable: a kill costs at most what is under way.
@@ -357,6 +384,7 @@ class CachingSender:
         except ModelError as error:
             failure = error
         finally:
+            self.calls_under_way -= 1
             lost = failure is None or (isinstance(failure, CallFailed) and failure.charged)
             self.budget.settle(call, lost=lost)
             if call.used is None:
@@ -391,7 +419,7 @@ class CachingSender:
 
     async def _failed(self, call: Call, error: ModelError) -> None:
         """Store a failed attempt and wait before the next one; raise the error where there is to be none."""
-        backoff = call.backoff = call.backoff or Backoff(call.key, self._attempts, FIRST_BACKOFF)
+        backoff = call.backoff = call.backoff or Backoff(call.key, self.attempts, FIRST_BACKOFF)
         await self._record(call, _row(call, "failed", str(error), type(error).__name__))
         if isinstance(error, (RateLimited, TimedOut)):
             self._limiter.narrow(call.entered, error.retry_after)

@@ -17,6 +17,8 @@ Status = Literal["ok", "cut off", "unparsable", "failed"]
 """How an attempt ended: only those that are `ok` are ever served from the cache."""
 CAPPED = "budget"
 """How a reply ended that had as much room as the budget set aside for it, and needed more."""
+BATCHED = "batch"
+"""How a whole reply ended that came in a batch, and so cost half."""
 Feature = Literal["json_schema", "json_object", "logit_bias", "streaming"]
 """What a server may or may not take."""
 
