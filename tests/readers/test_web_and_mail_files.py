@@ -193,6 +193,15 @@ def test_a_mail_is_its_headers_and_its_text_and_names_its_attachments(kind: str,
     assert mail.metadata["attachments"] == "report.pdf"
 
 
+def test_a_mail_or_a_feed_with_a_year_of_many_digits_is_read_all_the_same():
+    day = f"Mon, 09 Dec {'2' * 20} 20:26:59 +0000"
+    mail = MAIL.format(type="text/plain", body="They dance.").replace("Mon, 09 Dec 2024 20:26:59 +0000", day)
+    feed = f"<rss><channel><item><title>Bees</title><pubDate>{day}</pubDate><description>Dance.</description></item>"
+
+    assert day in document("a.eml", mail).text
+    assert "Dance." in document("a.xml", f"{feed}</channel></rss>").text
+
+
 def test_a_mail_of_an_unknown_encoding_or_with_broken_headers_is_read_all_the_same():
     odd = MAIL.format(type="text/plain; charset=klingon", body="They dance.").replace(
         "Mon, 09 Dec", "Someday,"

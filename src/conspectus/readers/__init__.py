@@ -213,7 +213,7 @@ def mail_date(text: str) -> str | None:
     """Return the date of a mail header or an RSS item (RFC 5322), or a date in ISO 8601, as ISO 8601."""
     try:
         return parsedate_to_datetime(text).isoformat()
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, OverflowError):
         return iso_date(text)
 
 

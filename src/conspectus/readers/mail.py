@@ -74,7 +74,7 @@ def _shown(headers: Mapping[str, str]) -> str:
 def _header(mail: EmailMessage, name: str) -> str:
     try:
         return line(str(mail.get(name, "")))
-    except (ValueError, IndexError, AttributeError, TypeError):  # malformed headers
+    except Exception:  # of malformed headers, on which the parser raises anything
         return line(dict(mail.raw_items()).get(name, ""))
 
 
