@@ -37,7 +37,9 @@ from conspectus.rows import (
     Failure,
     Relationship,
     Report,
+    Row,
     Span,
+    column,
     content_id,
 )
 from conspectus.settings import CommunitySettings, ReportSettings
@@ -468,7 +470,7 @@ async def map_reports(
 
 
 def earlier_reports(
-    before: Index, contexts: CommunityContextBuilder, model: Model, language: str
+    before: Index, communities: Sequence[Community], graph: DescribedGraph, model: Model, language: str
 ) -> dict[int, Report]:
     """Return by community the reports of an index before that would be written alike, but for the numbers of rows.
 
@@ -482,11 +484,13 @@ def earlier_reports(
     was = SentenceStore.of_index(before).boilerplate
     words = was.keys() | phrases.keys()
     changed = [each for each in words if was.get(each) != phrases.get(each)]
-    entities = _earlier_numbers(before.entities, contexts.entities, changed)
-    edges = _earlier_numbers(before.relationships, contexts.relationships, changed)
+    stated = "type", "description", "frequency", "degree"
+    entities = _earlier_numbers(before.entities, graph.entities, stated, changed)
+    stated = "description", "weight", "combined_degree"
+    edges = _earlier_numbers(before.relationships, graph.relationships, stated, changed)
     earlier = {community.id: community for community in before.communities}
     reports: dict[int, Report] = {}
-    for tree in _trees(contexts.communities):
+    for tree in _trees(communities):
         root = tree[0]
         old = [earlier[community.id] for community in tree if community.id in earlier]
         if len(old) < len(tree):
@@ -509,32 +513,27 @@ def earlier_reports(
 
 
 def _earlier_numbers(
-    before: Sequence[Entity | Relationship],
-    rows: Rows[Entity | Relationship],
+    before: Sequence[Row],
+    rows: Sequence[Row],
+    stated: Sequence[str],
     changed: Sequence[str],
 ) -> list[int]:
-    """Return the number that each row had before, -1 where it says something else, or has a changed statement."""
-    earlier = {row.id: row for row in before}
-    now = [rows[number] for number in range(len(rows))]
-    text = "\n".join([row.description for row in now])
+    """Return the number that each row had before, -1 where it is new, or says another thing.
+
+    stated: the attributes that tell what it says, beside its id.
+    changed: statements that count for more or less than they did.
+    """
+    attributes = ("id", *stated)
+    columns = [column(before, name) for name in attributes]  # no rows are made of them, which stay in memory
+    earlier = {row: number for number, row in enumerate(zip(*columns, strict=True))}
+    descriptions = column(rows, "description")
+    text = "\n".join(descriptions) if changed else ""
     changed = [words for words in changed if words in text]
-    numbers: list[int] = []
-    for row in now:
-        old = earlier.get(row.id)
-        same = old is not None and _stated(old) == _stated(row)
-        if changed and any(words in row.description for words in changed):
-            same = False
-        numbers.append(old.number if old and same else -1)
-    return numbers
-
-
-def _stated(row: Entity | Relationship) -> tuple[Any, ...]:
-    """Return all that a report takes of a row, but for its number and what its id tells."""
-    match row:
-        case Entity():
-            return row.type, row.description, row.frequency, row.degree
-        case Relationship():
-            return row.description, row.weight, row.combined_degree
+    now = zip(*(column(rows, name) for name in attributes), strict=True)
+    return [
+        -1 if any(words in description for words in changed) else earlier.get(row, -1)
+        for row, description in zip(now, descriptions, strict=True)
+    ]
 
 
 def _renumbered(

@@ -286,7 +286,7 @@ async def _describe_and_report(
         if (writer := portable(model)) and not graph.claims:
             known: dict[int, Report] = {}
             if build.before:
-                known = earlier_reports(build.before, contexts, writer, language)
+                known = earlier_reports(build.before, communities, graph, writer, language)
             shards = await map_reports(
                 contexts, writer, settings.reports, language, build.workers, known, tick
             )
