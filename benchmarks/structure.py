@@ -17,7 +17,7 @@ shard; by 300 lines and a file for the declared laws of tables, arrays, settings
 is refused; by 320 lines and a file for sources: streams, packed files, Parquet, addresses; by 60 for names of a schema,
 imports of our exports, graphs on disk that are counted and removed; by 45 for bounds of what a server of models
 sends; by 95 for clusters and pages of nested tables; and by 35 for files and folders that only an index names, and
-pipes in the place of files; and by 325 for results of shards in files, by which killed builds go on and updates do what
+pipes in the place of files; and by 350 for results of shards in files, by which killed builds go on and updates do what
 changed, and for reports that are taken over; and by 660, and a setting, for batches: the provider's batch API at half
 the price (files of requests, uploads, polling, going on after a kill, budgets, accounts without room), and works that
 wait without their prompts. Lines became 0.2 characters wider in that, on average.
@@ -71,7 +71,7 @@ BUDGETS: dict[str, float] = {
 
 LIMITS: dict[str, float] = {
     # 350 for shards that are stored and updates by them, 164 for large corpora, 13 for estimated sizes
-    "lines of Python": 47_266,
+    "lines of Python": 47_295,
     "settings": 61,
     "files": 173,
     "imports inside functions": 26,

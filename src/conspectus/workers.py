@@ -346,13 +346,16 @@ class Workers:
         """
         files = self.files
         if files is None or sum(sizes) < 2 * files.size:
-            return self.map(function, map(arguments, self.shards(sizes)))
+            shards = self.shards(sizes)
+            return self.map(function, map(arguments, shards))
         shards = list(files.shards(sizes, named := list(keys)))
         names = [files.name(function, [named[i] for i in shard]) for shard in shards]
         missing = {name: shard for name, shard in zip(names, shards, strict=True) if name not in files}
         calls = map(arguments, list(missing.values()))
         work = sum(sizes[i] for shard in missing.values() for i in shard)
-        made = starmap(function, calls) if work < self.least else self.map(function, calls)
+        made = starmap(function, calls)
+        if work >= self.least:
+            made = self.map(function, calls)
 
         def results() -> Iterator[R]:
             for name, shard in zip(names, shards, strict=True):

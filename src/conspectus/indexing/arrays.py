@@ -21,14 +21,14 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from conspectus.algorithms.ranking import postings
 from conspectus.index import Index
 from conspectus.indexing.graph import Merged, Names
+from conspectus.lazy import lazy_module
 from conspectus.rows import Chunk, Document
 from conspectus.text.language import ENGLISH
 from conspectus.text.lexicon import Lexicon
@@ -47,6 +47,13 @@ from conspectus.text.mentions import (
 from conspectus.text.sentence_table import SentenceTable
 from conspectus.text.vocabulary import Ints, Vocabulary, read_vocabulary, unique_numbers
 from conspectus.text.words import CJK, PAIRED, STOPWORDS, fold, name_key, terms, words_in
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+    Matrix = sparse.csr_array[Any, Any]
+else:
+    sparse = lazy_module("scipy.sparse")  # where nothing changed there are no arrays to make
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -205,8 +212,6 @@ def _grouped(owners: Sequence[int], values: Ints, n: int) -> tuple[Ints, Ints]:
     starts = np.searchsorted(owner[order], np.arange(n + 1)).astype(np.int32)
     return values[order].astype(np.int32), starts
 
-
-Matrix = sparse.csr_array[Any, Any]
 
 RARE = 0.4
 """A sentence leads to its names in proportion to their frequency to the power of -RARE."""

@@ -470,7 +470,11 @@ async def map_reports(
 
 
 def earlier_reports(
-    before: Index, communities: Sequence[Community], graph: DescribedGraph, model: Model, language: str
+    before: Index,
+    communities: Sequence[Community],
+    graph: DescribedGraph,
+    model: Model,
+    language: str,
 ) -> dict[int, Report]:
     """Return by community the reports of an index before that would be written alike, but for the numbers of rows.
 
@@ -479,7 +483,9 @@ def earlier_reports(
     """
     phrases: Mapping[str, float] | None = getattr(model, "boilerplate", None)
     several = len({document.language for document in before.documents}) > 1
-    if phrases is None or before.claims or several != getattr(model, "multilingual", None):
+    if phrases is None or before.claims:
+        return {}
+    if several != getattr(model, "multilingual", None):
         return {}
     was = SentenceStore.of_index(before).boilerplate
     words = was.keys() | phrases.keys()
