@@ -89,7 +89,7 @@ def test_a_question_answers_none():
 
 def test_a_number_of_the_question_is_not_what_is_asked_for():
     index = an_index_of(
-        "The mast of the Heron of 1811 was very tall.", "The mast of the Heron of 1811 was 40 feet."
+        "The mast of the Heron, built in 1811, was tall.", "The mast of the Heron was 40 feet."
     )
 
     assert read("How high was the mast of the Heron of 1811?", index=index)[0].endswith("40 feet.")
@@ -120,18 +120,6 @@ def test_how_two_things_are_connected_is_told_by_what_names_both():
 def test_nothing_speaks_to_a_question_whose_names_the_corpus_has_not():
     assert read("Who rebuilt the weir of Zorblatt?") == []
     assert read("Who rebuilt the weir of Quenda for Zorblatt?", "Quenda")[0] == BUILT
-
-
-def test_a_letter_is_no_name_that_the_corpus_could_lack():
-    text = "The fever of Quenda, type B, lasts nine days."
-
-    assert read("How long does the fever B last?", index=an_index_of(text)) == [text]
-
-
-def test_what_is_asked_behind_a_question_is_read_as_its_reply():
-    index = an_index_of("What is the quern made of? Granite, which is quarried in Orrin. It is heavy.")
-
-    assert read("What is the quern made of?", "Quenda", index=index)[0].startswith("Granite")
 
 
 def test_what_several_disagree_about_is_where_they_are_named_together():
@@ -179,14 +167,12 @@ def test_the_passive_answers_who_does_something():
 
 def test_a_vice_chairman_comes_after_the_chairman():
     vice, chairman = (
-        "His vice-chairman for nineteen years was Mara Tolan.",
-        "The chairman for nineteen years was Ruben Vale.",
+        "His vice-chairman, Mara Tolan, left.",
+        "Ruben Vale had been chairman of it for nineteen years.",
     )
 
-    index = an_index_of(f"{vice} {chairman}")
-
-    assert read("Who was the chairman?", index=index)[0] == chairman
-    assert read("Who was the vice-chairman?", index=index)[0] == vice
+    assert read("Who was the chairman?", index=an_index_of(vice, chairman))[0] == chairman
+    assert read("Who was the vice-chairman?", index=an_index_of(vice, chairman))[0] == vice
 
 
 def test_a_sentence_of_another_date_comes_last():

@@ -58,24 +58,3 @@ def test_a_label_of_several_speakers_is_not_quoted():
 
     assert "walnut" in text
     assert "BEN QUILL/ADA BYRNE" not in text
-
-
-def test_a_question_is_answered_by_the_reply_to_it():
-    talk = (
-        TALK + "\nAda Byrne: What did you study at the school of Orrin?\n\nBen Quill: Weaving. I liked it.\n"
-    )
-
-    text = a_built_index(talk).ask("What did Ben Quill study at the school of Orrin?").text
-
-    assert "Weaving" in text
-    assert "What did you study" not in text
-
-
-def test_who_else_speaks_tells_which_conversation_is_asked_for():
-    with_quill = TALK + "\nAda Byrne: The river is fit for boats in spring, and for nothing else.\n"
-    with_lind = "Cora Lind: Good evening.\n\nAda Byrne: The river is fit for boats and swans in autumn.\n"
-    index = a_built_index(with_quill, with_lind)
-
-    quotes = index.ask("What did Ada Byrne say about the river with Cora Lind?").text.partition("- ")[2]
-
-    assert "swans" in quotes.splitlines()[0]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.ranking import Postings, bm25, idf, scaled
+from conspectus.algorithms.ranking import Postings, idf
 from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Span, column
@@ -115,10 +115,10 @@ class Searcher:
         return idf(len(self._postings.lengths), self.frequency(term)) ** 2
 
     def is_known(self, name: str) -> bool:
-        """Tell whether the corpus has any word of a name, given by its key; a letter (hepatitis B) is no word."""
-        terms = search_terms(name, self.index)
-        known = not terms or entity_of_key(name, self.index) is not None
-        return known or any(map(self.frequency, terms))
+        """Tell whether the corpus has any word of a name, given by its key."""
+        return entity_of_key(name, self.index) is not None or any(
+            map(self.frequency, search_terms(name, self.index))
+        )
 
     def words(self, terms: Sequence[str]) -> list[str]:
         """Return terms without those that the corpus never has of scripts that are searched by pieces of words."""
@@ -127,11 +127,6 @@ class Searcher:
     def shares(self, weights: dict[str, float]) -> Floats:
         """Return for each sentence the share it holds of the weights of some terms."""
         return self._sum(weights) / (sum(weights.values()) or 1.0)
-
-    def likeness(self, terms: Collection[str]) -> Floats:
-        """Return how like some terms each sentence is (BM25), 0 to 1."""
-        query = [(number, 1.0) for term in terms for number in self.numbers(term)]
-        return scaled(bm25(self._postings, query))
 
     def _sum(self, weights: dict[str, float]) -> Floats:
         """Return for each sentence the weights of the terms that it holds, each counted once."""
