@@ -122,6 +122,12 @@ def test_nothing_speaks_to_a_question_whose_names_the_corpus_has_not():
     assert read("Who rebuilt the weir of Quenda for Zorblatt?", "Quenda")[0] == BUILT
 
 
+def test_a_letter_is_no_name_that_the_corpus_could_lack():
+    text = "The fever of Quenda, type B, lasts nine days."
+
+    assert read("How long does the fever B last?", index=an_index_of(text))[0] == text
+
+
 def test_what_several_disagree_about_is_where_they_are_named_together():
     told = "Mara Tolan wants a higher weir in Quenda. The mill stands."
 

@@ -115,10 +115,10 @@ class Searcher:
         return idf(len(self._postings.lengths), self.frequency(term)) ** 2
 
     def is_known(self, name: str) -> bool:
-        """Tell whether the corpus has any word of a name, given by its key."""
-        return entity_of_key(name, self.index) is not None or any(
-            map(self.frequency, search_terms(name, self.index))
-        )
+        """Tell whether the corpus has any word of a name, given by its key; a letter (hepatitis B) is no word."""
+        terms = search_terms(name, self.index)
+        known = not terms or entity_of_key(name, self.index) is not None
+        return known or any(map(self.frequency, terms))
 
     def words(self, terms: Sequence[str]) -> list[str]:
         """Return terms without those that the corpus never has of scripts that are searched by pieces of words."""
