@@ -147,10 +147,10 @@ async def performed(model: Model, work: Callable[[T], Awaitable[R]], items: Sequ
     if not model.generative:
         return [await work(item) for item in items]
     results: dict[int, R] = {}
-    left: Sequence[int] = range(len(items))
-    while left:
+    remaining: Sequence[int] = range(len(items))
+    while remaining:
         waiting: dict[int, asyncio.Event] = {}
-        numbers = iter(left)
+        numbers = iter(remaining)
 
         async def go_on(numbers: Iterator[int], waiting: dict[int, asyncio.Event]) -> None:
             for i in numbers:
@@ -160,14 +160,14 @@ async def performed(model: Model, work: Callable[[T], Awaitable[R]], items: Sequ
                     waiting[i] = answer.answered
 
         begun: list[asyncio.Future[None]] = []
-        while len(begun) < min(MOST_BEGUN, len(left)):
+        while len(begun) < min(MOST_BEGUN, len(remaining)):
             begun.append(asyncio.ensure_future(go_on(numbers, waiting)))
             if len(begun) % AT_ONCE == 0:
                 await asyncio.sleep(0)  # so that the first call is on its way before the last is thought of
         await together(begun)
         for answered in set(waiting.values()):
             await answered.wait()
-        left = sorted(waiting)
+        remaining = sorted(waiting)
     return [results[i] for i in range(len(items))]
 
 

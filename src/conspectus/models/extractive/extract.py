@@ -87,13 +87,13 @@ def _pairs(
         return []
     names, related = passages.names, passages.are_related
     text, span = passages.quoted(sentence), passages.span(sentence)
-    found = [
+    relationships = [
         FoundRelationship(names[a], names[b], text, SAME_SENTENCE, span)
         for a, b in combinations(mentioned, 2)
         if related(a, b)
     ]
     if speaker >= 0 and speaker not in mentioned:
-        found += [
+        relationships += [
             FoundRelationship(names[speaker], names[b], text, SPOKEN, span)
             for b in mentioned
             if related(speaker, b)
@@ -101,13 +101,13 @@ def _pairs(
     if before and set(mentioned).isdisjoint(before):
         both = f"{passages.quoted(sentence - 1)}\n{text}"
         wide = Span(span.document_id, passages.span(sentence - 1).start, span.end)
-        found += [
+        relationships += [
             FoundRelationship(names[a], names[b], both, NEXT_SENTENCE, wide)
             for a in before
             for b in mentioned
             if related(a, b)
         ]
-    return found
+    return relationships
 
 
 MOST_SENTENCES = {"entity": 3, "relationship": 2}

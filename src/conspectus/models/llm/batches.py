@@ -395,8 +395,8 @@ class Batches:
             del self._open[key]
         self._sender.budget.add_reserved(NOTHING - batch.reserved)
         batch.remove()
-        found: dict[str, Any] = row.get("errors") or {}
-        errors: list[dict[str, Any]] = found.get("data") or []
+        listed: dict[str, Any] = row.get("errors") or {}
+        errors: list[dict[str, Any]] = listed.get("data") or []
         if any(error.get("code") == "token_limit_exceeded" for error in errors):  # of all open batches
             if not batch.alone:
                 if others := self._others(batch):
