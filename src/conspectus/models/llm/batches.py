@@ -411,7 +411,7 @@ class Batches:
         why = f" ({one_line(reasons, client.key)})" if reasons else ""
         raise Unusable(
             f"{client.name} answered no request of the batch {batch.id}, which is {row['status']}{why}: the same"
-            " command submits them again, and without --batch asks at the full price"
+            " build submits them again, and asks at the full price without the setting llm.batch"
         )
 
     async def _store_replies(
@@ -469,7 +469,5 @@ def open_batches(sender: CachingSender, settings: Settings, note: Callable[[str]
         return
     for name in settings.language_models if submit else ():
         if type(sender.clients.of(name)) is not HttpClient:
-            raise UsageError(
-                f"{name} has no batch API in OpenAI's format: leave --batch (settings={{'llm.batch': True}}) out"
-            )
+            raise UsageError(f"{name} has no batch API in OpenAI's format: leave the setting llm.batch out")
     sender.batches = Batches(sender, replies, note, submit=submit)

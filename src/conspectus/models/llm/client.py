@@ -220,7 +220,7 @@ class HttpClient(Client):
             ) as response:
                 if response.status in (404, 405, 501) and path.partition("?")[0] in (BATCHES, FILES):
                     raise Unusable(
-                        f"{self.name} has no batch API (HTTP {response.status}): leave --batch (llm.batch) out"
+                        f"{self.name} has no batch API (HTTP {response.status}): leave the setting llm.batch out"
                     )
                 if response.status != 200:
                     text = (await anext(self._body(response))).decode("utf-8", "replace")
