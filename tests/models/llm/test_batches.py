@@ -349,7 +349,7 @@ def test_a_batch_of_which_nothing_is_answered_ends_the_run(
     direct: Built, behaviour: Behaviour, tmp_path: Path
 ):
     with SimulatedServer(behaviour) as server:
-        with pytest.raises(Unusable, match=r"no request of the batch.*the same command submits them again"):
+        with pytest.raises(Unusable, match=r"no request of the batch.*submits them again"):
             build(tmp_path, server)
         server.behaviour = Behaviour()
         assert tables(build(tmp_path, server).index) == tables(direct.index)
@@ -376,7 +376,7 @@ def test_what_a_server_does_not_take_is_in_no_batch(refused: str, direct: Built,
 def test_a_server_without_a_batch_api_is_named_before_anything_is_paid(tmp_path: Path):
     with (
         SimulatedServer(Behaviour(batches=False)) as server,
-        pytest.raises(Unusable, match=r"no batch API \(HTTP 404\): leave --batch"),
+        pytest.raises(Unusable, match=r"no batch API \(HTTP 404\): leave the setting"),
     ):
         build(tmp_path, server)
     assert server.counts["requests"] == 0
