@@ -85,6 +85,10 @@ def test_tables_in_tables_take_work_in_proportion_to_their_text():
     assert grows_linearly(lambda n: document("a.html", cell * n), 20)
 
 
+def test_lists_in_lists_take_work_in_proportion_to_their_text():
+    assert grows_linearly(lambda n: document("a.html", f"<p>Bees</p>{'<ul><li><a href=x>Hive</a>' * n}"), 100)
+
+
 def test_a_page_without_text_says_so():
     assert "holds no text" in reason("a.html", "<html><body><script>1</script></body></html>")
 

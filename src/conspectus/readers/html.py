@@ -37,6 +37,9 @@ _HEADING = "\x01"
 """Stands before a heading until the text is put together; text itself has no control characters."""
 _MAX_LINE_CHARS = 200
 """Characters of a line in a cell of a table that is one, and not the layout of a page."""
+_MOST_NESTED = 20
+"""How many times as long as a page its lists may be together, nested ones counted again:
+hostile pages have thousands."""
 _SPACE = re.compile(r"[ \t\r\n\f\x00-\x08\x0e-\x1f]+")
 _NOTE = re.compile(r"\s*\[[^\]\n]{1,20}\]\s*")
 _DATES = (
@@ -100,7 +103,7 @@ def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     _drop(root.css(_NAVIGATION))
     _drop(node for node in root.css("[class], [id]") if _is_navigation(node, root))
     _drop(node for node in root.css("header") if node.css_first("h1") is None)
-    _drop(node for node in root.css("ul, ol, table, dl") if _is_links(node))
+    _drop(node for node in _lists(root) if _is_links(node))
     _add(root, prose)
     if prose.empty and (again := parse_html(whole).body) is not None:
         _add(again, prose)
@@ -121,6 +124,16 @@ def _is_navigation(node: LexborNode, root: LexborNode) -> bool:
     if not any(map(_NAVIGATION_CLASS.fullmatch, names)):
         return False
     return len(node.text()) * 2 < len(root.text())  # what holds most of the text is not around it
+
+
+def _lists(root: LexborNode) -> Iterator[LexborNode]:
+    """Yield the lists and tables of a page, in its order, until together they are many times as long as it is."""
+    room = _MOST_NESTED * len(root.text())
+    for node in root.css("ul, ol, table, dl"):
+        room -= len(node.text())
+        if room < 0:
+            return
+        yield node
 
 
 def _is_links(node: LexborNode) -> bool:
