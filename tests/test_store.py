@@ -260,6 +260,26 @@ def test_names_that_a_killed_writer_left_behind_are_brought_up_to_date_by_openin
     assert published(tmp_path) == links != after
 
 
+def test_two_who_publish_the_same_tables_at_once_leave_the_stored_ones_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    link = Path.hardlink_to
+
+    def link_after_another_reader(path: Path, stored: Path) -> None:
+        name = path.with_name(path.name.partition(".")[0] + ".parquet")
+        name.unlink(missing_ok=True)
+        link(name, stored)
+        link(path, stored)
+
+    monkeypatch.setattr(Path, "hardlink_to", link_after_another_reader)
+    snapshots = {mark: put(tmp_path, an_index(mark)) for mark in "ab"}
+    for mark in "abab":
+        back(tmp_path, snapshots[mark])  # compares every file with its hash
+        assert read(tmp_path).documents[0].text == f"Text {mark}."
+        assert published(tmp_path) == current_tables(tmp_path)
+        assert not list((tmp_path / "tables").glob("*.tmp"))
+
+
 def test_where_the_file_system_has_no_links_the_names_lead_to_the_tables_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -601,10 +601,10 @@ for texts in json.loads(sys.argv[3]) * 2:
     with subprocess.Popen([sys.executable, "-c", code, *arguments]) as writer:
         while writer.poll() is None:
             index = api.open_index(tmp_path)
-            said = " ".join(
+            text = " ".join(
                 [conspectus.ask("Who met Rosa Field?", index).text, *(d.text for d in index.documents)]
             )
-            (mark,) = (mark for mark in marks if mark in said)
+            (mark,) = (mark for mark in marks if mark in text)
             seen.add(mark)
     assert writer.returncode == 0
     assert seen == set(marks)

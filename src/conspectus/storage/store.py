@@ -111,9 +111,8 @@ def _commit(folder: Path, index: Index, settings: Mapping[str, Any], usage: Mapp
     names = [f"{path} {files[path].sha256}" for path in sorted(files)]
     names += filter(None, [index.origin.get("triples")])
     snapshot = sha256("\n".join(names).encode()).hexdigest()[:16]
-    previous, generation = "", 1 + max((m.generation for m in others), default=0)
-    if before:
-        previous = before.snapshot
+    previous = before.snapshot if before else ""
+    generation = 1 + max((m.generation for m in others), default=0)
     if before and before.snapshot == snapshot:  # the same again, perhaps by other settings
         previous, generation = before.before, before.generation
     manifest = Manifest(
@@ -280,6 +279,7 @@ def _publish(folder: Path, manifest: Manifest) -> None:
             try:
                 if not _is_published(path, stored):
                     path.parent.mkdir(exist_ok=True)
+                    temporary.unlink(missing_ok=True)  # else a copy is written to where it leads
                     try:
                         temporary.hardlink_to(stored)
                     except OSError:  # a file system without hard links
@@ -287,8 +287,8 @@ def _publish(folder: Path, manifest: Manifest) -> None:
                     temporary.replace(path)
             except OSError as error:  # on Windows, while another program has the table open
                 log.info("%s is still that of an earlier snapshot: %s", path, error)
-                with suppress(OSError):
-                    temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # replacing a name that already leads to the same file leaves both names
+                temporary.unlink(missing_ok=True)
         if (now := current(folder)).snapshot == manifest.snapshot:
             return
         manifest = now
