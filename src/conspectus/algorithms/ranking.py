@@ -95,9 +95,6 @@ def personalized_pagerank(
     raise ArithmeticError(f"PageRank did not settle within {tolerance:g} in {max_iterations} iterations")
 
 
-AnyInts = np.ndarray[Any, np.dtype[np.integer[Any]]]
-
-
 @dataclass(frozen=True)
 class Postings:
     """Term `t` is in texts `texts[starts[t]:starts[t + 1]]`, `counts` times each; `lengths` are in terms."""
@@ -126,7 +123,7 @@ class Postings:
         return int(self.starts[term + 1] - self.starts[term])
 
 
-def postings(terms: AnyInts, owners: AnyInts, *, size: int, texts: int) -> Postings:
+def postings(terms: Ints, owners: Ints, *, size: int, texts: int) -> Postings:
     """Count the terms of texts: flat numbers of terms, below `size`, with the text of each, below `texts`."""
     code = np.array(terms, np.int64)
     code *= max(texts, 1)

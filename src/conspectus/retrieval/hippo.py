@@ -72,8 +72,6 @@ class PhraseGraph:
     """How many triples of a chunk have a phrase."""
     vectors: Floats | None
     """Of the phrases, where the index has them."""
-    synonyms: int
-    """The number of synonymy edges."""
 
     @classmethod
     def of(cls, index: Index) -> PhraseGraph:
@@ -117,7 +115,6 @@ class PhraseGraph:
             edges=joined.maximum(_symmetric(first, second, likeness, n)).tocsr(),
             mentions=_mentions(graph, heads, tails, n, len(index.chunks)),
             vectors=vectors,
-            synonyms=len(first),
         )
 
     @cached_property
@@ -204,10 +201,6 @@ def _unit(scores: Floats) -> Floats:
     return scaled(scores - scores.min(initial=np.inf))
 
 
-def _first(scores: Floats, k: int) -> list[int]:
-    return highest(scores, k).tolist()
-
-
 async def _seeds(
     task: NameEntities, phrases: PhraseGraph, index: Index, model: Model, settings: Settings
 ) -> Floats:
@@ -262,7 +255,7 @@ async def hipporag2(question: str, index: Index, model: Model, settings: Setting
         likeness = phrases.triple_words.scores(question)
     else:
         likeness = products(vectors, question_vectors([question], index, settings)[0])
-    best = [t for t in _first(likeness, LINKED) if likeness[t] > 0]
+    best = [int(t) for t in highest(likeness, LINKED) if likeness[t] > 0]
     likeness = scaled(likeness)
     texts = tuple(phrases.triple_texts[triple] for triple in best)
     recognized = await model.perform(RecognizeTriples(question, texts)) if texts else ()
@@ -276,7 +269,7 @@ async def hipporag2(question: str, index: Index, model: Model, settings: Setting
     for phrase, scores in by_phrase.items():
         weights[phrase] = np.mean(scores)
     seeds = np.zeros_like(weights)
-    best = _first(weights, LINKED)
+    best = highest(weights, LINKED)
     seeds[best] = weights[best]
     return _mass_of_chunks(seeds, PASSAGE_WEIGHT * _unit(similarity), phrases, settings)
 

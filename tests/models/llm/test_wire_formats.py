@@ -290,6 +290,27 @@ async def all_of(pieces: AsyncIterator[object]) -> list[object]:
     return [piece async for piece in pieces]
 
 
+def test_bedrock_is_asked_in_the_region_of_its_variable_and_repeats_nothing_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    from conspectus.models.llm.adapters import NativeClient
+
+    created: dict[str, object] = {}
+
+    def create(name: str, **options: object) -> SimpleNamespace:
+        assert "max_retries" not in options, f"any-llm does not take it for {name}"
+        created.update(options)
+        return SimpleNamespace()
+
+    any_llm, botocore = SimpleNamespace(AnyLLM=SimpleNamespace(create=create)), SimpleNamespace(Config=dict)
+    monkeypatch.setitem(sys.modules, "any_llm", cast("ModuleType", any_llm))
+    monkeypatch.setitem(sys.modules, "botocore.config", cast("ModuleType", botocore))
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    NativeClient(find_endpoint("bedrock/claude", "", {"AWS_BEARER_TOKEN_BEDROCK": "k"}), 10)
+
+    assert created["config"] == {"region_name": "eu-central-1", "retries": {"total_max_attempts": 1}}
+
+
 def test_an_error_of_a_native_provider_is_told_by_what_its_server_said(monkeypatch: pytest.MonkeyPatch):
     from conspectus.models.llm.adapters import NativeClient
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -324,8 +325,12 @@ class NativeClient(Client):
             raise BadKey(needs_key)
         try:
             # Its own retries would hide from the rate limiter that the server is pressed.
+            options: dict[str, Any] = {"max_retries": 0}
+            if endpoint.name == "bedrock":  # any-llm takes that of boto3 alone, which reads no AWS_REGION
+                config, region = import_module("botocore.config").Config, os.environ.get("AWS_REGION")
+                options = {"config": config(region_name=region, retries={"total_max_attempts": 1})}
             self._provider: Any = any_llm.AnyLLM.create(
-                endpoint.name, api_key=endpoint.key, max_retries=0, unified_exceptions=True
+                endpoint.name, api_key=endpoint.key, unified_exceptions=True, **options
             )
         except Exception as error:  # the providers' own libraries raise errors of many kinds
             raise self._fault(error, None) from None
