@@ -167,9 +167,14 @@ class Run:
             "vectors.embedder": embedder,
             **(more or {}),
         }
-        if self.arguments.budget is not None:
-            given["llm.budget"] = max(0.0, self.arguments.budget - (self.spent.cost or 0.0))
-        return configuration.overridden(given)
+        return self.within_budget(configuration.overridden(given))
+
+    def within_budget(self, settings: Resolved) -> Resolved:
+        """Return settings whose budget is what earlier steps left of `--budget`."""
+        if self.arguments.budget is None:
+            return settings
+        left = max(0.0, self.arguments.budget - (self.spent.cost or 0.0))
+        return configuration.completed(settings, {"llm.budget": left}, "given")
 
     # Work
 
@@ -185,8 +190,9 @@ class Run:
             self.spent += sum(built.index.usage.values(), Usage())
         return built.index
 
-    def step(self, function: Any, *arguments: Any, **more: Any) -> Any:
+    def step(self, function: Any, *arguments: Any, settings: Resolved, **more: Any) -> Any:
         """Run a function of the evaluation that has a `preview`, and return the value of its result."""
+        more["settings"] = self.within_budget(settings)
         if self.asks:
             preview = function.preview(*arguments, **more)
             if preview.estimate and preview.estimate.tasks:
@@ -258,10 +264,10 @@ def main(
     extend(made)
     run = Run(made.parse_args())
     try:
-        tables = list(script(run))
+        # what a table notes counts for those after it, too
+        tables = [replace(table, differs=[*table.differs, *run.differs]) for table in script(run)]
     except ConspectusError as error:
         sys.exit(f"error: {show.with_options(str(error))}")
-    tables = [replace(table, differs=[*table.differs, *run.differs]) for table in tables]
     for table in tables:
         print("\n".join(table.markdown()))
     if run.spent.calls:

@@ -17,7 +17,9 @@ import conspectus
 from conspectus import evaluation, tokens
 
 HOTPOTQA = Corpus(
-    "HotpotQA", "docqa/hotpotqa", "https://github.com/OSU-NLP-Group/HippoRAG (data/hotpotqa*.json)"
+    "HotpotQA",
+    "docqa/hotpotqa",
+    "https://github.com/OSU-NLP-Group/HippoRAG (branch legacy, data/hotpotqa*.json)",
 )
 ROUNDS = (0, 1, 2, 3)
 SIZES = (600, 1200, 2400)

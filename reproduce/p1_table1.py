@@ -20,12 +20,11 @@ def table_1(run: Run) -> Iterator[Table]:
     questions = read_list(experiment.folder / "questions.json")
     first = {question.persona: question for question in reversed(questions)}
     rows = [
-        (question.persona.partition(":")[0] or "not told", OURS, [question.task, question.text])
+        (question.persona.partition(":")[0] or "(no user)", OURS, [question.task, question.text])
         for question in reversed(first.values())
     ]
-    differs = [
-        f"{len(questions)} questions of {len(first)} personas, of which one each is shown; the paper has 125."
-    ]
+    users = f"{len(first)} users" if any(first) else "no user that is known"
+    differs = [f"{len(questions)} questions of {users}, of which the first each is shown; the paper has 125."]
     yield Table("GraphRAG, Table 1: users, tasks and questions", ("task", "question"), rows, differs)
 
 

@@ -4,20 +4,25 @@ Powerful LLM Enhancement Systems*).
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common import Corpus, Run, cell
 
-from conspectus import Index, evaluation
+from conspectus import Index, configuration, evaluation
 from conspectus.api import import_openie, open_index
 from conspectus.configuration import Resolved
 from conspectus.errors import IndexMissing, UsageError
+from conspectus.evaluation.qa import read_questions
 from conspectus.evaluation.statistics import Measured
+from conspectus.indexing.estimate import Estimate, TaskEstimate, exactly, total
 from conspectus.interchange import import_triples
 
-HIPPORAG = "https://github.com/OSU-NLP-Group/HippoRAG (data/)"
+HIPPORAG = "https://github.com/OSU-NLP-Group/HippoRAG (branch legacy, data/)"
 PASSAGES = {
     "MuSiQue": Corpus("MuSiQue", "docqa/musique", HIPPORAG),
     "2Wiki": Corpus("2WikiMultiHopQA", "docqa/2wiki", HIPPORAG),
@@ -33,6 +38,8 @@ SAMPLE = (
 SAMPLE_QUESTION = "Where was the owner of the barge Rook born?", "Lune", ("Rook", "Ada Byrne")
 OTHERS = 30
 """Passages beside those of a sample's questions, for each question."""
+ESTIMATED = 5
+"""Questions by which the cost of all is estimated: a search over Wikidata can take seconds."""
 OPENIE = "openie-gpt-3.5.jsonl"
 """Triples of GPT-3.5 beside the passages, as HippoRAG's authors published them."""
 TOG = "https://github.com/IDEA-FinAI/ToG-2 (data/)"
@@ -63,10 +70,17 @@ def passages(run: Run, settings: Resolved) -> dict[str, tuple[Path, Path]]:
             continue
         vectors = "" if run.arguments.embedder == "none" else "-vectors"
         index = run.work / f"p2-{name}-{run.sample or 'all'}{vectors}"
-        evaluation.evaluate_retrieval(folder, ["bm25"], index_folder=index, settings=without_model(settings))
+        plain = without_model(settings)
+        (measured,) = evaluation.evaluate_retrieval(
+            folder, ["bm25"], index_folder=index, settings=plain
+        ).values()
+        run.note(
+            f"{name}: {len(measured.values['R@5']):,} questions (the paper: 1,000) among"
+            f" {len(open_index(index).documents):,} passages; the fewer these are, the easier the task."
+        )
         triples = folder / OPENIE
         if not run.asks and triples.is_file() and not has_triples(index):
-            import_openie(triples, index, settings=without_model(settings))
+            import_openie(triples, index, settings=plain)
         found[name] = folder, index
     return found
 
@@ -116,9 +130,9 @@ def _part(run: Run, folder: Path) -> Path:
     return part
 
 
-def without_model(settings: Resolved) -> dict[str, Any]:
+def without_model(settings: Resolved) -> Resolved:
     """Return the settings by which passages are indexed: nothing is asked of a model for that."""
-    return {"vectors.embedder": settings.settings.vectors.embedder}
+    return configuration.completed(settings, {"model": "extractive"}, "given")
 
 
 def has_triples(index: Path | Index) -> bool:
@@ -135,6 +149,7 @@ def ranked(run: Run, method: str, folder: Path, index: Path, settings: Resolved)
         if estimate.tasks:
             run.agree(f"{method} on {folder.name}", estimate, settings)
 
+    settings = run.within_budget(settings)
     found = evaluation.evaluate_retrieval(
         folder, [method], index_folder=index, settings=settings, agree=agree if run.asks else None
     )[method]
@@ -151,16 +166,48 @@ def answered(
     """
     around = settings.settings.ircot.retriever if method == "ircot" else method
     closed = method in ("direct", "cot", "cot-sc")
+    if around == "hipporag" and run.asks and isinstance(index, Path) and not has_triples(index):
+        ranked(run, "hipporag", questions, index, settings)  # which has the model take the triples
     if (closed and not run.asks) or (around == "hipporag" and not has_triples(index)):
         return None
     name = f"{questions.parent.name}-{questions.stem}-{method}{variant}-{around}-{run.arguments.model}.jsonl"
     file = run.work / "p2-answers" / name.replace("/", "_")
     file.parent.mkdir(parents=True, exist_ok=True)
+    settings = run.within_budget(settings)
+    if run.asks:
+        agree_to_answers(run, method, questions, index, settings)
     found = evaluation.evaluate_answers(
         questions, index, [method], settings=settings, limit=run.sample, answers=file
     )[0]
     run.spent += found.usage
     return found
+
+
+def agree_to_answers(run: Run, method: str, questions: Path, index: Path | Index, settings: Resolved) -> None:
+    """Show what answers will take of the model, by a few of the questions, and ask whether to go on."""
+    every = read_questions(questions)[: run.sample]
+    asked = every[:: max(1, len(every) // ESTIMATED)][:ESTIMATED]
+    by_task: dict[str, list[TaskEstimate]] = {}
+    for question in asked:
+        work = evaluation.estimate_answer(question.text, index, method=method, settings=settings)
+        *_, cost = asyncio.run(work)
+        for row in cost.tasks if cost else ():
+            by_task.setdefault(row.task, []).append(row)
+    scale = exactly(len(every) / len(asked))
+    tasks: list[TaskEstimate] = []
+    for rows in by_task.values():
+        costs = [row.cost for row in rows if row.cost]
+        tasks.append(
+            replace(
+                rows[0],
+                calls=total(row.calls for row in rows).times(scale),
+                prompt_tokens=total(row.prompt_tokens for row in rows).times(scale),
+                completion_tokens=total(row.completion_tokens for row in rows).times(scale),
+                cost=total(costs).times(scale) if costs else None,
+            )
+        )
+    if tasks:
+        run.agree(f"{method} on {questions.stem}", Estimate(tuple(tasks)), settings)
 
 
 def share(measured: Measured | None, measure: str) -> str:
@@ -189,13 +236,22 @@ def films(run: Run) -> tuple[Index, dict[str, Path]] | None:
         return None
     if not index.exists():
         import_triples(graph, index)
+    note_sizes(run, found)
     return open_index(index), found
+
+
+def note_sizes(run: Run, question_sets: Mapping[str, Path]) -> None:
+    """Note how many questions of each set are asked."""
+    sizes = (f"{name} {len(read_questions(path)[: run.sample]):,}" for name, path in question_sets.items())
+    run.note(f"Questions: {', '.join(sizes)}.")
 
 
 def questions_of(run: Run) -> dict[str, Path]:
     """Return the sets over a knowledge graph that are there."""
     data: Path = run.arguments.data
     found = {name: data / path for name, path in GRAPH_SETS.items() if (data / path).is_file()}
+    if found:
+        note_sizes(run, found)
     for name in (name for name in GRAPH_SETS if name not in found):
         run.note(f"{name} is not in {data}: get it from {TOG}, as {GRAPH_SETS[name]}.")
     return found

@@ -34,8 +34,6 @@ def table_4(run: Run) -> Iterator[Table]:
         cells = [" / ".join(share(measured.get(name), f"R@{k}") for k in (2, 5)) for name in PASSAGES]
         rows.append((f"`{method}`", OURS, cells))
     differs = [
-        "Of each set we have 100 questions (2Wiki: 392) of the paper's 1,000, and of MuSiQue and HotpotQA fewer"
-        " passages, which are easier to tell apart.",
         f"Vectors: {run.arguments.embedder} (the paper: Contriever, GTR, ColBERTv2).",
         "RAPTOR reduces by PCA, not UMAP.",
     ]
