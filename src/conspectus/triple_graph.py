@@ -21,6 +21,7 @@ import numpy as np
 
 from conspectus.errors import IndexDamaged
 from conspectus.index import Index
+from conspectus.models.base import Tick, no_tick
 from conspectus.text.words import name_key
 
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
@@ -178,7 +179,8 @@ CACHE = 100_000
 """Kilobytes of the file that SQLite holds in memory while it is written; it sorts on disk beyond."""
 OWN = 1 << 62
 """Added to the numbers of names that are made from their spelling; those below come with a graph (Wikidata's Q42)."""
-TABLES = """
+TABLES = f"""
+PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = FILE; PRAGMA cache_size = -{CACHE};
 CREATE TABLE relations (number INTEGER PRIMARY KEY, label TEXT NOT NULL);
 CREATE TABLE triples (number INTEGER PRIMARY KEY, head INTEGER, relation INTEGER, tail INTEGER);
 CREATE TABLE spellings (number INTEGER, name TEXT);
@@ -387,14 +389,12 @@ class StoredWays(Ways):
 class TripleWriter:
     """Writes a graph of any size to a file, in bounded memory; `finish` makes it one that can be read."""
 
-    def __init__(self, path: Path) -> None:
-        """Begin a file; one that is there is replaced."""
+    def __init__(self, path: Path, tick: Tick = no_tick) -> None:
+        """Begin a file; one that is there is replaced. `tick` is called for each triple that is written."""
+        self._tick = tick
         path.unlink(missing_ok=True)
         self._connection = sqlite3.connect(path)
         self._connection.create_function("name_key", 1, name_key.__wrapped__, deterministic=True)
-        options = ("journal_mode = OFF", "synchronous = OFF", "temp_store = FILE", f"cache_size = -{CACHE}")
-        for option in options:
-            self._connection.execute(f"PRAGMA {option}")
         self._connection.executescript(TABLES)
         self._triples: list[tuple[int, int, int]] = []
         self._spellings: dict[int, str] = {}
@@ -425,9 +425,12 @@ class TripleWriter:
         self._labels[relation] = label
 
     def _flush(self) -> None:
+        for _ in self._triples:
+            self._tick()
         self.written += len(self._triples)
-        insert = "INSERT INTO triples (head, relation, tail) VALUES (?, ?, ?)"
-        self._connection.executemany(insert, self._triples)
+        self._connection.executemany(
+            "INSERT INTO triples (head, relation, tail) VALUES (?, ?, ?)", self._triples
+        )
         self._connection.executemany("INSERT INTO spellings VALUES (?, ?)", self._spellings.items())
         self._triples.clear()
         self._spellings.clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ import conspectus
 from conspectus import interchange
 from conspectus.errors import DocumentError, IndexDamaged, UsageError
 from conspectus.index import Index
+from conspectus.indexing.pipeline import Silent
+from conspectus.models.base import Tick
 from conspectus.storage import store
 from conspectus.tasks import ChooseRelations, Examined, ExamineEvidence, NameEntities
 from conspectus.triple_graph import MOST_STEPS, StoredTripleGraph, TripleGraph
@@ -68,6 +71,25 @@ def test_truthy_statements_are_read_with_labels_times_and_names_told_apart(tmp_p
     assert ("inception", False, "1911-05-02") in around("The Tide Gauge", index)
     assert len(TripleGraph.of(index)) == 5  # identifiers are left out
     assert len(TripleGraph.of(index).numbers_of_key["kell"]) == 2
+
+
+class Counted(Silent):
+    """Counts the ticks of each stage."""
+
+    def __init__(self) -> None:
+        self.stages: Counter[str] = Counter()
+
+    def stage(self, name: str, total: int) -> Tick:
+        return lambda: self.stages.update([name])
+
+
+def test_progress_counts_the_triples_that_are_on_disk(tmp_path: Path):
+    counted = Counted()
+
+    interchange.import_triples(truthy(tmp_path), tmp_path / "index", progress=counted)
+
+    stored = conspectus.open_index(tmp_path / "index").settings["imported"]["stored"]
+    assert counted.stages["read"] == stored > 1
 
 
 def test_entities_in_json_give_their_statements_of_best_rank(tmp_path: Path):

@@ -24,6 +24,7 @@ from conspectus.indexing.arrays import index_arrays
 from conspectus.indexing.communities import find_communities
 from conspectus.indexing.graph import Element, Merged, triples_of
 from conspectus.indexing.graph import Names as ResolvedNames
+from conspectus.models.base import Tick, no_tick
 from conspectus.readers.encodings import decode
 from conspectus.rows import AliasDecision, Entity, Failure, Relationship, Span, Triple, content_id
 from conspectus.settings import CommunitySettings
@@ -96,7 +97,7 @@ def graph_rows(graph: GivenGraph) -> dict[str, Any]:
 # Knowledge graphs on disk: Wikidata's dumps, and tables, as they are published
 
 
-def store_triples(source: Path, target: Path, language: str = "en") -> int:
+def store_triples(source: Path, target: Path, language: str = "en", tick: Tick = no_tick) -> int:
     """Write the triples of a compressed file to a file for `StoredTripleGraph`, and return how many there are.
 
     source: packed by gzip or bzip2 (`.gz`, `.bz2`), read as a stream. `.nt` and `.json` below that are dumps of
@@ -108,7 +109,7 @@ def store_triples(source: Path, target: Path, language: str = "en") -> int:
     kind = Path(source.stem).suffix.lower()
     read = {".nt": _truthy, ".json": _entities}.get(kind, _columns)
     unpack = bz2.open if source.suffix.lower() == ".bz2" else gzip.open
-    writer = TripleWriter(target)
+    writer = TripleWriter(target, tick)
     try:
         with unpack(source, "rt", encoding="utf-8", errors="replace") as lines:
             read(lines, writer, language)

@@ -32,6 +32,7 @@ from conspectus.indexing.given_graph import (
 )
 from conspectus.interchange.graphrag import read_graphrag
 from conspectus.lazy import lazy_module
+from conspectus.models.base import Tick, no_tick
 from conspectus.readers import suffix_of
 from conspectus.readers.encodings import decode
 from conspectus.readers.records import JSON_SUFFIXES, delimited, delimiter_of, json_values
@@ -102,10 +103,10 @@ def import_triples(
     if links and not documents:
         raise UsageError("links go from entities to documents: name the documents, too")
     with shown(progress) as bars:
-        if bars:
-            bars.stage("read", 0)
+        tick = bars.stage("read", 0) if bars else no_tick
         chosen, target = resolved(settings), path_of(folder)
-        stored, n = _to_disk(Path(file), target, chosen) if Path(file).suffix.lower() in PACKED else ("", 0)
+        packed = Path(file).suffix.lower() in PACKED
+        stored, n = _to_disk(Path(file), target, chosen, tick) if packed else ("", 0)
         graph = GivenGraph(()) if stored else read_triples(Path(file))
         listed = read_links(Path(links)) if links else []
         if bars:
@@ -124,7 +125,7 @@ def import_triples(
         return _stored(index, target)
 
 
-def _to_disk(file: Path, folder: Path, settings: Settings) -> tuple[str, int]:
+def _to_disk(file: Path, folder: Path, settings: Settings, tick: Tick) -> tuple[str, int]:
     """Write the triples of a file beside the index in a folder, and return the name of what was written and how many.
 
     Raises DocumentError where the file cannot be read.
@@ -136,7 +137,7 @@ def _to_disk(file: Path, folder: Path, settings: Settings) -> tuple[str, int]:
     unfinished = target.with_suffix(".unfinished")
     language = "en" if settings.language == "auto" else settings.language
     try:
-        written = store_triples(file, unfinished, language)
+        written = store_triples(file, unfinished, language, tick)
         unfinished.replace(target)
     finally:
         unfinished.unlink(missing_ok=True)
