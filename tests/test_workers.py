@@ -214,6 +214,14 @@ def test_results_come_in_the_order_of_the_shards(two: Workers):
     assert list(two.map(divmod, ((n, 7) for n in range(50)))) == [divmod(n, 7) for n in range(50)]
 
 
+def test_what_is_begun_beside_is_done_once_wherever_that_is(two: Workers):
+    own = [os.getpid(), os.getpid()]
+    pids = set(two.map(os.getpid, [(), ()]))
+    done = [workers.beside(os.getpid) for workers in (two, Workers(1))]
+
+    assert pids >= {done[0]()} and [done[1](), os.getpid()] == own
+
+
 def test_few_shards_are_begun_before_the_first_is_done():
     begun: list[int] = []
 

@@ -104,7 +104,8 @@ def seeds_of(question: str, graph: SentenceEntityGraph) -> Seeds:
     weights: dict[int, float] = {}
     dropped: set[int] = set()
     for key, name in named.items():
-        weight = PART if any(_inside(key, other) for other in named) else 1.0
+        part = any(key != other and f" {' '.join(key)} " in f" {' '.join(other)} " for other in named)
+        weight = PART if part else 1.0
         weights[name] = weight / int(graph.frequency[name])
         if graph.frequency[name] <= max(FEW, SHARE * len(graph.first)):
             for start in range(len(words) - len(key) + 1):
@@ -152,10 +153,6 @@ def _known_names(words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple
         if name >= 0 and graph.kinds[name] & KNOWN:
             longest[start] = tuple(words[start:end]), name
     return dict(longest.values())
-
-
-def _inside(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
-    return len(part) < len(whole) and f" {' '.join(part)} " in f" {' '.join(whole)} "
 
 
 SENTENCE_B = 0.5

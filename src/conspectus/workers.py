@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from itertools import chain, islice, starmap
 from pathlib import Path
@@ -192,6 +193,7 @@ STORED, MOST_STORED = 1 << 18, 1 << 20
 """Characters of a shard whose result is stored, on average, in a small corpus and in a large one: the podcast corpus
 has 17, of which an edited file changes one; 100 million tokens have some 500. It doubles with the corpus between."""
 
+_Call = tuple[Future[Any], tuple[Any, ...]]
 CONNECT_SECONDS = 10
 """Seconds in which the scheduler of a cluster has to answer: as long as Dask itself waits for one, less a retry."""
 
@@ -283,13 +285,13 @@ class Workers:
             self._own.shutdown()
             self._own = None
 
-    def shards(self, sizes: Sequence[int], share: float = 1.0) -> list[range]:
+    def shards(self, sizes: Sequence[int]) -> list[range]:
         """Cut things of the given sizes, in characters, into consecutive shards.
 
-        share: of what a build takes of the processor, for work that is not worth the start of a process by itself.
+        There is one where they are not worth the start of a process, unless some have been started.
         """
         total = sum(sizes)
-        if total * (1.0 if self._own else share) < self.least:
+        if total < self.least and not self._own:
             return [range(len(sizes))] if sizes else []
         limit = self.shard if self.count == 1 else min(self.shard, total // (PIECES * self.count) + 1)
         starts, size = [0], 0
@@ -314,17 +316,28 @@ class Workers:
         executor = self.executor
         if executor is None:
             executor = self._own = self._own or Processes(self.count - 1)
-        ahead: deque[tuple[Future[R], tuple[Any, ...]]] = deque()
         calls = ((executor.submit(function, *arguments), arguments) for arguments in chain(first, rest))
         most = 2 * self.count
-        ahead.extend(islice(calls, most))
+        return self._results(function, deque(islice(calls, most)), calls, most)
 
-        def results() -> Iterator[R]:
-            while ahead:
-                yield from self._next(function, ahead)
-                ahead.extend(islice(calls, most - len(ahead)))
+    def beside(self, function: Callable[..., R], *arguments: Any) -> Callable[[], R]:
+        """Return what waits for the result of a call that begins at once in another process.
 
-        return results()
+        Where none is at work, the call is done when it is asked for.
+        """
+        executor = self.executor or self._own
+        if executor is None:
+            return partial(function, *arguments)
+        begun = deque([(executor.submit(function, *arguments), arguments)])
+        return partial(next, self._results(function, begun, iter(()), 1))
+
+    def _results(
+        self, function: Callable[..., R], ahead: deque[_Call], calls: Iterator[_Call], most: int
+    ) -> Iterator[R]:
+        """Yield the results of the calls that are ahead, while others begin, so that there are no more than so many."""
+        while ahead:
+            yield from self._next(function, ahead)
+            ahead.extend(islice(calls, most - len(ahead)))
 
     def map_stored(
         self,
@@ -353,9 +366,7 @@ class Workers:
         missing = {name: shard for name, shard in zip(names, shards, strict=True) if name not in files}
         calls = map(arguments, list(missing.values()))
         work = sum(sizes[i] for shard in missing.values() for i in shard)
-        made = starmap(function, calls)
-        if work >= self.least:
-            made = self.map(function, calls)
+        made = self.map(function, calls) if work >= self.least else starmap(function, calls)
 
         def results() -> Iterator[R]:
             for name, shard in zip(names, shards, strict=True):
@@ -369,9 +380,7 @@ class Workers:
 
         return results()
 
-    def _next(
-        self, function: Callable[..., R], ahead: deque[tuple[Future[R], tuple[Any, ...]]]
-    ) -> Iterator[R]:
+    def _next(self, function: Callable[..., R], ahead: deque[_Call]) -> Iterator[R]:
         """Yield the next result if it is there; if not, do the last call that nobody has begun, or wait."""
         first, _ = ahead[0]
         if not first.done() and self.executor is None:

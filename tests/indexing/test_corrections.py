@@ -21,16 +21,15 @@ from conspectus.corrections import (
     Retype,
     Split,
 )
-from conspectus.indexing.arrays import sentence_entity_graph
+from conspectus.indexing.arrays import text_arrays
 from conspectus.indexing.chunks import Extracted
 from conspectus.indexing.corrections import CorrectionResult, apply_corrections, correct_triples
 from conspectus.indexing.graph import Merged, merge, merge_claims, resolve
 from conspectus.rows import Chunk, Entity, Relationship, Span
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import Extraction, FoundClaim, FoundEntity, FoundRelationship, FoundTriple
+from conspectus.text.lexicon import read_sentences
 from conspectus.text.mentions import hash_of, units
-from conspectus.text.sentence_table import find_sentences
-from conspectus.workers import Workers
 
 TEXTS = {
     "planets/orbit.txt": "Mercury circles the Sun. Venus follows Mercury.",
@@ -423,10 +422,10 @@ def test_every_relationship_ends_in_entities_and_every_span_in_a_document(order:
 
 
 def test_without_a_name_the_walk_is_that_of_the_others():
-    table, texts, _ = find_sentences(DOCUMENTS, Workers())
-    before = sentence_entity_graph(DOCUMENTS, CHUNKS, table, texts)
+    sentences = read_sentences(DOCUMENTS)
+    _, before = text_arrays(DOCUMENTS, CHUNKS, sentences)
 
-    after = sentence_entity_graph(DOCUMENTS, CHUNKS, table, texts, without={"mercury", "nobody"})
+    _, after = text_arrays(DOCUMENTS, CHUNKS, sentences, without={"mercury", "nobody"})
 
     dropped = before["walk.names"] == hash_of(units("mercury"))
     assert dropped.sum() == 1

@@ -98,4 +98,4 @@ def test_who_speaks_is_told_by_full_width_colons_too():
         "主持人：欢迎大家来到节目现场。\n王小明：我在复旦大学学习历史。\n主持人：谢谢你的分享。\n王小明：这本书很好看。\n王小明：再见。"
     )
 
-    assert "王小明" in lexicon.sentences.speakers
+    assert "王小明" in lexicon.sentences.table.speakers

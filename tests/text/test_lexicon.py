@@ -45,7 +45,7 @@ def mentions(lexicon: Lexicon) -> dict[str, list[str]]:
     """What each sentence mentions, in order."""
     return {
         text: [lexicon.names[m] for m in lexicon.mentions[lexicon.starts[i] : lexicon.starts[i + 1]]]
-        for i, text in enumerate(lexicon.texts)
+        for i, text in enumerate(lexicon.sentences.texts)
     }
 
 
@@ -109,11 +109,9 @@ def test_the_overlap_of_two_documents_counts_once():
 
 
 def test_terms_stand_in_the_order_of_the_sentence_repeated_ones_too():
-    lexicon = read("The weirs held a weir.", "No oats.")
-    held = [
-        [lexicon.terms[t] for t in lexicon.term_ids[lexicon.term_starts[i] : lexicon.term_starts[i + 1]]]
-        for i in range(2)
-    ]
+    number, starts, ids = read("The weirs held a weir.", "No oats.").sentences.terms()
+    words = list(number)
+    held = [[words[t] for t in ids[starts[i] : starts[i + 1]]] for i in range(2)]
 
     assert held == [["weir", "held", "weir"], ["oat"]]
 
@@ -144,7 +142,7 @@ def test_the_order_of_the_documents_changes_no_entity_and_no_mention(shuffled: l
     "text", ["潮汐发电站在小镇。", "👩‍👧 é \u0e01\u0e33", "A" * 3000, "“” ‘’ [] ()", "I. I. I."]
 )
 def test_any_text_can_be_read(text: str):
-    assert len(read(text, text + text).texts) >= 0
+    assert len(read(text, text + text).sentences.texts) >= 0
 
 
 def test_a_word_for_a_kind_of_organization_is_none_where_several_are_named():

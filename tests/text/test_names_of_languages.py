@@ -143,4 +143,4 @@ def test_no_text_in_any_language_is_too_odd_to_read(language: str, texts: list[s
 
     lexicon = read_lexicon(documents)
 
-    assert len(lexicon.texts) == len(lexicon.starts) - 1 == len(lexicon.term_starts) - 1
+    assert len(lexicon.sentences.texts) == len(lexicon.starts) - 1 == len(lexicon.sentences.terms()[1]) - 1

@@ -58,7 +58,7 @@ from conspectus.settings import Settings
 from conspectus.storage import store
 from conspectus.storage.tables import paused_garbage_collection
 from conspectus.text.language import corpus_language
-from conspectus.text.lexicon import Lexicon, read_lexicon
+from conspectus.text.lexicon import Lexicon, read_sentences
 from conspectus.workers import ShardFiles, Workers
 
 if TYPE_CHECKING:
@@ -488,7 +488,7 @@ async def estimated_build(
     chunks = chunk(documents, settings.chunk)
     vectors: list[TaskEstimate] = []
     if is_served(settings.vectors.embedder):
-        table = read_lexicon(documents, settings.extract.types_by_rules).sentences
+        table = read_sentences(documents).table
         spans = np.stack([table.document, table.start, table.end], axis=1)
         texts = texts_of_sources(documents, chunks, spans)
         row, described = estimate_texts(texts, settings, folder), estimates.Range(*DESCRIBED)

@@ -31,7 +31,7 @@ from conspectus.indexing.graph import Merged, Names
 from conspectus.lazy import lazy_module
 from conspectus.rows import Chunk, Document
 from conspectus.text.language import ENGLISH
-from conspectus.text.lexicon import Lexicon
+from conspectus.text.lexicon import Lexicon, Sentences
 from conspectus.text.mentions import (
     KNOWN,
     OPENING,
@@ -45,7 +45,7 @@ from conspectus.text.mentions import (
     units,
 )
 from conspectus.text.sentence_table import SentenceTable
-from conspectus.text.vocabulary import Ints, Vocabulary, read_vocabulary, unique_numbers
+from conspectus.text.vocabulary import Ints, Vocabulary, unique_numbers
 from conspectus.text.words import CJK, PAIRED, STOPWORDS, fold, name_key, terms, words_in
 
 if TYPE_CHECKING:
@@ -58,44 +58,21 @@ else:
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
-def index_arrays(
+def text_arrays(
     documents: Sequence[Document],
     chunks: Sequence[Chunk],
-    lexicon: Lexicon,
-    merged: Merged,
-    names: Names,
+    sentences: Sentences,
     without: Collection[str] = (),
 ) -> tuple[tuple[str, ...], Arrays]:
-    """Return the vocabulary of a corpus, and all arrays over it; names whose keys are in `without` are left out."""
-    number = {term: i for i, term in enumerate(lexicon.terms)}
-    table = lexicon.sentences
-    arrays = {
-        **_sentences(documents, lexicon, merged, names),
-        **term_arrays(documents, chunks, table, (lexicon.term_starts, lexicon.term_ids), number),
-        **sentence_entity_graph(documents, chunks, table, lexicon.texts, lexicon.vocabulary, without),
-    }
-    return tuple(number), arrays
-
-
-def term_arrays(
-    documents: Sequence[Document],
-    chunks: Sequence[Chunk],
-    table: SentenceTable,
-    terms_of_sentences: tuple[Ints, Ints],
-    number: dict[str, int],
-) -> Arrays:
-    """Return the postings of sentences, of chunks, and of the walk; new terms are added to the vocabulary `number`.
-
-    Sentence `i` holds terms `ids[starts[i]:starts[i + 1]]`, numbers of the vocabulary, where `starts` and `ids` are the
-    terms of the sentences.
-    """
-    starts, ids = terms_of_sentences
-    by_chunk = _chunk_terms(documents, chunks, number)
+    """Return the words of a corpus with its postings and the walk, without the names whose keys are in `without`."""
+    number, starts, ids = sentences.terms()
+    by_chunk, table = _chunk_terms(documents, chunks, number), sentences.table
     of_sentence = np.repeat(np.arange(len(table), dtype=np.int32), np.diff(starts))
-    return {
+    return tuple(number), {
         **postings(ids, of_sentence, size=len(number), texts=len(table)).arrays("sentence_terms"),
         **postings(*by_chunk, size=len(number), texts=len(chunks)).arrays("chunk_terms"),
         **_walk_terms(documents, table, (of_sentence, ids), number),
+        **_walk(documents, chunks, sentences, without),
     }
 
 
@@ -140,10 +117,10 @@ def title_terms(document: Document) -> list[str]:
     return terms(document.title.replace("_", " ").replace("-", " "), document.language)
 
 
-def _sentences(documents: Sequence[Document], lexicon: Lexicon, merged: Merged, names: Names) -> Arrays:
+def sentence_arrays(documents: Sequence[Document], lexicon: Lexicon, merged: Merged, names: Names) -> Arrays:
     """Return the table of sentences, with mentions as numbers of entities; what is no entity is left out."""
     entity = {element.key[0]: i for i, element in enumerate(merged.entity_elements)}
-    table = lexicon.sentences
+    table = lexicon.sentences.table
     of_mention = np.repeat(table.document, np.diff(lexicon.starts))
     mentions = _resolved(lexicon.mentions, of_mention, documents, lexicon, names, entity)
     spoken = np.append(lexicon.speaker_names, -1)[table.speaker]
@@ -170,8 +147,6 @@ def _resolved(
     entity: Mapping[str, int],
 ) -> np.ndarray[Any, np.dtype[np.int32]]:
     """Return the entity that each of the lexicon's names stands for in its document, -1 for none."""
-    if not len(names_at):
-        return np.zeros(0, np.int32)
     code, place = np.unique(names_at.astype(np.int64) * len(documents) + document, return_inverse=True)
     codes: list[int] = code.tolist()
     resolved = [
@@ -219,23 +194,12 @@ ALIAS = 0.2
 """How far an untitled passage's subject is taken for a longer or shorter name."""
 
 
-def sentence_entity_graph(
-    documents: Sequence[Document],
-    chunks: Sequence[Chunk],
-    table: SentenceTable,
-    texts: Sequence[str],
-    vocabulary: Vocabulary | None = None,
-    without: Collection[str] = (),
+def _walk(
+    documents: Sequence[Document], chunks: Sequence[Chunk], sentences: Sentences, without: Collection[str]
 ) -> Arrays:
-    """Return the arrays of the walk but for its terms.
-
-    `texts` are the sentences of the table, and `vocabulary` is theirs where it has been read before. Names whose keys
-    are in `without` are left out.
-    """
-    first, last = sentence_ranges(documents, chunks, table)
-    vocabulary = vocabulary or read_vocabulary(
-        texts, [documents[i].language for i in table.document.tolist()]
-    )
+    """Return the arrays of the walk but for its terms."""
+    first, last = sentence_ranges(documents, chunks, sentences.table)
+    texts, vocabulary = sentences.texts, sentences.tokens
     names = NameNumbers(vocabulary)
     topics, main = _find_topics(documents, chunks, (first, last), texts, vocabulary, names)
     mentions = _mentions(texts, vocabulary, names)
@@ -293,12 +257,12 @@ def sentence_ranges(
     Offsets are counted through the corpus, as if each document had the length of the longest.
     """
     number = {d.id: i for i, d in enumerate(documents)}
-    length = max((len(d.text) for d in documents), default=0) + 1
+    starts, ends = np.array([c.start for c in chunks], np.int64), np.array([c.end for c in chunks], np.int64)
+    length = max(int(table.end.max(initial=0)), int(ends.max(initial=0))) + 1
     offsets = table.document.astype(np.int64) * length + table.start
     bases = np.array([number[c.document_id] for c in chunks], np.int64) * length
-    starts = bases + np.array([c.start for c in chunks], np.int64)
-    ends = bases + np.array([c.end for c in chunks], np.int64)
-    return np.searchsorted(offsets, starts).astype(np.int32), np.searchsorted(offsets, ends).astype(np.int32)
+    first, last = np.searchsorted(offsets, bases + starts), np.searchsorted(offsets, bases + ends)
+    return first.astype(np.int32), last.astype(np.int32)
 
 
 def _mentions(texts: Sequence[str], vocabulary: Vocabulary, names: NameNumbers) -> Matrix:

@@ -221,7 +221,7 @@ def map_extract(
             inside = range(number[part[0].document_id], number[part[-1].document_id] + 1)
             yield part, portable(model, inside), *more
 
-    shards = workers.shards([len(chunk.text) for chunk in chunks], SHARE)
+    shards = workers.shards([int(SHARE * len(chunk.text)) for chunk in chunks])
     extracted = Extracted()
     for part in workers.map(extract_shard, calls()):
         extracted.graphs += part.graphs

@@ -20,7 +20,7 @@ import numpy as np
 
 from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
-from conspectus.indexing.arrays import index_arrays
+from conspectus.indexing.arrays import sentence_arrays, text_arrays
 from conspectus.indexing.communities import find_communities
 from conspectus.indexing.graph import Element, Merged, triples_of
 from conspectus.indexing.graph import Names as ResolvedNames
@@ -60,7 +60,9 @@ def index_of(graph: GivenGraph, settings: CommunitySettings | None = None) -> In
     rows = graph_rows(graph)
     communities = find_communities(rows["entities"], rows["relationships"], settings or CommunitySettings())
     names = ResolvedNames({}, {}, {}, {}, [])  # every method expects words and arrays to be there
-    words, arrays = index_arrays([], [], read_lexicon([], ()), Merged([], [], [], []), names)
+    lexicon = read_lexicon([], ())
+    words, arrays = text_arrays([], [], lexicon.sentences)
+    arrays |= sentence_arrays([], lexicon, Merged([], [], [], []), names)
     return Index(**rows, communities=communities, failures=graph.failures, words=words, arrays=arrays)
 
 
@@ -308,16 +310,17 @@ def with_sentences(index: Index) -> Index:
     elements = [Element((name_key(e.name) or e.name,)) for e in index.entities]
     merged = Merged(list(index.entities), list(index.relationships), elements, [])
     resolved = ResolvedNames({}, {}, {}, {}, [])
-    words, arrays = index_arrays(index.documents, index.chunks, lexicon, merged, resolved)
-    table = lexicon.sentences
-    names = Names(index.entities, lexicon.texts)
-    mentioned = [names.find(text) for text in lexicon.texts]
+    table, texts = lexicon.sentences.table, lexicon.sentences.texts
+    names = Names(index.entities, texts)
+    mentioned = [names.find(text) for text in texts]
     starts = np.cumsum([0, *map(len, mentioned)]).astype(np.int32)
     mentions = np.array([number for row in mentioned for number in row], np.int32)
+    words, arrays = text_arrays(index.documents, index.chunks, lexicon.sentences)
+    arrays |= sentence_arrays(index.documents, lexicon, merged, resolved)
     arrays |= {"sentences.mention_starts": starts, "sentences.mentions": mentions}
     rows = zip(table.document.tolist(), table.start.tolist(), table.end.tolist(), strict=True)
     spans = [Span(index.documents[d].id, start, end) for d, start, end in rows]
-    clarity = [quality(text) for text in lexicon.texts]
+    clarity = [quality(text) for text in texts]
     entities, relationships = _with_spans(index, mentioned, spans, clarity, names.last_names)
     joins = [
         AliasDecision(word, index.entities[number].name, "last name", "no other entity has it at its end")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from conspectus import tokens
 from conspectus.community_context import CommunityContextBuilder
 from conspectus.corrections import Correction
 from conspectus.index import Index
-from conspectus.indexing.arrays import Arrays, graph_arrays, index_arrays, sentence_entity_graph, term_arrays
+from conspectus.indexing.arrays import Arrays, graph_arrays, sentence_arrays, text_arrays
 from conspectus.indexing.chunks import Extracted, dates_of, extract, map_extract
 from conspectus.indexing.chunks import chunk as cut
 from conspectus.indexing.communities import (
@@ -45,10 +46,8 @@ from conspectus.settings import Settings
 from conspectus.storage.tables import paused_garbage_collection
 from conspectus.tasks import ConfirmJoins, Extraction
 from conspectus.text.cleaning import content_of
-from conspectus.text.language import ENGLISH, gives_instructions, in_languages, languages_in
-from conspectus.text.lexicon import Lexicon, read_lexicon
-from conspectus.text.sentence_table import find_sentences
-from conspectus.text.vocabulary import sentence_terms
+from conspectus.text.language import gives_instructions, in_languages, languages_in
+from conspectus.text.lexicon import Lexicon, read_lexicon, read_sentences
 from conspectus.workers import Workers
 
 T = TypeVar("T")
@@ -122,12 +121,12 @@ async def build_index(
         chunks = cut(documents, settings.chunk, build.workers)
         language, *_ = languages = languages_in(documents, settings.language)
         show.stage("lexicon", 0)
-        reading = _beside(lambda: _lexicon(documents, settings, build.workers), not callable(model))
+        reading = _beside(lambda: _lexicon(build, documents, chunks), not callable(model))
         on_exit.callback(reading.cancel)
-        performer = model(documents, await reading) if callable(model) else model
+        performer = model(documents, (await reading)[0]) if callable(model) else model
         build = replace(build, documents=documents)
         extracted = await _extract(build, chunks, performer, language, show)
-        lexicon = await reading
+        lexicon, texts = await reading
         show.stage("resolve", 0)
         names, failures = await resolve_names(build, chunks, extracted.graphs, performer, language)
         failures = [*build.failures, *extracted.failures, *failures]
@@ -137,7 +136,7 @@ async def build_index(
         del extracted
         if check:
             await check(made, language)
-        indexing = _beside(lambda: _arrays(documents, chunks, lexicon, made, settings), performer.generative)
+        indexing = _beside(lambda: _arrays(build, chunks, lexicon, texts, made), performer.generative)
         on_exit.callback(indexing.cancel)
         graph, reports, failed = await _describe_and_report(build, made, performer, language, show)
         show.stage("lexical", 0)
@@ -160,9 +159,19 @@ async def build_index(
     return replace(index, arrays={**arrays, **graph_arrays(index)})
 
 
-def _lexicon(documents: Sequence[Document], settings: Settings, workers: Workers | None = None) -> Lexicon:
-    extract = settings.extract
-    return read_lexicon(documents, extract.types_by_rules, workers, extract.type_of_name)
+TextArrays = Callable[[], tuple[tuple[str, ...], Arrays]]
+
+
+def _lexicon(
+    build: BuildInput, documents: Sequence[Document], chunks: Sequence[Chunk]
+) -> tuple[Lexicon, TextArrays]:
+    """Read the names of a corpus, and begin the arrays of its texts."""
+    extract, sentences = build.settings.extract, read_sentences(documents, build.workers)
+    titles = [replace(document, text="", omitted=(), places=()) for document in documents]
+    # a copy, since what the vocabulary caches would change it while it is sent
+    copy = replace(sentences, vocabulary=replace(sentences.vocabulary))
+    begun = build.workers.beside(text_arrays, titles, chunks, copy)
+    return read_lexicon(documents, extract.types_by_rules, sentences, extract.type_of_name), begun
 
 
 async def _extract(
@@ -259,16 +268,15 @@ def _beside(work: Callable[[], T], aside: bool) -> asyncio.Task[T]:
 
 
 def _arrays(
-    documents: Sequence[Document],
-    chunks: Sequence[Chunk],
-    lexicon: Lexicon,
-    made: GraphBuild,
-    settings: Settings,
+    build: BuildInput, chunks: Sequence[Chunk], lexicon: Lexicon, texts: TextArrays, made: GraphBuild
 ) -> tuple[tuple[str, ...], Arrays]:
-    corrected = made.corrected
+    documents, corrected = made.documents, made.corrected
     if corrected.documents:  # what is read in the other documents does not depend on added facts
-        lexicon = _lexicon(documents, settings)
-    return index_arrays(documents, chunks, lexicon, made.merged, corrected.names, corrected.deleted)
+        lexicon, texts = _lexicon(build, documents, chunks)
+    if corrected.deleted:
+        texts = partial(text_arrays, documents, chunks, lexicon.sentences, corrected.deleted)
+    words, arrays = texts()
+    return words, {**sentence_arrays(documents, lexicon, made.merged, corrected.names), **arrays}
 
 
 async def _describe_and_report(
@@ -327,12 +335,10 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
         Chunk(content_id(d.id, "0", str(end)), d.number, d.id, 0, end, text, tokens.count(text))
         for d, end, text in zip(documents, [len(d.text) for d in documents], texts, strict=True)
     ]
-    table, texts, tokens_of_sentences = find_sentences(documents, Workers())
-    languages = [documents[i].language for i in table.document.tolist()]
-    vocabulary = tokens_of_sentences.vocabulary(languages[0] if languages else ENGLISH)
-    number: dict[str, int] = {}
-    terms = sentence_terms(texts, languages, vocabulary, number)
-    arrays = {
+    sentences = read_sentences(documents)
+    table = sentences.table
+    words, arrays = text_arrays(documents, chunks, sentences)
+    arrays |= {
         "sentences.document": table.document,
         "sentences.start": table.start,
         "sentences.end": table.end,
@@ -340,11 +346,7 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
         "sentences.templated": np.zeros(len(table), np.int32),
         "sentences.mention_starts": np.zeros(len(table) + 1, np.int32),
         "sentences.mentions": np.zeros(0, np.int32),
-        **term_arrays(documents, chunks, table, terms, number),
-        **sentence_entity_graph(documents, chunks, table, texts, vocabulary),
     }
-    recorded = {
-        **settings.model_dump(mode="json", by_alias=True),
-        "language": ",".join(languages_in(documents, settings.language)),
-    }
-    return Index(documents=documents, chunks=chunks, words=tuple(number), arrays=arrays, settings=recorded)
+    recorded = settings.model_dump(mode="json", by_alias=True)
+    recorded["language"] = ",".join(languages_in(documents, settings.language))
+    return Index(documents=documents, chunks=chunks, words=words, arrays=arrays, settings=recorded)

@@ -37,11 +37,46 @@ STRETCH_SENTENCES = 30  # unexplained
 
 
 @dataclass(frozen=True)
+class Sentences:
+    """The sentences of a corpus: sentence `i` reads `distinct[which[i]]`.
+
+    `languages` are those of the distinct ones, and `vocabulary` holds their tokens.
+    """
+
+    table: SentenceTable
+    distinct: Sequence[str]
+    which: Ints
+    languages: Sequence[str]
+    vocabulary: Vocabulary
+
+    @property
+    def texts(self) -> list[str]:
+        """All of them, each as one line."""
+        which: list[int] = self.which.tolist()
+        return [self.distinct[i] for i in which]
+
+    @property
+    def tokens(self) -> Vocabulary:
+        """The tokens of all of them."""
+        starts, form = repeated(self.which, np.diff(self.vocabulary.starts), self.vocabulary.form)
+        sentence = np.repeat(np.arange(len(self.which), dtype=np.int32), np.diff(starts))
+        return replace(self.vocabulary, form=form, sentence=sentence)
+
+    def terms(self) -> tuple[dict[str, int], Ints, Ints]:
+        """Return the numbers of the search terms (see `words.terms`), then `starts` and `ids`.
+
+        Sentence `i` holds terms `ids[starts[i]:starts[i + 1]]`, in order, repeated ones too.
+        """
+        number: dict[str, int] = {}
+        starts, ids = sentence_terms(self.distinct, self.languages, self.vocabulary, number)
+        return number, *repeated(self.which, np.diff(starts), ids)
+
+
+@dataclass(frozen=True)
 class Lexicon:
     """Sentence `i` mentions `mentions[starts[i]:starts[i + 1]]`, places in `names`, in order of the text."""
 
-    sentences: SentenceTable
-    texts: Sequence[str]
+    sentences: Sentences
     names: tuple[str, ...]
     types: tuple[str, ...]
     starts: Ints
@@ -50,13 +85,6 @@ class Lexicon:
     """For each speaker of the table of sentences, the place of their name in `names`, or -1."""
     templated: Ints
     """Per cent of the words of each sentence that stand in set phrases of the corpus."""
-    terms: tuple[str, ...]
-    """The search terms of the sentences (see `words.terms`)."""
-    term_starts: Ints
-    """Sentence `i` holds terms `term_ids[term_starts[i]:term_starts[i + 1]]`, in order, repeated ones too."""
-    term_ids: Ints
-    vocabulary: Vocabulary
-    """The tokens of the sentences."""
 
     @cached_property
     def related(self) -> Ints:
@@ -64,24 +92,19 @@ class Lexicon:
 
         They meet in a sentence, in one and the next of its document, or where one speaks of the other.
         """
-        count = len(self.starts) - 1
-        speaker = np.append(self.speaker_names, -1)[self.sentences.speaker]
+        count, table = len(self.starts) - 1, self.sentences.table
+        speaker = np.append(self.speaker_names, -1)[table.speaker]
         spoken = np.flatnonzero(speaker >= 0)
         row = np.concatenate([np.repeat(np.arange(count), np.diff(self.starts)), spoken])
         column = np.concatenate([self.mentions, speaker[spoken]])
-        follows = np.append(self.sentences.document[1:] == self.sentences.document[:-1], False)[row]
+        follows = np.append(table.document[1:] == table.document[:-1], False)[row]
         rows = np.concatenate([row, row[follows] + 1])
         columns = np.concatenate([column, column[follows]])
         return significant_pairs(rows, columns, len(self.names), count)
 
 
-def read_lexicon(
-    documents: Sequence[Document],
-    entity_types: Iterable[str] = ALL,
-    workers: Workers | None = None,
-    listed: Mapping[str, str] | None = None,
-) -> Lexicon:
-    """Read a corpus: its sentences, the names, concepts, dates and titles of some types in them, and listed names."""
+def read_sentences(documents: Sequence[Document], workers: Workers | None = None) -> Sentences:
+    """Read the sentences of a corpus."""
     table, texts, tokens = find_sentences(documents, workers or Workers())
     distinct: dict[str, int] = {}
     first: list[int] = []  # the first sentence of each distinct text
@@ -91,10 +114,27 @@ def read_lexicon(
             distinct[text] = len(distinct)
             first.append(i)
         which[i] = distinct[text]
-    unique = list(distinct)
-    document = table.document[first] if first else np.zeros(0, np.int32)
-    languages = [documents[i].language for i in document.tolist()]
+    inside: list[int] = table.document[np.array(first, np.int32)].tolist()
+    languages = [documents[i].language for i in inside]
     vocabulary = tokens.take(np.array(first, np.int32)).vocabulary(languages[0] if languages else ENGLISH)
+    return Sentences(table, list(distinct), which, languages, vocabulary)
+
+
+def read_lexicon(
+    documents: Sequence[Document],
+    entity_types: Iterable[str] = ALL,
+    sentences: Sentences | None = None,
+    listed: Mapping[str, str] | None = None,
+) -> Lexicon:
+    """Find the names, concepts, dates and titles of some types in a corpus, and listed names.
+
+    `sentences` are its own, where they have been read before.
+    """
+    sentences = sentences or read_sentences(documents)
+    table, which, unique = sentences.table, sentences.which, sentences.distinct
+    vocabulary, languages = sentences.vocabulary, sentences.languages
+    _, first = np.unique(which, return_index=True)
+    document = table.document[first]
     source = np.array(sources([d.path for d in documents]), np.int32)
     units = _units(document, source)
     candidates: dict[str, Candidate] = {}
@@ -108,22 +148,14 @@ def read_lexicon(
     order = sorted(candidates, key=lambda key: (min(candidates[key].places, default=(len(unique), 0)), key))
     place = {key: i for i, key in enumerate(order)}
     starts, mentions = _mentions([candidates[key] for key in order], which, len(unique))
-    term_numbers: dict[str, int] = {}
-    own_starts, own_ids = sentence_terms(unique, languages, vocabulary, term_numbers)
-    term_starts, term_ids = repeated(which, np.diff(own_starts), own_ids)
     return Lexicon(
-        sentences=table,
-        texts=texts,
+        sentences=sentences,
         names=tuple(written(candidates[key].forms) for key in order),
         types=tuple(candidates[key].type for key in order),
         starts=starts,
         mentions=mentions,
         speaker_names=np.array([place.get(name_key(s), -1) for s in table.speakers], np.int32),
         templated=(100 * boilerplate_weights(vocabulary, source[document])[which]).astype(np.int32),
-        terms=tuple(term_numbers),
-        term_starts=term_starts,
-        term_ids=term_ids,
-        vocabulary=_spread(vocabulary, which),
     )
 
 
@@ -205,13 +237,6 @@ def _mentions(candidates: Sequence[Candidate], which: Ints, distinct: int) -> tu
     sizes = np.array([len(row) for row in ordered], np.int64)
     flat = np.array([number for row in ordered for number in row], np.int32)
     return repeated(which, sizes, flat)
-
-
-def _spread(vocabulary: Vocabulary, which: Ints) -> Vocabulary:
-    """Return the tokens of all sentences, given those of the distinct ones."""
-    starts, form = repeated(which, np.diff(vocabulary.starts), vocabulary.form)
-    sentence = np.repeat(np.arange(len(which), dtype=np.int32), np.diff(starts))
-    return replace(vocabulary, form=form, sentence=sentence)
 
 
 _PART = re.compile(

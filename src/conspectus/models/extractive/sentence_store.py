@@ -62,11 +62,11 @@ class SentenceStore:
     @classmethod
     def read(cls, documents: Sequence[Document], lexicon: Lexicon) -> SentenceStore:
         """Return the sentences of a corpus that was just read."""
-        table = lexicon.sentences
+        table = lexicon.sentences.table
         speaker = np.append(lexicon.speaker_names, -1)[table.speaker].astype(np.int32)
         return cls(
             documents, table.document, table.start, table.end, speaker, lexicon.templated, lexicon.starts,
-            lexicon.mentions, lexicon.names, lexicon.types, lexicon.texts, lexicon.related,
+            lexicon.mentions, lexicon.names, lexicon.types, lexicon.sentences.texts, lexicon.related,
         )  # fmt: skip
 
     @classmethod
