@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -214,12 +215,17 @@ def test_results_come_in_the_order_of_the_shards(two: Workers):
     assert list(two.map(divmod, ((n, 7) for n in range(50)))) == [divmod(n, 7) for n in range(50)]
 
 
-def test_what_is_begun_beside_is_done_once_wherever_that_is(two: Workers):
-    own = [os.getpid(), os.getpid()]
-    pids = set(two.map(os.getpid, [(), ()]))
-    done = [workers.beside(os.getpid) for workers in (two, Workers(1))]
+def test_a_call_beside_begins_at_once_where_others_work_and_else_when_it_is_asked_for():
+    early, late = Event(), Event()
+    with ThreadPoolExecutor(1) as threads:
+        Workers(2, threads).beside(early.set)
+        assert early.wait(10)
 
-    assert pids >= {done[0]()} and [done[1](), os.getpid()] == own
+    done = Workers(1).beside(late.set)
+
+    assert not late.is_set()
+    done()
+    assert late.is_set()
 
 
 def test_few_shards_are_begun_before_the_first_is_done():
