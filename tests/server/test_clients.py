@@ -79,8 +79,15 @@ async def test_an_agent_asks_searches_and_reads_on(server: Running, sample_index
         assert len(hits["result"]) == 3
         overview = (await client.call_tool("overview", {})).structured_content
         assert overview["documents"] == len(conspectus.open_index(sample_index).documents)
-        wrong = await client.call_tool("entity", {"name": "nobody of this name"})
-        assert wrong.is_error
+
+
+async def test_an_agent_reads_what_was_wrong_with_a_call(server: Running) -> None:
+    async with mcp.Client(f"{server.url}/mcp") as client:
+        wrong = await client.call_tool("entity", {"name": "Wilf Garick"})
+        with pytest.raises(mcp.MCPError, match="did you mean Wilf Garrick"):
+            await client.read_resource("conspectus://entities/Wilf%20Garick")
+    assert wrong.is_error
+    assert "did you mean Wilf Garrick" in wrong.content[0].text
 
 
 async def test_resources_are_read(server: Running) -> None:

@@ -7,17 +7,19 @@ Every tool takes the name of an index, the default one if it is empty, and retur
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from functools import wraps
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
 import conspectus
 from conspectus import Hit
-from conspectus.errors import NotFound
+from conspectus.errors import ConspectusError, NotFound
 from conspectus.server.indexes import Indexes
 from conspectus.server.rest import EntityPage, ReportPage, document_of, entity_page, report_page
 
@@ -32,6 +34,8 @@ INSTRUCTIONS = (
     "and `report` read the graph."
 )
 
+P = ParamSpec("P")
+R = TypeVar("R")
 IndexName = Annotated[str, Field(description="Name of an index; empty for the default one", max_length=200)]
 Question = Annotated[str, Field(description="A question in plain words", min_length=1, max_length=20_000)]
 
@@ -93,6 +97,23 @@ class Overview:
     best_connected: list[str]
 
 
+class Explained(ToolError, ResourceError):
+    """An error whose message the agent is shown; of any other the protocol's library withholds it."""
+
+
+def explained(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a tool or resource whose errors tell the agent what to do next, as names like one that is unknown."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except ConspectusError as error:
+            raise Explained(str(error)) from error
+
+    return call
+
+
 def create_mcp(indexes: Indexes, settings: Mapping[str, Any] | None = None) -> MCPServer[Any]:
     """Return an MCP server with the tools and resources of some indexes."""
     handlers = list(logging.root.handlers)
@@ -108,6 +129,7 @@ def create_mcp(indexes: Indexes, settings: Mapping[str, Any] | None = None) -> M
 
 def _add_answering(server: MCPServer[Any], indexes: Indexes, settings: Mapping[str, Any] | None) -> None:
     @server.tool(annotations=READ_ONLY, title="Answer a question")
+    @explained
     def ask(question: Question, index: IndexName = "", method: str = "auto") -> AskReply:
         """Answer a question about the documents, with citations. Works for the whole collection and for details."""
         answer = conspectus.ask(question, indexes[index].current(), method=method, settings=settings)
@@ -119,6 +141,7 @@ def _add_answering(server: MCPServer[Any], indexes: Indexes, settings: Mapping[s
         return AskReply(answer.text, answer.method, answer.why, citations, list(answer.notices))
 
     @server.tool(annotations=READ_ONLY, title="Search passages")
+    @explained
     def search(
         query: Question,
         index: IndexName = "",
@@ -131,6 +154,7 @@ def _add_answering(server: MCPServer[Any], indexes: Indexes, settings: Mapping[s
 
 def _add_reading(server: MCPServer[Any], indexes: Indexes) -> None:
     @server.tool(annotations=READ_ONLY, title="Read a document")
+    @explained
     def fetch(document: str, index: IndexName = "", start: Annotated[int, Field(ge=0)] = 0) -> Passage:
         """Read a document by its path or number, from a character offset on; `length` is that of the whole."""
         row = document_of(indexes[index].current(), document)
@@ -141,6 +165,7 @@ def _add_reading(server: MCPServer[Any], indexes: Indexes) -> None:
         return Passage(row.path, row.title, start, start + len(text), length, text)
 
     @server.tool(annotations=READ_ONLY, title="What the documents are about")
+    @explained
     def overview(index: IndexName = "") -> Overview:
         """Return sizes, main themes and best connected entities of an index, and the names of all indexes."""
         opened = indexes[index].current()
@@ -153,21 +178,25 @@ def _add_reading(server: MCPServer[Any], indexes: Indexes) -> None:
         return Overview(list(indexes), *sizes, dict(status.languages), themes, names)
 
     @server.tool(annotations=READ_ONLY, title="Read a report")
+    @explained
     def report(report: str, index: IndexName = "") -> ReportPage:
         """Read a community report by its number, with the reports above and below it."""
         return report_page(indexes[index].current(), report)
 
     @server.tool(annotations=READ_ONLY, title="Look up an entity")
+    @explained
     def entity(name: str, index: IndexName = "") -> EntityPage:
         """Return what the graph knows of a person, organization, place or thing, by name or alias."""
         return entity_page(indexes[index].current(), name)
 
     @server.tool(annotations=READ_ONLY, title="Connect two entities")
+    @explained
     def path(source: str, target: str, index: IndexName = "") -> dict[str, Any]:
         """Return how two entities are connected, step by step, with the sources of each step."""
         return asdict(conspectus.path_between(source, target, indexes[index].current()))
 
     @server.tool(annotations=READ_ONLY, title="State of an index")
+    @explained
     def status(index: IndexName = "") -> dict[str, Any]:
         """Return sizes of all tables, levels of the hierarchy, failures and model usage of an index."""
         return asdict(conspectus.status_of(indexes[index].current()))
@@ -175,16 +204,19 @@ def _add_reading(server: MCPServer[Any], indexes: Indexes) -> None:
 
 def _add_resources(server: MCPServer[Any], indexes: Indexes) -> None:
     @server.resource("conspectus://reports/{number}", mime_type="text/markdown", title="Report")
+    @explained
     def report(number: str) -> str:
         """Return a report of the default index as Markdown."""
         return str(conspectus.report_view(number, indexes[""].current()).report)
 
     @server.resource("conspectus://entities/{name}", mime_type="text/markdown", title="Entity")
+    @explained
     def entity(name: str) -> str:
         """Return an entity of the default index as Markdown."""
         return str(conspectus.entity_view(name, indexes[""].current()))
 
     @server.resource("conspectus://documents/{number}", mime_type="text/plain", title="Document")
+    @explained
     def document(number: str) -> str:
         """Return the text of a document of the default index."""
         return document_of(indexes[""].current(), number).text
