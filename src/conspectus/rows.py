@@ -72,7 +72,8 @@ class Row:
 
     def __repr__(self) -> str:
         values = (getattr(self, name) for name in self._shows.split())
-        return f"<{type(self).__name__} {', '.join(snippet(str(value)) for value in values)}>"
+        shown = (f"{value:.3g}" if isinstance(value, float) else snippet(str(value)) for value in values)
+        return f"<{type(self).__name__} {', '.join(shown)}>"
 
 
 class Span(NamedTuple):
@@ -603,12 +604,12 @@ def removed_references(answer: Answer) -> str:
 
 
 def distinct_sources(citations: Sequence[Citation]) -> Iterator[tuple[Citation, tuple[Source, ...]]]:
-    """Yield each citation with its sources but for those that other citations show.
+    """Yield each citation with its sources but for those that other citations show, the first of them if they show all.
 
     A passage that is all of what a number leads to stands there, others at the first number that leads to them.
     """
     shown = {c.sources[0] for c in citations if len(c.sources) == 1}
     for citation in citations:
-        single = len(citation.sources) == 1
-        yield citation, citation.sources if single else tuple(s for s in citation.sources if s not in shown)
+        new = tuple(s for s in citation.sources if s not in shown)
+        yield citation, new or citation.sources[:1]
         shown.update(citation.sources)

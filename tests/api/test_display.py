@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,11 @@ def test_what_is_shown_of_a_row_is_one_line():
     for thing in things:
         assert "\n" not in repr(thing)
         assert len(repr(thing)) < 300
+
+
+def test_scores_are_shown_with_three_digits():
+    (best, *_) = INDEX.search("Tarn")
+    assert re.match(r"<Hit 0\.333, ", repr(replace(best, score=1 / 3)))
 
 
 def test_an_index_an_entity_and_a_report_show_themselves_in_a_notebook():

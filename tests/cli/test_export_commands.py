@@ -79,6 +79,9 @@ def test_what_was_exported_for_graphrag_is_imported_and_answers(run: Run, told: 
     before: Index = api.open_index(indexed)
     assert said["rows"]["entities"] == len(before.entities)
     assert said["rows"]["reports"] == len(before.reports)
+    shown = run("status", "--index", "imported").stdout
+    assert "Imported" in shown
+    assert "No language model was asked" not in shown  # which nobody knows of another tool's index
     answer = told("ask", "Who bought the Orran Mill?", "--index", "imported", "--method", "local")
     assert "Ada Brook bought the Orran Mill" in answer["answer"]
 

@@ -10,7 +10,7 @@ Run = Callable[..., Any]
 
 
 def test_questions_about_the_whole_are_rolled_up_and_other_methods_say_what_to_do(run: Run, corpus: Path):
-    assert "Reports: none." in run("index", corpus, "--index", "i", "--no-reports").stdout
+    assert "Reports: none.\n" in run("index", corpus, "--index", "i", "--no-reports").stdout
     answer = run("ask", "What are the main themes?", "--index", "i")
 
     assert "### " in answer.stdout

@@ -12,7 +12,7 @@ from making import a_claim, a_report, an_index
 from conspectus.index import Index
 from conspectus.references import TABLES, Reference
 from conspectus.retrieval.base import MOST_SOURCES, cite, row_of
-from conspectus.rows import Citation, Span, distinct_sources
+from conspectus.rows import Citation, Source, Span, distinct_sources
 
 SWARM = "Bees swarm in May when the hive is full."
 WAX = "The yellow wax that the bees leave is sold\nby the pound in Quenda."
@@ -69,6 +69,14 @@ def test_one_passage_has_one_number_whatever_row_leads_to_it_and_is_shown_once()
     places = [source for _, sources in distinct_sources(citations) for source in sources]
     assert len(places) == len(set(places))
     assert shown(citations[0]) == [SWARM]
+
+
+def test_a_number_whose_passages_all_stand_at_others_shows_one_of_them():
+    swarm, wax = (Source("1.txt", 0, len(text), text) for text in (SWARM, WAX))
+    numbers = [Citation(n, "source", str(n), "1.txt", (source,)) for n, source in enumerate((swarm, wax), 1)]
+    both = Citation(3, "relationship", "3", "Bees - wax", (swarm, wax))
+
+    assert list(distinct_sources([*numbers, both]))[-1] == (both, (swarm,))
 
 
 def test_where_the_answer_quotes_the_citation_ends_at_the_quoted_words():

@@ -421,5 +421,5 @@ def search(
     wording = api.wording(api.language_of([question], view.index.languages))
     for number, hit in enumerate(hits, 1):
         where_it_is = wording.where(located(hit.document), hit.place, hit.start, hit.end)
-        show.out(("\n" if number > 1 else "") + f"{number:>2}. {show.bold(hit.title)}  ({hit.score:.2f})")
+        show.out(("\n" if number > 1 else "") + f"{number:>2}. {show.bold(hit.title)}  ({hit.score:.2g})")
         show.out(f"    {show.line(where_it_is)}\n    {show.snippet(hit.text, 300)}")

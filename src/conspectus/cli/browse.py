@@ -69,12 +69,11 @@ def status(
     _print_counts(figures)
     _print_levels(figures)
     show.out(show.vectors(figures.vectors))
-    if figures.models:
-        show.out(f"Made by {_by(figures.models)}")
+    show.out(f"Made by {_by(figures.models)}" if figures.models else "Imported: another tool made it.")
     used = figures.usage
     if used.calls or used.cached_calls:
         show.out(f"Models: {show.usage_line(used, show.money(figures.cost))}")
-    else:
+    elif figures.models:
         show.out("No language model was asked.")
     _print_spent(spent)
     show.failures(figures.failures, show.out)

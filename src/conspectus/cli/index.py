@@ -133,13 +133,7 @@ def _build(
     gc.disable()  # the process ends with the build: what it made need not be searched for cycles
     before = _snapshot(folder)
     llm, free = settings.settings.llm, api.is_free(settings.settings)
-    limits_money = llm.budget is not None or llm.index_budget is not None
     limits_tokens = llm.budget_tokens is not None or llm.index_budget_tokens is not None
-    if limits_money and free and api.costs(settings.settings) and not quiet:
-        show.note(
-            "A budget of money limits no model that is taken to cost nothing, as one on a machine of your own is:"
-            " --budget-tokens N does."
-        )
     try:
         with show.Bars(quiet=quiet) as bars:
 
@@ -196,11 +190,11 @@ def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> Non
         unchanged = update.changes.unchanged if update.changes else len(built.index.documents)
         show.out(f"Nothing has changed: {show.counted(unchanged, 'document')}, snapshot {built.snapshot}.")
     else:
-        levels = [f"{row.communities:,}" for row in status.levels] if status.reports else []
+        levels = f" on {len(status.levels)} levels" if status.reports and len(status.levels) > 1 else ""
         entities = show.counted(status.entities, "entity")
         show.out(f"Indexed {_size(status)} into {built.folder} in {seconds:.1f} s.")
         show.out(f"Graph: {entities}, {show.counted(status.relationships, 'relationship')}.")
-        show.out(f"Reports{' by level' * (len(levels) > 1)}: {', '.join(levels) or 'none'}.")
+        show.out(f"Reports: {status.reports or 'none'}{levels}.")
         for line in (*changed, f"Snapshot: {status.snapshot}"):
             show.out(line)
     if not quiet:
