@@ -194,7 +194,7 @@ def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> Non
         entities = show.counted(status.entities, "entity")
         show.out(f"Indexed {_size(status)} into {built.folder} in {seconds:.1f} s.")
         show.out(f"Graph: {entities}, {show.counted(status.relationships, 'relationship')}.")
-        show.out(f"Reports: {status.reports or 'none'}{levels}.")
+        show.out(f"Reports: {status.reports:,}{levels}.")
         for line in (*changed, f"Snapshot: {status.snapshot}"):
             show.out(line)
     if not quiet:
