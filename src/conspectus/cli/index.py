@@ -190,11 +190,12 @@ def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> Non
         unchanged = update.changes.unchanged if update.changes else len(built.index.documents)
         show.out(f"Nothing has changed: {show.counted(unchanged, 'document')}, snapshot {built.snapshot}.")
     else:
-        levels = f" on {len(status.levels)} levels" if status.reports and len(status.levels) > 1 else ""
+        levels = f" on {len(status.levels)} levels" if len(status.levels) > 1 else ""
+        reports = f"{status.reports:,}{levels}" if status.reports else "none"
         entities = show.counted(status.entities, "entity")
         show.out(f"Indexed {_size(status)} into {built.folder} in {seconds:.1f} s.")
         show.out(f"Graph: {entities}, {show.counted(status.relationships, 'relationship')}.")
-        show.out(f"Reports: {status.reports:,}{levels}.")
+        show.out(f"Reports: {reports}.")
         for line in (*changed, f"Snapshot: {status.snapshot}"):
             show.out(line)
     if not quiet:
