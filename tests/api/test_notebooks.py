@@ -110,4 +110,4 @@ def test_the_notebook_of_the_documentation_runs(cell: Callable[[str], str]):
     notebook = json.loads((DOCS / "notebooks" / "port-sallow.ipynb").read_text(encoding="utf-8"))
     printed = [cell("".join(part["source"])) for part in notebook["cells"] if part["cell_type"] == "code"]
     assert "1811" in printed[1]
-    assert "Jodie Pask" in "".join(printed)
+    assert "Basil Henshaw - Maddern Chart - Josiah Maddern" in "".join(printed)
