@@ -7,7 +7,6 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -133,6 +132,7 @@ async def build_index(
         show.stage("communities", 0)
         made = build_graph(build, chunks, extracted, names, language)
         documents, chunks = made.documents, [*chunks, *made.corrected.chunks]
+        planted = build.workers.beside(_planted, chunks)
         del extracted
         if check:
             await check(made, language)
@@ -149,7 +149,7 @@ async def build_index(
         triples=made.triples,
         claims=graph.claims,
         communities=made.communities,
-        reports=_with_warnings(reports, made, chunks, language),
+        reports=_with_warnings(reports, made, planted(), language),
         joins=made.corrected.joins,
         failures=[*failures, *made.corrected.failures, *failed],
         words=words,
@@ -168,9 +168,7 @@ def _lexicon(
     """Read the names of a corpus, and begin the arrays of its texts."""
     extract, sentences = build.settings.extract, read_sentences(documents, build.workers)
     titles = [replace(document, text="", omitted=(), places=()) for document in documents]
-    # a copy, since what the vocabulary caches would change it while it is sent
-    copy = replace(sentences, vocabulary=replace(sentences.vocabulary))
-    begun = build.workers.beside(text_arrays, titles, chunks, copy)
+    begun = build.workers.beside(text_arrays, titles, chunks, sentences)
     return read_lexicon(documents, extract.types_by_rules, sentences, extract.type_of_name), begun
 
 
@@ -273,9 +271,8 @@ def _arrays(
     documents, corrected = made.documents, made.corrected
     if corrected.documents:  # what is read in the other documents does not depend on added facts
         lexicon, texts = _lexicon(build, documents, chunks)
-    if corrected.deleted:
-        texts = partial(text_arrays, documents, chunks, lexicon.sentences, corrected.deleted)
-    words, arrays = texts()
+    without = corrected.deleted
+    words, arrays = text_arrays(documents, chunks, lexicon.sentences, without) if without else texts()
     return words, {**sentence_arrays(documents, lexicon, made.merged, corrected.names), **arrays}
 
 
@@ -310,11 +307,13 @@ async def _describe_and_report(
     return graph, written, [*graph.failures, *failed]
 
 
-def _with_warnings(
-    reports: list[Report], made: GraphBuild, chunks: Sequence[Chunk], language: str
-) -> list[Report]:
+def _planted(chunks: Sequence[Chunk]) -> set[str]:
+    """Return the ids of the chunks that give instructions to language models."""
+    return {chunk.id for chunk in chunks if gives_instructions(chunk.text)}
+
+
+def _with_warnings(reports: list[Report], made: GraphBuild, planted: set[str], language: str) -> list[Report]:
     """Return reports, of which each says if chunks of its community give instructions to language models."""
-    planted = {chunk.id for chunk in chunks if gives_instructions(chunk.text)}
     affected = {c.number for c in made.communities if not planted.isdisjoint(c.chunk_ids)} if planted else ()
     for i, report in enumerate(reports):
         if report.community in affected:

@@ -132,7 +132,8 @@ def read_lexicon(
     """
     sentences = sentences or read_sentences(documents)
     table, which, unique = sentences.table, sentences.which, sentences.distinct
-    vocabulary, languages = sentences.vocabulary, sentences.languages
+    # what a copy caches goes with it, and changes nothing while another process is sent the sentences
+    vocabulary, languages = replace(sentences.vocabulary), sentences.languages
     _, first = np.unique(which, return_index=True)
     document = table.document[first]
     source = np.array(sources([d.path for d in documents]), np.int32)
