@@ -29,7 +29,7 @@ from conspectus.errors import (
 from conspectus.index import Index
 from conspectus.index_models import FUNCTION, with_index_models
 from conspectus.models import llm
-from conspectus.models.base import Model, run_sync
+from conspectus.models.base import Model, Performing, Performs, run_sync
 from conspectus.rows import Usage, snippet
 from conspectus.settings import EXTRACTIVE, Settings
 from conspectus.storage import manifests, store
@@ -68,14 +68,14 @@ class Options(TypedDict, total=False):
 
     settings: settings as such, or as `{"chunk.tokens": 800}`; left out, those of `conspectus.toml` and the environment.
     model: the language model. A name (`openai/gpt-4.1-mini`; `extractive` for none), a function from messages
-        (dictionaries with `role` and `content`) to the text of the reply, asynchronous or not, or a `Model`.
+        (dictionaries with `role` and `content`) to the text of the reply, asynchronous or not, or what has `perform`.
     base_url: the address of the server that is asked.
     embedder: who makes vectors. A name (`local`, `openai/text-embedding-3-small`; `none` for nobody), or a function
         from texts to vectors, asynchronous or not.
     """
 
     settings: Given
-    model: str | ChatFunction | Model | None
+    model: str | ChatFunction | Performs | None
     base_url: str | None
     embedder: str | EmbedFunction | None
 
@@ -350,7 +350,8 @@ def run_of(
     Raises SettingsError for a value that is not allowed.
     """
     model, settings = cast("Any", options.get("model")), cast("Any", options.get("settings"))
-    performer: Model | None = model if hasattr(model, "perform") else None
+    performer = Performing(model) if hasattr(model, "perform") else None
+    performer = model if isinstance(model, Model) else performer
     by_object = f"{FUNCTION}{performer.name}" if performer and builds else None
     given = {
         "model": by_object if performer else named_model(model),

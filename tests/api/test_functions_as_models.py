@@ -20,9 +20,11 @@ from simulated_server import Behaviour, SimulatedServer
 import conspectus
 from conspectus import api
 from conspectus.api.asking import MethodName, RankingName
-from conspectus.errors import ModelError, SettingsError, UsageError
+from conspectus.errors import BadReply, ModelError, SettingsError, UsageError
+from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm.adapters import register
 from conspectus.retrieval import METHODS, RANKINGS
+from conspectus.tasks import AnswerFromContext, AnyMissed
 
 QUICK = {"chunk.tokens": 120, "chunk.overlap": 20}
 TEXTS = documents(4)
@@ -60,6 +62,40 @@ def in_a_thread(messages: list[dict[str, str]]) -> str:
 
 async def vectors(texts: list[str]) -> list[list[float]]:
     return [[float(len(text)), float(text.count("a")), 1.0] for text in texts]
+
+
+class Performer:
+    """What people write who want tasks and not prompts: `perform` alone."""
+
+    async def perform(self, task: Any) -> Any:
+        if isinstance(task, AnswerFromContext):
+            return f"Ada Byrne met Bo Quill [Data: Sources ({task.context.sources[0].number})]."
+        if isinstance(task, AnyMissed):
+            raise BadReply("this one is not for me")
+        return await ExtractiveModel().perform(task)
+
+
+def test_an_object_with_perform_alone_builds_an_index_and_answers_from_it(tmp_path: Path):
+    built = conspectus.build(documents=TEXTS, folder=tmp_path, model=Performer(), settings=QUICK)
+    answer = built.index.ask(QUESTION, method="bm25", model=Performer())
+
+    assert built.index.entities
+    assert built.index.reports
+    assert built.index.settings["model"] == "python/Performer"
+    assert all("not for me" in failure.error for failure in built.index.failures)
+    assert answer.text == "Ada Byrne met Bo Quill [1]."
+    assert answer.citations
+
+
+def test_an_object_whose_perform_is_no_coroutine_answers(tmp_path: Path):
+    class Plain:
+        name = "plain"
+
+        def perform(self, task: Any) -> str:
+            return f"Ada Byrne met Bo Quill [Data: Sources ({task.context.sources[0].number})]."
+
+    index = conspectus.build(documents=TEXTS, folder=tmp_path, settings=QUICK).index
+    assert index.ask(QUESTION, method="bm25", model=Plain()).citations
 
 
 def test_a_function_builds_an_index_and_answers_from_it(tmp_path: Path):

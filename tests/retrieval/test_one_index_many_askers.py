@@ -112,13 +112,13 @@ async def test_a_task_of_indexing_has_the_same_reply_from_a_fresh_model_in_any_o
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
 ) -> None:
     done: list[tuple[Any, Any]] = []
-    perform = ExtractiveModel._perform
+    perform = ExtractiveModel.perform
 
-    def recorded(self: ExtractiveModel, task: Any) -> Any:
-        done.append((task, perform(self, task)))
+    async def recorded(self: ExtractiveModel, task: Any) -> Any:
+        done.append((task, await perform(self, task)))
         return done[-1][1]
 
-    monkeypatch.setattr(ExtractiveModel, "_perform", recorded)
+    monkeypatch.setattr(ExtractiveModel, "perform", recorded)
     index = (
         await conspectus.abuild(SAMPLE, tmp_path / "index", settings={"model": "extractive", **settings})
     ).index

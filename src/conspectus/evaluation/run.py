@@ -10,14 +10,14 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 from conspectus import tasks
 from conspectus.api.asking import AskOptions, IndexLike, Request
-from conspectus.errors import CallFailed, ModelError, NotSupported, UsageError
+from conspectus.errors import CallFailed, ModelError, UsageError
 from conspectus.indexing.estimate import Estimate, Estimator, Range, TaskEstimate, check_budget, exactly
 from conspectus.indexing.pipeline import Progress
 from conspectus.models.base import Model, Tick, no_tick, together, writes
@@ -285,13 +285,12 @@ def assumed(task: Any) -> Any:
             return None
 
 
-class StandIn:
+class StandIn(Model):
     """A model that counts the prompts of a language model, except those whose replies are cached.
 
     It replies as the extractive model does, or as a language model that finds something everywhere.
     """
 
-    generative = True
     name = ""  # what it replies is nobody's work: methods store nothing of it
 
     def __init__(self, session: Session, extractive: Model) -> None:
@@ -314,12 +313,6 @@ class StandIn:
         if isinstance(reply, tasks.PartialAnswer):
             reply = replace(reply, score=max(1, reply.score))
         return cast("R", reply)
-
-    async def perform_all(self, tasks: Sequence[tasks.Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
-        return [await self.perform(task) for task in tasks]
-
-    def stream(self, task: tasks.Task[str]) -> AsyncIterator[str]:
-        raise NotSupported("an estimate streams nothing")
 
 
 async def estimate(

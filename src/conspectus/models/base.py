@@ -7,9 +7,9 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar, runtime_checkable
 
-from conspectus.errors import ModelError
+from conspectus.errors import ModelError, Unusable
 from conspectus.tasks import Task
 
 P = ParamSpec("P")
@@ -29,11 +29,21 @@ def no_tick() -> None:
     """Do nothing."""
 
 
+class Performs(Protocol):
+    """What an object has that is taken as a model: `perform`, asynchronous or not."""
+
+    def perform(self, task: Any) -> Any: ...
+
+
+@runtime_checkable
 class Model(Protocol):
-    """Performs tasks. References in what comes back are in the index's numbers, whoever wrote them."""
+    """Performs tasks. References in what comes back are in the index's numbers, whoever wrote them.
+
+    What inherits from it has all but `perform`, and a name, from here.
+    """
 
     name: str
-    generative: bool
+    generative: bool = True
     """Whether it writes text of its own; False for one that only selects from the sources."""
 
     async def perform(self, task: Task[R]) -> R:
@@ -41,14 +51,36 @@ class Model(Protocol):
         ...
 
     async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
-        """Perform tasks in any order and return their replies in the given one, failures among them as
-        values.
-        """
-        ...
+        """Perform tasks in any order, and return replies in the given one, failures among them as values."""
 
-    def stream(self, task: Task[str]) -> AsyncIterator[str]:
+        async def one(task: Task[R]) -> R | ModelError:
+            try:
+                return await self.perform(task)
+            except Unusable:
+                raise
+            except ModelError as error:
+                return error
+            finally:
+                tick()
+
+        return await performed(self, one, tasks)
+
+    async def stream(self, task: Task[str]) -> AsyncIterator[str]:
         """Perform a task whose reply is text, piece by piece."""
-        ...
+        yield await self.perform(task)
+
+
+class Performing(Model):
+    """A model of any object that performs, by its `name` and `generative` where it has these."""
+
+    def __init__(self, performer: Performs) -> None:
+        self.name = getattr(performer, "name", type(performer).__name__)
+        self.generative = getattr(performer, "generative", True)
+        self._performer = performer
+
+    async def perform(self, task: Task[R]) -> R:
+        reply = self._performer.perform(task)
+        return await reply if inspect.isawaitable(reply) else reply
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,12 +265,10 @@ async def hipporag2(question: str, index: Index, model: Model, settings: Setting
             by_phrase.setdefault(int(phrases.of_name[name]), []).append(float(likeness[triple]))
     if not by_phrase:
         return similarity
-    weights = np.zeros(len(phrases.keys))
-    for phrase, scores in by_phrase.items():
-        weights[phrase] = np.mean(scores)
-    seeds = np.zeros_like(weights)
-    best = highest(weights, LINKED)
-    seeds[best] = weights[best]
+    weights = {phrase: float(np.mean(scores)) for phrase, scores in by_phrase.items()}
+    seeds = np.zeros(len(phrases.keys))
+    for phrase in sorted(weights, key=lambda phrase: (-weights[phrase], phrase))[:LINKED]:
+        seeds[phrase] = weights[phrase]
     return _mass_of_chunks(seeds, PASSAGE_WEIGHT * _unit(similarity), phrases, settings)
 
 

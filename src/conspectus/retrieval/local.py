@@ -18,14 +18,7 @@ from conspectus.rows import Answer, Claim, Entity, Relationship, Report
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks.base import Context
 from conspectus.text.mentions import entity_of_key, units
-from conspectus.text.words import (
-    CJK,
-    STOPWORDS,
-    declined_stems,
-    name_key,
-    stem,
-    without_particles,
-)
+from conspectus.text.words import CJK, STOPWORDS, declined_stems, name_key, stem, without_particles
 
 if TYPE_CHECKING:
     from conspectus.retrieval import vector

@@ -19,13 +19,7 @@ from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import Model, writes
 from conspectus.retrieval import method
-from conspectus.retrieval.base import (
-    answer_within,
-    empty_answer,
-    hit,
-    most_chunks,
-    pack,
-)
+from conspectus.retrieval.base import answer_within, empty_answer, hit, most_chunks, pack
 from conspectus.retrieval.bm25 import scores_of
 from conspectus.retrieval.vector import has_vectors, question_vectors
 from conspectus.rows import Answer, Hit, ReasoningPath, Triple

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 from typing import Any, TypeVar, cast
 
 from conspectus.errors import ModelError, NotSupported
 from conspectus.index import Index
-from conspectus.models.base import Tick, no_tick, performer_of
+from conspectus.models.base import Model, performer_of
 from conspectus.models.extractive import answer, extract, reason, report, sentence_store
 from conspectus.models.extractive.search import Searcher
 from conspectus.models.extractive.sentence_store import SentenceStore
@@ -22,7 +22,7 @@ REGISTERED = (answer, extract, reason, report, sentence_store)
 """The modules whose functions, registered by `performs`, are what the model does."""
 
 
-class ExtractiveModel:
+class ExtractiveModel(Model):
     """Performs tasks by selecting from the sources: fitted to a corpus to index it, or opened on an index to answer.
 
     It can do what functions are registered for by `performs` (see `models.base`). Their further parameters are its
@@ -62,19 +62,6 @@ class ExtractiveModel:
         return cls(index=index)
 
     async def perform(self, task: Task[R]) -> R:
-        return self._perform(task)
-
-    async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
-        replies: list[R | ModelError] = []
-        for task in tasks:
-            replies.append(self._perform(task))
-            tick()
-        return replies
-
-    async def stream(self, task: Task[str]) -> AsyncIterator[str]:
-        yield await self.perform(task)
-
-    def _perform(self, task: Task[R]) -> R:
         performer = performer_of(type(task))
         if performer is None:
             raise NotSupported(f"{type(task).__name__} needs a language model: name one with model=NAME")
