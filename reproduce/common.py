@@ -94,7 +94,7 @@ class Corpus:
     checksum: str = ""
     """See `checksum`; empty where we have not seen the published files."""
     settings: Mapping[str, Any] | None = None
-    """By which its files are read."""
+    """How its files are read, and what the paper set otherwise for it than for its other corpus."""
     questions: str = ""
     """A file of questions, below `--data`."""
 

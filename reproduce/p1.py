@@ -31,7 +31,7 @@ NEWS = Corpus(
     "News",
     "news/corpus.json",
     "https://github.com/yixuantt/MultiHop-RAG (dataset/corpus.json)",
-    settings={"read.text_field": "body"},
+    settings={"read.text_field": "body", "extract.max_gleanings": 0},
     questions="news/questions.csv",
 )
 CORPORA = {"podcast": PODCAST, "news": NEWS}

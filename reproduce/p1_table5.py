@@ -36,7 +36,7 @@ def table_5(run: Run) -> Iterator[Table]:
     for row in comparison.judgements_in(study.folder).rows.values():
         if row.question == question.id and {row.first, row.second} == {graph, base} and row.replicate == 1:
             winner = ("tie", row.first, row.second)[row.winner]
-            rows.append((row.criterion, OURS, [row.reasoning, winner]))
+            rows.append((row.criterion, OURS, [f"{row.reasoning} (Answer 1 is {row.first}.)", winner]))
     if base == "TS" or graph != "C2":
         run.note(f"Shown are {graph} and {base}, as far as there are answers; the paper shows C2 and SS.")
     yield Table(f"GraphRAG, Table 5 ({experiment.corpus.name})", ("text", "winner"), rows)

@@ -4,6 +4,7 @@ answers, judgements and claims of a strong one.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -75,6 +76,20 @@ def test_a_dry_run_says_the_cost_and_asks_nothing(
     assert not server.counts["ExtractGraph"]
 
 
+def test_the_news_are_extracted_without_gleaning_as_in_the_paper(
+    script: Script, server: SimulatedServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "news").mkdir()
+    article = {"title": "Rook", "body": "Ada Byrne bought the barge Rook at Kell."}
+    (tmp_path / "news" / "corpus.json").write_text(json.dumps([article]), "utf-8")
+    with pytest.raises(SystemExit):
+        script("p1_table2", "--dataset", "news", "--data", str(tmp_path), "--dry-run", *using(server))
+
+    cost = capsys.readouterr().err
+    assert "extract entities" in cost
+    assert "check for missed entities" not in cost
+
+
 @pytest.mark.long
 def test_a_model_builds_asks_judges_and_counts_as_the_paper_does(script: Script, server: SimulatedServer):
     options = ("--sample-corpus", "--sample", "2", *using(server), "--embedder", "simulated")
@@ -133,3 +148,4 @@ def test_recorded_answers_of_a_strong_model_are_measured_without_a_model(script:
     assert len(script("p1_figure2", "--study", str(study))) == 4
     (example,) = script("p1_table5", "--study", str(study))
     assert {"C0", "TS"} <= ours(example).keys()
+    assert "(Answer 1 is " in ours(example)["comprehensiveness"][0]
