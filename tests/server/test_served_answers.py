@@ -81,6 +81,12 @@ def test_sources_name_their_documents_by_number(server: Running) -> None:
         assert (page["document"]["path"], page["text"]) == (source["document"], source["text"])
 
 
+def test_documents_of_a_list_have_the_date_that_conditions_go_by(server: Running) -> None:
+    rows = httpx.get(f"{server.url}/api/documents").json()
+    assert rows
+    assert all(row["date"] and row["date"] in row["path"] for row in rows)
+
+
 def test_the_context_of_an_answer_is_what_the_library_gathers(server: Running, sample_index: Path) -> None:
     body = {"question": QUESTION, "method": "local"}
     seen = httpx.post(server.url + "/api/ask/context", json=body).json()

@@ -272,8 +272,10 @@ def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> C
     """
     target = path_of(folder)
     judged = judged_in(comparison.study_in(target), judge_model)
-    if judged is None:
-        raise UsageError(f"there are no judgements in {target}: make them with conspectus eval judge")
+    if judged is None or not judged.judgements:
+        raise UsageError(
+            f"there are no judgements of these answers in {target}: conspectus eval judge makes them"
+        )
     if judge_model is None and judged.others:
         judges = ", ".join((judged.judge, *judged.others))
         raise UsageError(f"several judges judged, {judges}: name one with judge_model=NAME")

@@ -295,7 +295,7 @@ class DocumentRow:
 
 def document_row(d: Document) -> DocumentRow:
     """Return a document as a row of a list."""
-    return DocumentRow(d.number, d.title, d.path, d.date, d.language, len(d.text))
+    return DocumentRow(d.number, d.title, d.path, d.day or None, d.language, len(d.text))
 
 
 def compact(name: str) -> str:

@@ -204,6 +204,14 @@ def test_without_a_model_the_first_line_says_what_is_missing(tmp_path: Path):
     assert not (tmp_path / "replies.sqlite").exists()
 
 
+def test_judgements_of_answers_that_have_changed_are_none(tmp_path: Path):
+    judged(a_folder(tmp_path), a_judge())
+    a_folder(tmp_path, texts={"A": lambda i: f"now {i}", "B": lambda i: f"then {i}"})
+
+    with pytest.raises(UsageError, match="no judgements of these answers"):
+        judge_statistics(tmp_path)
+
+
 def test_chinese_questions_are_judged_in_chinese(tmp_path: Path):
     write_list([Question("q", "这批文档的主要主题是什么？")], tmp_path)
     for condition in "AB":
