@@ -232,6 +232,12 @@ def test_rtf_is_read_with_its_accents():
     assert document("a.rtf", source).text == "Bees dance café.\n\nThey sleep –."
 
 
+def test_rtf_is_read_in_the_encoding_of_each_font():
+    fonts = r"{\fonttbl{\f0\fswiss Arial;}{\f1\fnil\fcharset204{\*\panose 02}Arial;}}"
+
+    assert document("a.rtf", rf"{{\rtf1\ansi{fonts}\f1 \'cf\f0 \'cf}}").text == "ПÏ"
+
+
 def test_rtf_that_is_none_or_is_cut_off_says_so():
     assert "is not RTF" in reason("a.rtf", "plain")
     assert "is cut off" in reason("a.rtf", r"{\rtf1 Bees da")

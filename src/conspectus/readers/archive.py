@@ -42,7 +42,9 @@ class Archive:
             )
         self._zip = open_zip(data)
         self.names = frozenset(self._zip.namelist())
-        if sum(part.file_size for part in self._zip.infolist()) > 10 * self._limit:
+        self.size = sum(part.file_size for part in self._zip.infolist())
+        """Bytes of all parts, unpacked, as the archive states them."""
+        if self.size > 10 * self._limit:
             raise self._too_large()
 
     def read(self, name: str) -> bytes:

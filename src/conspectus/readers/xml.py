@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element, TreeBuilder
-from xml.parsers.expat import ExpatError, ParserCreate
+from xml.parsers.expat import ExpatError, ParserCreate, XMLParserType
 
 from conspectus.errors import DocumentError
 from conspectus.readers import Options, Outcome, ParsedDocument, Prose, line, mail_date
@@ -110,13 +110,18 @@ def parse_xml(text: str, what: str = "") -> Element:
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = builder.data
     parser.DefaultHandler = other  # where there is one, Expat hands entities to it and expands none
+    run_parser(parser, text.encode(errors="replace"), what)
+    return builder.close()
+
+
+def run_parser(parser: XMLParserType, content: bytes, what: str) -> None:
+    """Read XML to its end; raise DocumentError: it is none; `what` names the part of the file."""
     try:
-        parser.Parse(text.encode(errors="replace"), True)
+        parser.Parse(content, True)
     except ExpatError as error:
         if "amplification" in str(error):
             raise DocumentError(f"{what}declares entities that grow without bounds; it is not read") from None
         raise DocumentError(f"{what}is not well-formed XML: {error}; it is damaged, or cut off") from None
-    return builder.close()
 
 
 def decode_xml(data: bytes) -> Decoded:
