@@ -95,6 +95,10 @@ class Behaviour:
     """Requests of a batch that expire, by their order in it: 0.5 for the second half."""
     batch_ends: str = "completed"
     """How batches end: `cancelled` and `failed` answer nothing."""
+    batch_error: str = "The file of requests cannot be used."
+    """What is the matter with a batch that ends otherwise than completed."""
+    ids: str = ""
+    """What the ids of files and batches begin with."""
     batch_tokens: int | None = None
     """The most characters of all open batches; more than that, and a new one fails."""
 
@@ -360,8 +364,9 @@ class Service:
         return web.json_response({"id": self._file(sent.file.read()), "object": "file", "purpose": "batch"})
 
     def _file(self, content: bytes) -> str:
-        self.files[f"file-{len(self.files) + 1}"] = content
-        return f"file-{len(self.files)}"
+        id_ = f"{self.behaviour.ids}file-{len(self.files) + 1}"
+        self.files[id_] = content
+        return id_
 
     async def content(self, request: web.Request) -> web.Response:
         return web.Response(body=self.files[request.match_info["id"]])
@@ -370,7 +375,7 @@ class Service:
         body = await request.json()
         assert (body["endpoint"], body["completion_window"]) == ("/v1/chat/completions", "24h")
         lines = self.files[body["input_file_id"]].splitlines()
-        id_ = f"batch_{len(self.batches) + 1}"
+        id_ = f"{self.behaviour.ids}batch_{len(self.batches) + 1}"
         counts = {"total": len(lines), "completed": 0, "failed": 0}
         row = {
             "id": id_,
@@ -407,6 +412,8 @@ class Service:
         """Answer the requests of a batch, in another order than theirs, as far as it is to answer them."""
         row["status"] = self.behaviour.batch_ends
         if row["status"] in ("cancelled", "failed"):
+            error = {"code": "invalid_file", "message": self.behaviour.batch_error}
+            row["errors"] = {"object": "list", "data": [error]}
             return
         asked = [json.loads(line) for line in self.files[row["input_file_id"]].splitlines()]
         left = math.ceil(len(asked) * (1 - self.behaviour.batch_expires))

@@ -85,6 +85,13 @@ def failing(messages: Any, schema: Any = None, name: str = "") -> str:
     raise Refusal(500, f"Authorization: Bearer {KEY} failed", KEY, KEY)
 
 
+def failing_in_batches(messages: Any, schema: Any = None, name: str = "") -> str:
+    """Answer the first call, which is one of its own, and fail with the key afterwards."""
+    if simulated_replies.task_of(messages) == "ExtractGraph" and "p00" in str(messages):
+        return simulated_replies.reply_to(messages, schema, name)
+    return failing(messages, schema, name)
+
+
 def refusing(messages: Any, schema: Any = None, name: str = "") -> str:
     raise Refusal(400, f"the key {KEY} may not do that: json_schema, logit_bias, stream", KEY, KEY)
 
@@ -160,6 +167,60 @@ def test_no_command_shows_the_key(kind: str, tmp_path: Path, monkeypatch: pytest
         assert server.counts["requests"] >= 8
     assert (tmp_path / "trace.jsonl").exists()
     assert [path for path, text in contents(tmp_path) if KEY in text] == []
+
+
+BATCHES: dict[str, tuple[Behaviour, Any]] = {
+    "echo it": (Behaviour(), echoing),
+    "fail": (Behaviour(batch_ends="failed", batch_error=f"No {KEY} here"), simulated_replies.reply_to),
+    "have it in their ids": (Behaviour(ids=f"{KEY}-"), simulated_replies.reply_to),
+    "answer with errors": (Behaviour(), failing_in_batches),
+    "are no replies": (Behaviour(), lambda *_: f"{{{KEY}"),
+}
+
+
+@pytest.mark.parametrize("kind", BATCHES)
+def test_no_batch_shows_the_key_while_it_is_open_or_afterwards(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("conspectus.models.llm.sender.FIRST_BACKOFF", 0.0)
+    for pause in ("QUIET", "FIRST_POLL", "LONGEST_POLL"):
+        monkeypatch.setattr(f"conspectus.models.llm.batches.{pause}", 0.01)
+    monkeypatch.setenv("CONSPECTUS_API_KEY", KEY)
+    (tmp_path / "docs").mkdir()
+    for document in documents(3):
+        (tmp_path / f"docs/{document['id']}.txt").write_text(document["text"])
+    behaviour, reply = BATCHES[kind]
+    opened: list[Path] = []
+    shown: list[Path] = []
+
+    class Watching(SimulatedServer):
+        """Looks at what is stored of batches when it is asked to make one, or for the state of one."""
+
+        def _look(self) -> None:
+            stored = list(contents(tmp_path / "new/batches"))
+            opened.extend(path for path, _ in stored)
+            shown.extend(path for path, text in stored if KEY in text)
+
+        async def create_batch(self, request: Any) -> Any:
+            self._look()
+            return await super().create_batch(request)
+
+        async def batch(self, request: Any) -> Any:
+            self._look()
+            return await super().batch(request)
+
+    with Watching(behaviour, reply) as server:
+        given = ["--index", "new", "--model", "simulated", "--base-url", server.url, "--batch", "--yes"]
+        used = ["llm.attempts=2", "llm.trace=trace.jsonl", "llm.trace_texts=true"]
+        given += [part for value in used for part in ("--set", value)]
+        result = CliRunner().invoke(
+            app, ["index", "docs", *given, "--log", "run.log"], prog_name="conspectus"
+        )
+    assert KEY not in result.stdout + result.stderr
+    assert {path.suffix for path in opened} >= {".json", ".jsonl"}
+    assert (tmp_path / "trace.jsonl").exists()
+    assert shown + [path for path, text in contents(tmp_path) if KEY in text] == []
 
 
 @pytest.mark.parametrize("variable", ["CONSPECTUS_API_KEY", "OPENAI_BASE_URL"])
