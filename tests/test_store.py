@@ -591,6 +591,24 @@ def test_a_second_writer_in_the_same_process_is_refused_until_the_first_is_done(
     put(tmp_path, an_index())
 
 
+def test_a_lock_that_its_first_writer_has_removed_locks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A writer that fails removes the folder that it made; another one may have opened the lock in it."""
+    fcntl = pytest.importorskip("fcntl")  # on Windows no file that is open can be removed
+    folder, flock = tmp_path / "index", fcntl.flock
+
+    def too_late(descriptor: int, operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", flock)
+        shutil.rmtree(folder)
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", too_late)
+    with pytest.raises(IndexBusy), writing(folder):
+        pass
+    put(folder, an_index())
+
+
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
 
 

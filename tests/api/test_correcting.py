@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ from conspectus.errors import NotFound, UsageError
 from conspectus.explore import entity_view
 from conspectus.index import Index
 from conspectus.rows import Entity, Relationship
+from conspectus.runtime import read_sources
+from conspectus.storage import store
 from conspectus.text.mentions import hash_of, units
 
 SAMPLE = Path(conspectus.__file__).parent / "sample"
@@ -450,3 +454,56 @@ def test_the_number_of_an_undone_correction_is_not_given_again(own: Path):
     api.undo(own / "index", 1)
 
     assert api.correct(own / "index", Retype("Ada Brook", "place")).number == 2
+
+
+# At once
+
+
+def test_corrections_that_several_add_at_once_are_all_stored_with_numbers_of_their_own(own: Path):
+    names = ["Ada Brook", "Ruben Vale", "Orran Mill", "Hollin Council", "Tarn Bridge", "Tarn"]
+    together = threading.Barrier(len(names))
+
+    def add(name: str) -> Correction:
+        together.wait()
+        return api.correct(own / "index", Retype(name, "thing"))
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        made = list(pool.map(add, names))
+
+    stored = [row.correction for row in api.corrections(own / "index").rows]
+    assert sorted(correction.number for correction in made) == list(range(1, len(names) + 1))
+    assert sorted(stored, key=str) == sorted(made, key=str)
+
+
+def test_a_correction_that_comes_while_documents_are_read_is_applied_by_that_build(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (own / "corpus/new.txt").write_text("Ada Brook sold the Orran Mill to Ruben Vale in 1910.")
+
+    def read_and_correct(*arguments: Any) -> Any:
+        api.correct(own / "index", Rename("Ruben Vale", "R. Vale"))
+        return read_sources(*arguments)
+
+    monkeypatch.setattr("conspectus.api.building.read_sources", read_and_correct)
+    index = api.build(own / "corpus", own / "index").index
+
+    assert "R. Vale" in {entity.name for entity in index.entities}
+    assert [row.state for row in api.corrections(own / "index").rows] == ["applied"]
+
+
+def test_applying_corrections_keeps_documents_that_another_process_has_just_indexed(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+):
+    api.correct(own / "index", Rename("Ruben Vale", "R. Vale"))
+    (own / "corpus/new.txt").write_text("Ada Brook sold the Orran Mill to Ruben Vale in 1910.")
+    writing = store.writing
+
+    def build_first(folder: Path) -> Any:
+        monkeypatch.setattr(store, "writing", writing)
+        api.build(own / "corpus", own / "index")
+        return writing(folder)
+
+    monkeypatch.setattr(store, "writing", build_first)
+    index = api.apply_corrections(own / "index").index
+
+    assert "new.txt" in {Path(document.path).name for document in index.documents}

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conspectus.api.embedding import check_embedder, estimate_texts, with_vectors
-from conspectus.corrections import Correction, file_of, read_file
+from conspectus.corrections import Correction, file_of, read_file, source_documents
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.index_status import folders_of
 from conspectus.indexing.chunks import chunk, dates_of, extract
 from conspectus.indexing.embed import texts_of_sources
 from conspectus.indexing.given_graph import with_openie_of
+from conspectus.indexing.read import Read
 from conspectus.indexing.update import Changes, Update, origin_of, update_of
 from conspectus.lazy import lazy_module
 from conspectus.models import llm
@@ -70,7 +71,6 @@ if TYPE_CHECKING:
     from conspectus.indexing import pipeline
     from conspectus.indexing.estimate import Estimate, TaskEstimate
     from conspectus.indexing.pipeline import Check, GraphBuild, Progress
-    from conspectus.indexing.read import Read
     from conspectus.models.llm.model import Session
     from conspectus.rows import Answer, Hit
 else:  # with aiohttp and scipy, which take long to import
@@ -245,11 +245,10 @@ build = synchronous(abuild)
 """Read files, folders or documents from memory into an index; see `abuild`."""
 
 
-async def build_read(read: Read, request: BuildRequest) -> Built:
-    """Do what `build` does with what was read."""
+async def build_read(read: Read | None, request: BuildRequest) -> Built:
+    """Do what `build` does with what was read; with None, with what the index holds when nobody else writes."""
     folder, settings = request.folder, request.settings
-    skipped, guessed = tuple(read.skipped), tuple(read.warnings)
-    if request.agree:  # before the lock: others may write while a question waits for its answer
+    if read and request.agree:  # before the lock: others may write while a question waits for its answer
         update = request.update(read)
         replaced = update.replaced_documents
         if not update.up_to_date and (replaced or costs(settings)):
@@ -258,6 +257,9 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
             estimate = await estimated_build(read.documents, update, request)
             request.agree(replace(estimate, replaced_documents=replaced))
     with store.writing(folder):
+        read = read or _documents_of(store.read(folder))
+        request = replace(request, corrections=read_file(file_of(folder)))  # perhaps one came meanwhile
+        skipped, guessed = tuple(read.skipped), tuple(read.warnings)
         update = request.update(read)
         if update.up_to_date and (existing := update.existing):
             store.trim(folder, settings.model_dump(mode="json"))
@@ -275,6 +277,11 @@ async def build_read(read: Read, request: BuildRequest) -> Built:
         warnings.warn_explicit(warning, UserWarning, "conspectus.build", 1)
     index = store.read(folder)
     return Built(index, snapshot, folder, skipped, guessed, (*notices, *lost), update)
+
+
+def _documents_of(index: Index) -> Read:
+    """Return what was read for an index: its documents, and the failures of others."""
+    return Read(source_documents(index.documents), [row for row in index.failures if row.stage == "read"])
 
 
 def _update_notices(built: Built, *, from_memory: bool, fresh: bool) -> Iterator[str]:

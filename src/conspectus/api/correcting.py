@@ -20,9 +20,9 @@ from conspectus.explore import find_entity
 from conspectus.index import Index
 from conspectus.index_models import settings_of_index
 from conspectus.indexing.corrections import documents_at
-from conspectus.indexing.read import Read
 from conspectus.runtime import DEFAULT_FOLDER, Run, path_of, run_sync
 from conspectus.storage import store
+from conspectus.storage.manifests import editing
 from conspectus.text.words import name_key
 
 if TYPE_CHECKING:
@@ -67,15 +67,16 @@ def correct(folder: str | Path, correction: Correction) -> Correction:
     target = path_of(folder)
     index = _built_here(target)
     path = records.file_of(target)
-    existing = records.read_file(path)
-    waiting = [vars(earlier) for earlier in existing if earlier.mark not in _marks(index)]
-    new_names = [name for values in waiting for name in (values.get("into"), values.get("to")) if name]
-    values = _with_own_names(records.validated(kind, vars(correction)), index, new_names)
-    values |= {"number": records.next_number(path), "date": correction.date or date.today().isoformat()}
-    correction = records.validated(kind, values)
-    if same := next((earlier for earlier in existing if earlier == correction), None):
-        raise UsageError(f"correction {same.number} says so already")
-    records.append(path, correction)
+    with editing(path):
+        existing = records.read_file(path)
+        waiting = [vars(earlier) for earlier in existing if earlier.mark not in _marks(index)]
+        new_names = [name for values in waiting for name in (values.get("into"), values.get("to")) if name]
+        values = _with_own_names(records.validated(kind, vars(correction)), index, new_names)
+        values |= {"number": records.next_number(path), "date": correction.date or date.today().isoformat()}
+        correction = records.validated(kind, values)
+        if same := next((earlier for earlier in existing if earlier == correction), None):
+            raise UsageError(f"correction {same.number} says so already")
+        records.append(path, correction)
     return correction
 
 
@@ -143,7 +144,9 @@ def undo(folder: str | Path, number: int) -> Correction:
     A later correction may use a name that it introduced, and fail from then on. Raises NotFound where there is no such
     correction.
     """
-    return records.remove(records.file_of(path_of(folder)), number)
+    path = records.file_of(path_of(folder))
+    with editing(path):
+        return records.remove(path, number)
 
 
 def _marks(index: Index) -> frozenset[str]:
@@ -178,9 +181,5 @@ def apply_corrections(
     target = path_of(folder)
     index = _built_here(target)
     known = settings_of_index(index.settings, settings or {})
-    listed = records.read_file(records.file_of(target))
-    unread = [failure for failure in index.failures if failure.stage == "read"]
-    read = Read(records.source_documents(index.documents), unread)
-    return run_sync(
-        build_read(read, BuildRequest(target, Run(known.settings, known.origins), listed, progress))
-    )
+    request = BuildRequest(target, Run(known.settings, known.origins), progress=progress)
+    return run_sync(build_read(None, request))

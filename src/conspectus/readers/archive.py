@@ -40,8 +40,15 @@ class Archive:
             raise DocumentError(
                 f"is not what its name says: {PurePosixPath(path).suffix} files are zip archives"
             )
-        self._zip = open_zip(data)
+        try:
+            self._zip = ZipFile(BytesIO(data))
+        except (BadZipFile, ValueError, OSError) as error:
+            raise DocumentError(f"is cut off or damaged: {error}; copy or save it again") from None
         self.names = frozenset(self._zip.namelist())
+        if _MANIFEST in self.names and not self._zip.getinfo(_MANIFEST).flag_bits & 1:  # of OpenDocument
+            with suppress(*ARCHIVE_ERRORS), self._zip.open(_MANIFEST) as manifest:
+                if b"encryption-data" in manifest.read(MEGABYTE):
+                    raise DocumentError(ENCRYPTED)
         self.size = sum(part.file_size for part in self._zip.infolist())
         """Bytes of all parts, unpacked, as the archive states them."""
         if self.size > 10 * self._limit:
@@ -90,21 +97,6 @@ def refuse_encrypted(data: bytes) -> None:
     """Raise DocumentError for a document of Office 2007 or later that is encrypted: it is in a compound file."""
     if data.startswith(OLE) and "EncryptedPackage".encode("utf-16-le") in data:
         raise DocumentError(ENCRYPTED)
-
-
-def open_zip(data: bytes) -> ZipFile:
-    """Open a zip archive; raise DocumentError for one that is damaged, or is OpenDocument that its manifest tells is
-    encrypted in parts or as a whole.
-    """
-    try:
-        parts = ZipFile(BytesIO(data))
-    except (BadZipFile, ValueError, OSError) as error:
-        raise DocumentError(f"is cut off or damaged: {error}; copy or save it again") from None
-    if _MANIFEST in parts.namelist() and not parts.getinfo(_MANIFEST).flag_bits & 1:
-        with suppress(*ARCHIVE_ERRORS), parts.open(_MANIFEST) as manifest:
-            if b"encryption-data" in manifest.read(MEGABYTE):
-                raise DocumentError(ENCRYPTED)
-    return parts
 
 
 def resolve_path(part: str, target: str) -> str:

@@ -37,13 +37,9 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
         if mail.get_content_type() in _ENCRYPTED:
             raise DocumentError("is encrypted (OpenPGP, S/MIME): save it decrypted from its program")
         attached = [line(part.get_filename() or part.get_content_type()) for part in mail.iter_attachments()]
-        for message in (part for part in mail.walk() if part is mail or _is_attached_message(part)):
-            message = message if message is mail else message.get_content()
-            text += (
-                ""
-                if message is mail
-                else f"\n\n{_shown({name: _header(message, name) for name in HEADERS})}\n\n"
-            )
+        for message in (mail, *(part.get_content() for part in mail.walk() if _is_attached_message(part))):
+            if message is not mail:
+                text += f"\n\n{_shown({name: _header(message, name) for name in HEADERS})}\n\n"
             body = cast("EmailMessage | None", message.get_body(("plain", "html")))
             if body is not None:
                 payload = cast("bytes", body.get_payload(decode=True) or b"")

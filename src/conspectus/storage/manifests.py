@@ -291,19 +291,19 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_release_all)
 
 
-def _lock(descriptor: int) -> bool:
+def _lock(descriptor: int, *, wait: bool = False) -> bool:
     """Take the lock if it is free; the system frees it when this process ends, however it ends."""
     try:
         if sys.platform == "win32":
             import msvcrt
 
             os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # far behind the process id, which others must read
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
             os.lseek(descriptor, 0, os.SEEK_SET)
         else:
             import fcntl
 
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except (BlockingIOError, PermissionError):
         return False
     return True
@@ -327,7 +327,8 @@ def writing(folder: Path, what: str = "index") -> Generator[None]:
         reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
         raise UsageError(f"no {what} can be written to {folder}: {reason}; name another folder") from None
     folder = folder.resolve()
-    if not _lock(descriptor):
+    # one that fails removes the folder that it made, and the lock in it that others may have opened
+    if not _lock(descriptor) or not os.fstat(descriptor).st_nlink:
         process = os.read(descriptor, 20).decode("ascii", "replace") or "unknown"
         os.close(descriptor)
         advice = "wait until it is done, or stop it, then run the same command again"
@@ -344,6 +345,21 @@ def writing(folder: Path, what: str = "index") -> Generator[None]:
                     os.unlink(folder / "lock")
                     os.rmdir(folder)
             os.close(_locks.pop(folder))
+
+
+@contextmanager
+def editing(path: Path) -> Generator[None]:
+    """Be the only one who changes a file, by a lock beside it; raise UsageError where there can be none."""
+    try:
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        descriptor = os.open(path.with_name(path.name + ".lock"), flags, 0o666)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    try:
+        _lock(descriptor, wait=True)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def locked(folder: Path) -> Path:

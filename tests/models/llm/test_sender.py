@@ -38,7 +38,7 @@ from conspectus.errors import (
 )
 from conspectus.models.llm import sender
 from conspectus.models.llm.budget import Budget, Trace
-from conspectus.models.llm.cache import FILE_NAME, ResponseCache
+from conspectus.models.llm.cache import FILE_NAME, CachedReply, ResponseCache
 from conspectus.models.llm.sender import CachingSender
 from conspectus.models.llm.wire import Completion, Message, Request
 from conspectus.settings import ModelSettings, Price
@@ -677,6 +677,19 @@ def kept(path: Path) -> list[str]:
     ]
     replies.close()
     return found
+
+
+def test_whoever_has_nothing_to_store_leaves_a_cache_to_those_who_have(tmp_path: Path):
+    path = tmp_path / FILE_NAME
+    first, second = ResponseCache(path), ResponseCache(path)
+    first.close()
+    asyncio.run(second.add([CachedReply("key", "model", "Task", "ok", "Bees dance.")]))
+    second.close()
+
+    assert ResponseCache(path).get("key")
+    alone = ResponseCache(tmp_path / "other.sqlite")
+    alone.close()
+    assert not alone.path.exists()
 
 
 def test_two_processes_can_share_a_cache(tmp_path: Path):

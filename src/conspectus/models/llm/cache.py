@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import disk_usage
@@ -137,22 +137,24 @@ class ResponseCache:
         return rows
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path, timeout=BUSY_SECONDS, isolation_level="IMMEDIATE", check_same_thread=False
-        )
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
+            connection = sqlite3.connect(
+                self.path, timeout=BUSY_SECONDS, isolation_level="IMMEDIATE", check_same_thread=False
+            )
             try:
                 connection.execute("PRAGMA trusted_schema = OFF")  # the file may come from somebody else
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.executescript(SCHEMA)
-                return connection
+                if self.path.exists():  # else whoever made it has removed it meanwhile
+                    return connection
             except sqlite3.OperationalError as error:
                 # Two processes that make the file at once: SQLite does not wait for a change of journal.
                 if "locked" not in str(error) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.02)
+            connection.close()
 
     def get(self, key: str) -> Completion | None:
         """Return the completion that is served for a key, if there is one."""
@@ -308,9 +310,14 @@ class ResponseCache:
         anything = "SELECT 1 FROM replies WHERE status != 'failed' UNION SELECT 1 FROM refused"
         useless = self._new and not self._reader.execute(anything).fetchone()
         self._reader.close()
+        with suppress(
+            sqlite3.OperationalError, OSError
+        ):  # another process has it open, and may store replies there
+            if useless:
+                self._writer.execute("PRAGMA busy_timeout = 0")
+                self._writer.execute("PRAGMA journal_mode = DELETE")
+                self.path.unlink()
         self._writer.close()
-        if useless:
-            self.path.unlink(missing_ok=True)
 
 
 def cached_in(folder: Path) -> int:
