@@ -254,9 +254,7 @@ def read_file(path: Path) -> list[Correction]:
         raise UsageError(f"{path}: not valid TOML: {error}") from None
     rows: Any = content.pop("correction", [])
     if content or not isinstance(rows, list) or len(_START.findall(text)) != len(cast("list[Any]", rows)):
-        raise UsageError(
-            f"{path} has to be a list of corrections, each under a line [[correction]] of its own"
-        )
+        raise UsageError(f"{path} has to be a list of corrections, each under its own line [[correction]]")
     corrections: dict[int, Correction] = {}
     for row in cast("list[dict[str, Any]]", rows):
         number = row.get("number", "without a number")

@@ -96,9 +96,7 @@ Pairs = Annotated[
 Sample = Annotated[
     int | None, option("Take a random sample of N questions. A later run may take more.", metavar="N", min=1)
 ]
-DryRun = Annotated[
-    bool, option("Show the estimated calls and cost, and ask nothing.", "--dry-run", panel=COST)
-]
+DryRun = Annotated[bool, option("Show estimated calls and cost, and ask nothing.", "--dry-run", panel=COST)]
 ShownJudge = Annotated[
     str | None, option("Judge whose judgements are shown, if there are several.", metavar="NAME", panel=MODEL)
 ]
@@ -190,9 +188,7 @@ def carry_out(
         with show.Bars(quiet=flags.quiet or flags.json) as bars:
             result = function(*arguments, progress=bars, **options)
     except KeyboardInterrupt:
-        show.note(
-            f"interrupted: the results so far are saved in {folder}; the same command goes on from there"
-        )
+        show.note(f"interrupted: the results so far are in {folder}; the same command goes on from there")
         raise typer.Exit(INTERRUPTED) from None
     ended(result, display, flags)
 

@@ -219,9 +219,7 @@ class AnswerStep(Step[Work, Answered]):
             conditions, self.notices = possible(index, self.settings, self.generative)
         listed = comparison.once(questions)
         if duplicates := len(questions) - len(listed):
-            self.notices.append(
-                f"{duplicates:,} of {len(questions):,} questions came twice and are asked once"
-            )
+            self.notices.append(f"{duplicates:,} of {len(questions):,} questions are repeated and asked once")
         self.index, self.table = index, comparison.answers_in(folder)
         self.questions = comparison.joined(listed, folder)
         self.taken = {question.id for question in comparison.drawn(listed)[: options.get("sample")]}

@@ -420,9 +420,7 @@ def _bare(text: str) -> str:
     return re.sub(r"\W+", " ", text).strip().casefold()
 
 
-@lru_cache(
-    maxsize=4_096
-)  # 6 MB of texts at some 600 characters; answers cite the same reports again and again
+@lru_cache(maxsize=4_096)  # 6 MB of texts at some 600 characters; answers cite the same reports often
 def _report_text(text: str) -> tuple[str, tuple[Reference, ...]]:
     """Return a text of a report in bare words, and its references."""
     return _bare(strip(text)), tuple(find(text))
@@ -436,9 +434,7 @@ def _locate_quotations(statement: str, span: Span, index: Index) -> list[Span]:
     return []
 
 
-@lru_cache(
-    maxsize=256
-)  # a statement is looked for in all passages behind what it cites, 50 in a global answer
+@lru_cache(maxsize=256)  # a statement is looked for in all passages behind what it cites, often 50
 def _quotations(statement: str) -> tuple[list[list[str]], ...]:
     """Return the words of what a statement may quote: what takes the place of the rest where it is found, first."""
     quotation = _OPENED.sub("", statement)

@@ -73,9 +73,7 @@ class ExtractiveModel(Model):
     def index(self) -> Index:
         """The index that questions are answered from."""
         if self._index is None:
-            raise ModelError(
-                "the extractive model answers from an index: open it with ExtractiveModel.of_index"
-            )
+            raise ModelError("the extractive model answers from an index: use ExtractiveModel.of_index")
         return self._index
 
     @property

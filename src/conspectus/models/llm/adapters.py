@@ -248,9 +248,7 @@ class FunctionClient(Client):
         text = await self._call([{"role": m.role, "content": m.content} for m in request.messages])
         if not isinstance(text, str):
             what = type(text).__name__
-            raise Unusable(
-                f"{self.name} returned {what}: it takes messages and returns the text of the reply"
-            )
+            raise Unusable(f"{self.name} returned {what}: it takes messages and returns the text of a reply")
         yield Part(text)
 
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:

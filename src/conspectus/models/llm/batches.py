@@ -292,9 +292,8 @@ class Batches:
                 batch, **row | {"reserved": Usage(*row["reserved"])}, may_exist=True, resumed=True
             )
             if not batch.file_id:
-                raise ValueError(
-                    "it names no file"
-                )  # or what an index from elsewhere brings would be uploaded
+                # or what an index from elsewhere brings would be uploaded
+                raise ValueError("it names no file")
             at = self._sender.clients.endpoint(batch.model).base_url
         except UsageError:  # of a model that is not set any more
             return
@@ -328,9 +327,7 @@ class Batches:
             self.stop(error)
         except (ModelError, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             # The last four come of what is no batch, or no reply of one.
-            self.stop(
-                Unusable(f"the batch {batch.id or batch.path}: {error}; the same command goes on with it")
-            )
+            self.stop(Unusable(f"the batch {batch.id or batch.path}: {error}; the same command goes on"))
         finally:
             batch.answered.set()
 

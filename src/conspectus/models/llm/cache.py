@@ -310,10 +310,8 @@ class ResponseCache:
         anything = "SELECT 1 FROM replies WHERE status != 'failed' UNION SELECT 1 FROM refused"
         useless = self._new and not self._reader.execute(anything).fetchone()
         self._reader.close()
-        with suppress(
-            sqlite3.OperationalError, OSError
-        ):  # another process has it open, and may store replies there
-            if useless:
+        with suppress(sqlite3.OperationalError, OSError):
+            if useless:  # and no other process has it open, which may store replies there
                 self._writer.execute("PRAGMA busy_timeout = 0")
                 self._writer.execute("PRAGMA journal_mode = DELETE")
                 self.path.unlink()

@@ -353,9 +353,8 @@ class ChatModel:
 
     def _note(self, task: Task[Any], text: str) -> None:
         notices = self.notices.setdefault(type(task).__name__, {})
-        notices[f"{about(task)}: {text}"] = (
-            None  # once, though a task that waits for a batch is performed again
-        )
+        # once, though a task that waits for a batch is performed again
+        notices[f"{about(task)}: {text}"] = None
 
     def _note_removed(self, task: Task[Any], count: int) -> None:
         if count:

@@ -230,9 +230,7 @@ def _endpoint(
         url = url.removesuffix("/v1")
     key = environ.get(variable) or None
     if key and "@" in urlsplit(url).netloc:
-        raise UsageError(
-            f"the address of {name} holds a password, and {variable} a key: take one of them away"
-        )
+        raise UsageError(f"the address of {name} holds a password, and {variable} a key: take one away")
     return Endpoint(name, preset, model, url, variable, key, reranks)
 
 
