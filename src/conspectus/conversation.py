@@ -73,9 +73,7 @@ class Conversation:
             try:
                 self._file.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise UsageError(
-                    f"the conversation {file} cannot be saved: {error.strerror or error}"
-                ) from None
+                raise UsageError(f"conversation {file} cannot be saved: {error.strerror or error}") from None
         self.turns = [Turn(question, question, answer, "") for question, answer in earlier]
         self.turns += _read(self._file) if self._file and self._file.exists() else []
 

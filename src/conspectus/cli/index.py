@@ -251,9 +251,7 @@ def _print_unread(read: Built | Preview) -> None:
     for w in read.warnings:
         if w.invalid_bytes:
             count = show.counted(w.invalid_bytes, "byte")
-            damaged.append(
-                f"{w.document}: {count} not valid {w.encoding}, first at offset {w.first_offset:,}"
-            )
+            damaged.append(f"{w.document}: {count} not valid {w.encoding}, first at byte {w.first_offset:,}")
     heading = f"Damaged characters in {show.counted(len(damaged), 'file')}, each read as U+FFFD (\ufffd):"
     show.listed(heading, damaged)
     guessed = [(w.document, w.encoding) for w in read.warnings if not w.invalid_bytes]

@@ -236,9 +236,7 @@ class AblationStep:
             self.measure(variant, settings)
         notices = list(self.notices)
         if self.questions:
-            notices.append(
-                f"Which answers are better: conspectus eval judge {self.folder} --judge-model NAME"
-            )
+            notices.append(f"Which is better: conspectus eval judge {self.folder} --judge-model NAME")
         errors = sum((Counter(row.errors) for row in self.table.rows.values()), Counter[str]())
         done = Ablation(self.name, self.title, tuple(self.rows()), self.folder, tuple(notices), dict(errors))
         return Result(_written(done, [*self.varied, "condition"]), self.usage, done.notices, done.errors)

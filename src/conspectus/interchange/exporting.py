@@ -243,9 +243,7 @@ def networkx_graph(index: Index) -> Any:
     try:
         graph: Any = networkx.Graph()
     except ImportError:
-        raise UsageError(
-            "a networkx graph and GraphML need networkx: pip install 'conspectus[graph]'"
-        ) from None
+        raise UsageError("a graph or GraphML needs networkx: pip install 'conspectus[graph]'") from None
     for entity in index.entities:
         graph.add_node(
             entity.name, type=entity.type, description=entity.description, frequency=entity.frequency
