@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from conspectus.lazy import lazy_names
 
-TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+TYPE_CHECKING = False  # `typing` takes longer to import than all of this
 if TYPE_CHECKING:
     from typing import Any
 

@@ -395,7 +395,7 @@ def _not_allowed(error: ValidationError, given: Mapping[str, _Given]) -> Setting
     first = error.errors(include_url=False)[0]
     path = [str(part) for part in first["loc"]]
     key = next((key for key in (".".join(path[:2]), path[0]) if key in given), "")
-    if not key:  # a rule between the keys of one table: say where each that it names comes from
+    if not key:  # a rule between keys of a table: say where each comes from
         table, message = path[0], first["msg"].removeprefix("Value error, ")
         names = [name for name in TABLES[table].model_fields if re.search(rf"\b{name}\b", message)]
         values = ((name, given.get(f"{table}.{name}")) for name in names)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return what to add to an error about an unknown name: the known one that it is most like, "" if there is none."""
-    import difflib  # here: a command that names nothing wrong need not wait for it
+    import difflib  # here: most commands need not wait for it
 
     near = difflib.get_close_matches(name.lower(), list(names), n=1)
     return f"; did you mean {near[0]}?" if near else ""

@@ -228,7 +228,7 @@ def _of_embedder(resolved: Resolved, memory: Settings, base_url: str, *, builds:
     try:
         address = checked_address(name, address)
     except UsageError:
-        return {}  # methods that compare vectors say so: see `retrieval.vector.embedder_of`
+        return {}  # methods that compare vectors say so
     values = {"llm.embedder_base_url": address} if address != base_url else {}
     return values | ({"vectors.embedder": name if named else checked_embedder(name)} if builds else {})
 

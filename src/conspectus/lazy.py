@@ -19,7 +19,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+TYPE_CHECKING = False  # `typing` takes longer to import than all of this
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

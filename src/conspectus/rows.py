@@ -572,7 +572,7 @@ def source_lines(
     words = wording(language)
     for citation, sources in distinct_sources(citations):
         head = shown(f"[{citation.marker}]") + " "
-        if len(citation.sources) > 1:  # what is cited is a row with all that it stands on, not one quotation
+        if len(citation.sources) > 1:  # it cites a row with all its sources, not a quotation
             yield head + shown(words.label.format(words.kind(citation.kind), citation.title))
             head = "    "
         most = 1 if citation.kind == "report" else SHOWN_SOURCES

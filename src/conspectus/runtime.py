@@ -430,7 +430,7 @@ class ProgressLine:
         self._stage, self._total, self._done, self._began = name, total, 0, time.monotonic()
 
         def tick() -> None:
-            self._done += self._stage == name  # descriptions come to their end while reports are written
+            self._done += self._stage == name  # descriptions end while reports are written
             if self._live and time.monotonic() - self._drawn > EVERY:
                 of = f"/{self._total:,}" if self._total else ""
                 self._stream.write(f"\r{self._stage} {self._done:,}{of}")

@@ -74,7 +74,7 @@ class Encoding:
 @cache
 def encoding(name: str = DEFAULT) -> Encoding:
     """Return a vocabulary by its name, one of `NAMES`, loaded once in a process."""
-    try:  # the lighter of two packages of the same vocabularies; it has no wheels for Python 3.14 yet
+    try:  # the lighter of two packages; without wheels for Python 3.14 yet
         import rs_bpe.bpe as package
     except ImportError:
         from bpe_openai._bindings import tokenizer_for_encoding
@@ -99,7 +99,7 @@ def estimate(text: str) -> int:
     return len(text) // 4 + (size - len(text)) // 2
 
 
-@lru_cache(maxsize=16_384)  # 4 MB of lines in podcasts, 16 MB at most; a local answer counts 10 ms less
+@lru_cache(maxsize=16_384)  # 16 MB at most; a local answer takes 10 ms less
 def _count_line(line: str, name: str) -> int:
     return encoding(name).count(line)
 

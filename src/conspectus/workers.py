@@ -78,7 +78,7 @@ class Processes(Executor):
             if self._closed.is_set():  # perhaps since it was started
                 process.kill()
             return process.call(function, arguments, named)
-        finally:  # whatever happens: those who wait for a process would wait for ever
+        finally:  # or those who wait for a process would wait for ever
             self._idle.put(process if process and process.alive else None)
 
 

@@ -65,7 +65,7 @@ def adjacency(source: ArrayLike, target: ArrayLike, weight: ArrayLike, n: int) -
     first = np.flatnonzero(np.diff(edge, prepend=-1))
     edge, weights = edge[first], np.add.reduceat(weights, first) if first.size else weights
     low, high = np.divmod(edge, n) if n else (edge, edge)
-    rows = np.concatenate((high, low))  # the lower triangle first, so that each row comes out ascending
+    rows = np.concatenate((high, low))  # the lower triangle first: rows come out ascending
     order = np.argsort(rows, kind="stable")
     columns = np.concatenate((low, high))[order].astype(np.int32)
     offsets = _offsets(np.bincount(rows, minlength=n))

@@ -248,7 +248,7 @@ build = synchronous(abuild)
 async def build_read(read: Read | None, request: BuildRequest) -> Built:
     """Do what `build` does with what was read; with None, with what the index holds when nobody else writes."""
     folder, settings = request.folder, request.settings
-    if read and request.agree:  # before the lock: others may write while a question waits for its answer
+    if read and request.agree:  # before the lock: a question may wait for long
         update = request.update(read)
         replaced = update.replaced_documents
         if not update.up_to_date and (replaced or costs(settings)):

@@ -180,7 +180,7 @@ def _load(name: str, target: str) -> Any:
     module, _, attribute = target.partition(":")
     command: Any = getattr(import_module(f"conspectus.cli.{module}"), attribute)
     parent = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    parent.callback()(lambda: None)  # a parent with one command would be that command otherwise
+    parent.callback()(lambda: None)  # or a parent with one command would be that command
     if isinstance(command, typer.Typer):
         parent.add_typer(command, name=name)
     else:

@@ -130,7 +130,7 @@ def _build(
     yes: bool,
     workers: int | str | None,
 ) -> Built:
-    gc.disable()  # the process ends with the build: what it made need not be searched for cycles
+    gc.disable()  # the process ends with the build
     before = _snapshot(folder)
     llm, free = settings.settings.llm, api.is_free(settings.settings)
     limits_tokens = llm.budget_tokens is not None or llm.index_budget_tokens is not None

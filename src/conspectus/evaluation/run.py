@@ -291,7 +291,7 @@ class StandIn(Model):
     It replies as the extractive model does, or as a language model that finds something everywhere.
     """
 
-    name = ""  # what it replies is nobody's work: methods store nothing of it
+    name = ""  # methods store nothing of what it replies
 
     def __init__(self, session: Session, extractive: Model) -> None:
         self.session, self.extractive = session, extractive

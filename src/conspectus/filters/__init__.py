@@ -78,7 +78,7 @@ def select_view(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> Vi
     key = (*map(id, indexes), *read)
     views = indexes[0].derive(Views).cache
     cached = views.get(key)
-    if cached is None:  # the indexes are cached too: while they are, no other has their ids
+    if cached is None:  # cached indexes keep their ids
         cached = views.setdefault(key, (list(indexes), _view(indexes, read)))
     return cached[1]
 

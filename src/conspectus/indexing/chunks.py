@@ -86,7 +86,7 @@ def _checked(documents: Sequence[Document], stored: Any) -> list[list[tuple[int,
 def _windows(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int, int]]:
     """Yield the first character of each window, the one after its last, and the number of its tokens."""
     vocabulary = encoding()
-    tail = settings.overlap  # a last chunk of no more tokens than the overlap would add nothing
+    tail = settings.overlap  # a last chunk within the overlap would add nothing
     if (whole := vocabulary.count_up_to(text, settings.tokens + tail)) is not None:
         if whole:
             yield 0, len(text), whole

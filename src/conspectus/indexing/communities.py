@@ -458,7 +458,7 @@ async def map_reports(
     taken = (ReportShard.of([every[i] for i in shard], contexts) for shard in shards)
     reports, failures = list(known.values()), list[Failure]()
     results = workers.map(write_shard, ((shard, model, settings, language) for shard in taken))
-    await asyncio.sleep(0)  # what else this process has to do, the arrays, comes before it helps
+    await asyncio.sleep(0)  # the arrays come before it helps
     for of_shard in results:
         for written, failed in of_shard:
             reports += written

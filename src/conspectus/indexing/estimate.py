@@ -379,7 +379,7 @@ class Estimator:
             if len(set(counts)) > 1:
                 most = max(counts) * len(unseen)
                 calls = Range(calls.low * SAMPLED.low, min(calls.high * SAMPLED.high, most))
-            else:  # a prompt is at least as long as the first one, which is known
+            else:  # no prompt is shorter than the first one, which is known
                 first = [counts[0] * sum(r.steps[0].prompt_tokens for r in of) for of in (unseen, seen)]
                 more = share * (sum(step.prompt_tokens for step in steps) - first[1])
                 prompts = exactly(first[0]).plus(Range(*sorted(more * bound for bound in SAMPLED)))

@@ -269,7 +269,7 @@ def _arrays(
     build: BuildInput, chunks: Sequence[Chunk], lexicon: Lexicon, texts: TextArrays, made: GraphBuild
 ) -> tuple[tuple[str, ...], Arrays]:
     documents, corrected = made.documents, made.corrected
-    if corrected.documents:  # what is read in the other documents does not depend on added facts
+    if corrected.documents:  # other documents do not depend on added facts
         lexicon, texts = _lexicon(build, documents, chunks)
     without = corrected.deleted
     words, arrays = text_arrays(documents, chunks, lexicon.sentences, without) if without else texts()

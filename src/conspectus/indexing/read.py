@@ -406,7 +406,7 @@ class Walk:
         self._included = _patterns(settings.include, "read.include")
         self._folders = [(root, name, _ignores_above(root) if settings.gitignore else ())]
         self._links: list[tuple[str, str]] = []
-        self._written: set[str] = set()  # files that Conspectus wrote, by the lists that it left beside them
+        self._written: set[str] = set()  # files that Conspectus wrote, by its lists
 
     def outcomes(self) -> Iterator[tuple[str, str] | Failure | Skipped]:
         """Yield real path and name of every file that is to be read, and what is left out."""

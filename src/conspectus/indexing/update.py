@@ -175,7 +175,7 @@ def origin_of(settings: Settings, corrections: Sequence[Correction] = ()) -> dic
         made["corrections"] = marks(corrections)
     if not settings.language_models:
         return made
-    digest = sha256()  # of our prompts and of those that the user put in place of them
+    digest = sha256()  # of our prompts, and of the user's in their place
     for folder in (llm.OURS, *([Path(settings.llm.prompts)] if settings.llm.prompts else ())):
         for file in sorted(folder.rglob("*.md")):
             digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")

@@ -339,7 +339,7 @@ def download(name: str, use: Use) -> Path:
         for file in (*OPTIONAL, TOKENIZER, MODEL):  # the model last: where it is, all is
             if file in published:
                 hub.hf_hub_download(name, file, local_dir=folder, endpoint=endpoint)
-    except Exception as error:  # those of the HTTP client come through, which depends on the version
+    except Exception as error:  # which ones come depends on the HTTP client
         status = getattr(getattr(error, "response", None), "status_code", None)
         hint = "; what is not public needs a token in HF_TOKEN" if status in (401, 403) else ""
         reason = " ".join(str(error).split())[:200] + hint

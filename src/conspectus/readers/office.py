@@ -21,7 +21,7 @@ from conspectus.readers.xml import attribute, elements, first_text, local_name, 
 _MARKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "line-break": "\n"}
 _MATHS = {"den": "/", "sup": "^", "sub": "_"}
 _SPECIAL_SLIDE_TEXT = {"dt", "ftr", "sldNum", "hdr"}
-_SKIPPED = {  # deleted text, codes of fields, what stands twice, and what is told elsewhere
+_SKIPPED = {  # deleted text, codes of fields, and what is read elsewhere
     "del", "moveFrom", "instrText", "Fallback", "pPr", "rPr", "fld", "tracked-changes", "note-citation",
     "annotation-end", "table-of-content", "forms",
 }  # fmt: skip
@@ -265,7 +265,7 @@ def _sheets(data: bytes, options: Options) -> dict[str, Any]:
         archive = Archive("", data, options)
         if archive.size > options.max_bytes:
             raise DocumentError(too_large("unpacks to more than {}", options.max_bytes))
-        if "content.xml" in archive.names:  # the library looks for ever for an end tag that is missing
+        if "content.xml" in archive.names:  # the library looks for a missing end tag for ever
             run_parser(ParserCreate(), archive.read("content.xml"), "its part content.xml ")
     try:
         book = calamine.CalamineWorkbook.from_filelike(BytesIO(data))

@@ -348,7 +348,7 @@ def _scalar(value: Any) -> str:
         return well_formed(value)
     if isinstance(value, bool):
         return str(value).lower()
-    if value != value:  # only what stands for a missing number or date is unlike itself
+    if value != value:  # only a missing number or date is unlike itself
         return ""
     if isinstance(value, int | float):
         return str(value)

@@ -420,7 +420,7 @@ def _bare(text: str) -> str:
     return re.sub(r"\W+", " ", text).strip().casefold()
 
 
-@lru_cache(maxsize=4_096)  # 6 MB of texts at some 600 characters; answers cite the same reports often
+@lru_cache(maxsize=4_096)  # 6 MB; answers cite the same reports often
 def _report_text(text: str) -> tuple[str, tuple[Reference, ...]]:
     """Return a text of a report in bare words, and its references."""
     return _bare(strip(text)), tuple(find(text))
@@ -434,7 +434,7 @@ def _locate_quotations(statement: str, span: Span, index: Index) -> list[Span]:
     return []
 
 
-@lru_cache(maxsize=256)  # a statement is looked for in all passages behind what it cites, often 50
+@lru_cache(maxsize=256)  # a statement is looked for in some 50 passages
 def _quotations(statement: str) -> tuple[list[list[str]], ...]:
     """Return the words of what a statement may quote: what takes the place of the rest where it is found, first."""
     quotation = _OPENED.sub("", statement)
@@ -462,7 +462,7 @@ def _search(words: Sequence[str], span: Span, index: Index) -> Span | None:
     content = content_of(index.document_of[span.document_id])
     text, (first, last) = content.text, (content.at(span.start), content.at(span.end))
     start = -1 if few else text.find(literal, first, last)
-    if start >= 0:  # as most quotations are: a pattern of each costs a tenth of an answer's time
+    if start >= 0:  # as most quotations are: a pattern takes longer
         return Span(span.document_id, *content.span(start, start + len(literal)))
     match = _pattern(literal, few=few).search(text, first, last)
     return Span(span.document_id, *content.span(*match.span())) if match else None

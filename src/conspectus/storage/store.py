@@ -198,7 +198,7 @@ def _remove_all_but(folder: Path, *retained: Manifest) -> None:
 
 def _make_current(folder: Path, manifest: Manifest, before: Manifest | None) -> None:
     """Put a manifest in the place of the one before, which is kept among the earlier ones if it is another snapshot."""
-    text = manifest.to_json()  # before anything is replaced: settings may hold what JSON cannot
+    text = manifest.to_json()  # first: settings may hold what JSON cannot
     if before and before.snapshot != manifest.snapshot:
         _write(folder / HISTORY / f"{before.snapshot}.json", [before.to_json()])
         _sync(folder / HISTORY)
@@ -287,7 +287,7 @@ def _publish(folder: Path, manifest: Manifest) -> None:
                     temporary.replace(path)
             except OSError as error:  # on Windows, while another program has the table open
                 log.info("%s is still that of an earlier snapshot: %s", path, error)
-            with suppress(OSError):  # replacing a name that already leads to the same file leaves both names
+            with suppress(OSError):  # replacing a name by another of the same file leaves both
                 temporary.unlink(missing_ok=True)
         if (now := current(folder)).snapshot == manifest.snapshot:
             return

@@ -196,7 +196,7 @@ def render(row: Row, number: int) -> str:
         case Claim():
             dates = (row.start_date or "", row.end_date or "")
             cells = (row.subject, row.object, row.type, row.status, *dates, row.description)
-        case Report():  # the references in it are in the index's numbers, and not to rows that are shown
+        case Report():  # its references are to rows of the index, not to those shown
             return f"{number},\n{strip(row.text).strip()}\n\n"
         case Chunk():
             return f"{number},\n{row.text.strip()}\n\n"

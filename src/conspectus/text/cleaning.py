@@ -436,7 +436,7 @@ def _ascending(run: Sequence[_Entry]) -> Iterator[Span]:
 
 def _empty_sections(text: str, lines: Sequence[Span], spans: Sequence[int]) -> Iterator[Span]:
     """Yield the headings of sections that have nothing in them, the last first."""
-    following = 1  # level of the heading after this line where nothing is between, 0 where something is
+    following = 1  # level of the heading right after this line, or 0
     for start, end in reversed(lines):
         if heading := _HEADING.match(text, start, end):
             level = len(heading[1])

@@ -354,7 +354,7 @@ def _heads(pieces: set[str], texts: Iterable[str]) -> set[str]:
 
 def _not_repeated(document: list[int], texts: list[str]) -> list[int]:
     """Return the places of the sentences that fewer than REPEATED documents share, or that are all of one."""
-    last: dict[str, int] = {}  # the document in which each text was met last, in their order
+    last: dict[str, int] = {}  # the last document with each text
     count: Counter[str] = Counter()
     for number, text in zip(document, texts, strict=True):
         if last.get(text) != number:

@@ -320,7 +320,7 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
         if chain := follow_chain(question, context.sources, named, searcher):
             return chain
         ranked = rank_sentences(question, context.sources, named, searcher)
-    if question.asks_relation:  # what names all of it says how it goes together, where anything does
+    if question.asks_relation:  # what names all of it says how it goes together
         ranked = [r for r in ranked if r.share > COMPLETE] or ranked
     half = MIN_SHARE_OF_BEST * max((r.score for r in ranked), default=0.0)
     language = searcher.passages.language  # its own comes first, as far as that is hardly worse

@@ -219,7 +219,7 @@ class PathFinder:
             like = likeness(word, part)
             if like >= MIN_LIKENESS:
                 values |= {relation: max(like, values.get(relation, 0.0)) for relation in relations}
-        if word == root("where"):  # a relation, as `born in`, may say by itself where its head is or was
+        if word == root("where"):  # a relation, as `born in`, may itself say where
             for relation in range(len(self.graph.relations)):
                 lower = values.get(relation, 0.0) < LEADS_THERE
                 if lower and self._ends_at_place(relation) and self.kind(2 * relation) == "":

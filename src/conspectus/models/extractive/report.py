@@ -70,7 +70,7 @@ def write_report(task: WriteReport, boilerplate: Mapping[str, float]) -> ReportD
     chosen = _cover(candidates)
     used = [candidate.statement.terms for candidate in chosen]
     headings: set[str] = set()
-    leads = chosen[1:] or chosen  # the best one opens the summary, unless it is all that there is to find
+    leads = chosen[1:] or chosen  # the best one opens the summary
     findings = tuple(_finding(lead, candidates, used, headings, language) for lead in leads)
     rating, explanation = _rating(context, words)
     summary = _summary(chosen if len(chosen) > 1 else (), topics, words)

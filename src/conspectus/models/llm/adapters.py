@@ -330,7 +330,7 @@ class NativeClient(Client):
             self._provider: Any = any_llm.AnyLLM.create(
                 endpoint.name, api_key=endpoint.key, unified_exceptions=True, **options
             )
-        except Exception as error:  # the providers' own libraries raise errors of many kinds
+        except Exception as error:  # of the providers' own libraries
             raise self._fault(error, None) from None
 
     async def parts(self, request: Request, *, stream: bool) -> AsyncIterator[Part]:

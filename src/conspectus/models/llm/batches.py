@@ -387,7 +387,7 @@ class Batches:
         offsets = batch.keys()
         answered = await self._store_replies(client, batch, row, dict(offsets))
         if row["status"] == "completed":
-            self._used.update(offsets)  # what is in none of its files is asked for by a call of its own
+            self._used.update(offsets)  # what it lacks is asked for by a call of its own
         for key in offsets:
             del self._open[key]
         self._sender.budget.add_reserved(NOTHING - batch.reserved)

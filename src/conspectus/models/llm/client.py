@@ -237,7 +237,7 @@ class HttpClient(Client):
             raise _charged(f"{self.name} broke the connection ({type(error).__name__})") from None
 
     def _read(self, data: bytes, read: Callable[[bytes], T]) -> T:
-        if self.key:  # what a server names after it, as a batch, is stored and shown
+        if self.key:  # ids of batches are stored and shown
             data = data.replace(self.key.encode(), b"[key]")
         try:
             return read(data)
@@ -405,7 +405,7 @@ class Clients:
             return NativeClient(endpoint, settings.timeout)
         if endpoint.lacks_key:
             raise BadKey(f"{model} needs a key: set {endpoint.key_variable}")
-        if self._session is None:  # one for the run; the rate limiter bounds its connections
+        if self._session is None:  # one for the run, of any number of connections
             # Servers close idle ones after five.
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0)
             self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())

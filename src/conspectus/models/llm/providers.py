@@ -302,7 +302,7 @@ def message_of(body: str) -> tuple[str, str]:
     if isinstance(reply, dict):
         fields = cast("dict[str, Any]", reply)
         error = fields.get("error") or fields.get("detail") or fields
-    if isinstance(error, list):  # of FastAPI, whose `input` is left out: that is the text of a document
+    if isinstance(error, list):  # FastAPI's, without `input`, the text of a document
         lines: list[str] = []
         for item in cast("list[Any]", error):
             detail = cast("dict[str, Any]", item) if isinstance(item, dict) else {"msg": item}

@@ -430,7 +430,7 @@ class CachingSender:
         pause = backoff.pause(error, answered=answered) if call.again else None
         if pause is None:
             if not answered and call.max_tokens != 0 and not isinstance(error, NotAccepted):
-                self._failures += 1  # not those for vectors, whose texts can be cut where they are too long
+                self._failures += 1  # not for vectors: texts that are too long are cut
             if isinstance(error, Unusable):
                 self._stopped = error
             elif self._failures == HOPELESS:
