@@ -48,6 +48,7 @@ $(READY): pyproject.toml uv.lock
 demo: $(READY)
 	@rm -rf .demo
 	@$(BIN)/conspectus demo --dir .demo
+	@echo "In this checkout conspectus is $(CURDIR)/$(BIN)/conspectus; \`source $(CURDIR)/$(BIN)/activate\` puts it on the path."
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal
