@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,9 +19,14 @@ def known(texts: list[str], names: list[str]) -> list[tuple[str, str]]:
     return [(texts[r], names[p]) for r, p in zip(rows.tolist(), places.tolist(), strict=True)]
 
 
-@given(sentences, st.lists(words, min_size=1, max_size=4))
-def test_a_known_name_is_found_exactly_where_its_words_stand(texts: list[list[str]], name: list[str]):
-    rows, _ = find_known(read_vocabulary([" ".join(text) for text in texts]), [" ".join(name)])
+@given(sentences, st.lists(words, min_size=1, max_size=4), st.integers(1, 9))
+def test_a_known_name_is_found_exactly_where_its_words_stand(
+    texts: list[list[str]], name: list[str], tokens_compared_at_once: int
+):
+    vocabulary = read_vocabulary([" ".join(text) for text in texts])
+
+    with patch("conspectus.text.mentions.BLOCK", tokens_compared_at_once):
+        rows, _ = find_known(vocabulary, [" ".join(name)])
 
     size = len(name)
     stands = [i for i, text in enumerate(texts) for a in range(len(text)) if text[a : a + size] == name]

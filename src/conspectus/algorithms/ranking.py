@@ -125,20 +125,17 @@ class Postings:
 
 def postings(terms: Ints, owners: Ints, *, size: int, texts: int) -> Postings:
     """Count the terms of texts: flat numbers of terms, below `size`, with the text of each, below `texts`."""
+    lengths = np.bincount(owners, minlength=texts).astype(np.int32)
     code = np.array(terms, np.int64)
     code *= max(texts, 1)
     code += owners
     code.sort()
-    first = np.flatnonzero(np.append(True, code[1:] != code[:-1])[: len(code)])
-    counts, code = np.diff(np.append(first, len(code))), code[first]
-    starts = np.searchsorted(code, np.arange(size + 1, dtype=np.int64) * max(texts, 1))
-    lengths = np.bincount(owners, minlength=texts)
-    return Postings(
-        starts.astype(np.int32),
-        (code % max(texts, 1)).astype(np.int32),
-        counts.astype(np.int32),
-        lengths.astype(np.int32),
-    )
+    first = np.flatnonzero(np.append(True, code[1:] != code[:-1])[: len(code)]).astype(np.int32)
+    counts = np.diff(first, append=np.int32(len(code)))
+    code = code[first]
+    starts = np.searchsorted(code, np.arange(size + 1, dtype=np.int64) * max(texts, 1)).astype(np.int32)
+    code %= max(texts, 1)
+    return Postings(starts, code.astype(np.int32), counts, lengths)
 
 
 def idf(texts: int, frequency: int) -> float:

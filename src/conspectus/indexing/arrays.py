@@ -66,11 +66,12 @@ def text_arrays(
 ) -> tuple[tuple[str, ...], Arrays]:
     """Return the words of a corpus with its postings and the walk, without the names whose keys are in `without`."""
     number, starts, ids = sentences.terms()
-    by_chunk, table = _chunk_terms(documents, chunks, number), sentences.table
+    of_chunks = postings(*_chunk_terms(documents, chunks, number), size=len(number), texts=len(chunks))
+    table = sentences.table
     of_sentence = np.repeat(np.arange(len(table), dtype=np.int32), np.diff(starts))
     return tuple(number), {
         **postings(ids, of_sentence, size=len(number), texts=len(table)).arrays("sentence_terms"),
-        **postings(*by_chunk, size=len(number), texts=len(chunks)).arrays("chunk_terms"),
+        **of_chunks.arrays("chunk_terms"),
         **_walk_terms(documents, table, (of_sentence, ids), number),
         **_walk(documents, chunks, sentences, without),
     }

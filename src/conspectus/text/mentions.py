@@ -11,16 +11,17 @@ are written.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from conspectus.text.language import ENGLISH, function_words_of
 from conspectus.text.language_rules import UNCASED
-from conspectus.text.vocabulary import Bools, Vocabulary, repeated
+from conspectus.text.vocabulary import BLOCK, Bools, Ints, Vocabulary, repeated
 from conspectus.text.words import CJK, SMALL, STOPWORDS, WORDS_CACHED, Keyed, entity_keys, name_key, rjieba
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
@@ -181,9 +182,7 @@ def entity_of_key(key: str, index: Keyed) -> int | None:
     return int(index.arrays["keys.entity"][at])
 
 
-def find_known(
-    vocabulary: Vocabulary, names: Sequence[str]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints]:
     """Return where names stand, whatever their case: numbers of texts, and the place of each name in `names`.
 
     From each word on, the longest name is taken; a name that is longer than LONGEST is not found.
@@ -196,27 +195,33 @@ def find_known(
     ]
     sizes = np.array([len(piece) for piece in pieces], np.int64)
     flat = np.array([number for piece in pieces for number in piece], np.int64)
-    text = np.repeat(vocabulary.sentence, sizes[vocabulary.form])
-    _, words = repeated(vocabulary.form, sizes, flat)
     by_size: dict[int, dict[int, int]] = {}
     for i, name in enumerate(names):
         name_words = [numbers.get(u, -1) for u in units(name)]
         if name_words and len(name_words) <= LONGEST and min(name_words) >= 0:
             by_size.setdefault(len(name_words), {}).setdefault(_hash_of_words(name_words), i)
-    return _longest_matches(words, text, by_size)
+    tables = {size: np.array(sorted(codes.items()), np.uint64).T for size, codes in by_size.items()}
+    starts = vocabulary.starts
+    steps = np.arange(BLOCK, len(vocabulary.form), BLOCK)
+    edges = [0, *starts[np.searchsorted(starts, steps)].tolist(), len(vocabulary.form)]
+    found: list[tuple[Ints, Ints]] = []
+    for first, last in pairwise(edges):
+        form = vocabulary.form[first:last]
+        text = np.repeat(vocabulary.sentence[first:last], sizes[form])
+        found.append(_longest_matches(repeated(form, sizes, flat)[1], text, tables))
+    texts, places = zip(*found, strict=True)
+    return np.concatenate(texts), np.concatenate(places)
 
 
-def _longest_matches(
-    words: np.ndarray[Any, Any], text: np.ndarray[Any, Any], by_size: dict[int, dict[int, int]]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return texts and names where the words, by their numbers, are those of a name, given by size and hash."""
+def _longest_matches(words: Ints, text: Ints, tables: Mapping[int, Hashes]) -> tuple[Ints, Ints]:
+    """Return texts and names where the words, by their numbers, are those of a name, given by size: hash, number."""
     name_at = np.full(len(words), -1, np.int64)
     rolling = np.zeros(len(words), np.uint64)  # the hash of the `size` words from each on
-    for size in range(1, min(max(by_size, default=0), len(words)) + 1):
-        rolling = rolling[: len(words) - size + 1] * _BASE + _mixed(words[size - 1 :])
-        if size in by_size:
-            hashes = np.array(sorted(by_size[size]), np.uint64)
-            names = np.array([by_size[size][code] for code in sorted(by_size[size])], np.int64)
+    mixed = _mixed(words)
+    for size in range(1, min(max(tables, default=0), len(words)) + 1):
+        rolling = rolling[: len(words) - size + 1] * _BASE + mixed[size - 1 :]
+        if size in tables:
+            hashes, names = tables[size]
             likely = np.zeros(int(_LOW_BITS) + 1, bool)
             likely[hashes & _LOW_BITS] = True
             at = np.flatnonzero(likely[rolling & _LOW_BITS] & (text[: len(rolling)] == text[size - 1 :]))

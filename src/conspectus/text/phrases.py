@@ -14,7 +14,7 @@ import numpy as np
 
 from conspectus.text.language import ENGLISH, read_data
 from conspectus.text.types import ROLES
-from conspectus.text.vocabulary import Bools, Floats, Ints, Vocabulary, rounded_size, unique_numbers
+from conspectus.text.vocabulary import FREQUENT, Bools, Floats, Ints, Vocabulary, rounded_size, unique_numbers
 from conspectus.text.words import stem
 
 LONGEST = 6
@@ -170,8 +170,9 @@ def _is(vocabulary: Vocabulary, kind: str) -> Bools:
     used = vocabulary.verbal if kind == "verbs" else vocabulary.modifier
     general = _general_words(kind)
     known = np.array([w in general for w in vocabulary.words], bool)
-    noun = vocabulary.is_frequent & (vocabulary.share_as_head >= HEAD)
-    return (used & vocabulary.is_frequent) | (known & ~noun)
+    frequent = vocabulary.count >= FREQUENT
+    noun = frequent & (vocabulary.share_as_head >= HEAD)
+    return (used & frequent) | (known & ~noun)
 
 
 def _content(vocabulary: Vocabulary) -> Bools:

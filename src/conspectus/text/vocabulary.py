@@ -35,7 +35,8 @@ CLOSING_DETERMINED = 0.25
 DETERMINED = 0.06
 """Least share of uses behind a determiner of a noun in -ed or -ing: seed and funding have 0.2, inserted 0.01."""
 BLOCK = 1 << 20
-"""Numbers that numpy counts at once: it makes 64 bits of each, which for all tokens of 11 million would be 120 MB."""
+"""Tokens that are counted or compared at once: numpy makes 64 bits of each, which for all of 11 million would be 90 MB
+a column."""
 _OPENERS = frozenset("\"“‘'([:-–—«„¿¡")
 
 
@@ -71,7 +72,7 @@ class Vocabulary:
         """Whether a token opens its sentence, or what is quoted or stands after a colon or dash in it."""
         first = np.ones(len(self.form), bool)
         first[1:] = self.sentence[1:] != self.sentence[:-1]
-        first[1:] |= self._forms_in(_OPENERS)[self.form[:-1]]
+        first[1:] |= np.array([form in _OPENERS for form in self.forms], bool)[self.form[:-1]]
         return first
 
     @cached_property
@@ -181,11 +182,6 @@ class Vocabulary:
         return self._count_of_words(self.token_word[self._closes]) / np.maximum(self.count, 1)
 
     @cached_property
-    def is_frequent(self) -> Bools:
-        """Whether a word occurs often enough for its use to tell what it is."""
-        return self.count >= FREQUENT
-
-    @cached_property
     def verbal(self) -> Bools:
         """Whether a word is mostly a verb or preposition: one that stands right before articles."""
         return (self.share_before("the", "a", "an") > BEFORE_ARTICLE) & (self.share_as_head < HEADING_VERB)
@@ -244,9 +240,6 @@ class Vocabulary:
         for start in range(0, len(words), BLOCK):
             counts += np.bincount(words[start : start + BLOCK], minlength=len(counts))
         return counts.astype(np.int32)
-
-    def _forms_in(self, forms: frozenset[str]) -> Bools:
-        return np.array([f in forms for f in self.forms], bool)
 
     def _words_in(self, words: frozenset[str]) -> Bools:
         return np.array([w in words for w in self.words], bool)
