@@ -43,6 +43,7 @@ from conspectus.rows import (
     content_id,
 )
 from conspectus.settings import CommunitySettings, ReportSettings
+from conspectus.storage.tables import release_memory
 from conspectus.tasks import DescribeElement, Description, ReportDraft, WriteReport
 from conspectus.text.vocabulary import unique_numbers
 from conspectus.text.words import WORD, is_unspaced
@@ -459,6 +460,7 @@ async def map_reports(
     reports, failures = list(known.values()), list[Failure]()
     results = workers.map(write_shard, ((shard, model, settings, language) for shard in taken))
     await asyncio.sleep(0)  # the arrays come before it helps
+    release_memory()
     for of_shard in results:
         for written, failed in of_shard:
             reports += written
@@ -483,9 +485,7 @@ def earlier_reports(
     """
     phrases: Mapping[str, float] | None = getattr(model, "boilerplate", None)
     several = len({document.language for document in before.documents}) > 1
-    if phrases is None or before.claims:
-        return {}
-    if several != getattr(model, "multilingual", None):
+    if phrases is None or before.claims or several != getattr(model, "multilingual", None):
         return {}
     was = SentenceStore.of_index(before).boilerplate
     words = was.keys() | phrases.keys()
@@ -499,9 +499,7 @@ def earlier_reports(
     for tree in _trees(communities):
         root = tree[0]
         old = [earlier[community.id] for community in tree if community.id in earlier]
-        if len(old) < len(tree):
-            continue
-        if len(old[0].relationship_numbers) != len(root.relationship_numbers):
+        if len(old) < len(tree) or len(old[0].relationship_numbers) != len(root.relationship_numbers):
             continue
         numbers = {
             "Reports": {a.number: b.number for a, b in zip(old, tree, strict=True)},

@@ -631,7 +631,9 @@ def _rows(entities: dict[str, TypedElement], pairs: dict[tuple[str, str], Elemen
         edges.append(
             Relationship(id_, number, source, target, "", float(weight), strength, chunk_ids, (), combined)
         )
-    return Merged(rows, edges, [entities[key] for key in by_name], [pairs[pair] for pair in ordered])
+    # what rows have of their elements by now is not held twice
+    described = [Element((key,), entities[key].instances) for key in by_name]
+    return Merged(rows, edges, described, [Element(pair, pairs[pair].instances) for pair in ordered])
 
 
 Key = tuple[str, str, str, str, str]

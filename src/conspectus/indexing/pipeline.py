@@ -7,6 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -42,7 +43,7 @@ from conspectus.messages import wording
 from conspectus.models.base import Model, Tick, portable, together, writes
 from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple, Usage, content_id
 from conspectus.settings import Settings
-from conspectus.storage.tables import paused_garbage_collection
+from conspectus.storage.tables import paused_garbage_collection, release_memory
 from conspectus.tasks import ConfirmJoins, Extraction
 from conspectus.text.cleaning import content_of
 from conspectus.text.language import gives_instructions, in_languages, languages_in
@@ -115,29 +116,29 @@ async def build_index(
     All but the communities depends on the documents, the settings and the corrections alone.
     """
     show, settings = progress or Silent(), build.settings
+    build = replace(build, documents=(documents := in_languages(build.documents, settings.language)))
     with paused_garbage_collection(), ExitStack() as on_exit:  # no work beside goes on after an error
-        documents = in_languages(build.documents, settings.language)
         chunks = cut(documents, settings.chunk, build.workers)
         language, *_ = languages = languages_in(documents, settings.language)
         show.stage("lexicon", 0)
         reading = _beside(lambda: _lexicon(build, documents, chunks), not callable(model))
         on_exit.callback(reading.cancel)
         performer = model(documents, (await reading)[0]) if callable(model) else model
-        build = replace(build, documents=documents)
-        extracted = await _extract(build, chunks, performer, language, show)
+        extracted, performer = await _extract(build, chunks, performer, language, show)
         lexicon, texts = await reading
         show.stage("resolve", 0)
         names, failures = await resolve_names(build, chunks, extracted.graphs, performer, language)
-        failures = [*build.failures, *extracted.failures, *failures]
+        failures[:0] = [*build.failures, *extracted.failures]
         show.stage("communities", 0)
         made = build_graph(build, chunks, extracted, names, language)
         documents, chunks = made.documents, [*chunks, *made.corrected.chunks]
         planted = build.workers.beside(_planted, chunks)
-        del extracted
+        on_exit.pop_all()
         if check:
             await check(made, language)
-        indexing = _beside(lambda: _arrays(build, chunks, lexicon, texts, made), performer.generative)
+        indexing = _beside(partial(_arrays, build, chunks, lexicon, texts, made), performer.generative)
         on_exit.callback(indexing.cancel)
+        del extracted, lexicon, reading, texts  # the arrays are made of these, before reports are written
         graph, reports, failed = await _describe_and_report(build, made, performer, language, show)
         show.stage("lexical", 0)
         words, arrays = await indexing
@@ -174,8 +175,12 @@ def _lexicon(
 
 async def _extract(
     build: BuildInput, chunks: Sequence[Chunk], model: Model, language: str, show: Progress
-) -> Extracted:
-    """Return what chunks hold, with failures by the paths of documents; raise ModelError where all failed."""
+) -> tuple[Extracted, Model]:
+    """Return what chunks hold, with failures by the paths of documents, and the model without what it extracted from.
+
+    Raises ModelError where all failed.
+    """
+    release_memory()
     settings, tick = build.settings, show.stage("extract", len(chunks))
     dates = dates_of(build.documents)
     if portable(model):
@@ -188,7 +193,7 @@ async def _extract(
     extracted.failures = [
         replace(failure, document=paths[failure.document]) for failure in extracted.failures
     ]
-    return extracted
+    return extracted, portable(model) or model
 
 
 async def resolve_names(
@@ -287,11 +292,11 @@ async def _describe_and_report(
     contexts = CommunityContextBuilder(communities, *rows, settings.reports.context_tokens, graph.claims)
     try:
         await graph.describe(language, priorities(large, contexts), show.stage("describe", 0))
+        release_memory()
         tick = show.stage("reports", len(large))
         if (writer := portable(model)) and not graph.claims:
-            known: dict[int, Report] = {}
-            if build.before:
-                known = earlier_reports(build.before, communities, graph, writer, language)
+            before = build.before
+            known = earlier_reports(before, communities, graph, writer, language) if before else {}
             shards = await map_reports(
                 contexts, writer, settings.reports, language, build.workers, known, tick
             )

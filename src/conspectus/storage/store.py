@@ -60,7 +60,7 @@ from conspectus.storage.manifests import (
     snapshots,
     writing,
 )
-from conspectus.storage.tables import TABLES, Stored, encode
+from conspectus.storage.tables import TABLES, Stored, encode, release_memory
 
 log = logging.getLogger("conspectus")
 
@@ -209,6 +209,7 @@ def _make_current(folder: Path, manifest: Manifest, before: Manifest | None) -> 
 
 def _put_all(folder: Path, index: Index) -> dict[str, StoredFile]:
     """Store every file of a snapshot, and return what each is by its path."""
+    release_memory()
     waiting: list[Future[tuple[str, StoredFile]]] = []
     with ThreadPoolExecutor(WRITERS) as pool:
         tables = ((f"{OBJECTS}/{name}", ".parquet", [content]) for name, content in encode(index))

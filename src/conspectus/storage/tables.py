@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property, lru_cache
+from io import BytesIO
 from itertools import chain, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -73,12 +74,11 @@ def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     validity = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
     if type_ in _DTYPES:
         return _numbers(np.array([value or 0 for value in values], _DTYPES[type_]), type_, validity)
-    encoded = [(value or "").encode() for value in values]
-    if sum(map(len, encoded)) > _LONGEST:
+    texts = BytesIO()
+    ends = np.cumsum([0, *(texts.write((value or "").encode()) for value in values)])
+    if ends[-1] > _LONGEST:
         return pa.array(values, type_)  # in several pieces
-    offsets = np.zeros(len(values) + 1, np.int32)
-    np.cumsum(np.fromiter(map(len, encoded), np.int32, len(values)), out=offsets[1:])
-    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    buffers = [validity, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(texts.getbuffer())]
     return pa.Array.from_buffers(type_, len(values), buffers)
 
 
@@ -400,7 +400,7 @@ def _encoded(index: Index, name: str, table: Table[Any], row_of_document: Mappin
             arrays.append(column.kind.pack(list(values), row_of_document))
         except UnicodeEncodeError as error:
             raise UsageError(f"a text in {table.file}.{column.name} cannot be stored: {error}") from None
-    sink = pa.BufferOutputStream()
+    sink = BytesIO()
     every = pa.Table.from_arrays(arrays, schema=table.schema)
     group = max(1, GROUP * len(every) // max(every.nbytes, 1))
     # zstd at level 1 makes 15 MB of 37, but a commit takes .24 s CPU for .19, and a read .027 for .014
@@ -412,7 +412,7 @@ def _encoded(index: Index, name: str, table: Table[Any], row_of_document: Mappin
         write_statistics=False,  # of texts they are as long as these
         write_page_checksum=True,
     )
-    return memoryview(sink.getvalue())
+    return sink.getbuffer()
 
 
 GROUP = 1 << 18
@@ -570,3 +570,8 @@ def paused_garbage_collection() -> Generator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def release_memory() -> None:
+    """Return to the system what was freed: the C library keeps a third of what a large corpus took for a while."""
+    pa.system_memory_pool().release_unused()

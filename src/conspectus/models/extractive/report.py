@@ -117,7 +117,7 @@ def _named(
     return tuple(named)
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 14)
 def _words(statement: str) -> tuple[str, ...]:
     return tuple(units(name_key(words_of(statement))))
 

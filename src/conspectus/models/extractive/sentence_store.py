@@ -276,13 +276,12 @@ def _quoted(context: Context, language: str) -> Iterator[tuple[str, Reference, f
         yield claim.description, Reference("Claims", i), 1.0
 
 
-@lru_cache(maxsize=1 << 17)
 def split(description: str, language: str = ENGLISH) -> tuple[str, ...]:
     """Cut a description into its statements: a quotation with its speaker stands on a line of its own."""
     return tuple(chain.from_iterable(_split_line(line, language) for line in description.splitlines()))
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 14)
 def _split_line(line: str, language: str) -> tuple[str, ...]:
     """Cut one line, which is the same in the descriptions of all that one sentence mentions."""
     if _SPEAKER.match(line):
@@ -290,7 +289,7 @@ def _split_line(line: str, language: str) -> tuple[str, ...]:
     return tuple(line[a:b] for a, b in sentences(line, language=language))
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 14)
 def reading(text: str, language: str = ENGLISH) -> tuple[float, frozenset[str]]:
     """Return how well a statement reads alone, and the terms that it is about."""
     words = words_of(text)
