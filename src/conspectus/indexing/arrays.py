@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     Matrix = sparse.csr_array[Any, Any]
 else:
-    sparse = lazy_module("scipy.sparse")  # where nothing changed there are no arrays to make
+    sparse = lazy_module("scipy.sparse")  # not needed where nothing changed
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 

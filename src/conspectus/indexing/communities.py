@@ -226,7 +226,7 @@ class DescribedGraph:
                 continue
             future = asyncio.ensure_future(describing)
             self._under_way |= {(table, number): future for table, number, _, _ in group}
-            await asyncio.sleep(0)  # so that the first calls go out before all are thought of
+            await asyncio.sleep(0)  # the first calls go out meanwhile
 
     def _works(self, language: str, priority: Sequence[Sequence[float]]) -> Iterator[Work]:
         """Yield the rows that are to be described by the model, what is said of each from the oldest to the newest.

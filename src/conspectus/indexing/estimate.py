@@ -350,7 +350,7 @@ class Estimator:
         usual = sum(step.prompt_tokens for step in steps) / max(1, len(steps))
         calls = exactly(len(missing)).times(shares[0]).plus(margin) if steps else NONE
         prompts = exactly(sum(missing)).times(shares[1]).plus(margin.times(exactly(usual)))
-        if reply is DESCRIPTIONS:  # a share of the prompt, whose elements it describes
+        if reply is DESCRIPTIONS:  # a share of the prompt
             return self.row(task, calls, prompts, prompts.times(reply))
         if len(replies) >= FEW:
             reply = exactly(sum(replies) / len(replies)).times(ALIKE)
@@ -379,7 +379,7 @@ class Estimator:
             if len(set(counts)) > 1:
                 most = max(counts) * len(unseen)
                 calls = Range(calls.low * SAMPLED.low, min(calls.high * SAMPLED.high, most))
-            else:  # no prompt is shorter than the first one, which is known
+            else:  # no prompt is shorter than the first one
                 first = [counts[0] * sum(r.steps[0].prompt_tokens for r in of) for of in (unseen, seen)]
                 more = share * (sum(step.prompt_tokens for step in steps) - first[1])
                 prompts = exactly(first[0]).plus(Range(*sorted(more * bound for bound in SAMPLED)))

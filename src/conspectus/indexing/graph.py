@@ -268,7 +268,7 @@ def _people(names: dict[str, _Name], result: Names) -> list[_Person]:
     for words, keys in sorted(groups.items()):
         titles = {key: set(_words_of(key, names[key].display)[: -len(words)]) for key in keys}
         sure = [k for k in keys if names[k].type or titles[k] or (len(words) > 1 and len(words[0]) == 1)]
-        if len(words) == 1:  # it is capitalized, and nothing says of what kind it is
+        if len(words) == 1:  # nothing says of what kind it is
             keys = sure or [
                 k for k in keys if set(names[k].types) == {UNTYPED} and names[k].display.istitle()
             ]

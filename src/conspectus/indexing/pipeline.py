@@ -138,7 +138,7 @@ async def build_index(
             await check(made, language)
         indexing = _beside(partial(_arrays, build, chunks, lexicon, texts, made), performer.generative)
         on_exit.callback(indexing.cancel)
-        del extracted, lexicon, reading, texts  # the arrays are made of these, before reports are written
+        del extracted, lexicon, reading, texts
         graph, reports, failed = await _describe_and_report(build, made, performer, language, show)
         show.stage("lexical", 0)
         words, arrays = await indexing

@@ -195,7 +195,8 @@ async def performed(model: Model, work: Callable[[T], Awaitable[R]], items: Sequ
         while len(begun) < min(MOST_BEGUN, len(remaining)):
             begun.append(asyncio.ensure_future(go_on(numbers, waiting)))
             if len(begun) % AT_ONCE == 0:
-                await asyncio.sleep(0)  # so that the first call is on its way before the last is thought of
+                # so that the first call is on its way before the last is thought of
+                await asyncio.sleep(0)
         await together(begun)
         for answered in set(waiting.values()):
             await answered.wait()

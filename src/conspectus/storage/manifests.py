@@ -340,7 +340,7 @@ def writing(folder: Path, what: str = "index") -> Generator[None]:
         yield
     finally:
         if folder in _locks:  # and not in a forked child
-            with suppress(OSError):  # nothing was written, or a system does not remove open files
+            with suppress(OSError):  # nothing was written, or it is open
                 if made and os.listdir(folder) == ["lock"]:
                     os.unlink(folder / "lock")
                     os.rmdir(folder)

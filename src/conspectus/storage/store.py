@@ -188,7 +188,7 @@ def _remove_all_but(folder: Path, *retained: Manifest) -> None:
     needed |= {manifest.origin.get("triples", "") for manifest in retained}
     for manifest in retained:
         needed |= {f"{DERIVED}/{path.name}" for path in (folder / DERIVED).glob(f"*-{manifest.snapshot}-*")}
-    folders = (OBJECTS, ARRAYS, HISTORY, DERIVED, PUBLISHED)  # the last one has files of an index of format 2
+    folders = (OBJECTS, ARRAYS, HISTORY, DERIVED, PUBLISHED)  # the last one has files of format 2
     for path in chain(folder.glob("triples-*.sqlite"), *((folder / name).glob("*") for name in folders)):
         # what others have put in the folder stays
         if _OURS.fullmatch(path.name) and path.relative_to(folder).as_posix() not in needed:

@@ -161,7 +161,7 @@ def is_data(line: str) -> bool:
     words = len(line.split())
     least = DATA_SHARE * words
     if words < DATA_WORDS or len(line) > WORD_CHARS * words or len(_DIGIT.findall(line)) < least:
-        return False  # a figure has a digit: the first look is six times as fast
+        return False  # the first look is six times as fast
     return len(_FIGURE.findall(line)) >= least
 
 

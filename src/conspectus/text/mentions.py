@@ -202,12 +202,13 @@ def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints
             by_size.setdefault(len(name_words), {}).setdefault(_hash_of_words(name_words), i)
     tables = {size: np.array(sorted(codes.items()), np.uint64).T for size, codes in by_size.items()}
     starts = vocabulary.starts
-    steps = np.arange(BLOCK, len(vocabulary.form), BLOCK)
-    edges = [0, *starts[np.searchsorted(starts, steps)].tolist(), len(vocabulary.form)]
+    last = len(vocabulary.form)
+    steps = np.searchsorted(starts, np.arange(BLOCK, last, BLOCK))
+    edges = [0, *starts[steps].tolist(), last]
     found: list[tuple[Ints, Ints]] = []
-    for first, last in pairwise(edges):
-        form = vocabulary.form[first:last]
-        text = np.repeat(vocabulary.sentence[first:last], sizes[form])
+    for start, end in pairwise(edges):
+        form = vocabulary.form[start:end]
+        text = np.repeat(vocabulary.sentence[start:end], sizes[form])
         found.append(_longest_matches(repeated(form, sizes, flat)[1], text, tables))
     texts, places = zip(*found, strict=True)
     return np.concatenate(texts), np.concatenate(places)

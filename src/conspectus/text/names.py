@@ -213,7 +213,7 @@ def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
     pair = np.append(_pairs(vocabulary), -1)
     elsewhere = np.isin(pair, pair[before_name & named & ~first])
     seldom_lower = vocabulary.lower[word] <= vocabulary.capitalised[word]
-    if vocabulary.rules.language in INFLECTING:  # there a noun may stand before a name without a word between
+    if vocabulary.rules.language in INFLECTING:  # a noun may stand right before a name
         head = _is_head(vocabulary)[word]
         seldom_lower &= (vocabulary.capitalised[word] > 0) | _recurring(vocabulary) | head
     return ~first | proper | (before_name & (seldom_lower | elsewhere))

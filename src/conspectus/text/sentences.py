@@ -83,7 +83,7 @@ def sentences(
     end = len(text) if end is None else end
     begin = start
     for at, stop in _ends(text, start, end, _GREEK_MARKS if language == "el" else _MARKS):
-        before = max(begin - 1, at - 12, 0)  # long enough for an abbreviation and the character before it
+        before = max(begin - 1, at - 12, 0)  # room for an abbreviation
         if text[at] == "." and _ABBREVIATION.search(text, before, at):
             continue
         if language != ENGLISH and _continues(text, before, at, stop, language):

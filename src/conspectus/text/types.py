@@ -81,7 +81,7 @@ def type_of(
     if len(words) <= 4 and lower[0] in first_names:
         score[PERSON] += 2 + 0.5 * mentions
     elif 2 <= len(words) <= 3 and never_lower and language not in UNCASED:
-        score[PERSON] += 1.5 + 0.25 * mentions  # there Latin letters are used for more than for people
+        score[PERSON] += 1.5 + 0.25 * mentions  # Latin letters are not for people alone
     if not plain:
         score[PERSON] = score[LOCATION] = 0.0
     best = max(score, key=lambda kind: score[kind])

@@ -323,7 +323,7 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
     if question.asks_relation:  # what names all of it says how it goes together
         ranked = [r for r in ranked if r.share > COMPLETE] or ranked
     half = MIN_SHARE_OF_BEST * max((r.score for r in ranked), default=0.0)
-    language = searcher.passages.language  # its own comes first, as far as that is hardly worse
+    language = searcher.passages.language  # its own first, if that is hardly worse
     ranked = sorted(ranked, key=lambda r: r.score < half or language(r.sentence) != question.language)
     # Here an "I" may speak too: the question says what it is about, and the citation who it is.
     least = MIN_SHARE_OF_BEST if question.joins_facts else MIN_SHARE_OF_FACT

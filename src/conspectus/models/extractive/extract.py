@@ -152,7 +152,8 @@ def _words(description: str) -> frozenset[str]:
     return frozenset(unspaced_terms(text)) if is_unspaced(text) else frozenset(text.split())
 
 
-@lru_cache(maxsize=1 << 18)  # 11 million tokens have 200,000 distinct ones, which common names share
+# 11 million tokens have 200,000 distinct ones, which common names share
+@lru_cache(maxsize=1 << 18)
 def _reading(description: str, language: str) -> tuple[float, int, int, int]:
     """Return the quality of a description, where its speaker ends (0: nobody), and the span of what is said."""
     first, *more = description.splitlines() or [""]

@@ -313,7 +313,7 @@ def _spans_of_kind(
         case "number":
             yield from ((start, end, 1.0) for start, end in _numbers(text))
         case "" if not question.asks_name:
-            return  # what is asked for is seldom a name, and the sentence says it
+            return  # what is asked for is seldom a name
         case "place" if not searcher.passages.names:
             yield from ((*m.span(1), PLAIN) for m in _WHERE.finditer(text))
         case wants:
