@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from making_files import document, outcomes, reason, where
-from work import grows_linearly
+from work import calls_of, grows_linearly
 
 from conspectus.errors import DocumentError
 from conspectus.readers import Options, ParsedDocument, mail
@@ -87,6 +87,14 @@ def test_tables_in_tables_take_work_in_proportion_to_their_text():
 
 def test_lists_in_lists_take_work_in_proportion_to_their_text():
     assert grows_linearly(lambda n: document("a.html", f"<p>Bees</p>{'<ul><li><a href=x>Hive</a>' * n}"), 100)
+
+
+@pytest.mark.parametrize("tag", ["main", "ul"])
+def test_not_every_one_of_thousands_of_elements_in_each_other_is_read_whole(tag: str):
+    def calls(tag: str) -> int:
+        return calls_of(lambda: document("a.html", f"<p>Bees dance.</p>{f'<{tag}>' * 2000}"))
+
+    assert calls(tag) < calls("div") + 1000
 
 
 def test_a_page_without_text_says_so():
