@@ -70,7 +70,7 @@ def _shown(headers: Mapping[str, str]) -> str:
 def _header(mail: EmailMessage, name: str) -> str:
     try:
         return line(str(mail.get(name, "")))
-    except Exception:  # of malformed headers, on which the parser raises anything
+    except Exception:  # of malformed headers: anything
         return line(dict(mail.raw_items()).get(name, ""))
 
 

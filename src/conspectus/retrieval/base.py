@@ -58,7 +58,7 @@ WRITTEN = wording(ENGLISH).written
 
 async def finish(task: Task[str], draft: Answer, index: Index, model: Model) -> Answer:
     """Perform the final task, and return the draft of the answer with its text, citations and notices."""
-    lost_before: list[int] = []  # references that the model did not pass on; `cite` counts the others
+    lost_before: list[int] = []  # references that the model did not pass on
     token = removed_by_model.set(lost_before)
     try:
         reply = await model.perform(task)

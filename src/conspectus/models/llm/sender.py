@@ -396,7 +396,7 @@ class CachingSender:
                 self.clients.answered.add(address)
                 self._announced.pop(address, None)
         if failure is None:
-            await asyncio.sleep(0)  # the call that takes its place goes out before this reply is read
+            await asyncio.sleep(0)  # the next call goes out before this reply is read
         else:
             await self._failed(call, failure)
 
