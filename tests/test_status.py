@@ -9,6 +9,7 @@ from making import a_report, an_index
 
 from conspectus.index import Index
 from conspectus.index_status import folders_of, status_of
+from conspectus.indexing.given_graph import GivenGraph, index_of
 from conspectus.rows import Community, Failure, Report, Usage
 
 
@@ -77,6 +78,12 @@ def test_usage_is_the_sum_over_the_tasks_and_failures_are_as_they_were_recorded(
 
     assert status.usage == Usage(5, 1, 150, 50, 0.75)
     assert status.failures == tuple(failures)
+
+
+def test_nothing_is_known_of_what_made_an_imported_graph():
+    of_triples = index_of(GivenGraph([("Big", "directed_by", "Penny Marshall")]))
+
+    assert status_of(of_triples).models == {}
 
 
 def test_an_empty_index_has_figures_too():

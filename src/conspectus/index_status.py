@@ -129,7 +129,7 @@ def _levels(index: Index, source_tokens: int) -> Iterator[LevelFigures]:
 
 
 def _models(built: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return which tasks each model did for an index that was built by some settings."""
+    """Return which tasks each model did for an index that was built by some settings; an imported one may have none."""
     settings = stored_settings(built)
     extract = settings.extract
     triples = extract.style != "graph" and settings.model_of("ExtractTriples") != EXTRACTIVE
@@ -141,7 +141,7 @@ def _models(built: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
         "WriteReport": settings.reports.write,
     }
     models: dict[str, tuple[str, ...]] = {}
-    for task in (task for task, taken in takes.items() if taken and "imported" not in built):
+    for task in (task for task, taken in takes.items() if taken and built and "imported" not in built):
         models[settings.model_of(task)] = (*models.get(settings.model_of(task), ()), task)
     return models
 
