@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
@@ -32,7 +32,6 @@ from conspectus.indexing.given_graph import (
 )
 from conspectus.interchange.graphrag import read_graphrag
 from conspectus.lazy import lazy_module
-from conspectus.models.base import Tick, no_tick
 from conspectus.readers import suffix_of
 from conspectus.readers.encodings import decode
 from conspectus.readers.records import JSON_SUFFIXES, delimited, delimiter_of, json_values
@@ -103,7 +102,7 @@ def import_triples(
     if links and not documents:
         raise UsageError("links go from entities to documents: name the documents, too")
     with shown(progress) as bars:
-        tick = bars.stage("read", 0) if bars else no_tick
+        tick = bars.stage("read", 0) if bars else lambda: None
         chosen, target = resolved(settings), path_of(folder)
         packed = Path(file).suffix.lower() in PACKED
         stored, n = _to_disk(Path(file), target, chosen, tick) if packed else ("", 0)
@@ -125,7 +124,7 @@ def import_triples(
         return _stored(index, target)
 
 
-def _to_disk(file: Path, folder: Path, settings: Settings, tick: Tick) -> tuple[str, int]:
+def _to_disk(file: Path, folder: Path, settings: Settings, tick: Callable[[], None]) -> tuple[str, int]:
     """Write the triples of a file beside the index in a folder, and return the name of what was written and how many.
 
     Raises DocumentError where the file cannot be read.
