@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from making import a_built_index, a_report, an_edge, an_index
 
 from conspectus import api
-from conspectus.errors import NotFound, UsageError
+from conspectus.errors import IndexDamaged, NotFound, UsageError
 from conspectus.filters import Views, select_view
 from conspectus.filters.combine import COLUMNS, LIST_OF, CombinedReports, Part, combine
 from conspectus.filters.conditions import matching, read
@@ -377,6 +377,13 @@ def test_vectors_go_with_their_rows(story: Index):
     np.testing.assert_array_equal(part.arrays["vectors.chunks"], [old[c.id] for c in part.chunks])
     assert len(part.arrays["vectors.sentences"]) == len(part.arrays["sentences.start"])
     np.testing.assert_array_equal(part.arrays["vectors.sentences"][-1], of_sentences[-1])
+
+
+def test_vectors_of_another_number_of_names_than_there_are_are_damage(story: Index):
+    index = replace(story, arrays={**story.arrays, "vectors.names": np.zeros((1, 4), np.float16)})
+
+    with pytest.raises(IndexDamaged, match=r"vectors\.names does not fit"):
+        subset_of(index, [False, True, False, False, True, True]).arrays["vectors.names"]
 
 
 def test_an_array_of_no_known_axis_is_not_carried_over(story: Index):

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from conspectus.errors import IndexDamaged
 from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Community, Document, Entity, Relationship, Report, Triple
@@ -152,6 +153,9 @@ class Part:
     def array(self, name: str) -> Array:
         """Return an array of the whole index, but frequencies of names by the share of their sentences."""
         array = self.index.arrays[name]
+        # no law of arrays knows how many names there are
+        if name == "vectors.names" and len(array) != len(self.keys("phrases")):
+            raise IndexDamaged(f"the array {name} does not fit the rest of the index; index again")
         if name != "walk.frequency" or self.is_whole:
             return array
         share = self._name_counts / np.maximum(np.diff(self.index.arrays["walk.in_starts"]), 1)

@@ -468,16 +468,10 @@ _CLAIM = _object(
 )
 _ENTITY = _object(tasks.FoundEntity, name=NAME, type=TEXT, description=TEXT)
 _RELATIONSHIP = _object(
-    tasks.FoundRelationship,
-    source=NAME,
-    target=NAME,
-    description=TEXT,
-    strength=STRENGTH,
+    tasks.FoundRelationship, source=NAME, target=NAME, description=TEXT, strength=STRENGTH
 )
 _GRAPH = _object(
-    tasks.Extraction,
-    entities=_rows("entity", _ENTITY),
-    relationships=_rows("relationship", _RELATIONSHIP),
+    tasks.Extraction, entities=_rows("entity", _ENTITY), relationships=_rows("relationship", _RELATIONSHIP)
 )
 _REPORT = _object(
     tasks.ReportDraft,
