@@ -147,9 +147,9 @@ def test_no_file_holds_no_corrections(tmp_path: Path):
         ("[[correction]]\nnumber = 1\ndelete =\n", "not valid TOML.*line 3"),
         ("number = 1", "list of corrections"),
         ("[[corection]]\nnumber = 1\ndelete = 'a'", "list of corrections"),
-        ("[correction]\nnumber = 1\ndelete = 'a'", r"under a line \[\[correction"),
-        ("correction = 3", r"under a line \[\[correction"),
-        ("correction = [{ number = 1, delete = 'a' }]", r"under a line \[\[correction"),
+        ("[correction]\nnumber = 1\ndelete = 'a'", r"list of corrections.*\[\[correction\]\]"),
+        ("correction = 3", r"list of corrections.*\[\[correction\]\]"),
+        ("correction = [{ number = 1, delete = 'a' }]", r"list of corrections.*\[\[correction\]\]"),
         ("[[correction]]\ndelete = 'a'", "correction without a number: .*`number`"),
         ("[[correction]]\nnumber = 0\ndelete = 'a'", "correction 0: .*`number`"),
         (

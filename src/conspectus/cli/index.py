@@ -134,6 +134,8 @@ def _build(
     before = _snapshot(folder)
     llm, free = settings.settings.llm, api.is_free(settings.settings)
     limits_tokens = llm.budget_tokens is not None or llm.index_budget_tokens is not None
+    if (llm.budget or llm.index_budget) and free and api.costs(settings.settings) and not quiet:
+        show.note("A budget of money does not limit a model that costs nothing: --budget-tokens N does.")
     try:
         with show.Bars(quiet=quiet) as bars:
 
