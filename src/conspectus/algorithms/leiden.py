@@ -156,12 +156,7 @@ class Part:
 
 
 def hierarchical_leiden(
-    graph: Graph,
-    *,
-    max_size: int = 10,
-    resolution: float = 1.0,
-    seed: int = 42,
-    start: Sequence[Ints] = (),
+    graph: Graph, *, max_size: int = 10, resolution: float = 1.0, seed: int = 42, start: Sequence[Ints] = ()
 ) -> list[Part]:
     """Divide the nodes of a graph (see `adjacency`) into communities, and those until each has at most `max_size`.
 

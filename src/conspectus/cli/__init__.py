@@ -52,9 +52,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "init": ("start:init", "Write a conspectus.toml with every setting, commented out"),
         "models": ("start:app", "Check the configured language models"),
     },
-    "Evaluate": {
-        "eval": ("eval_compare:app", "Evaluate retrieval and answers"),
-    },
+    "Evaluate": {"eval": ("eval_compare:app", "Evaluate retrieval and answers")},
 }
 """By group and name: the module of `conspectus.cli` and the name in it of the command, and its summary."""
 

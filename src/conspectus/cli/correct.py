@@ -161,13 +161,7 @@ def undo(number: Number, folder: IndexFolder = FOLDER, json: AsJson = False) -> 
 
 @app.command()
 @takes(*SERVER, config=False)
-def apply(
-    folder: IndexFolder = FOLDER,
-    json: AsJson = False,
-    quiet: Quiet = False,
-    *,
-    given: Given,
-) -> None:
+def apply(folder: IndexFolder = FOLDER, json: AsJson = False, quiet: Quiet = False, *, given: Given) -> None:
     """Apply the corrections to the index now.
 
     Rebuilds the index from the documents that it holds, without reading the files again. Cached model responses are

@@ -472,11 +472,7 @@ async def map_reports(
 
 
 def earlier_reports(
-    before: Index,
-    communities: Sequence[Community],
-    graph: DescribedGraph,
-    model: Model,
-    language: str,
+    before: Index, communities: Sequence[Community], graph: DescribedGraph, model: Model, language: str
 ) -> dict[int, Report]:
     """Return by community the reports of an index before that would be written alike, but for the numbers of rows.
 
@@ -517,10 +513,7 @@ def earlier_reports(
 
 
 def _earlier_numbers(
-    before: Sequence[Row],
-    rows: Sequence[Row],
-    stated: Sequence[str],
-    changed: Sequence[str],
+    before: Sequence[Row], rows: Sequence[Row], stated: Sequence[str], changed: Sequence[str]
 ) -> list[int]:
     """Return the number that each row had before, -1 where it is new, or says another thing.
 
@@ -540,11 +533,7 @@ def _earlier_numbers(
     ]
 
 
-def _renumbered(
-    report: Report,
-    community: Community,
-    numbers: Mapping[str, Mapping[int, int]],
-) -> Report:
+def _renumbered(report: Report, community: Community, numbers: Mapping[str, Mapping[int, int]]) -> Report:
     """Return the report of a community whose rows had other numbers before."""
     report = replace(
         report,

@@ -220,11 +220,7 @@ class GraphBuild:
 
 
 def build_graph(
-    build: BuildInput,
-    chunks: Sequence[Chunk],
-    extracted: Extracted,
-    names: Names,
-    language: str = "en",
+    build: BuildInput, chunks: Sequence[Chunk], extracted: Extracted, names: Names, language: str = "en"
 ) -> GraphBuild:
     """Correct the resolved names, merge by them, and find communities."""
     corrected = apply_corrections(build.corrections, names, chunks, extracted, build.documents, language)

@@ -97,10 +97,7 @@ class Read(NamedTuple):
 
 
 def read(
-    sources: Sources,
-    settings: ReadSettings,
-    progress: Progress | None = None,
-    workers: Workers | None = None,
+    sources: Sources, settings: ReadSettings, progress: Progress | None = None, workers: Workers | None = None
 ) -> Read:
     """Read all documents of files and folders; objects with fields and rows of data frames are documents.
 

@@ -187,10 +187,7 @@ def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: S
     if not existing.settings or "conspectus" not in existing.origin:
         yield "the graph there was imported (conspectus.rollback() returns to it)"
         return
-    reasons = {
-        "conspectus": "{} made it, this is Conspectus {}",
-        "prompts": "the prompts have changed",
-    }
+    reasons = {"conspectus": "{} made it, this is Conspectus {}", "prompts": "the prompts have changed"}
     now = origin_of(settings)
     for name, reason in reasons.items():
         if (was := existing.origin.get(name)) != now.get(name) and was and name in now:

@@ -19,13 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal, cast
 from zlib import crc32
 
-from pydantic import (
-    AfterValidator,
-    NonNegativeInt,
-    StringConstraints,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import AfterValidator, NonNegativeInt, StringConstraints, TypeAdapter, ValidationError
 
 from conspectus.errors import (
     IndexBusy,

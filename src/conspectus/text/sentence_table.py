@@ -162,10 +162,7 @@ def _stored(raw: RawSentences, shard: range) -> dict[str, Any]:
 
 
 def _loaded(
-    stored: Mapping[str, Any],
-    shard: range,
-    documents: Sequence[Document],
-    speakers: _Speakers,
+    stored: Mapping[str, Any], shard: range, documents: Sequence[Document], speakers: _Speakers
 ) -> RawSentences:
     """Return the stored sentences of a shard; raise ValueError where its labels are others now, or it cannot be so."""
     if any(speakers.answer(question) != answer for question, answer in stored["labels"].items()):

@@ -39,15 +39,7 @@ from conspectus.models.llm.plausible import flaw, opening_flaw
 from conspectus.models.llm.prompts import Prompts
 from conspectus.models.llm.replies import Parsed, parse, schema_of, strict
 from conspectus.models.llm.sender import CachingSender, batches, open_sender
-from conspectus.models.llm.wire import (
-    Completion,
-    Feature,
-    Message,
-    Request,
-    ResponseFormat,
-    Sender,
-    bias_to,
-)
+from conspectus.models.llm.wire import Completion, Feature, Message, Request, ResponseFormat, Sender, bias_to
 from conspectus.rows import Finding, Usage
 from conspectus.settings import EXTRACTIVE, Settings
 from conspectus.tasks import (

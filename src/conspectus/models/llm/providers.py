@@ -86,22 +86,11 @@ PRESETS: Mapping[str, Provider] = {
     "vllm": _VLLM,
     "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     "anthropic": Provider(
-        key="ANTHROPIC_API_KEY",
-        dialect="native",
-        features=("json_schema", "streaming"),
-        models="claude",
+        key="ANTHROPIC_API_KEY", dialect="native", features=("json_schema", "streaming"), models="claude"
     ),
-    "gemini": Provider(
-        key="GEMINI_API_KEY",
-        dialect="native",
-        features=_UNBIASED,
-        models="gemini",
-    ),
+    "gemini": Provider(key="GEMINI_API_KEY", dialect="native", features=_UNBIASED, models="gemini"),
     "bedrock": Provider(
-        key="AWS_BEARER_TOKEN_BEDROCK",
-        dialect="native",
-        needs_key=False,
-        features=("streaming",),
+        key="AWS_BEARER_TOKEN_BEDROCK", dialect="native", needs_key=False, features=("streaming",)
     ),
 }
 RERANKERS: Mapping[str, Provider] = {
