@@ -107,8 +107,7 @@ class CacheFailed(Unusable):
 class CallFailed(ModelError):
     """One call failed for good; others need not.
 
-    `passing` tells whether asking again later can help, `charged` whether it may have to be paid for all the
-    same.
+    `passing` tells whether asking again later can help, `charged` whether it may have to be paid for all the same.
     """
 
     passing = False

@@ -1,9 +1,8 @@
 """A hierarchy of communities of a weighted, undirected graph by Leiden, split until each is small.
 
-Level 0 is Leiden on the whole graph (GraphRAG §3.1.4; Traag et al. 2019, arXiv 1810.08473); each community that is
-too large is divided by Leiden on its own subgraph, and so on down. The arrays of one level are cut for all
-its communities at once, so that each of many small subgraphs takes little more than the call of Leiden
-itself.
+Level 0 is Leiden on the whole graph (GraphRAG §3.1.4; Traag et al. 2019, arXiv 1810.08473); each community that is too
+large is divided by Leiden on its own subgraph, and so on down. The arrays of one level are cut for all its communities
+at once, so that each of many small subgraphs takes little more than the call of Leiden itself.
 """
 
 from __future__ import annotations
@@ -160,14 +159,12 @@ def hierarchical_leiden(
 ) -> list[Part]:
     """Divide the nodes of a graph (see `adjacency`) into communities, and those until each has at most `max_size`.
 
-    Parts come level by level, within a level the largest first, then by their smallest node. Each is
-    connected, and every node is in exactly one part of level 0 and in exactly one child of each part that
-    holds it and has children; a node without edges is a part by itself. A part that is not split stands for
-    itself on every deeper level.
+    Parts come level by level, within a level the largest first, then by their smallest node. Each is connected, and
+    every node is in exactly one part of level 0 and in exactly one child of each part that holds it and has children; a
+    node without edges is a part by itself. A part that is not split stands for itself on every deeper level.
 
-    The result depends on the set of edges and the seed, not on the order of edges or the direction of any.
-    Weights of parallel edges add up; an edge from a node to itself says nothing about communities and is left
-    out.
+    The result depends on the set of edges and the seed, not on the order of edges or the direction of any. Weights of
+    parallel edges add up; an edge from a node to itself says nothing about communities and is left out.
 
     `start` is an earlier hierarchy as `memberships` returns it: an array for each level, -1 for a node that
     was not in it. Each division then is the earlier one, carried on, where that is as good: see `continuing`.

@@ -47,10 +47,9 @@ def walk(
 ) -> Floats:
     """Return how much of the walk is on each sentence, on average over the last two of so many steps.
 
-    `pull` (more than 0) is how like the question each sentence is. The resets need not be normalised;
-    together they are taken to sum to 1. Then so does the walk, on sentences and names together, less what is
-    lost on sentences without names and names without sentences. Sentences and names take turns, so that odd
-    and even steps differ: hence two.
+    `pull` (more than 0) is how like the question each sentence is. The resets need not be normalised; together they are
+    taken to sum to 1. Then so does the walk, on sentences and names together, less what is lost on sentences without
+    names and names without sentences. Sentences and names take turns, so that odd and even steps differ: hence two.
     """
     total = float(sentence_reset.sum() + name_reset.sum())
     if total <= 0:

@@ -1,5 +1,4 @@
-"""Pairs of texts that are alike, by vectors or by runs of characters, found block by block and never all at
-once.
+"""Pairs of texts that are alike, by vectors or by runs of characters, found block by block and never all at once.
 
 CPU seconds among noun phrases of real texts, above a cosine of 0.8, on one core:
 
@@ -74,8 +73,7 @@ def _near_pairs(vectors: Floats, threshold: float) -> Pairs:
 
 
 def pairs_of_texts(texts: Sequence[str], threshold: float, size: int = 3, block: int = BLOCK) -> Pairs:
-    """Return pairs of texts whose runs of `size` characters, weighted by rarity, have a cosine above a
-    threshold.
+    """Return pairs of texts whose runs of `size` characters, weighted by rarity, have a cosine above a threshold.
 
     Candidates share one of the rarer runs of both, enough that no pair above the threshold can be without:
     for each text its rarest runs, until those left out weigh too little to reach the threshold alone.
@@ -98,8 +96,7 @@ def pairs_of_texts(texts: Sequence[str], threshold: float, size: int = 3, block:
 
 
 def _telling(grams: sparse.csr_array[Any, Any], threshold: float) -> sparse.csr_array[Any, Any]:
-    """Return the matrix with only the rarest runs of each row: those left out have a length of at most
-    `threshold`.
+    """Return the matrix with only the rarest runs of each row: those left out have a length of at most `threshold`.
 
     By Cauchy-Schwarz the rarest run that a pair above the threshold shares is kept in both: without it, what
     they share lies among the runs left out of one.

@@ -161,8 +161,7 @@ def succeeded(replies: Iterable[R | ModelError]) -> list[R]:
 async def together(works: Iterable[Awaitable[R]]) -> list[R]:
     """Do all works at once and return their results in the given order.
 
-    Where one raises, the others come to their end, so that what is under way is kept; then the first error is
-    raised.
+    Where one raises, the others come to their end, so that what is under way is kept; then the first error is raised.
     """
     results = await asyncio.gather(*works, return_exceptions=True)
     for result in results:

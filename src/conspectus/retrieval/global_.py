@@ -24,8 +24,7 @@ from conspectus.tasks.base import Context
 RowT = TypeVar("RowT", Report, Chunk)
 
 ENOUGH_REPORTS = 10
-"""Where no level is asked for, the first one with so many reports is answered from, or else the one with
-most.
+"""Where no level is asked for, the first one with so many reports is answered from, or else the one with most.
 
 Measured with the extractive model on the 125 questions of the paper's podcast corpus, whose level 0 has 17 reports:
 level 0 quotes most (10.4 sentences from 8.0 episodes an answer; level 1 8.2 from 6.2, level 3 6.7 from 5.2) and reads

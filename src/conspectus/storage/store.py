@@ -12,10 +12,9 @@
       corrections.toml                   what people corrected, and no snapshot holds; see `corrections`
       lock                               locked by a process that writes, whose id it holds
 
-Files are named by their content and never change, so that snapshots share what is the same in both. A commit
-writes new files and then replaces the manifest: a reader sees the old snapshot or the new one, whenever the
-writer is killed. A reader maps all files of its snapshot when it opens it, so that no later commit can take
-them away from it.
+Files are named by their content and never change, so that snapshots share what is the same in both. A commit writes new
+files and then replaces the manifest: a reader sees the old snapshot or the new one, whenever the writer is killed. A
+reader maps all files of its snapshot when it opens it, so that no later commit can take them away from it.
 
 The names in `tables` are hard links to the stored files (copies where the file system has none). Each is replaced
 atomically after the manifest; those that a killed writer left behind are brought up to date by the next open. They are

@@ -180,9 +180,7 @@ class Context:
         )
 
     def globalize(self, text: str) -> tuple[str, int]:
-        """Return a text with its references in the index's numbers, and how many led nowhere and were
-        removed.
-        """
+        """Return a text with its references in the index's numbers, and how many led nowhere and were removed."""
         return translate(text, self.to_index)
 
 

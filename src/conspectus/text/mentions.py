@@ -1,11 +1,10 @@
 """Mentions, taken generously: whatever in a text may name something, which a walk over sentences goes by.
 
-A graph wants few, clean entities (`names`); a walk wants every thing that two sentences may share, and takes
-no harm from what only one of them has. So a name here is every run of capitalised words with what holds it
-together, each part of it, every date and year, everything in quotation marks; in Chinese, what stands in
-title marks, names with a dot, Latin words, and the words that a tagger takes for names. Names that are known
-(the titles of documents, what their first sentences are about) are found wherever they stand, however they
-are written.
+A graph wants few, clean entities (`names`); a walk wants every thing that two sentences may share, and takes no harm
+from what only one of them has. So a name here is every run of capitalised words with what holds it together, each part
+of it, every date and year, everything in quotation marks; in Chinese, what stands in title marks, names with a dot,
+Latin words, and the words that a tagger takes for names. Names that are known (the titles of documents, what their
+first sentences are about) are found wherever they stand, however they are written.
 """
 
 from __future__ import annotations

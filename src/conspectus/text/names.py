@@ -1,8 +1,7 @@
 """Names: runs of capitalised words, told from words that only open a sentence by how the corpus writes them.
 
-Each token of the corpus is given a class, one letter; a name is then a pattern over these letters. Where a
-small word may either stand inside a name or between two ("Bank of England", "head of Marketing"), the corpus
-decides.
+Each token of the corpus is given a class, one letter; a name is then a pattern over these letters. Where a small word
+may either stand inside a name or between two ("Bank of England", "head of Marketing"), the corpus decides.
 """
 
 from __future__ import annotations

@@ -298,8 +298,7 @@ def _written_as_name(label: str) -> bool:
 def _shared_openings(texts: Sequence[str]) -> list[int]:
     """Return how many first characters of each text are a header that looks like a file's name or path.
 
-    It is one where at least three texts open with the same characters; a header ends with its last such
-    token.
+    It is one where at least three texts open with the same characters; a header ends with its last such token.
     """
     order = sorted(range(len(texts)), key=lambda i: texts[i][:OPENING])
     opening = [texts[i][:OPENING] for i in order]

@@ -240,8 +240,7 @@ def _terms_of(word: str, languages: Iterable[str]) -> Iterable[str]:
 def unspaced_terms(run: str) -> list[str]:
     """Return the search terms of a folded stretch without spaces: its words, and every two neighbours.
 
-    Words are what is searched for; where a question and a text are cut into words differently, the pairs
-    still meet.
+    Words are what is searched for; where a question and a text are cut into words differently, the pairs still meet.
     """
     found = [w for w in rjieba.cut(run) if w not in CHINESE_STOPWORDS]
     for part in _SCRIPTS.findall(run):
@@ -375,9 +374,7 @@ def grams(word: str) -> frozenset[str]:
 
 @lru_cache(WORDS_CACHED)
 def likeness(one: str, other: str) -> float:
-    """Return how like two roots are, 0 to 1: the same, of like meaning, one the end of the other, or of like
-    letters.
-    """
+    """Return how like two roots are, 0 to 1: the same, of like meaning, one the end of the other, or of like letters."""
     if one == other:
         return 1.0
     meanings = _meanings()

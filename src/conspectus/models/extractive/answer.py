@@ -205,8 +205,7 @@ def _answer_from_sources(
 def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
     """Answer a question about the whole: the reports that matter most, by their first findings.
 
-    The first report of every part of the root goes before the second of any, so that all of the corpus has
-    its say.
+    The first report of every part of the root goes before the second of any, so that all of the corpus has its say.
     """
     given = [report for report in given if not report.brief] or given
     ranks = searcher.rank_among_parts(max((report.level for report in given), default=0))

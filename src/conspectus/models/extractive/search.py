@@ -109,8 +109,7 @@ class Searcher:
     def weight(self, term: str) -> float:
         """Return the squared IDF of a term over sentences, that of a new word where the corpus never uses it.
 
-        Squared, for of several words the rarest says best what is asked: it is not made up for by common
-        ones.
+        Squared, for of several words the rarest says best what is asked: it is not made up for by common ones.
         """
         return idf(len(self._postings.lengths), self.frequency(term)) ** 2
 
