@@ -4,12 +4,9 @@ Powerful LLM Enhancement Systems*).
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from common import Corpus, Run, cell
 
@@ -19,7 +16,7 @@ from conspectus.configuration import Resolved
 from conspectus.errors import IndexMissing, UsageError
 from conspectus.evaluation.qa import read_questions
 from conspectus.evaluation.statistics import Measured
-from conspectus.indexing.estimate import Estimate, TaskEstimate, exactly, total
+from conspectus.indexing.estimate import Estimate
 from conspectus.interchange import import_triples
 
 HIPPORAG = "https://github.com/OSU-NLP-Group/HippoRAG (branch legacy, data/)"
@@ -38,8 +35,6 @@ SAMPLE = (
 SAMPLE_QUESTION = "Where was the owner of the barge Rook born?", "Lune", ("Rook", "Ada Byrne")
 OTHERS = 30
 """Passages beside those of a sample's questions, for each question."""
-ESTIMATED = 5
-"""Questions by which the cost of all is estimated: a search over Wikidata can take seconds."""
 OPENIE = "openie-gpt-3.5.jsonl"
 """Triples of GPT-3.5 beside the passages, as HippoRAG's authors published them."""
 TOG = "https://github.com/IDEA-FinAI/ToG-2 (data/)"
@@ -144,17 +139,18 @@ def ranked(run: Run, method: str, folder: Path, index: Path, settings: Resolved)
     """Return the measures of a ranking; None where it needs triples that there are not."""
     if method == "hipporag" and not run.asks and not has_triples(index):
         return None
-
-    def agree(estimate: Any) -> None:
-        if estimate.tasks:
-            run.agree(f"{method} on {folder.name}", estimate, settings)
-
     settings = run.within_budget(settings)
+    agree = agreeing(run, f"{method} on {folder.name}", settings)
     found = evaluation.evaluate_retrieval(
-        folder, [method], index_folder=index, settings=settings, agree=agree if run.asks else None
+        folder, [method], index_folder=index, settings=settings, agree=agree
     )[method]
     run.spent += found.usage
     return found
+
+
+def agreeing(run: Run, name: str, settings: Resolved) -> Callable[[Estimate], None]:
+    """Return what shows what a step of this name will take of the model, and asks whether to go on."""
+    return lambda estimate: run.agree(name, estimate, settings) if estimate.tasks else None
 
 
 def answered(
@@ -174,40 +170,12 @@ def answered(
     file = run.work / "p2-answers" / name.replace("/", "_")
     file.parent.mkdir(parents=True, exist_ok=True)
     settings = run.within_budget(settings)
-    if run.asks:
-        agree_to_answers(run, method, questions, index, settings)
     found = evaluation.evaluate_answers(
-        questions, index, [method], settings=settings, limit=run.sample, answers=file
-    )[0]
+        questions, index, [method], settings=settings, limit=run.sample, answers=file,
+        agree=agreeing(run, f"{method} on {questions.stem}", settings),
+    )[0]  # fmt: skip
     run.spent += found.usage
     return found
-
-
-def agree_to_answers(run: Run, method: str, questions: Path, index: Path | Index, settings: Resolved) -> None:
-    """Show what answers will take of the model, by a few of the questions, and ask whether to go on."""
-    every = read_questions(questions)[: run.sample]
-    asked = every[:: max(1, len(every) // ESTIMATED)][:ESTIMATED]
-    by_task: dict[str, list[TaskEstimate]] = {}
-    for question in asked:
-        work = evaluation.estimate_answer(question.text, index, method=method, settings=settings)
-        *_, cost = asyncio.run(work)
-        for row in cost.tasks if cost else ():
-            by_task.setdefault(row.task, []).append(row)
-    scale = exactly(len(every) / len(asked))
-    tasks: list[TaskEstimate] = []
-    for rows in by_task.values():
-        costs = [row.cost for row in rows if row.cost]
-        tasks.append(
-            replace(
-                rows[0],
-                calls=total(row.calls for row in rows).times(scale),
-                prompt_tokens=total(row.prompt_tokens for row in rows).times(scale),
-                completion_tokens=total(row.completion_tokens for row in rows).times(scale),
-                cost=total(costs).times(scale) if costs else None,
-            )
-        )
-    if tasks:
-        run.agree(f"{method} on {questions.stem}", Estimate(tuple(tasks)), settings)
 
 
 def share(measured: Measured | None, measure: str) -> str:

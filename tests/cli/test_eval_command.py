@@ -84,6 +84,24 @@ def test_a_dry_run_says_what_would_be_asked_and_asks_nothing(folder: Path):
         assert not server.counts["ExtractTriples"]
 
 
+def test_a_dry_run_of_short_answers_says_what_would_be_asked_and_asks_nothing(
+    run: Callable[..., Result], papers: Path, server: SimulatedServer
+):
+    Path("asked.jsonl").write_text('{"question": "What did Ada Byrne buy?", "answer": "Lune Mills"}')
+    qa = ("eval", "qa", "asked.jsonl", "--index", papers, "--methods", "bm25,direct")
+    before = server.counts["requests"]
+
+    shown = run(*qa, "--dry-run").stdout
+
+    assert "bm25: simulated" in shown
+    assert "direct: simulated" in shown
+    refused = run(*qa, "--dry-run", "--model", "extractive", code=2).stderr
+    assert "name one with --model" in refused
+    dear = ("--set", "prices={ simulated = { input = 1e4, output = 1e4 } }")
+    assert "--yes" in run(*qa, *dear, code=2).stderr
+    assert server.counts["requests"] == before
+
+
 def test_an_index_remembers_the_model_for_eval_commands(
     run: Callable[..., Result],
     told: Callable[..., Any],

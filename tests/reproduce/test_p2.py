@@ -89,7 +89,7 @@ def test_a_dry_run_of_answers_says_the_cost_and_asks_nothing(
         script(name, "--sample-corpus", "--dry-run", *using(server))
 
     assert ended.value.code == 0
-    assert "Task (simulated)" in capsys.readouterr().err
+    assert ": simulated)" in capsys.readouterr().err
     assert not server.counts["requests"]
 
 

@@ -246,17 +246,8 @@ def retrieval(
     Example: conspectus eval retrieval data/hotpotqa --methods bm25,walk,hipporag
     """
 
-    def agree(estimate: Estimate) -> None:
-        if flags.dry_run or (estimate.tasks and not flags.quiet):
-            show.table(show.costs(estimate), show.out if flags.dry_run else show.note)
-        if flags.dry_run:
-            raise typer.Exit
-        agree_to(estimate, flags.settings, yes=flags.yes)
-
-    if flags.dry_run and not flags.settings.language_models:
-        raise UsageError("--dry-run shows what a language model would be asked: name one with --model")
     results = evaluation.evaluate_retrieval(
-        folder, parts(methods), k or (), index, settings=flags.settings, titles=titles, agree=agree
+        folder, parts(methods), k or (), index, settings=flags.settings, titles=titles, agree=_agree(flags)
     )
     if flags.json:
         show.as_json({name: one.as_row() | {"failures": one.failures} for name, one in results.items()})
@@ -265,6 +256,21 @@ def retrieval(
     if flags.settings.language_models and not flags.quiet:
         _asked(results)
     _failed([*results.values()], shown=True)
+
+
+def _agree(flags: Flags) -> Callable[[Estimate], None]:
+    """Return what shows an estimate and asks whether to go on; a dry run ends there."""
+    if flags.dry_run and not flags.settings.language_models:
+        raise UsageError("--dry-run shows what a language model would be asked: name one with --model")
+
+    def agree(estimate: Estimate) -> None:
+        if flags.dry_run or (estimate.tasks and not flags.quiet):
+            show.table(show.costs(estimate), show.out if flags.dry_run else show.note)
+        if flags.dry_run:
+            raise typer.Exit
+        agree_to(estimate, flags.settings, yes=flags.yes)
+
+    return agree
 
 
 def _asked(results: Mapping[str, Measured]) -> None:
@@ -337,7 +343,7 @@ def context(
 
 
 @app.command("qa")
-@step(*MODELS, "--rerank", switches=["json"], index="folder")
+@step(*MODELS, "--rerank", index="folder")
 def qa(
     file: Annotated[
         Path,
@@ -371,13 +377,15 @@ def qa(
     Example: conspectus eval qa data/hotpotqa --methods bm25,walk --limit 100
     """
     results = evaluation.evaluate_answers(
-        file, folder, parts(methods), settings=flags.settings, where=where or (), answers=answers, limit=limit
-    )
+        file, folder, parts(methods), settings=flags.settings, where=where or (), answers=answers, limit=limit,
+        agree=_agree(flags),
+    )  # fmt: skip
     if flags.json:
         show.as_json({one.method: one.as_row() | {"failures": one.failures} for one in results})
     else:
         table(tables.measures(results))
-        show.spent(sum((one.usage for one in results), Usage()))
+        if not flags.quiet:
+            show.spent(sum((one.usage for one in results), Usage()))
     _failed(results, shown=not flags.json)
 
 

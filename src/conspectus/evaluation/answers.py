@@ -267,7 +267,7 @@ class AnswerStep(Step[Work, Answered]):
                 method, level = works[0].condition.method, works[0].settings.global_.level
                 tried = 1 if method in ("global", "source-summary") and level != "auto" else TRIED
                 cost = await estimate(works, self.work, session, works[0].settings, self.extractive(), tried)
-                rows += (replace(row, model=f"{name}: {row.model}") for row in cost.tasks)
+                rows += cost.labelled(name)
         return Estimate(tuple(rows))
 
     def value(self) -> Answered:

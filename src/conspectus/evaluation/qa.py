@@ -8,19 +8,25 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from conspectus.api.asking import IndexLike as IndexSource
 from conspectus.api.asking import View, viewed
+from conspectus.api.building import Agree
 from conspectus.errors import UsageError
+from conspectus.evaluation.answers import TRIED
 from conspectus.evaluation.comparison import JsonlTable, Question, read_list
 from conspectus.evaluation.conditions import digest
-from conspectus.evaluation.run import AT_ONCE, attempt, each
+from conspectus.evaluation.run import AT_ONCE, agreed, attempt, each, estimate
 from conspectus.evaluation.statistics import Measured
+from conspectus.index import Index
+from conspectus.indexing.estimate import Estimate, TaskEstimate
 from conspectus.messages import is_empty_answer
 from conspectus.models.base import Model
-from conspectus.models.rerankers import open_reranker
+from conspectus.models.llm.model import Session
+from conspectus.models.rerankers import Reranker, open_reranker
 from conspectus.retrieval import METHODS, RANKINGS, rerank
 from conspectus.retrieval.base import extractive
 from conspectus.retrieval.model_wrappers import WithAnswerOptions, WrappedModel
@@ -151,11 +157,13 @@ class QaOptions(Options, total=False):
     where: conditions on documents, as in `ask`.
     answers: a file in which every answer is saved, and from which a run continues.
     limit: the number of questions that are asked, the first of the file.
+    agree: is called with the estimate of what a language model will be asked, before it is asked; stops by raising.
     """
 
     where: str | Sequence[str]
     answers: str | Path | None
     limit: int | None
+    agree: Agree | None
 
 
 @dataclass(frozen=True)
@@ -194,6 +202,34 @@ class WithLabels(WrappedModel):
         return cast("Task[R]", replace(task, question=question))
 
 
+@dataclass(frozen=True)
+class _Answering:
+    """How questions are answered, but for the model."""
+
+    index: Index
+    settings: Settings
+    labels: Sequence[str]
+    """What an answer is one of; none where it is free."""
+    reranker: Reranker | None
+
+    async def answer(self, method: str, question: Question, model: Model) -> Answer:
+        text, index, settings = question.text, self.index, self.settings
+        model = WithLabels(model, self.labels) if self.labels else model
+        styled = WithAnswerOptions(model, text, settings.answer, index.languages)
+        ranker = self.reranker if method in RANKINGS else None
+        return await rerank.answer_reranked(METHODS[method], text, index, styled, settings, ranker)
+
+    async def cost(self, remaining: Mapping[str, Sequence[Question]], session: Session) -> Estimate:
+        """Return what the questions that remain would take by each method, reranking left out."""
+        rows: list[TaskEstimate] = []
+        tried = replace(self, index=replace(self.index), reranker=None)  # a copy: methods cache in it
+        for method, asked in remaining.items():
+            work = partial(tried.answer, method)
+            by_task = await estimate(asked, work, session, self.settings, extractive(tried.index), TRIED)
+            rows += by_task.labelled(method)
+        return Estimate(tuple(rows))
+
+
 @public
 def evaluate_answers(
     questions: str | Path,
@@ -219,8 +255,8 @@ def evaluate_answers(
     file = options.get("answers")
     table = JsonlTable(Path(file) if file else None, Answered, lambda row: (row.method, row.id, row.question))
     run = run_of(options, view.built)
-    settings = _with_short_answers(run.settings)
-    used = run_sync(_answer_all(selected, labels, methods, view, run, settings, table))
+    run = replace(run, settings=_with_short_answers(run.settings))
+    used = run_sync(_answer_all(selected, labels, methods, view, run, table, options.get("agree")))
     results: list[Measured] = []
     for method in methods:
         rows = [table.rows[_key(method, question)] for question in selected]
@@ -238,29 +274,30 @@ async def _answer_all(
     methods: Sequence[str],
     view: View,
     run: Run,
-    settings: Settings,
     table: JsonlTable[Answered],
+    agree: Agree | None,
 ) -> dict[str, Usage]:
     """Save the answer of each method to each question, or that a call of it failed; return what each took."""
-    index = view.index
+    index, settings = view.index, run.settings
     async with (
-        run.session(index.folder, settings) as session,
+        run.session(index.folder) as session,
         open_reranker(settings, index.folder, model=run.model, session=session) as reranker,
     ):
         model = extractive(index)
         model = run.model or (session.model_with(model) if session else model)
-        if offered := labels if model.generative else ():
-            model = WithLabels(model, offered)
+        offered = labels if model.generative else ()
         made_with = digest([index.snapshot, model.name, settings.model_dump(mode="json"), *offered])
+        remaining = {
+            method: [one for one in questions if not table.done(_key(method, one), made_with)]
+            for method in methods
+        }
+        answering = _Answering(index, settings, offered, reranker)
+        await agreed(session, partial(answering.cost, remaining), agree)
         clock = time.perf_counter if model.generative else time.process_time
 
-        async def ask(piece: tuple[str, Question]) -> None:
-            method, question = piece
+        async def ask(method: str, question: Question) -> None:
             began = clock()
-            styled = WithAnswerOptions(model, question.text, settings.answer, index.languages)
-            ranker = reranker if method in RANKINGS else None
-            work = rerank.answer_reranked(METHODS[method], question.text, index, styled, settings, ranker)
-            answer, error = await attempt(work)
+            answer, error = await attempt(answering.answer(method, question, model))
             short = short_of(answer) if answer else ()
             milliseconds = round((clock() - began) * 1000, 3)
             table.add(Answered(method, question.id, question.text, short, milliseconds, made_with, error))
@@ -269,11 +306,9 @@ async def _answer_all(
             return session.total if session else reranker.usage if reranker else Usage()
 
         used: dict[str, Usage] = {}
-        for method in methods:
+        for method, asked in remaining.items():
             before = total()
-            pieces = [(method, question) for question in questions]
-            remaining = [piece for piece in pieces if not table.done(_key(*piece), made_with)]
-            await each(remaining, ask, at_once=AT_ONCE if model.generative else 1)
+            await each(asked, partial(ask, method), at_once=AT_ONCE if model.generative else 1)
             used[method] = total() - before
         return used
 

@@ -20,11 +20,11 @@ from conspectus.api.asking import context
 from conspectus.api.building import Agree
 from conspectus.errors import IndexMissing, UsageError
 from conspectus.evaluation.comparison import Question, read_list
-from conspectus.evaluation.run import AT_ONCE, attempt, each, estimate
+from conspectus.evaluation.run import AT_ONCE, agreed, attempt, each, estimate
 from conspectus.evaluation.statistics import Measured
 from conspectus.indexing.chunks import dates_of, extract
 from conspectus.indexing.embed import with_vectors
-from conspectus.indexing.estimate import Estimate, TaskEstimate, check_budget
+from conspectus.indexing.estimate import Estimate, TaskEstimate
 from conspectus.indexing.graph import triples_of
 from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
@@ -237,11 +237,7 @@ class _Rankings:
         model, settings = extractive(self.index), self.settings
         opening = open_session(settings, self.index.folder) if settings.language_models else nullcontext()
         async with opening as session:
-            if session and (agree or session.sender.budget.limited):
-                cost = await self.cost(methods, session)
-                check_budget(cost, session.sender.budget)
-                if agree:
-                    agree(cost)
+            await agreed(session, partial(self.cost, methods), agree)
             model = session.model_with(model) if session else model
             results: dict[str, Measured] = {}
             for method in methods:
@@ -305,7 +301,7 @@ class _Rankings:
             pieces: Sequence[Any], work: Callable[[Any, Model], Awaitable[Any]], label: str
         ) -> None:
             cost = await estimate(pieces, work, session, self.settings, extractive(index), SAMPLED)
-            rows.extend(replace(row, model=f"{label}: {row.model}") for row in cost.tasks)
+            rows.extend(cost.labelled(label))
 
         for name in methods:
             if self.lacks_triples(name) and not len(index.triples):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, ca
 
 from conspectus import tasks
 from conspectus.api.asking import AskOptions, IndexLike, Request
+from conspectus.api.building import Agree
 from conspectus.errors import CallFailed, ModelError, UsageError
 from conspectus.indexing.estimate import Estimate, Estimator, Range, TaskEstimate, check_budget, exactly
 from conspectus.indexing.pipeline import Progress
@@ -146,8 +147,7 @@ class Step(ABC, Generic[Piece, Value]):
 
     async def _perform(self) -> Result[Value]:
         async with self.run.session(self.folder, self.settings) as session:
-            if session and session.sender.budget.limited:
-                check_budget(await self.cost(session), session.sender.budget)
+            await agreed(session, self.cost)
             model = self.extractive()
             model = self.model or (session.model_with(model) if session else model)
 
@@ -344,6 +344,17 @@ async def estimate(
         taken = (times.times(amount) for amount in (exactly(calls), prompts, replies))
         rows.append(estimator.row(kind.__name__, *taken))
     return Estimate(tuple(rows))
+
+
+async def agreed(
+    session: Session | None, cost: Callable[[Session], Awaitable[Estimate]], agree: Agree | None = None
+) -> None:
+    """Check the budget by the estimate of some work, and call `agree` with it, before a language model is asked."""
+    if session and (agree or session.sender.budget.limited):
+        estimated = await cost(session)
+        check_budget(estimated, session.sender.budget)
+        if agree:
+            agree(estimated)
 
 
 async def estimate_answer(

@@ -9,7 +9,7 @@ are counted over a whole graph, and what was measured is how much more or less a
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, floor, sqrt
 from typing import NamedTuple
 
@@ -171,6 +171,10 @@ class Estimate:
         """US dollars; None where the price of a model is unknown."""
         costs = [task.cost for task in self.tasks if task.cost is not None]
         return total(costs) if len(costs) == len(self.tasks) else None
+
+    def labelled(self, label: str) -> Iterable[TaskEstimate]:
+        """Yield its rows with a label before the model."""
+        return (replace(task, model=f"{label}: {task.model}") for task in self.tasks)
 
     @property
     def likely_cost(self) -> float | None:

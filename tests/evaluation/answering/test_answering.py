@@ -6,13 +6,18 @@ import json
 from pathlib import Path
 
 import pytest
+from llm_corpus import documents
+from llm_corpus import settings as by_model
 from scripted import ScriptedModel
+from simulated_server import Behaviour, SimulatedServer
 
+import conspectus
 from conspectus.errors import BadReply, UsageError
 from conspectus.evaluation import evaluate_answers
 from conspectus.evaluation.qa import measures
 from conspectus.evaluation.statistics import Measured
 from conspectus.index import Index
+from conspectus.indexing.estimate import Estimate
 from conspectus.settings import Settings
 from conspectus.tasks import Draft, DraftAnswer
 
@@ -113,3 +118,29 @@ def test_questions_of_several_kinds_are_asked_as_they_are(questions: Path):
     scored(questions, model)
 
     assert [task.question for task in model.all_seen(DraftAnswer)] == [*ASKED, "Is it?"]
+
+
+def test_a_model_is_asked_after_the_estimate_and_for_what_it_says(tmp_path: Path):
+    questions = tmp_path / "questions.csv"
+    questions.write_text(
+        "question,answer\nWhat did Ada Byrne buy?,Lune Mills\nWho bought Lune Mills?,Ada Byrne\n"
+    )
+    index = conspectus.build(folder=tmp_path / "index", documents=documents(), settings={}).index
+    asked = {"methods": ["bm25", "direct"], "answers": tmp_path / "saved.jsonl"}
+    seen: list[Estimate] = []
+
+    def stop(estimate: Estimate) -> None:
+        raise UsageError(f"{estimate.calls.high:.0f} calls are too many")
+
+    with SimulatedServer(Behaviour()) as server:
+        settings = by_model(server.url)
+        with pytest.raises(UsageError, match="4 calls are too many"):
+            evaluate_answers(questions, index, settings=settings, agree=stop, **asked)
+        assert not server.counts["requests"]
+
+        results = evaluate_answers(questions, index, settings=settings, agree=seen.append, **asked)
+        evaluate_answers(questions, index, settings=settings, agree=seen.append, **asked)
+
+    assert [row.usage.calls for row in results] == [2, 2]
+    assert [row.model for row in seen[0].tasks] == ["bm25: simulated", "direct: simulated"]
+    assert [estimate.calls.high for estimate in seen] == [4, 0]  # the second time all is saved
