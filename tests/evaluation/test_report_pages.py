@@ -195,6 +195,20 @@ def test_what_holds_no_more_is_left_out(folder: Path):
     assert "8 judgements are not made, or of answers changed since." in markdown
 
 
+def test_judgements_that_all_hold_no_more_are_of_an_earlier_prompt(folder: Path):
+    save_criteria([replace(one, description="Another description.") for one in CRITERIA], folder)
+
+    made = evaluation.write_report(folder, settings={})
+
+    line = next(line for line in made.missing if "the-judge" in line)
+    assert line.startswith("The judgements by the-judge (96) are of an earlier prompt")
+    assert made.markdown.read_text(encoding="utf-8").count(line) == 2  # win rates and statistics
+    assert "No answers were judged." not in made.missing
+    assert (made.data["results"], made.data["outdated"]) == ([], 96)
+    with pytest.raises(UsageError, match=r"the-judge .* Judge again"):
+        evaluation.judge_statistics(folder)
+
+
 def test_of_several_judges_it_is_one_and_the_others_are_named(folder: Path):
     planned = plan(study_in(folder), CRITERIA[:1], pairs=["TS:SS"], replicates=1)
     judgements_in(folder).add(*[one.judged(1, "Well.", by="another") for one in planned.comparisons])

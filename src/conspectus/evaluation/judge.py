@@ -92,6 +92,14 @@ class Judged:
     judge: str
     others: tuple[str, ...] = ()
     """Other judges that the folder has judgements of."""
+    outdated: int = 0
+    """Judgements of this judge that hold no more."""
+
+    @property
+    def none_holds(self) -> str:
+        """What to say where no judgement holds."""
+        made = f"The judgements by {self.judge} ({self.outdated:,}) are of an earlier prompt"
+        return f"{made}: answers, references or criteria have changed since. Judge again."
 
     @property
     def successful(self) -> list[Judgement]:
@@ -261,7 +269,8 @@ def judged_in(study: Study, judge: str | None = None) -> Judged | None:
         return None
     by = judge if judge is not None else max(votes, key=lambda name: (votes[name], name))
     others = tuple(name for name in votes if name != by)
-    return Judged(planned, tuple(planned.judgements(table, by)), by, others)
+    judgements = tuple(planned.judgements(table, by))
+    return Judged(planned, judgements, by, others, votes[by] - len(judgements))
 
 
 def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> Comparison:
@@ -273,9 +282,8 @@ def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> C
     target = path_of(folder)
     judged = judged_in(comparison.study_in(target), judge_model)
     if judged is None or not judged.judgements:
-        raise UsageError(
-            f"there are no judgements of these answers in {target}: conspectus eval judge makes them"
-        )
+        why = f". {judged.none_holds}" if judged else ": conspectus eval judge makes them"
+        raise UsageError(f"there are no judgements of these answers in {target}{why}")
     if judge_model is None and judged.others:
         judges = ", ".join((judged.judge, *judged.others))
         raise UsageError(f"several judges judged, {judges}: name one with judge_model=NAME")

@@ -88,7 +88,7 @@ def write_report(
     page.write_text(render("report.html.j2", data=packed(data), **values), encoding="utf-8")
     text = re.sub(r"\n{3,}", "\n\n", render("report.md.j2", **values))
     markdown.write_text(text, encoding="utf-8")
-    data["results"] = plain(values["compared"].results) if judged else []
+    data["results"] = plain(values["compared"].results) if values["compared"] else []
     return Report(page, markdown, tuple(dict.fromkeys(missing)), data)
 
 
@@ -129,9 +129,10 @@ def _answers(study: Study) -> dict[str, Any]:
 
 def _judgements(judged: Judged | None, ratings: Ratings) -> dict[str, Any]:
     """Return what a judge and people prefer."""
-    compared = compare(judged) if judged else None
+    compared = compare(judged) if judged and judged.judgements else None
     return {
         "compared": compared,
+        "not_compared": judged.none_holds if judged else "No answers were judged.",
         "pairs": len({(one.first, one.second) for one in compared.results}) if compared else 0,
         "people": agreements(ratings, judged),
         "kappa_note": KAPPA_NOTE,
@@ -162,7 +163,7 @@ def _counts(values: Mapping[str, Any], judged: Judged | None, ratings: Ratings) 
     texts = [f"{len(values['questions']):,} questions answered by {len(values['conditions'])} conditions"]
     if values["unanswered"]:
         texts.append(f"{values['unanswered']:,} more questions have no answer")
-    if judged:
+    if judged and judged.judgements:
         texts.append(f"{len(judged.successful):,} judgements by {judged.judge}")
         texts += [f"those of {', '.join(judged.others)} are left out here"] if judged.others else []
     if ratings:
@@ -196,6 +197,7 @@ def _page_data(
         "questions": [[one.id, one.text, one.persona, one.task] for one in values["questions"]],
         "criteria": [(one.name, one.description) for one in judged.plan.criteria] if judged else [],
         "judgements": [asdict(row) for row in (judged.successful if judged else ())],
+        "outdated": judged.outdated if judged else 0,
         "ratings": [asdict(row) | {"rater": row.by} for rows in ratings.values() for row in rows],
         **{name: [asdict(row) for row in rows] for name, rows in parts.items()},
     }

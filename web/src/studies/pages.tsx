@@ -32,6 +32,7 @@ export interface Study {
   questions: [id: string, text: string, persona: string, task: string][];
   criteria: [name: string, description: string][];
   results: Compared[];
+  outdated: number; // judgements that hold no more
 }
 
 const ALPHA = 0.05; // as the tables of the report have it
@@ -93,7 +94,7 @@ function StudyPage({ name }: { name: string }) {
       <div class="sections">
         <section id="win-rates" tabIndex={-1}>
           <h2>{words("winRates")}</h2>
-          <p class="note">{words(value.results.length ? "winHelp" : "noRates")}</p>
+          <p class="note">{value.results.length ? words("winHelp") : value.outdated ? words("outdated", count(value.outdated)) : words("noRates")}</p>
           {value.criteria.map(([criterion, description]) => (
             <Criterion name={criterion} description={description} rows={value.results.filter((row) => row.criterion === criterion)} conditions={value.conditions} />
           ))}
