@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,9 @@ from conspectus.text.words import CJK, name_key
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from conspectus.api.asking import QuestionContext
+    from conspectus.models.llm.model import Session
 
 REMEMBERED = 4
 """Exchanges that a question is read in the light of: what is older is rarely meant, and costs tokens."""
@@ -93,16 +97,7 @@ class Conversation:
 
         `aask` does inside a running event loop what `ask` does; `on_text` and `on_method` are as in `conspectus.aask`.
         """
-        began = time.perf_counter()
-        check_question(question)
-        index = self._view.index
-        async with self._run.session(index.folder) as session:
-            model = extractive(index)
-            model = self._run.model or (session.model_with(model) if session else model)
-            standalone, why = await self._standalone(question, model)
-            check_question(standalone)
-            run = replace(self._run, model=model)
-            request = Request.on(standalone, self._view, run, self._options, began)
+        async with self._request(question) as (request, why, session):
 
             def tell(method: str, reason: str) -> None:
                 if on_method:
@@ -116,11 +111,34 @@ class Conversation:
 
     ask = synchronous(aask)
 
+    @public
+    async def acontext(self, question: str) -> QuestionContext:
+        """Gather what `ask` would answer from, as `conspectus.context` does; the conversation stays as it is."""
+        async with self._request(question) as (request, why, _):
+            seen = await request.context()
+            return replace(seen, why=_joined(why, seen.why))
+
+    context = synchronous(acontext)
+
     def forget(self) -> None:
         """Begin anew; a file that stores the conversation is emptied."""
         self.turns = []
         if self._file is not None and self._file.exists():
             self._file.write_text("", encoding="utf-8")
+
+    @asynccontextmanager
+    async def _request(self, question: str) -> AsyncGenerator[tuple[Request, str, Session | None]]:
+        """Open the model; yield a question as one that stands alone, how it came to that, and the session."""
+        began = time.perf_counter()
+        check_question(question)
+        index = self._view.index
+        async with self._run.session(index.folder) as session:
+            model = extractive(index)
+            model = self._run.model or (session.model_with(model) if session else model)
+            standalone, why = await self._standalone(question, model)
+            check_question(standalone)
+            run = replace(self._run, model=model)
+            yield Request.on(standalone, self._view, run, self._options, began), why, session
 
     async def _standalone(self, question: str, model: Model) -> tuple[str, str]:
         """Return a question that stands alone, and how it came to that, "" where it stays as it is."""

@@ -106,6 +106,9 @@ def test_a_question_is_read_in_the_light_of_the_exchanges_before_it(server: Runn
     assert "she" not in second["question"].split()
     assert alone["question"] == "Where does she work?"
     assert alone["id"] != second["id"]
+    seen = httpx.post(server.url + "/api/ask/context", json=body).json()
+    assert (seen["question"], seen["why"]) == (second["question"], second["why"])
+    assert seen["tokens"] == second["context_tokens"]
 
 
 def test_chat_clients_ask_follow_up_questions(server: Running) -> None:

@@ -187,17 +187,7 @@ async def acontext(
     A language model is asked for what a method needs on the way, as the ratings of reports. Raises UsageError where
     a method has nothing to show before its answer.
     """
-    request = Request.of(question, index, options)
-    if request.method.no_preview:
-        raise UsageError(request.method.no_preview)
-    async with request.session() as (session, model):
-        recorder = ContextRecorder(model)
-        answer = await request.answer(recorder, session)
-    reason = "; ".join(part for part in (request.why, answer.why) if part)
-    windows = tuple(recorder.windows)
-    return QuestionContext(
-        question, request.method.name, answer.level, reason, windows, answer.context_tokens
-    )
+    return await Request.of(question, index, options).context()
 
 
 context = synchronous(acontext)
@@ -282,6 +272,19 @@ class Request:
             if writes(model, AnswerFromContext) or is_short(answer.response):
                 model = WithAnswerOptions(model, self.question, answer, index.languages)
             yield session, model
+
+    async def context(self) -> QuestionContext:
+        """Gather what it would be answered from; raises as `acontext` does."""
+        if self.method.no_preview:
+            raise UsageError(self.method.no_preview)
+        async with self.session() as (session, model):
+            recorder = ContextRecorder(model)
+            answer = await self.answer(recorder, session)
+        reason = "; ".join(part for part in (self.why, answer.why) if part)
+        windows = tuple(recorder.windows)
+        return QuestionContext(
+            self.question, self.method.name, answer.level, reason, windows, answer.context_tokens
+        )
 
     async def answer(self, model: Model, session: Session | None) -> Answer:
         """Answer by the method, with the usage of the session or of the reranker.

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 import conspectus
-from conspectus import EntityView, Hit, Index, api
+from conspectus import Conversation, EntityView, Hit, Index, api
 from conspectus.errors import NotFound
 from conspectus.evaluation import estimate_answer
 from conspectus.rows import Document, Entity, Report, Span
@@ -411,6 +411,11 @@ class AskRequest(BaseModel):
     stream: bool = False
 
     @property
+    def exchanges(self) -> tuple[tuple[str, str], ...]:
+        """The exchanges before it as questions and answers."""
+        return tuple((exchange.question, exchange.answer) for exchange in self.earlier)
+
+    @property
     def options(self) -> dict[str, Any]:
         """What `conspectus.ask` takes by name, without what was left out."""
         return self.model_dump(include={"method", "level", "where"}, exclude_none=True)
@@ -436,7 +441,8 @@ def estimate_json(row: api.Estimate) -> dict[str, Any]:
 async def context(request: Request, index: Snapshot, body: AskRequest) -> dict[str, Any]:
     """Return the evidence as a language model would read it, a text for each window; 400 for methods without one."""
     options = {**body.options, "settings": request.app.state.options.settings}
-    seen = await run_in_threadpool(conspectus.context, body.question, index, **options)
+    conversation = Conversation(index, earlier=body.exchanges, **options)
+    seen = await run_in_threadpool(conversation.context, body.question)
     head = {"question": seen.question, "method": seen.method, "why": seen.why, "tokens": seen.context_tokens}
     return {**head, "windows": [window.text.strip() for window in seen.windows]}
 
@@ -450,8 +456,7 @@ async def ask(request: Request, served: Served, body: AskRequest) -> Any:
     """
     answers: Answers = request.app.state.answers
     index = await served.latest()
-    earlier = tuple((exchange.question, exchange.answer) for exchange in body.earlier)
-    asking = answers.start(body.question, served, index, body.options, earlier)
+    asking = answers.start(body.question, served, index, body.options, body.exchanges)
     if body.stream or "text/event-stream" in request.headers.get("accept", ""):
         headers = {"x-accel-buffering": "no", "cache-control": "no-store"}
         return StreamingResponse(events_of(asking), media_type="text/event-stream", headers=headers)
