@@ -104,7 +104,12 @@ def stored_by(folder: Path, workers: Workers, alone: Index) -> list[str]:
 def test_nothing_that_is_stored_is_made_again_by_however_many_workers(alone: Index, tmp_path: Path):
     with ThreadPoolExecutor(3) as threads:
         first = stored_by(tmp_path, Workers(3, threads, least=0), alone)
-        assert {name.partition("-")[0] for name in first} == {"examined", "windows_in", "sentences_in"}
+        assert {name.partition("-")[0] for name in first} == {
+            "examined",
+            "windows_in",
+            "sentences_in",
+            "terms_in",
+        }
         assert len(set(first)) == len(first) > 20
 
         assert stored_by(tmp_path, Workers(3, threads, least=0), alone) == []

@@ -21,6 +21,7 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from conspectus.index import Index
 from conspectus.indexing.graph import Merged, Names
 from conspectus.lazy import lazy_module
 from conspectus.rows import Chunk, Document
-from conspectus.text.language import ENGLISH
+from conspectus.text.language import ENGLISH, gives_instructions
 from conspectus.text.lexicon import Lexicon, Sentences
 from conspectus.text.mentions import (
     KNOWN,
@@ -47,6 +48,7 @@ from conspectus.text.mentions import (
 from conspectus.text.sentence_table import SentenceTable
 from conspectus.text.vocabulary import Ints, Vocabulary, unique_numbers
 from conspectus.text.words import CJK, PAIRED, STOPWORDS, fold, name_key, terms, words_in
+from conspectus.workers import Workers
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -63,10 +65,15 @@ def text_arrays(
     chunks: Sequence[Chunk],
     sentences: Sentences,
     without: Collection[str] = (),
+    found: Sequence[ChunkTerms] | None = None,
 ) -> tuple[tuple[str, ...], Arrays]:
-    """Return the words of a corpus with its postings and the walk, without the names whose keys are in `without`."""
+    """Return the words of a corpus with its postings and the walk, without the names whose keys are in `without`.
+
+    `found` are the search terms of the chunks, where they have been read before.
+    """
     number, starts, ids = sentences.terms()
-    of_chunks = postings(*_chunk_terms(documents, chunks, number), size=len(number), texts=len(chunks))
+    found = map_chunk_terms(documents, chunks) if found is None else found
+    of_chunks = postings(*_chunk_terms(documents, chunks, found, number), size=len(number), texts=len(chunks))
     table = sentences.table
     of_sentence = np.repeat(np.arange(len(table), dtype=np.int32), np.diff(starts))
     return tuple(number), {
@@ -90,27 +97,84 @@ class _Numbered(dict[str, int]):
         return number
 
 
-def _chunk_terms(
-    documents: Sequence[Document], chunks: Sequence[Chunk], number: dict[str, int]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return the terms of the chunks and of the titles of their documents, and the chunk of each."""
-    language_of = {d.id: d.language for d in documents}
+@dataclass(frozen=True)
+class ChunkTerms:
+    """The search terms of some chunks: `sizes[i]` of `ids`, places in `words`, are those of the i-th one.
+
+    `instructing` are the places of the chunks that give instructions to language models.
+    """
+
+    words: Sequence[str]
+    ids: Ints
+    sizes: Ints
+    instructing: Ints
+
+
+def terms_in(texts: Sequence[str], languages: Sequence[str]) -> ChunkTerms:
+    """Return the search terms of texts, numbered in order of appearance; `languages` are theirs."""
+    number: dict[str, int] = {}
     numbered = _Numbered(number).__getitem__
-    titles = {d.id: [number.setdefault(t, len(number)) for t in title_terms(d)] for d in documents}
     flat = array("i")
     ends: list[int] = []
-    for chunk in chunks:
-        flat.extend(titles[chunk.document_id])
-        language = language_of[chunk.document_id]
-        if language == ENGLISH and not CJK.search(chunk.text) and not PAIRED.search(chunk.text):
+    for text, language in zip(texts, languages, strict=True):
+        if language == ENGLISH and not CJK.search(text) and not PAIRED.search(text):
             # a term for a word
-            flat.extend(map(numbered, words_in(fold(chunk.text))))
+            flat.extend(map(numbered, words_in(fold(text))))
         else:
-            flat.extend(number.setdefault(t, len(number)) for t in terms(chunk.text, language))
+            flat.extend(number.setdefault(t, len(number)) for t in terms(text, language))
         ends.append(len(flat))
     every = np.array(flat, np.int32)
-    owners = np.repeat(np.arange(len(chunks), dtype=np.int32), np.diff([0, *ends]))
-    return every[every >= 0], owners[every >= 0]
+    used = every >= 0
+    sizes = np.diff(np.append(0, np.cumsum(used))[[0, *ends]])
+    columns = every[used], sizes, np.flatnonzero([gives_instructions(text) for text in texts])
+    return ChunkTerms(list(number), *(c.astype(np.min_scalar_type(c.max(initial=0))) for c in columns))
+
+
+def map_chunk_terms(
+    documents: Sequence[Document], chunks: Sequence[Chunk], workers: Workers | None = None
+) -> list[ChunkTerms]:
+    """Return the search terms of all chunks, shard by shard."""
+    of = {document.id: document for document in documents}
+    own = [of[chunk.document_id] for chunk in chunks]
+    parts = (workers or Workers()).map_stored(
+        terms_in,
+        [len(chunk.text) for chunk in chunks],
+        (f"{chunk.id} {d.omitted} {d.language}" for chunk, d in zip(chunks, own, strict=True)),
+        lambda shard: ([chunks[i].text for i in shard], [own[i].language for i in shard]),
+        lambda stored, shard: _checked(ChunkTerms(*stored), len(shard)),
+        lambda found, _: (found.words, found.ids, found.sizes, found.instructing),
+    )
+    return list(parts)
+
+
+def _checked(stored: ChunkTerms, count: int) -> ChunkTerms:
+    """Return stored terms of chunks; raise ValueError or another error where they are none."""
+    numbers = (stored.ids, len(stored.words)), (stored.instructing, count)
+    inside = all(not len(column) or 0 <= column.min() <= column.max() < n for column, n in numbers)
+    sizes = stored.sizes
+    if not (inside and len(sizes) == count and sizes.min() >= 0 and sizes.sum() == len(stored.ids)):
+        raise ValueError("there are no such terms")
+    return replace(stored, words=list(map(str, stored.words)))
+
+
+def _chunk_terms(
+    documents: Sequence[Document],
+    chunks: Sequence[Chunk],
+    found: Iterable[ChunkTerms],
+    number: dict[str, int],
+) -> tuple[Ints, Ints]:
+    """Return the terms of the chunks and of the titles of their documents, and the chunk of each."""
+    titles = {d.id: [number.setdefault(t, len(number)) for t in title_terms(d)] for d in documents}
+    own = [titles[chunk.document_id] for chunk in chunks]
+    ids = [np.array([t for title in own for t in title], np.int32)]
+    sizes: list[Ints] = [np.array([len(title) for title in own], np.int64)]
+    for shard in found:
+        place = np.array([number.setdefault(word, len(number)) for word in shard.words], np.int32)
+        ids.append(place[shard.ids])
+        sizes.append(shard.sizes)
+    owners = np.arange(len(chunks), dtype=np.int32)
+    both = np.repeat(owners, sizes[0]), np.repeat(owners, np.concatenate(sizes[1:] or sizes))
+    return np.concatenate(ids), np.concatenate(both)
 
 
 def title_terms(document: Document) -> list[str]:

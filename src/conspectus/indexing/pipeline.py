@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -16,7 +17,14 @@ from conspectus import tokens
 from conspectus.community_context import CommunityContextBuilder
 from conspectus.corrections import Correction
 from conspectus.index import Index
-from conspectus.indexing.arrays import Arrays, graph_arrays, sentence_arrays, text_arrays
+from conspectus.indexing.arrays import (
+    Arrays,
+    ChunkTerms,
+    graph_arrays,
+    map_chunk_terms,
+    sentence_arrays,
+    text_arrays,
+)
 from conspectus.indexing.chunks import Extracted, dates_of, extract, map_extract
 from conspectus.indexing.chunks import chunk as cut
 from conspectus.indexing.communities import (
@@ -125,20 +133,20 @@ async def build_index(
         on_exit.callback(reading.cancel)
         performer = model(documents, (await reading)[0]) if callable(model) else model
         extracted, performer = await _extract(build, chunks, performer, language, show)
-        lexicon, texts = await reading
+        lexicon, texts, terms = await reading
         show.stage("resolve", 0)
         names, failures = await resolve_names(build, chunks, extracted.graphs, performer, language)
         failures[:0] = [*build.failures, *extracted.failures]
         show.stage("communities", 0)
         made = build_graph(build, chunks, extracted, names, language)
         documents, chunks = made.documents, [*chunks, *made.corrected.chunks]
-        planted = build.workers.beside(_planted, chunks)
+        planted = _planted(chunks, terms)
         on_exit.pop_all()
         if check:
             await check(made, language)
         indexing = _beside(partial(_arrays, build, chunks, lexicon, texts, made), performer.generative)
         on_exit.callback(indexing.cancel)
-        del extracted, lexicon, reading, texts
+        del extracted, lexicon, reading, texts, terms
         graph, reports, failed = await _describe_and_report(build, made, performer, language, show)
         show.stage("lexical", 0)
         words, arrays = await indexing
@@ -150,7 +158,7 @@ async def build_index(
         triples=made.triples,
         claims=graph.claims,
         communities=made.communities,
-        reports=_with_warnings(reports, made, planted(), language),
+        reports=_with_warnings(reports, made, planted, language),
         joins=made.corrected.joins,
         failures=[*failures, *made.corrected.failures, *failed],
         words=words,
@@ -165,12 +173,14 @@ TextArrays = Callable[[], tuple[tuple[str, ...], Arrays]]
 
 def _lexicon(
     build: BuildInput, documents: Sequence[Document], chunks: Sequence[Chunk]
-) -> tuple[Lexicon, TextArrays]:
-    """Read the names of a corpus, and begin the arrays of its texts."""
+) -> tuple[Lexicon, TextArrays, list[ChunkTerms]]:
+    """Read the names of a corpus and the terms of its chunks, and begin the arrays of its texts."""
     extract, sentences = build.settings.extract, read_sentences(documents, build.workers)
+    terms = map_chunk_terms(documents, chunks, build.workers)
     titles = [replace(document, text="", omitted=(), places=()) for document in documents]
-    begun = build.workers.beside(text_arrays, titles, chunks, sentences)
-    return read_lexicon(documents, extract.types_by_rules, sentences, extract.type_of_name), begun
+    spans = [replace(chunk, text="") for chunk in chunks]
+    begun = build.workers.beside(text_arrays, titles, spans, sentences, (), terms)
+    return read_lexicon(documents, extract.types_by_rules, sentences, extract.type_of_name), begun, terms
 
 
 async def _extract(
@@ -271,7 +281,7 @@ def _arrays(
 ) -> tuple[tuple[str, ...], Arrays]:
     documents, corrected = made.documents, made.corrected
     if corrected.documents:  # other documents do not depend on added facts
-        lexicon, texts = _lexicon(build, documents, chunks)
+        lexicon, texts, _ = _lexicon(build, documents, chunks)
     without = corrected.deleted
     words, arrays = text_arrays(documents, chunks, lexicon.sentences, without) if without else texts()
     return words, {**sentence_arrays(documents, lexicon, made.merged, corrected.names), **arrays}
@@ -308,9 +318,14 @@ async def _describe_and_report(
     return graph, written, [*graph.failures, *failed]
 
 
-def _planted(chunks: Sequence[Chunk]) -> set[str]:
-    """Return the ids of the chunks that give instructions to language models."""
-    return {chunk.id for chunk in chunks if gives_instructions(chunk.text)}
+def _planted(chunks: Sequence[Chunk], terms: Sequence[ChunkTerms]) -> set[str]:
+    """Return the ids of the chunks that give instructions to language models; `terms` are those of the first ones."""
+    rest, planted = iter(chunks), set[str]()
+    for shard in terms:
+        own = list(islice(rest, len(shard.sizes)))
+        places: list[int] = shard.instructing.tolist()
+        planted.update(own[i].id for i in places)
+    return planted | {chunk.id for chunk in rest if gives_instructions(chunk.text)}
 
 
 def _with_warnings(reports: list[Report], made: GraphBuild, planted: set[str], language: str) -> list[Report]:
