@@ -36,6 +36,7 @@ from conspectus.text.lexicon import Lexicon, Sentences
 from conspectus.text.mentions import (
     KNOWN,
     OPENING,
+    Run,
     find_known,
     find_mentions,
     find_runs,
@@ -264,14 +265,14 @@ def _walk(
 ) -> Arrays:
     """Return the arrays of the walk but for its terms."""
     first, last = sentence_ranges(documents, chunks, sentences.table)
-    texts, vocabulary = sentences.texts, sentences.tokens
-    names = NameNumbers(vocabulary)
-    topics, main = _find_topics(documents, chunks, (first, last), texts, vocabulary, names)
-    mentions = _mentions(texts, vocabulary, names)
+    names = NameNumbers(words := sentences.tokens)
+    runs = list(find_runs(sentences.vocabulary, words.mostly_capitalised[sentences.vocabulary.token_word]))
+    topics, main = _find_topics(documents, chunks, (first, last), sentences, runs, names)
+    mentions = _mentions(sentences, runs, names)
     shape = (len(chunks), len(names.keys))
     about = _topic_matrix(topics, shape)
     around = _topic_matrix([*topics, *_topics_inside(main, names)], shape)
-    holding = _holding(first, last, len(texts))
+    holding = _holding(first, last, len(sentences.which))
     frequency = np.maximum(((holding @ mentions + about) > 0).sum(axis=0), 1).astype(np.int32)
     titles = (holding.T @ about).tocsr()
     titles.data[:] = 1
@@ -330,18 +331,18 @@ def sentence_ranges(
     return first.astype(np.int32), last.astype(np.int32)
 
 
-def _mentions(texts: Sequence[str], vocabulary: Vocabulary, names: NameNumbers) -> Matrix:
-    """Return sentences by names, 1 where one mentions the other."""
-    opening = vocabulary.mostly_capitalised[vocabulary.token_word]
-    pairs = [(text, names.number(key)) for text, key in find_mentions(texts, vocabulary, opening)]
-    rows, known = find_known(vocabulary, names.sought)
+def _mentions(sentences: Sentences, runs: Sequence[Run], names: NameNumbers) -> Matrix:
+    """Return sentences by names, 1 where one mentions the other; `runs` are those of the distinct sentences."""
+    pairs = [(text, names.number(key)) for text, key in find_mentions(sentences.distinct, runs)]
+    rows, known = find_known(sentences.vocabulary, names.sought)
     number = np.array([names.keys[key] for key in names.sought], np.int64)
     met = np.array(pairs, np.int64).reshape(-1, 2)
     size = max(len(names.keys), 1)
     every = np.concatenate((met[:, 0] * size + met[:, 1], rows.astype(np.int64) * size + number[known]))
     code = unique_numbers(every)
     ones = np.ones(len(code), np.float32)
-    return sparse.csr_array((ones, (code // size, code % size)), shape=(len(texts), len(names.keys)))
+    shape = (len(sentences.distinct), len(names.keys))
+    return sparse.csr_array((ones, (code // size, code % size)), shape=shape)[sentences.which]
 
 
 # Matrices
@@ -421,17 +422,18 @@ def _find_topics(
     documents: Sequence[Document],
     chunks: Sequence[Chunk],
     passages: tuple[Ints, Ints],
-    texts: Sequence[str],
-    vocabulary: Vocabulary,
+    sentences: Sentences,
+    runs: Sequence[Run],
     names: NameNumbers,
 ) -> tuple[list[Weighted], list[MainTopic]]:
-    """Return what each passage is about: the title of its document, and the subject of that document's opening."""
+    """Return what each passage is about: the title of its document, and the subject of that document's opening.
+
+    `runs` are those of the distinct sentences.
+    """
     title_of = {d.id: title_key(d.title) for d in documents}
     topics: list[Weighted] = []
     main: list[MainTopic] = []
-    runs: dict[int, list[str]] = {}
-    for text, keys in find_runs(vocabulary, vocabulary.mostly_capitalised[vocabulary.token_word]):
-        runs.setdefault(text, [keys[0]])
+    run_of = {text: [keys[0]] for text, keys in reversed(runs)}
     opened: set[str] = set()
     for chunk, first, last in zip(chunks, passages[0].tolist(), passages[1].tolist(), strict=True):
         title = title_of[chunk.document_id]
@@ -441,7 +443,8 @@ def _find_topics(
         if chunk.document_id in opened or first == last:
             continue
         opened.add(chunk.document_id)
-        subjects = lead_subjects(texts[int(first)]) or runs.get(first, [])
+        which = int(sentences.which[first])
+        subjects = lead_subjects(sentences.distinct[which]) or run_of.get(which, [])
         weight = SUBJECT if title else SUBJECT_UNTITLED
         topics += [(chunk.number, names.number(key), weight) for key in subjects]
         main += [MainTopic(chunk.number, key, names.number(key), not title) for key in subjects[:1]]

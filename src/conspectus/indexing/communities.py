@@ -134,13 +134,14 @@ def _contents(
 def _earlier(before: Index, entities: Sequence[Entity]) -> list[Ints]:
     """Return for each level of an index the number of the community that each entity was in there, -1 for a new one."""
     place = {entity.id: i for i, entity in enumerate(entities)}
-    at = np.array([place.get(entity.id, -1) for entity in before.entities], np.int64)
+    at = np.array([place.get(id_, -1) for id_ in column(before.entities, "id")], np.int64)
     levels: list[Ints] = []
-    for community in before.communities:  # level by level
-        if community.level == len(levels):
+    rows = zip(*(column(before.communities, name) for name in ("level", "entity_numbers")), strict=True)
+    for number, (level, entity_numbers) in enumerate(rows):  # level by level
+        if level == len(levels):
             levels.append(levels[-1].copy() if levels else np.full(len(entities), -1))
-        members = at[list(community.entity_numbers)]
-        levels[community.level][members[members >= 0]] = community.number
+        members = at[list(entity_numbers)]
+        levels[level][members[members >= 0]] = number
     return levels
 
 
@@ -490,21 +491,22 @@ def earlier_reports(
     entities = _earlier_numbers(before.entities, graph.entities, stated, changed)
     stated = "description", "weight", "combined_degree"
     edges = _earlier_numbers(before.relationships, graph.relationships, stated, changed)
-    earlier = {community.id: community for community in before.communities}
+    earlier = {id_: number for number, id_ in enumerate(column(before.communities, "id"))}
+    edges_in = list(map(len, column(before.communities, "relationship_numbers")))
     reports: dict[int, Report] = {}
     for tree in _trees(communities):
         root = tree[0]
         old = [earlier[community.id] for community in tree if community.id in earlier]
-        if len(old) < len(tree) or len(old[0].relationship_numbers) != len(root.relationship_numbers):
+        if len(old) < len(tree) or edges_in[old[0]] != len(root.relationship_numbers):
             continue
         numbers = {
-            "Reports": {a.number: b.number for a, b in zip(old, tree, strict=True)},
+            "Reports": {a: b.number for a, b in zip(old, tree, strict=True)},
             "Entities": {entities[number]: number for number in root.entity_numbers},
             "Relationships": {edges[number]: number for number in root.relationship_numbers},
         }
         if any(-1 in rows or list(rows) != sorted(rows) for rows in numbers.values()):
             continue
-        written = [before.reports[community.number] for community in old]
+        written = [before.reports[number] for number in old]
         if any(report.summary.endswith(wording(language).instructs) for report in written):
             continue
         for community, report in zip(tree, written, strict=True):

@@ -10,7 +10,7 @@ first sentences are about) are found wherever they stand, however they are writt
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import pairwise
@@ -52,13 +52,16 @@ _LATIN = re.compile(rf"(?!{CJK.pattern})[^\W\d_]{_LETTERS}*(?: (?!{CJK.pattern})
 _NAME_TAGS = ("nr", "ns", "nt", "nz", "nrt", "nrfg")
 
 
-def find_mentions(texts: Sequence[str], vocabulary: Vocabulary, opening: Bools) -> Iterator[tuple[int, str]]:
+Run = tuple[int, tuple[str, ...]]
+"""The number of a text, and the keys of a run of capitalised words in it and of its parts."""
+
+
+def find_mentions(texts: Sequence[str], runs: Iterable[Run]) -> Iterator[tuple[int, str]]:
     """Yield the number of a text and the key of something it names, for everything that the texts name.
 
-    `vocabulary` holds the tokens of the texts; `opening` says of each whether, where it is the first of its
-    text and no capitalised word follows, it may be a name.
+    `runs` are those of the texts (`find_runs`).
     """
-    for text, names in find_runs(vocabulary, opening):
+    for text, names in runs:
         for name in names:
             yield text, name
     for i, text in enumerate(texts):
@@ -75,10 +78,11 @@ def find_mentions(texts: Sequence[str], vocabulary: Vocabulary, opening: Bools) 
                 yield i, key
 
 
-def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[tuple[int, tuple[str, ...]]]:
+def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[Run]:
     """Yield for each run of capitalised words its text and the keys of the whole and then of its parts.
 
-    A run is a pattern over the classes of tokens, one letter each, with a line for each text.
+    `vocabulary` holds the tokens of the texts; `opening` says of each whether, where it is the first of its
+    text and no capitalised word follows, it may be a name. A run is a pattern over the classes of tokens, one letter each, with a line for each text.
     """
     class_of_form = np.frombuffer("".join(map(_class, vocabulary.forms)).encode(), np.uint8)
     classes = class_of_form[vocabulary.form].copy()

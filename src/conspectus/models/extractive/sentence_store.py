@@ -20,7 +20,7 @@ from conspectus.tasks.base import Context
 from conspectus.text.cleaning import excerpt
 from conspectus.text.language import ENGLISH, with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
-from conspectus.text.mentions import find_mentions
+from conspectus.text.mentions import find_mentions, find_runs
 from conspectus.text.sentences import quality, sentences, without_opening
 from conspectus.text.vocabulary import Ints, read_vocabulary
 from conspectus.text.words import CJK, SMALL, VAGUE, WORD, fold, is_unspaced, stem, terms
@@ -324,7 +324,7 @@ def name_entities(text: str) -> tuple[str, ...]:
     """Return what a text names by its capitals, dates and quotations, as keys."""
     vocabulary = read_vocabulary([text])
     opening = np.ones(len(vocabulary.form), bool)
-    return tuple(dict.fromkeys(key for _, key in find_mentions([text], vocabulary, opening)))
+    return tuple(dict.fromkeys(key for _, key in find_mentions([text], find_runs(vocabulary, opening))))
 
 
 SUPPORTED = 0.7
