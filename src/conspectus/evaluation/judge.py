@@ -96,7 +96,7 @@ class Judged:
     """Judgements of this judge that hold no more."""
 
     @property
-    def none_holds(self) -> str:
+    def outdated_notice(self) -> str:
         """What to say where no judgement holds."""
         made = f"The judgements by {self.judge} ({self.outdated:,}) are of an earlier prompt"
         return f"{made}: answers, references or criteria have changed since. Judge again."
@@ -282,7 +282,7 @@ def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> C
     target = path_of(folder)
     judged = judged_in(comparison.study_in(target), judge_model)
     if judged is None or not judged.judgements:
-        why = f". {judged.none_holds}" if judged else ": conspectus eval judge makes them"
+        why = f". {judged.outdated_notice}" if judged else ": conspectus eval judge makes them"
         raise UsageError(f"there are no judgements of these answers in {target}{why}")
     if judge_model is None and judged.others:
         judges = ", ".join((judged.judge, *judged.others))

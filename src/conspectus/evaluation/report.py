@@ -132,7 +132,7 @@ def _judgements(judged: Judged | None, ratings: Ratings) -> dict[str, Any]:
     compared = compare(judged) if judged and judged.judgements else None
     return {
         "compared": compared,
-        "not_compared": judged.none_holds if judged else "No answers were judged.",
+        "not_compared": judged.outdated_notice if judged else "No answers were judged.",
         "pairs": len({(one.first, one.second) for one in compared.results}) if compared else 0,
         "people": agreements(ratings, judged),
         "kappa_note": KAPPA_NOTE,
