@@ -69,7 +69,9 @@ def status(
     _print_counts(figures)
     _print_levels(figures)
     show.out(show.vectors(figures.vectors))
-    show.out(f"Made by {_by(figures.models)}" if figures.models else "Imported: another tool made it.")
+    show.out(
+        f"Made by {_by(figures.models)}" if figures.models else "Imported: what made it is not recorded."
+    )
     used = figures.usage
     if used.calls or used.cached_calls:
         show.out(f"Models: {show.usage_line(used, show.money(figures.cost))}")
