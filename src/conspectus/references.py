@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from typing import NamedTuple
 
 TABLES = ("Reports", "Sources", "Entities", "Relationships", "Claims")
 _NAMES = {
@@ -41,8 +41,7 @@ _BARE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*(?:`|\Z))|[ \t]*[\[［【](\d{1,3
 """Code, or a number in brackets that is no link: of three digits at most, for four are a year."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """One row named in a text: row `number` of `table`."""
 
     table: str

@@ -278,7 +278,7 @@ def _by_schema(graph: Extraction, settings: ExtractSettings) -> Extraction:
     if not schema:
         return graph
     known = {name_key(name): type_ for name, type_ in settings.type_of_name.items()}
-    entities = [replace(e, type=known.get(name_key(e.name), e.type.lower())) for e in graph.entities]
+    entities = [e._replace(type=known.get(name_key(e.name), e.type.lower())) for e in graph.entities]
     if not schema.strict:
         return replace(graph, entities=tuple(entities))
     entities = [e for e in entities if e.type in schema.entities]

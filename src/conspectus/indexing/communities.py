@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -212,12 +212,14 @@ class DescribedGraph:
         language: str = "en",
         priority: tuple[Sequence[float], Sequence[float], Sequence[float]] = ((), (), ()),
         tick: Tick = no_tick,
+        rows: Sequence[Iterable[int]] = (),
     ) -> None:
         """Describe all rows, or, where the model has to be waited for, begin to: `ready` and `done` wait.
 
         `priority` is of the entities, the relationships and the claims: those that reports wait for longest go first.
+        `rows` are the numbers of those to be described, if not all are.
         """
-        works = self._works(language, priority)
+        works = self._works(language, priority, rows or [range(len(table)) for table in self._tables])
         if self._writes:
             works = iter(sorted(works, key=lambda work: -work[3].priority))
         while group := list(islice(works, TOGETHER)):
@@ -229,14 +231,20 @@ class DescribedGraph:
             self._under_way |= {(table, number): future for table, number, _, _ in group}
             await asyncio.sleep(0)  # the first calls go out meanwhile
 
-    def _works(self, language: str, priority: Sequence[Sequence[float]]) -> Iterator[Work]:
+    def _works(
+        self, language: str, priority: Sequence[Sequence[float]], rows: Sequence[Iterable[int]]
+    ) -> Iterator[Work]:
         """Yield the rows that are to be described by the model, what is said of each from the oldest to the newest.
 
         Describes the others.
         """
         known = self._documents
-        for table, (kind, elements, first) in enumerate(zip(KINDS, self._elements, priority, strict=True)):
-            for number, element in enumerate(elements):
+        for table, numbers in enumerate(rows):
+            kind, elements, first = KINDS[table], self._elements[table], priority[table]
+            for number in numbers:
+                element = elements[number]
+                if not element.instances:  # it was described before
+                    continue
                 texts = element.descriptions
                 if not self._writes:  # where a model does, an estimate reads them, too
                     element.instances.clear()
@@ -442,24 +450,35 @@ def _trees(communities: Rows[Community]) -> list[list[Community]]:
 
 
 async def map_reports(
+    graph: DescribedGraph,
     contexts: CommunityContextBuilder,
-    model: Model,
-    settings: ReportSettings,
-    language: str,
+    more: tuple[Model, ReportSettings, str],
     workers: Workers,
     known: Mapping[int, Report],
     tick: Tick = no_tick,
 ) -> tuple[list[Report], list[Failure]]:
     """Do what `write_reports` does shard by shard: no report needs anything of the tree of another root.
 
-    `known` are reports of whole trees, by community, which are not written again (`earlier_reports`).
+    `known` are reports of whole trees, by community, which are not written again (`earlier_reports`). What is not yet
+    described in the graph is: other processes write the first reports while this one describes the rest.
     """
+    _, settings, language = more
+
+    def calls() -> Iterator[tuple[Any, ...]]:
+        for shard in shards:
+            roots = [every[i][0] for i in shard]
+            entities = chain.from_iterable(root.entity_numbers for root in roots)
+            edges = chain.from_iterable(root.relationship_numbers for root in roots)
+            run_sync(graph.describe(language, rows=(entities, edges)))
+            yield ReportShard.of([every[i] for i in shard], contexts), *more
+
     every = _trees(contexts.communities) if settings.write else []
     every = [tree for tree in every if tree[0].number not in known]
     shards = workers.shards([sum(_ROW * c.size for c in tree) for tree in every])
-    taken = (ReportShard.of([every[i] for i in shard], contexts) for shard in shards)
     reports, failures = list(known.values()), list[Failure]()
-    results = workers.map(write_shard, ((shard, model, settings, language) for shard in taken))
+    results = workers.map(write_shard, calls())
+    await graph.describe(language)
+    release_memory()
     await asyncio.sleep(0)  # the arrays come before it helps
     release_memory()
     for of_shard in results:

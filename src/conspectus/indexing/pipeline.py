@@ -297,16 +297,20 @@ async def _describe_and_report(
     large = reported(communities, settings.reports)
     contexts = CommunityContextBuilder(communities, *rows, settings.reports.context_tokens, graph.claims)
     try:
-        await graph.describe(language, priorities(large, contexts), show.stage("describe", 0))
-        release_memory()
+        writer, before, tick = (
+            None if graph.claims else portable(model),
+            build.before,
+            show.stage("describe", 0),
+        )
+        if before or not writer:
+            await graph.describe(language, priorities(large, contexts), tick)
+            release_memory()
         tick = show.stage("reports", len(large))
-        if (writer := portable(model)) and not graph.claims:
-            before = build.before
+        if writer:
             known = earlier_reports(before, communities, graph, writer, language) if before else {}
-            shards = await map_reports(
-                contexts, writer, settings.reports, language, build.workers, known, tick
-            )
-            return graph, shards[0], [*graph.failures, *shards[1]]
+            more = writer, settings.reports, language
+            written, failed = await map_reports(graph, contexts, more, build.workers, known, tick)
+            return graph, written, [*graph.failures, *failed]
         writing = write_reports(communities, contexts, model, settings.reports, language, tick, graph.ready)
         reports = asyncio.ensure_future(writing)
         await together([reports, graph.done()])

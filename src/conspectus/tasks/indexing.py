@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from conspectus.rows import Chunk, Finding, Span
 from conspectus.tasks.base import Context, Numbered, Task, Turn
 
 
-@dataclass(frozen=True, slots=True)
-class FoundEntity:
+class FoundEntity(NamedTuple):
     """One instance of an entity; `span` is where it was read, None for anywhere in the chunk."""
 
     name: str
@@ -20,8 +20,7 @@ class FoundEntity:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FoundRelationship:
+class FoundRelationship(NamedTuple):
     """One instance of a relationship; `strength` is 1 to 10."""
 
     source: str

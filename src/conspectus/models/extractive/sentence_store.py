@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -134,11 +135,11 @@ class SentenceStore:
 
     def are_related(self, one: int, other: int) -> bool:
         """Tell whether two names meet more than by chance."""
-        if self.related is None:
-            return False
-        code = min(one, other) * len(self.names) + max(one, other)
-        at = int(self.related.searchsorted(code))
-        return at < len(self.related) and self.related[at] == code
+        return min(one, other) * len(self.names) + max(one, other) in self._related
+
+    @cached_property
+    def _related(self) -> frozenset[int]:
+        return frozenset[int](() if self.related is None else self.related.tolist())
 
     def span(self, sentence: int, last: int = -1) -> Span:
         """Return the characters of a sentence, or of all from it to a last one of the same document."""
@@ -227,8 +228,7 @@ MAX_LENGTH_UNSPACED = 160  # unexplained
 """The same in Chinese and Japanese."""
 
 
-@dataclass(frozen=True)
-class Statement:
+class Statement(NamedTuple):
     """One sentence as it is quoted, with who says it before it."""
 
     text: str
