@@ -189,9 +189,9 @@ LEAST = 2_000_000
 PIECES = 4
 """Shards for each worker where a corpus is smaller: no worker waits for long for the last one to finish."""
 
-STORED, MOST_STORED = 1 << 18, 1 << 20
+STORED, MOST_STORED = 1 << 17, 1 << 20
 """Characters of a shard whose result is stored, on average, in a small corpus and in a large one: the podcast corpus
-has 17, of which an edited file changes one; 100 million tokens have some 500. It doubles with the corpus between."""
+has some 33, of which an edited file changes one; 100 million tokens have 500. It doubles with the corpus between."""
 
 _Call = tuple[Future[Any], tuple[Any, ...]]
 CONNECT_SECONDS = 10
