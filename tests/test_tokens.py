@@ -70,6 +70,13 @@ def test_a_well_formed_text_has_as_many_characters_and_can_be_stored(text: str):
     tokens.well_formed(text).encode()
 
 
+def test_a_reference_has_as_many_tokens_by_another_number_that_has_as_many_groups_of_digits():
+    counted = {n: tokens.count(f"Ada met Bo [Data: Entities (7, {n}, 12345)].") for n in range(10_000)}
+
+    assert len({count for n, count in counted.items() if n < 1000}) == 1
+    assert len({count for n, count in counted.items() if n >= 1000}) == 1
+
+
 def test_special_tokens_are_ordinary_text():
     assert tokens.count("<|endoftext|>") > 1
 

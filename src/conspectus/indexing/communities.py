@@ -528,8 +528,16 @@ def earlier_reports(
         written = [before.reports[number] for number in old]
         if any(report.summary.endswith(wording(language).instructs) for report in written):
             continue
+        pairs = [pair for rows in numbers.values() for pair in rows.items()]
+        if all(old == new for old, new in pairs):
+            numbers = {}
+        # each three digits are a token
+        longer = any(f"{a:,}".count(",") != f"{b:,}".count(",") for a, b in pairs)
         for community, report in zip(tree, written, strict=True):
-            reports[community.number] = _renumbered(report, community, numbers)
+            report = _renumbered(report, community, numbers)
+            if longer:
+                report = replace(report, n_tokens=tokens.count(report.text))
+            reports[community.number] = report
     return reports
 
 
@@ -555,7 +563,7 @@ def _earlier_numbers(
 
 
 def _renumbered(report: Report, community: Community, numbers: Mapping[str, Mapping[int, int]]) -> Report:
-    """Return the report of a community whose rows had other numbers before."""
+    """Return the report of a community whose rows had other numbers before; none are given where they are the same."""
     report = replace(
         report,
         number=community.number,
@@ -563,17 +571,12 @@ def _renumbered(report: Report, community: Community, numbers: Mapping[str, Mapp
         parent=community.parent,
         children=community.children,
     )
-    if all(old == new for rows in numbers.values() for old, new in rows.items()):
+    if not numbers:
         return report
-    report = replace(
-        report,
-        summary=renumbered(report.summary, numbers),
-        findings=tuple(
-            replace(finding, explanation=renumbered(finding.explanation, numbers))
-            for finding in report.findings
-        ),
+    findings = (
+        replace(finding, explanation=renumbered(finding.explanation, numbers)) for finding in report.findings
     )
-    return replace(report, n_tokens=tokens.count(report.text))
+    return replace(report, summary=renumbered(report.summary, numbers), findings=tuple(findings))
 
 
 def reported(communities: Sequence[Community], settings: ReportSettings) -> list[Community]:
