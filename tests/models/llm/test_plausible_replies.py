@@ -27,6 +27,7 @@ from conspectus.tasks import Task
 from conspectus.tasks.base import Context
 
 TABLES = ("entities", "relationships", "communities", "reports", "failures")
+THANKS = "Thank you for sharing the text! What would you like me to do with it?"
 GREETING, REFUSAL = "Sure! Here you go:", "I'm sorry, but I can't assist with that request."
 GERMAN = (
     "Das Wetter ist heute schön und die Sonne scheint über den Bergen, aber es wird bald regnen, und dann "
@@ -89,15 +90,17 @@ def untouched(index: Index, failed: Index) -> dict[str, Any]:
     lost = {index.chunks[int(number)].id for number in re.findall(r"of chunk (\d+)", errors)}
     names = {f"entity {e.name}": e for e in index.entities}
     names |= {f"relationship {r.source} - {r.target}": r for r in index.relationships}
-    rows = {
+    rows: dict[str, Any] = {
         name: (row.description, row.chunk_ids, row.spans)
         for name, row in names.items()
         if f"{name}:" not in errors and not lost.intersection(row.chunk_ids)
     }
-    whole = {failure.stage for failure in failed.failures} <= {
-        "describe"
-    }  # communities are those of all rows
-    return rows | ({"": (*index.communities, *index.reports)} if whole else {})
+    if {failure.stage for failure in failed.failures} <= {"describe"}:  # communities are those of all rows
+        rows[""] = tuple(index.communities)
+        failed_numbers = {entity.number for entity in index.entities if entity.name in errors}
+        numbers = {c.number: c.entity_numbers for c in index.communities}
+        rows |= {r.title: r for r in index.reports if failed_numbers.isdisjoint(numbers[r.community])}
+    return rows
 
 
 @pytest.mark.parametrize("seed", [3 + 2 * SEED, 4 + 2 * SEED])
@@ -149,7 +152,9 @@ def test_a_cached_reply_that_is_none_is_served_no_more(tmp_path: Path, monkeypat
     assert not any(entity.description == GREETING for entity in after.entities)
 
 
-@pytest.mark.parametrize("said", ["[]", GREETING, REFUSAL, '{"entities":[],"relationships":[]}'])
+@pytest.mark.parametrize(
+    "said", ["[]", "null", GREETING, THANKS, REFUSAL, '{"entities":[],"relationships":[]}']
+)
 def test_an_answer_is_streamed_when_it_is_known_to_be_one(said: str, tmp_path: Path):
     with SimulatedServer(Behaviour()) as server:
         index = built(server, tmp_path)
