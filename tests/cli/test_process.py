@@ -146,6 +146,15 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, indexed: Path):
     assert done.returncode == 141
 
 
+@unix
+def test_a_command_whose_streams_are_closed_does_its_work(tmp_path: Path, corpus: Path):
+    script = '"$@" <&- >&- 2>&-'
+    index = ["sh", "-c", script, "sh", sys.executable, "-m", "conspectus", "index", str(corpus)]
+
+    assert subprocess.run(index, cwd=tmp_path, check=False).returncode == 0
+    assert conspectus.open_index(tmp_path / ".conspectus").documents
+
+
 INTERRUPTED = """
 import os, signal, sys
 from conspectus.cli import main

@@ -147,12 +147,26 @@ def test_links_are_not_followed_out_of_a_folder(tmp_path: Path):
     assert texts(read([tmp_path / "in" / "folder"], SETTINGS)[0]) == ["secret"]
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path):
-    os.mkfifo(fill(tmp_path, {"a.txt": "a"}) / "pipe.txt")
-    _, _, (skipped,), _ = read([tmp_path], SETTINGS)
+pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 
-    assert "not a regular file" in skipped.reason
+
+@pipes
+def test_a_pipe_is_not_waited_for(tmp_path: Path):
+    pipe = fill(tmp_path, {"a.txt": "a"}) / "pipe.txt"
+    os.mkfifo(pipe)
+    for sources in ([tmp_path], [pipe, tmp_path / "a.txt"]):
+        documents, _, (skipped,), _ = read(sources, SETTINGS)
+        assert texts(documents) == ["a"]
+        assert "not a regular file" in skipped.reason
+
+
+@pipes
+@pytest.mark.parametrize("name", [".gitignore", ".conspectusignore", ".conspectus-vault", "sub/.gitignore"])
+def test_a_pipe_in_place_of_a_list_of_files_is_not_waited_for(name: str, tmp_path: Path):
+    folder = fill(tmp_path, {"a.txt": "a", "sub/b.txt": "b", ".git/HEAD": ""})
+    os.mkfifo(folder / name)
+    assert texts(read([folder], SETTINGS)[0]) == ["a", "b"]
+    assert texts(read([folder / "sub"], SETTINGS)[0]) == ["b"]
 
 
 def test_formats_that_are_not_known_are_listed_as_skipped(tmp_path: Path):

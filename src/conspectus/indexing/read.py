@@ -362,6 +362,8 @@ def _refusal(real: str, name: str, options: Options) -> Failure | Skipped | None
         size = os.path.getsize(real)
     except OSError as error:
         return unreadable(name, error)
+    if not os.path.isfile(real):
+        return Skipped(name, "it is not a regular file", "special")
     if size > options.max_bytes:
         return Failure("read", too_large("is larger than {}", options.max_bytes), name)
     return None
@@ -382,7 +384,6 @@ _REASONS = {
     "ignored": "a .gitignore or .conspectusignore leaves it out; name the file itself to read it, or all by"
     " settings={'read.gitignore': False}",
     "excluded": "the settings leave it out (read.exclude, read.include)",
-    "special": "it is not a regular file",
 }
 _INSIDE = re.compile(r"/\*\*\s*$")
 """The end of `a/**`: all that is in `a`, but not `a` itself, so that `!a/b` can take some back. `a/*` means the same,
@@ -467,10 +468,8 @@ class Walk:
             return "ignored"
         if self._included and not is_folder and not self._matches(self._included, path, name):
             return "excluded"
-        if is_folder or entry.is_symlink():
+        if not entry.is_file(follow_symlinks=False):
             return ""
-        if not entry.is_file():
-            return "special"
         return "own" if entry.path in self._written or _is_ours(entry.path) else ""
 
     def _matches(self, spec: GitIgnoreSpec, path: str, name: str) -> bool:
@@ -505,17 +504,16 @@ def _is_ours(path: str) -> bool:
     """Tell whether a file says in its first bytes that Conspectus wrote it."""
     if suffix_of(path) not in FORMATS:
         return False
-    try:
-        with open(path, "rb") as file:
-            return is_generated(file.read(HEAD))
-    except OSError:
-        return False  # reading it will say why
+    with suppress(OSError), open(path, "rb") as file:  # reading the document will say why
+        return is_generated(file.read(HEAD))
+    return False
 
 
 def _listed_files(folder: str, listing: str) -> Iterator[str]:
     """Yield the files that Conspectus wrote into a folder and below it, by its list of them."""
+    path = Path(folder, listing)
     try:
-        names = json.loads(Path(folder, listing).read_bytes())
+        names = json.loads(path.read_bytes()) if path.is_file() else None
     except (OSError, ValueError, RecursionError):
         return
     if isinstance(names, list):
@@ -541,8 +539,9 @@ def _ignore_file(folder: str, name: str) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec
 
     spec = GitIgnoreSpec.from_lines([])
+    path = Path(folder, name)
     with suppress(OSError):
-        for line in Path(folder, name).read_text("utf-8-sig", "replace").splitlines():
+        for line in path.read_text("utf-8-sig", "replace").splitlines() if path.is_file() else ():
             with suppress(ValueError):
                 spec += GitIgnoreSpec.from_lines([_INSIDE.sub("/*", line)])
     return spec
