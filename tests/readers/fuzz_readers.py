@@ -31,7 +31,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from making_files import archive, docx, paragraph, pdf, slides, workbook
+from making_files import archive, docx, message, old_workbook, paragraph, pdf, slides, workbook
 
 from conspectus.readers import FORMATS, MEGABYTE, Options, ParsedDocument, suffix_of
 from conspectus.readers.sources import parse_file
@@ -121,16 +121,16 @@ SEEDS: dict[str, list[bytes]] = {
     ".pptx": [slides("Bees", "Wasps")],
     ".odt": [opendocument("text", "<office:text><text:h>Bees</text:h><text:p>Bees dance.</text:p></office:text>")],
     ".ods": [opendocument("spreadsheet", "<office:spreadsheet><table:table table:name='a'><table:table-row>"
-             "<table:table-cell><text:p>Bees</text:p></table:table-cell></table:table-row></table:table>"
-             "</office:spreadsheet>")],
+             "<table:table-cell office:value-type='string'><text:p>Bees</text:p></table:table-cell></table:table-row>"
+             "</table:table></office:spreadsheet>")],
     ".xlsx": [workbook(one=[["name", "price"], ["Ann", 3]], two=[["Bees"]])],
     ".rtf": [rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}}\f0 Bees \b dance\b0 .\par \u228? \'e4{\*\x y}}"],
     ".html": [PAGE.encode()],
     ".xml": [FEED.encode(), b"<a><b c='d'>Bees dance.</b><!-- x --><e><![CDATA[Wasps]]></e></a>"],
     ".eml": [MAIL.encode()],
     ".epub": [book()],
-    ".xls": [b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504)],
-    ".msg": [b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504)],
+    ".xls": [old_workbook("Bees dance.", 3, "Wasps")],
+    ".msg": [message("Bees", "Bees dance.", "bees.txt")],
 }  # fmt: skip
 """Files to begin with, for each suffix whose reader differs from that of others."""
 

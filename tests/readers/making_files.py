@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from io import BytesIO
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -164,3 +165,78 @@ def workbook(**sheets: list[list[str | float]]) -> bytes:
             **parts,
         }
     )
+
+
+def compound(streams: Mapping[str, bytes]) -> bytes:
+    """A compound file (MS-CFB), as old Office writes them; a stream named `a/b` is in a storage `a`."""
+    storages = sorted({name.partition("/")[0] for name in streams if "/" in name})
+    top = sorted(
+        [*storages, *(name for name in streams if "/" not in name)], key=lambda n: (len(n), n.upper())
+    )
+    names = ["Root Entry", *top, *(name for name in streams if "/" in name)]
+    inner = {storage: [n for n in names if n.startswith(f"{storage}/")] for storage in storages}
+    size = 2 * 2048  # streams from 4,096 bytes on are in sectors of 512
+    contents = {name: data.ljust(size * -(-len(data) // size), b"\0") for name, data in streams.items()}
+    directory, start, chains = b"", -(-len(names) // 4), [range(-(-len(names) // 4))]
+
+    def after(group: list[str], name: str) -> int:
+        following = group[group.index(name) + 1 :]
+        return names.index(following[0]) if following else -1
+
+    for name in names:
+        storage, _, own = name.rpartition("/")
+        kind, child, first, length = 2, -1, start, len(contents.get(name, b""))
+        if name not in contents:
+            kind, child, first = (5, 1, -2) if name == names[0] else (1, names.index(inner[name][0]), 0)
+        right = -1 if name == names[0] else after(inner.get(storage, top), name)
+        wide = own.encode("utf-16-le") + b"\0\0"
+        directory += wide.ljust(64, b"\0") + struct.pack(
+            "<HBBiii36xIQ", len(wide), kind, 1, -1, right, child, first & 0xFFFFFFFF, length
+        )
+        if length:
+            chains.append(range(start, start := start + length // 512))
+    table = [link for chain in chains for link in (*chain[1:], -2)]
+    table += [-3] + [-1] * (127 - len(table))  # the sector of the table itself, then free ones
+    magic = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+    header = struct.pack("<8s16xHHHHH6xIIIIIiIiI", magic, 62, 3, 0xFFFE, 9, 6, 0, 1, 0, 0, 4096, -2, 0, -2, 0)
+    header += struct.pack("<109i", start, *[-1] * 108)
+    body = directory.ljust(512 * chains[0].stop, b"\0") + b"".join(
+        contents[n] for n in names if n in contents
+    )
+    return header + body + struct.pack("<128i", *table)
+
+
+def old_workbook(*cells: str | float) -> bytes:
+    """An XLS (BIFF8) with these cells below each other on one sheet."""
+
+    def record(kind: int, data: bytes) -> bytes:
+        return struct.pack("<HH", kind, len(data)) + data
+
+    def begin(kind: int) -> bytes:
+        return record(0x809, struct.pack("<HHHHII", 0x600, kind, 0, 0, 0, 0))
+
+    end, sheet = record(0x0A, b""), begin(0x10)
+    for row, cell in enumerate(cells):
+        head = struct.pack("<HHH", row, 0, 0)
+        if isinstance(cell, str):
+            wide = cell.encode("utf-16-le")
+            sheet += record(0x204, head + struct.pack("<HB", len(cell), 1) + wide)
+        else:
+            sheet += record(0x203, head + struct.pack("<d", cell))
+    at = len(begin(5)) + 4 + 8 + 3 + len(end)
+    book = begin(5) + record(0x85, struct.pack("<IHBB", at, 0, 3, 0) + b"one") + end + sheet + end
+    return compound({"Workbook": book})
+
+
+def message(subject: str, body: str, attached: str) -> bytes:
+    """A message of Outlook with an attachment of this name."""
+    texts = {
+        "0037": subject,
+        "1000": body,
+        "0C1A": "Ann Lee",
+        "0E04": "Bo",
+        "007D": "From: Ann <ann@x.org>\n",
+    }
+    streams = {f"__substg1.0_{tag}001F": text.encode("utf-16-le") for tag, text in texts.items()}
+    streams["__attach_version1.0_#00000000/__substg1.0_3707001F"] = attached.encode("utf-16-le")
+    return compound(streams)

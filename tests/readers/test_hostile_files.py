@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fuzz_readers import OPTIONS, SEEDS
 from making_files import archive, docx, paragraph
 
 from conspectus import readers
 from conspectus.errors import NothingToIndex
 from conspectus.indexing.read import read
+from conspectus.readers import ParsedDocument
+from conspectus.readers.sources import parse_file
 from conspectus.rows import Failure
 from conspectus.settings import ReadSettings
 
@@ -48,6 +51,15 @@ def test_a_file_that_hangs_its_parser_is_given_up_and_the_others_are_read(
     failures = read_beside_a_good_file(tmp_path / "in", ReadSettings())
 
     assert "took more than 2 s" in failures[0].error
+
+
+@pytest.mark.parametrize("suffix", SEEDS)
+def test_what_is_mutated_to_fuzz_a_reader_can_be_read_itself(suffix: str, tmp_path: Path):
+    file = tmp_path / f"a{suffix}"
+    for seed in SEEDS[suffix]:
+        file.write_bytes(seed)
+        found = [o for o in parse_file(str(file), file.name, OPTIONS) if isinstance(o, ParsedDocument)]
+        assert found[0].text
 
 
 def test_a_spreadsheet_with_an_end_tag_that_is_none_is_refused_before_its_library_hangs(tmp_path: Path):
