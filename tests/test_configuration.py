@@ -276,6 +276,7 @@ def test_an_unknown_variable_is_an_error(name: str, end: str):
             "chunk.tokens = 5",
             "`chunk.tokens` = 5 ({}) is not allowed: it takes a whole number, at least 10",
         ),
+        (f"chunk.tokens = {10**23}", "is not allowed: it takes a whole number, at least 10, at most 1e+09"),
         ("chunk.tokens = '600'", '= "600" ({}) is not allowed: it takes a whole number'),
         ("communities.seed = true", "= true ({}) is not allowed: it takes a whole number"),
         ("chunk.tokens = 600.5", "= 600.5 ({}) is not allowed: it takes a whole number"),
@@ -310,7 +311,8 @@ def test_a_value_that_is_not_allowed_is_told_with_its_place_and_what_is(line: st
 def test_a_value_of_the_environment_or_of_the_caller_is_told_with_its_source():
     said = complaint(environ={"CONSPECTUS_CHUNK_TOKENS": "many"})
     assert said == (
-        '`chunk.tokens` = "many" (CONSPECTUS_CHUNK_TOKENS) is not allowed: it takes a whole number, at least 10'
+        '`chunk.tokens` = "many" (CONSPECTUS_CHUNK_TOKENS) is not allowed: it takes a whole number, at least 10, '
+        "at most 1e+09"
     )
     assert complaint({"search.k": 0}).startswith("`search.k` = 0 (given) is not allowed")
     assert complaint({"search.k": {(1, 2): object}}).startswith("`search.k` = {")

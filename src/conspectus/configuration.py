@@ -273,7 +273,7 @@ def _in_words(kind: Any, bounds: Sequence[Any]) -> str:
         return f"{{ {'; '.join(fields)} }}"
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
     words = [names[kind]]
-    for name, phrase in {"ge": "at least", "gt": "above", "lt": "below"}.items():
+    for name, phrase in {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}.items():
         words += [f"{phrase} {getattr(bound, name):g}" for bound in bounds if hasattr(bound, name)]
     return ", ".join(words)
 

@@ -48,7 +48,7 @@ class ReadSettings(Section):
 class ChunkSettings(Section):
     """How documents are cut (GraphRAG §4.1.2: 600 tokens, 100 of them shared with the chunk before)."""
 
-    tokens: int = setting(600, "Size of a chunk in tokens", ge=10)
+    tokens: int = setting(600, "Size of a chunk in tokens", ge=10, le=10**9)
     overlap: int = setting(100, "Tokens that neighbouring chunks share", ge=0)
 
     @model_validator(mode="after")
@@ -155,7 +155,7 @@ class CommunitySettings(Section):
     """How the graph is divided (GraphRAG §3.1.4)."""
 
     max_size: int = setting(10, "Maximum number of entities of a community", ge=2)
-    seed: int = setting(42, "Random seed for Leiden", ge=0)
+    seed: int = setting(42, "Random seed for Leiden", ge=0, le=2**63)
 
 
 class ReportSettings(Section):
@@ -188,6 +188,7 @@ class AnswerSettings(Section):
         8000,
         "Tokens of evidence for an answer, its rows with their numbers; the prompt adds about 300",
         ge=500,
+        le=10**9,
     )
     response: str = setting(
         "multiple paragraphs", "Length and format of an answer; without a model only 'short answer' differs"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fuzz_readers import OPTIONS, SEEDS
-from making_files import archive, docx, paragraph
+from making_files import archive, docx, old_workbook, paragraph
 
 from conspectus import readers
 from conspectus.errors import NothingToIndex
@@ -60,6 +60,13 @@ def test_what_is_mutated_to_fuzz_a_reader_can_be_read_itself(suffix: str, tmp_pa
         file.write_bytes(seed)
         found = [o for o in parse_file(str(file), file.name, OPTIONS) if isinstance(o, ParsedDocument)]
         assert found[0].text
+
+
+def test_a_panic_of_a_parser_in_rust_is_damage_of_its_file(tmp_path: Path):
+    (tmp_path / "a.xls").write_bytes(old_workbook("Bees dance.")[:-600])
+    (failure,) = parse_file(str(tmp_path / "a.xls"), "a.xls", OPTIONS)
+    assert isinstance(failure, Failure)
+    assert "is damaged" in failure.error
 
 
 def test_a_spreadsheet_with_an_end_tag_that_is_none_is_refused_before_its_library_hangs(tmp_path: Path):

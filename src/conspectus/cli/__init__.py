@@ -90,8 +90,9 @@ def main() -> None:
     """Run the command line and end the process with its exit code."""
     # First of all, as imports take longest when a machine is busy; `app.main` then interrupts the command instead.
     signal.signal(signal.SIGINT, _interrupted_at_start)
+    # Of a stream that was closed a file that is opened later would get the number.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # it was closed, and a file that is opened later would get its number
+        if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     if (code := shown_at_once(sys.argv[1:])) is not None:
         raise SystemExit(code)

@@ -425,7 +425,8 @@ class Walk:
                 yield Skipped(name, _REASONS["tools"], "tools")
                 continue
             try:
-                with os.scandir(path) as entries:  # a folder may hold 200,000: one at a time
+                # a folder may hold 200,000: one at a time
+                with os.scandir(path) as entries:
                     yield from self._entries(path, name, ignores, entries)
             except OSError as error:
                 yield unreadable(name, error)
@@ -501,10 +502,10 @@ def _relative(path: str, base: str) -> str:
 
 
 def _is_ours(path: str) -> bool:
-    """Tell whether a file says in its first bytes that Conspectus wrote it."""
+    """Tell whether a file says in its first bytes that Conspectus wrote it; what cannot be read does not."""
     if suffix_of(path) not in FORMATS:
         return False
-    with suppress(OSError), open(path, "rb") as file:  # reading the document will say why
+    with suppress(OSError), open(path, "rb") as file:
         return is_generated(file.read(HEAD))
     return False
 

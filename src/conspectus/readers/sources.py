@@ -119,8 +119,10 @@ def parse_file(file: str, name: str, options: Options) -> list[Outcome]:
         reason = f"needs more than {limit}; split it, or raise read.max_megabytes"
     except RecursionError:
         reason = "is nested too deeply; open it and save it again"
-    # parsers of damaged files raise anything; here, and only here, it ends as a reason
-    except Exception as error:
+    # parsers of damaged files raise anything, those in Rust a panic; here, and only here, it ends as a reason
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         unknown = f"is damaged, or of a variant that is not known ({type(error).__name__}: {error})"
         reason = f"{unknown}; open it in its program and save it again"
     return [*outcomes, Failure("read", reason, name)]
