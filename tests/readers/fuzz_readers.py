@@ -218,7 +218,7 @@ def read_mutations(suffix: str, seeds: list[bytes], number: int, until: float) -
             wrong = next(filter(None, (wrong_with(o) for o in outcomes if isinstance(o, ParsedDocument))), "")
             failures = [o.error for o in outcomes if isinstance(o, Failure)]
             kind = "read" if not failures else "reason"
-            if any("variant that is not known" in text or "of memory that one" in text for text in failures):
+            if any("variant that is not known" in text or "MB of memory" in text for text in failures):
                 kind = failures[0].partition("(")[2].partition(":")[0] or "memory"
         except TookTooLong:
             kind, wrong = "", f"more than {SECONDS} s"

@@ -91,9 +91,9 @@ def main() -> None:
     # First of all, as imports take longest when a machine is busy; `app.main` then interrupts the command instead.
     signal.signal(signal.SIGINT, _interrupted_at_start)
     # Of a stream that was closed a file that is opened later would get the number.
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r+"))
     if (code := shown_at_once(sys.argv[1:])) is not None:
         raise SystemExit(code)
     import_module("conspectus.cli.app").main()

@@ -35,8 +35,7 @@ WinRates = Mapping[str, Mapping[str, Mapping[str, float | None]]]
 """How often the row wins over the column in %, a tie being half a win, by criterion, row and column."""
 FORMATS = ("svg", "png")
 WIN, LOSS = (0, 114, 178), (230, 159, 0)
-"""Colours of rates above and below 50, red, green and blue from 0 to 255: anybody can tell them apart (Okabe and Ito,
-2008)."""
+"""Colours of rates above and below 50, red, green, blue from 0 to 255: anybody can tell them apart (Okabe, Ito)."""
 
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 

@@ -538,8 +538,7 @@ class TypedElement(Element):
     """The instances of an entity or claim, and how these name and type it; relationships are many, and have no such."""
 
     types: Counter[str] = field(default_factory=Counter[str])
-    """The types of the instances that are named as the entity is; an alias says less of what it is. Of a claim, the
-    statuses."""
+    """The types of instances that are named as the entity is; an alias says less of what it is. A claim's statuses."""
     alias_types: Counter[str] = field(default_factory=Counter[str])
     forms: Counter[str] = field(default_factory=Counter[str])
 

@@ -211,7 +211,8 @@ def _from_memory(values: Iterable[object], options: Options) -> Iterator[Outcome
             key = next((k for k in ("path", "id") if fields.get(k) not in (None, "")), None)
             name, value = (str(fields.pop(key)) if key else name), fields
         names[name] += 1
-        if names[name] > 1:  # as the records of a file
+        # as the records of a file
+        if names[name] > 1:
             name = f"{name}#{names[name]}"
         yield record(well_formed(name), value, options)
     if equal := [name for name, count in names.items() if count > 1]:
@@ -224,7 +225,8 @@ def _from_memory(values: Iterable[object], options: Options) -> Iterator[Outcome
 
 def _as_text(value: Any) -> Any:
     """Return a list, an array or an object as JSON, so that a column of a table is not lost; anything else as it is."""
-    if hasattr(value, "tolist"):  # an array of numpy, or one of its numbers
+    # an array of numpy, or one of its numbers
+    if hasattr(value, "tolist"):
         value = value.tolist()
     return (
         json.dumps(value, ensure_ascii=False, default=str)
@@ -337,11 +339,8 @@ def _parsed_by_worker(promised: Future[list[Outcome]], name: str, options: Optio
         elif error.status is None:
             reason = f"was not read: {error}"
         else:
-            limit = f"{options.memory / MEGABYTE:,.0f} MB of memory that one file may take"
-            reason = (
-                f"ended its parser (exit status {error.status}): it is damaged, or needs over the {limit};"
-                " open it and save it again, or raise read.max_megabytes"
-            )
+            why = f"it is damaged, or needs over {options.memory / MEGABYTE:,.0f} MB of memory"
+            reason = f"ended its parser (exit status {error.status}): {why}; save it again, or raise read.max_megabytes"
         return [Failure("read", reason, name)]
 
 
@@ -404,7 +403,8 @@ class Walk:
         self._included = _patterns(settings.include, "read.include")
         self._folders = [(root, name, _ignores_above(root) if settings.gitignore else ())]
         self._links: list[tuple[str, str]] = []
-        self._written: set[str] = set()  # files that Conspectus wrote, by its lists
+        # files that Conspectus wrote, by its lists
+        self._written: set[str] = set()
 
     def outcomes(self) -> Iterator[tuple[str, str] | Failure | Skipped]:
         """Yield real path and name of every file that is to be read, and what is left out."""

@@ -91,7 +91,8 @@ def _outlook(data: bytes, options: Options) -> tuple[dict[str, str], str, list[s
         return (wide or decode(stream(f"{name}001E").rstrip(b"\0")).text).rstrip("\0")
 
     try:
-        if not data.startswith(OLE):  # olefile takes short data for the name of a file, and opens that
+        # olefile takes short data for the name of a file, and opens that
+        if not data.startswith(OLE):
             raise DocumentError("is no message of Outlook, whatever its name says")
         with olefile.OleFileIO(BytesIO(data)) as file:
             sent = HeaderParser(policy=policy.default).parsestr(text(_HEADERS))

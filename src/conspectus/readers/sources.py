@@ -115,8 +115,8 @@ def parse_file(file: str, name: str, options: Options) -> list[Outcome]:
     except OSError as error:
         return [*outcomes, unreadable(name, error)]
     except MemoryError:
-        limit = f"the {options.memory / MEGABYTE:,.0f} MB of memory that one file may take"
-        reason = f"needs more than {limit}; split it, or raise read.max_megabytes"
+        limit = f"{options.memory / MEGABYTE:,.0f} MB of memory"
+        reason = f"needs more than the {limit}; split it, or raise read.max_megabytes"
     except RecursionError:
         reason = "is nested too deeply; open it and save it again"
     # parsers of damaged files raise anything, those in Rust a panic; here, and only here, it ends as a reason

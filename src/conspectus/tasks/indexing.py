@@ -1,5 +1,4 @@
-"""The tasks of making an index: what is read out of chunks, descriptions, reports (GraphRAG appendix A, E;
-HippoRAG)."""
+"""Tasks of making an index: what is read out of chunks, descriptions, reports (GraphRAG appendix A, E; HippoRAG)."""
 
 from __future__ import annotations
 
@@ -96,8 +95,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class ExtractGraph(Task[Extraction]):
-    """Find every entity of the given types in a chunk, and every pair of them that is clearly related (GraphRAG
-    appendix E.1)."""
+    """Find all entities of the given types in a chunk, and all pairs clearly related (GraphRAG appendix E.1)."""
 
     label = "extract entities"
     size_setting = "chunk.tokens"

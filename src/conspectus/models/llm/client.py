@@ -54,8 +54,7 @@ LONGEST_TOKEN = 32
 """Characters of a token at the most, where a maximum of tokens is stated: a longer reply ignores it. English has 4 to
 5 on average; of less than 30 tokens any may be long."""
 LARGEST_BODY = 1 << 26
-"""Bytes of a response at the most: 200,000 events of 300 bytes, one for each token, or 1,000 vectors of 3,000
-numbers."""
+"""Bytes of a response at the most: 200,000 events of 300 bytes, one a token, or 1,000 vectors of 3,000 numbers."""
 LARGEST_FILE = 1 << 32
 """Bytes of the replies of a batch at the most: 50,000 of 80 kB, three times as long as a long report."""
 BATCHES, FILES = "/batches", "/files"

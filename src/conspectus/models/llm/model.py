@@ -63,8 +63,7 @@ SAMPLING = 0.7
 ROOM = 4096
 """Tokens that a reply has room for at the least where no maximum is set."""
 MOST_FAILURES = {"cut off": 2, "cut off with room left": 5, "unreadable": 3}
-"""Replies to one task after which it counts as failed. One that is cut off with room left is the server's fault, which
-passes."""
+"""Replies to a task after which it counts as failed. One cut off with room left is a fault that passes."""
 completions: ContextVar[list[Completion]] = ContextVar("completions")
 """Where the completions that tasks take are added, those from the cache among them, for who set it."""
 MOST_DESCRIBED, DESCRIBED_CHARACTERS = 8, 6000
