@@ -327,7 +327,8 @@ def test_damaged_and_forged_indexes_give_the_same_answer_or_a_named_error(count:
 
     assert not wrong
     assert memory < BYTES
-    assert len(Counter(kind for _, kind, _ in ends)) > 3, "most of the mutations were seen"
+    seen = Counter(kind for _, kind, _ in ends)
+    assert seen["same answer"] < count / 2 < seen["IndexDamaged"], "most of the mutations are seen"
 
 
 if __name__ == "__main__":
