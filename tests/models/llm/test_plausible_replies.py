@@ -153,7 +153,16 @@ def test_a_cached_reply_that_is_none_is_served_no_more(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize(
-    "said", ["[]", "null", GREETING, THANKS, REFUSAL, '{"entities":[],"relationships":[]}']
+    "said",
+    [
+        "[]",
+        "null",
+        "<html><h1>502 Bad Gateway</h1></html>",
+        GREETING,
+        THANKS,
+        REFUSAL,
+        '{"entities":[],"relationships":[]}',
+    ],
 )
 def test_an_answer_is_streamed_when_it_is_known_to_be_one(said: str, tmp_path: Path):
     with SimulatedServer(Behaviour()) as server:

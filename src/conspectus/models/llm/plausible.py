@@ -24,7 +24,7 @@ REFUSED = 200
 """Characters in which a refusal speaks of requests and assistants: two sentences of those that models refuse with."""
 
 
-_JSON = re.compile(r"\s*(?:```\w*\s*)?(?:\{|\[\s*[\]\[{\"']|(?:null|NaN)\s*$)")
+_JSON = re.compile(r"\s*(?:```\w*\s*)?(?:\{|\[\s*[\]\[{\"']|(?:null|NaN)\s*$|<(?:html|!doc|!DOC))")
 _MARK = re.compile(r"</?\s*(?:ANSWER_HELPFULNESS|DATA_SUFFICES)\b|^# Task: |</?data(?:-\d+)?>", re.MULTILINE)
 """Marks that other tasks, and prompts, have."""
 ECHOED = 5
