@@ -266,7 +266,7 @@ def fuzz(suffix: str, seconds: float, seed: int, more: str) -> list[str]:
                     found.setdefault(end[1], keep(suffix, number, more))
         if done.returncode == -signal.SIGABRT and "memory allocation of" in done.stderr:
             ends["memory"] += 1  # compiled code that is given none ends its process, which is one of its own
-        elif done.returncode or not lines:
+        elif done.returncode or (not lines and time.time() < until):
             what = f"the process ended with {done.returncode} {done.stderr.strip().rpartition(chr(10))[2]}"
             found.setdefault(what, keep(suffix, number, more))
             if not lines:
