@@ -117,9 +117,8 @@ def _groups(vocabulary: Vocabulary) -> Iterator[tuple[Mention, ...]]:
     array = np.frombuffer(line, np.uint8)
     array[place] = classes
     text = bytes(line)
-    of_token = np.full(len(line) + 1, len(classes), np.int64)
-    of_token[place] = np.arange(len(classes))
-    token = of_token.tolist()
+    token = np.full(len(line) + 1, len(classes), np.int64)
+    token[place] = np.arange(len(classes))
     for match in _GROUP.finditer(text):
         runs = (_mention(m, token, vocabulary) for m in _ONE_RUN.finditer(text, *match.span()))
         group = tuple(run for run in runs if 0 < len(run.words) <= LONGEST)
@@ -127,8 +126,8 @@ def _groups(vocabulary: Vocabulary) -> Iterator[tuple[Mention, ...]]:
             yield group
 
 
-def _mention(match: re.Match[bytes], token: list[int], vocabulary: Vocabulary) -> Mention:
-    classes, begin = match.group(), token[match.start()]
+def _mention(match: re.Match[bytes], token: Ints, vocabulary: Vocabulary) -> Mention:
+    classes, begin = match.group(), int(token[match.start()])
     forms = vocabulary.written(begin, begin + len(classes))
     titled = classes[:1] == b"T"
     words: list[str] = []
