@@ -66,10 +66,9 @@ def text_arrays(
     chunks: Sequence[Chunk],
     sentences: Sentences,
     without: Collection[str] = (),
-    found: Sequence[ChunkTerms] | None = None,
+    found: ChunkTerms | None = None,
 ) -> tuple[tuple[str, ...], Arrays]:
-    """Return the words of a corpus with its postings and the walk, without the names whose keys are in `without`.
-
+    """Return the words of a corpus with its postings and the walk, without the names whose keys are in `without`;
     `found` are the search terms of the chunks, where they have been read before.
     """
     number, starts, ids = sentences.terms()
@@ -100,9 +99,8 @@ class _Numbered(dict[str, int]):
 
 @dataclass(frozen=True)
 class ChunkTerms:
-    """The search terms of some chunks: `sizes[i]` of `ids`, places in `words`, are those of the i-th one.
-
-    `instructing` are the places of the chunks that give instructions to language models.
+    """The search terms of some chunks: `sizes[i]` of `ids`, places in `words`, are those of the i-th one. Those whose
+    numbers are in `instructing` give instructions to language models.
     """
 
     words: Sequence[str]
@@ -133,8 +131,8 @@ def terms_in(texts: Sequence[str], languages: Sequence[str]) -> ChunkTerms:
 
 def map_chunk_terms(
     documents: Sequence[Document], chunks: Sequence[Chunk], workers: Workers | None = None
-) -> list[ChunkTerms]:
-    """Return the search terms of all chunks, shard by shard."""
+) -> ChunkTerms:
+    """Return the search terms of all chunks."""
     of = {document.id: document for document in documents}
     own = [of[chunk.document_id] for chunk in chunks]
     parts = (workers or Workers()).map_stored(
@@ -145,7 +143,20 @@ def map_chunk_terms(
         lambda stored, shard: _checked(ChunkTerms(*stored), len(shard)),
         lambda found, _: (found.words, found.ids, found.sizes, found.instructing),
     )
-    return list(parts)
+    number: dict[str, int] = {}
+    ids: list[Ints] = [np.zeros(0, np.int32)]
+    sizes, instructing = list(ids), list(ids)
+    for part in parts:
+        place = _numbers_of(part.words, number)
+        ids.append(place[part.ids])
+        instructing.append(part.instructing + np.int32(sum(map(len, sizes))))
+        sizes.append(part.sizes)
+    return ChunkTerms(list(number), *map(np.concatenate, (ids, sizes, instructing)))
+
+
+def _numbers_of(words: Iterable[str], number: dict[str, int]) -> Ints:
+    """Return the numbers of words; one that has none yet is given the next."""
+    return np.array([number.setdefault(w, len(number)) for w in words], np.int32)
 
 
 def _checked(stored: ChunkTerms, count: int) -> ChunkTerms:
@@ -161,21 +172,18 @@ def _checked(stored: ChunkTerms, count: int) -> ChunkTerms:
 def _chunk_terms(
     documents: Sequence[Document],
     chunks: Sequence[Chunk],
-    found: Iterable[ChunkTerms],
+    found: ChunkTerms,
     number: dict[str, int],
 ) -> tuple[Ints, Ints]:
     """Return the terms of the chunks and of the titles of their documents, and the chunk of each."""
     titles = {d.id: [number.setdefault(t, len(number)) for t in title_terms(d)] for d in documents}
     own = [titles[chunk.document_id] for chunk in chunks]
-    ids = [np.array([t for title in own for t in title], np.int32)]
-    sizes: list[Ints] = [np.array([len(title) for title in own], np.int64)]
-    for shard in found:
-        place = np.array([number.setdefault(word, len(number)) for word in shard.words], np.int32)
-        ids.append(place[shard.ids])
-        sizes.append(shard.sizes)
+    of_titles = np.array([t for title in own for t in title], np.int32)
+    place = _numbers_of(found.words, number)
     owners = np.arange(len(chunks), dtype=np.int32)
-    both = np.repeat(owners, sizes[0]), np.repeat(owners, np.concatenate(sizes[1:] or sizes))
-    return np.concatenate(ids), np.concatenate(both)
+    with_titles = np.repeat(owners, list(map(len, own)))
+    both = with_titles, np.repeat(owners, found.sizes)
+    return np.concatenate((of_titles, place[found.ids])), np.concatenate(both)
 
 
 def title_terms(document: Document) -> list[str]:
@@ -426,9 +434,8 @@ def _find_topics(
     runs: Sequence[Run],
     names: NameNumbers,
 ) -> tuple[list[Weighted], list[MainTopic]]:
-    """Return what each passage is about: the title of its document, and the subject of that document's opening.
-
-    `runs` are those of the distinct sentences.
+    """Return what each passage is about: the title of its document, and the subject of that document's opening; `runs`
+    are those of the distinct sentences.
     """
     title_of = {d.id: title_key(d.title) for d in documents}
     topics: list[Weighted] = []

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -173,7 +172,7 @@ TextArrays = Callable[[], tuple[tuple[str, ...], Arrays]]
 
 def _lexicon(
     build: BuildInput, documents: Sequence[Document], chunks: Sequence[Chunk]
-) -> tuple[Lexicon, TextArrays, list[ChunkTerms]]:
+) -> tuple[Lexicon, TextArrays, ChunkTerms]:
     """Read the names of a corpus and the terms of its chunks, and begin the arrays of its texts."""
     extract, sentences = build.settings.extract, read_sentences(documents, build.workers)
     terms = map_chunk_terms(documents, chunks, build.workers)
@@ -322,13 +321,10 @@ async def _describe_and_report(
     return graph, written, [*graph.failures, *failed]
 
 
-def _planted(chunks: Sequence[Chunk], terms: Sequence[ChunkTerms]) -> set[str]:
+def _planted(chunks: Sequence[Chunk], terms: ChunkTerms) -> set[str]:
     """Return the ids of the chunks that give instructions to language models; `terms` are those of the first ones."""
-    rest, planted = iter(chunks), set[str]()
-    for shard in terms:
-        own = list(islice(rest, len(shard.sizes)))
-        places: list[int] = shard.instructing.tolist()
-        planted.update(own[i].id for i in places)
+    planted = {chunks[int(number)].id for number in terms.instructing}
+    rest = chunks[len(terms.sizes) :]
     return planted | {chunk.id for chunk in rest if gives_instructions(chunk.text)}
 
 

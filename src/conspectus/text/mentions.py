@@ -57,9 +57,8 @@ Run = tuple[int, tuple[str, ...]]
 
 
 def find_mentions(texts: Sequence[str], runs: Iterable[Run]) -> Iterator[tuple[int, str]]:
-    """Yield the number of a text and the key of something it names, for everything that the texts name.
-
-    `runs` are those of the texts (`find_runs`).
+    """Yield the number of a text and the key of something it names, for everything that the texts name; `runs` are theirs
+    (`find_runs`).
     """
     for text, names in runs:
         for name in names:
