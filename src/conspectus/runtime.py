@@ -311,7 +311,7 @@ class Run(Resolved):
 
     @asynccontextmanager
     async def session(
-        self, folder: Path | None, settings: Settings | None = None
+        self, folder: Path | None, settings: Settings | None = None, *, to_ask: bool = True
     ) -> AsyncGenerator[Session | None]:
         """Open the language model that the settings name, if they name one and none was given.
 
@@ -323,7 +323,7 @@ class Run(Resolved):
             return
         of_model: tuple[type[ConspectusError], ...] = (Unusable, UsageError)
         try:
-            async with llm.open_session(settings, folder) as session:
+            async with llm.open_session(settings, folder, to_ask=to_ask) as session:
                 of_model = (ServerDown, BadKey, UnknownModel)
                 yield session
         except of_model as error:

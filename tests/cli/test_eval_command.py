@@ -82,6 +82,8 @@ def test_a_dry_run_says_what_would_be_asked_and_asks_nothing(folder: Path):
 
         assert "hipporag" in shown
         assert not server.counts["ExtractTriples"]
+    keyless = ("--model", "openai/gpt-4.1-mini", "--dry-run")
+    assert "openai/gpt-4.1-mini" in ranked(folder, "--methods", "hipporag", *keyless)
 
 
 def test_a_dry_run_of_short_answers_says_what_would_be_asked_and_asks_nothing(
@@ -99,6 +101,9 @@ def test_a_dry_run_of_short_answers_says_what_would_be_asked_and_asks_nothing(
     assert "name one with --model" in refused
     dear = ("--set", "prices={ simulated = { input = 1e4, output = 1e4 } }")
     assert "--yes" in run(*qa, *dear, code=2).stderr
+    keyed = ("--model", "openai/gpt-4.1-mini")
+    assert "bm25: openai/gpt-4.1-mini" in run(*qa, *keyed, "--dry-run").stdout  # without a key
+    assert "needs a key" in run(*qa, *keyed, code=1).stderr
     assert server.counts["requests"] == before
 
 

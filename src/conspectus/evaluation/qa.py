@@ -280,7 +280,7 @@ async def _answer_all(
     """Save the answer of each method to each question, or that a call of it failed; return what each took."""
     index, settings = view.index, run.settings
     async with (
-        run.session(index.folder) as session,
+        run.session(index.folder, to_ask=not agree) as session,  # an estimate needs no key
         open_reranker(settings, index.folder, model=run.model, session=session) as reranker,
     ):
         model = extractive(index)

@@ -235,7 +235,8 @@ class _Rankings:
     async def measured(self, methods: Sequence[str], agree: Agree | None) -> dict[str, Measured]:
         """Measure methods, with a language model where the settings name one."""
         model, settings = extractive(self.index), self.settings
-        opening = open_session(settings, self.index.folder) if settings.language_models else nullcontext()
+        asks, folder = settings.language_models, self.index.folder
+        opening = open_session(settings, folder, to_ask=not agree) if asks else nullcontext()
         async with opening as session:
             await agreed(session, partial(self.cost, methods), agree)
             model = session.model_with(model) if session else model
