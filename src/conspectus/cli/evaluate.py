@@ -261,7 +261,7 @@ def retrieval(
 def _agree(flags: Flags) -> Callable[[Estimate], None]:
     """Return what shows an estimate and asks whether to go on; a dry run ends there."""
     if flags.dry_run and not flags.settings.language_models:
-        raise UsageError("--dry-run shows what a model would be asked: name one with --model")
+        raise UsageError("--dry-run is for a model: name one with --model")
 
     def agree(estimate: Estimate) -> None:
         if flags.dry_run or (estimate.tasks and not flags.quiet):

@@ -220,13 +220,13 @@ class _Answering:
         return await rerank.answer_reranked(METHODS[method], text, index, styled, settings, ranker)
 
     async def cost(self, remaining: Mapping[str, Sequence[Question]], session: Session) -> Estimate:
-        """Return what the questions that remain would take by each method, reranking left out."""
+        """Return what the questions that remain would take by each method, on a copy of the index, not reranked."""
         rows: list[TaskEstimate] = []
-        tried = replace(self, index=replace(self.index), reranker=None)  # a copy: methods cache in it
+        tried = replace(self, index=replace(self.index), reranker=None)
         for method, asked in remaining.items():
             work = partial(tried.answer, method)
-            by_task = await estimate(asked, work, session, self.settings, extractive(tried.index), TRIED)
-            rows += by_task.labelled(method)
+            cost = await estimate(asked, work, session, self.settings, extractive(tried.index), TRIED)
+            rows += cost.labelled(method)
         return Estimate(tuple(rows))
 
 
@@ -280,7 +280,7 @@ async def _answer_all(
     """Save the answer of each method to each question, or that a call of it failed; return what each took."""
     index, settings = view.index, run.settings
     async with (
-        run.session(index.folder, to_ask=not agree) as session,  # an estimate needs no key
+        run.session(index.folder, to_ask=not agree) as session,
         open_reranker(settings, index.folder, model=run.model, session=session) as reranker,
     ):
         model = extractive(index)
