@@ -53,6 +53,13 @@ def test_what_many_say_is_about_many():
     assert not read_question("Who built the weir?").about_many
 
 
+@pytest.mark.parametrize(
+    "text", ["How do masons measure slope?", "Why are some people born deaf?", "How do people catch eels?"]
+)
+def test_how_and_why_something_is_done_is_not_what_many_say(text: str):
+    assert not read_question(text).about_many
+
+
 def test_names_are_the_capitalised_words_inside():
     assert read_question("What did Mara Tolan build at Orrin? When?").names == ("mara", "tolan", "orrin")
 
