@@ -81,6 +81,14 @@ def test_words_without_content_name_nothing():
     assert local.entities_in("who will come?", index) == []
 
 
+def test_a_first_name_before_another_family_name_names_nobody():
+    tolan = an_entity("Mara Tolan", aliases=("Mara",), type="person")
+    index = an_index(*TEXTS, entities=[tolan])
+
+    assert [e.name for e in local.entities_in("Why did Mara leave Lowmoor?", index)] == ["Mara Tolan"]
+    assert local.entities_in("Why did Mara Byrne leave Lowmoor?", index) == []
+
+
 def test_the_evidence_holds_what_is_named_its_neighbours_and_what_tells_of_them():
     evidence = local.context("What did Mara Tolan do?", INDEX, AnswerSettings())
 

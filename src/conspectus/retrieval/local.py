@@ -18,7 +18,8 @@ from conspectus.rows import Answer, Claim, Entity, Relationship, Report
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks.base import Context
 from conspectus.text.mentions import entity_of_key, units
-from conspectus.text.words import CJK, STOPWORDS, declined_stems, name_key, stem, without_particles
+from conspectus.text.question import read_question
+from conspectus.text.words import CJK, STOPWORDS, declined_stems, name_key, stem, stems, without_particles
 
 if TYPE_CHECKING:
     from conspectus.retrieval import vector
@@ -96,6 +97,7 @@ def rows_around(
 
 def entities_in(question: str, index: Index) -> list[Entity]:
     """Return the entities that a question names, the longest and rarest names first."""
+    full_names = [name_key(name).split() for name in read_question(question).full_names]
     question = without_particles(question, index.languages)
     if CJK.search(question):
         words, longest = units(name_key(question)), LONGEST_UNSPACED
@@ -109,8 +111,12 @@ def entities_in(question: str, index: Index) -> list[Entity]:
         size = next((size for size in sizes if numbers[size]), 0)
         if size == 1 and (words[start] in STOPWORDS or CJK.match(words[start])):
             size = 0
+        full_name = next((name for name in full_names if words[start : start + 2] == name[:2]), list[str]())
         for number in numbers[size] if size else ():
-            entities[number] = (-size, index.entities[number].degree)
+            first, *others = name_key(index.entities[number].name).split()
+            # "Charlie Bell" is no other Charlie
+            if first not in full_name[:1] or not others or not stems(others).isdisjoint(stems(full_name)):
+                entities[number] = (-size, index.entities[number].degree)
         start += max(size, 1)
     return [index.entities[number] for number in sorted(entities, key=lambda n: (*entities[n], n))]
 

@@ -21,6 +21,8 @@ _CHINESE_QUOTED = re.compile("[《“「]")
 _WORDS = re.compile(r"\w+(?:['’]\w+)?|[^\w\s-]")
 _NAME = re.compile(rf"(?<![.?!]\s)(?<!^)\b[^\W\d_{SMALL}][\w'’.-]*")
 
+_FULL_NAME = re.compile(rf"{_NAME.pattern}(?: [^\W\d_{SMALL}][\w'’.-]*)+")
+
 
 @cache
 def question_pattern(language: str, name: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
@@ -171,6 +173,11 @@ class Question:
     def names(self) -> tuple[str, ...]:
         """The capitalised words inside it, as keys."""
         return tuple(dict.fromkeys(map(name_key, self.written_names)))
+
+    @property
+    def full_names(self) -> tuple[str, ...]:
+        """The capitalised words inside it that follow each other, as they are written together."""
+        return tuple(m[0] for m in _FULL_NAME.finditer(self.text) if m[0][0].isupper())
 
     @property
     def written_names(self) -> tuple[str, ...]:

@@ -29,6 +29,16 @@ def test_who_speaks_but_never_of_that_is_not_quoted():
     assert "looms" not in text
 
 
+def test_somebody_is_quoted_though_others_say_more_of_it():
+    others = "".join(f"Ada Byrne: Weavers have noisy looms of type {n}.\n\n" for n in range(70))
+
+    text = (
+        a_built_index(TALK + "\n" + others).ask("What did Ben Quill say about weavers and noisy looms?").text
+    )
+
+    assert "slow machines" in text
+
+
 def test_what_is_asked_of_somebody_who_never_speaks_is_what_is_said_of_them_and_that():
     index = a_built_index(
         TALK

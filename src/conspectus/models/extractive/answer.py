@@ -340,9 +340,8 @@ def _by_speaker(question: Question, searcher: Searcher) -> list[RankedSentence] 
     if not teller:
         return None
     people = {n for n, name in enumerate(passages.names) if teller <= set(name_key(name).split())}
-    speakers = people.intersection(np.unique(passages.speaker).tolist())
-    if speakers:
-        return [r for r in searcher.find(question) if passages.speaker_of(r.sentence) in speakers]
+    if speakers := people.intersection(np.unique(passages.speaker).tolist()):
+        return searcher.find(question, frozenset(speakers))
     people = {n for n in people if passages.types[n] == "person"}
     about = [r for r in searcher.find(question) if people.intersection(passages.mentioned(r.sentence))]
     return about if people else None

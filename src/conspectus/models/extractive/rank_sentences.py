@@ -30,7 +30,6 @@ else:
     sentence_graph = lazy_module("conspectus.sentence_graph")  # with scipy: only the walk needs it
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
-Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT = 0.2, 0.45, 0.35
 """What it counts to be about what is named, to say the rest, and to give what is asked for. Six quotes hold the answer
@@ -86,7 +85,7 @@ def rank_sentences(
     `named` are the numbers of entities around the question; those that it names say what it is about. Where the corpus
     has none of the names that it asks about, nothing speaks to it.
     """
-    if question.names and not any(searcher.is_known(name) for name in question.names):
+    if not searcher.may_know(question):
         return []
     subject, rest = split_question(question, named, searcher)
     chunk_rank = chunk_ranks(chunks, searcher)
@@ -103,30 +102,14 @@ def rank_sentences(
         fits = _fits_of_answers(question, rest, (about, walked), sentences, searcher)
     else:
         fits = _fits_of_definitions(subject, sentences, searcher)
-    read = _in_documents_on(_named_terms(question, searcher), sentences, searcher) | (walked >= MIN_WALKED)
     rank_weight = CHUNK_RANK_WEIGHT if rest else DEFINITION_RANK_WEIGHT
     ranked: list[RankedSentence] = []
-    fits = (fit for fit in fits if read[fit[0]] and states(searcher.passages.text(sentences[fit[0]])))
-    for i, fit, share, factor in fits:
+    for i, fit, share, factor in (f for f in fits if states(searcher.passages.text(sentences[f[0]]))):
         score = SUBJECT_WEIGHT * float(about[i]) + fit
         score += rank_weight / math.sqrt(1 + chunk_rank[sentences[i]])
         score *= factor * _worth(sentences[i], searcher)
         ranked.append(RankedSentence(sentences[i], score, share))
     return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))
-
-
-def _in_documents_on(names: set[str], sentences: Sequence[int], searcher: Searcher) -> Bools:
-    """Tell which sentences are of documents that have a word of some names, or in which who has it speaks; all where
-    no document does.
-    """
-    passages = searcher.passages
-    speakers: list[int] = np.unique(passages.speaker[list(sentences)]).tolist()
-    terms_of = [search_terms(passages.names[s], searcher.index) if s >= 0 else [] for s in speakers]
-    named = [s for s, terms in zip(speakers, terms_of, strict=True) if not names.isdisjoint(terms)]
-    having = (searcher.shares(dict.fromkeys(names, 1.0)) > 0) | np.isin(passages.speaker, named)
-    documents = passages.document[np.flatnonzero(having)]
-    inside = np.isin(passages.document[list(sentences)], documents)
-    return inside if inside.any() else ~inside
 
 
 def chunk_ranks(chunks: Sequence[Chunk], searcher: Searcher) -> dict[int, int]:

@@ -140,7 +140,7 @@ def follow_chain(
     Nothing is returned where passages are long, or the question neither joins facts nor is answered by the first.
     """
     passages = _walked_passages(question, chunks, searcher)
-    if not passages or (question.names and not any(map(searcher.is_known, question.names))):
+    if not passages or not searcher.may_know(question):
         return []
     subject, asked = split_question(question, named, searcher)
     rest = searcher.shares(asked)

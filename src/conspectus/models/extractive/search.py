@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -113,7 +113,22 @@ class Searcher:
         """
         return idf(len(self._postings.lengths), self.frequency(term)) ** 2
 
-    def is_known(self, name: str) -> bool:
+    def may_know(self, question: Question) -> bool:
+        """Tell whether the corpus has any of the names in a question, and nobody else is taken for who is named."""
+        if question.names and not any(map(self._is_known, question.names)):
+            return False
+        return question.joins_facts or not any(self._has_namesakes(n, question) for n in question.full_names)
+
+    def _has_namesakes(self, name: str, question: Question) -> bool:
+        """Tell whether nothing in the corpus has all of a name, but a person of another name has its first word."""
+        first, words = f"{name.split()[0]} ", self.terms_of(name, question)
+        together = self.shares(dict.fromkeys(words, 1.0)).max(initial=0.0) > COMPLETE
+        if together or entity_of_key(name_key(name), self.index) is not None:
+            return False
+        people = zip(self.passages.names, self.passages.types, strict=True)
+        return any(kind == "person" and person.startswith(first) for person, kind in people)
+
+    def _is_known(self, name: str) -> bool:
         """Tell whether the corpus has any word of a name, given by its key; a letter (hepatitis B) is no word."""
         terms = search_terms(name, self.index)
         known = not terms or entity_of_key(name, self.index) is not None
@@ -136,9 +151,6 @@ class Searcher:
             if texts:
                 scores[texts[0] if len(texts) == 1 else np.unique(np.concatenate(texts))] += weight
         return scores
-
-    def _terms(self, sentence: int) -> list[str]:
-        return terms(self.passages.text(sentence), self.passages.language(sentence))
 
     def terms_of(self, text: str, question: Question) -> list[str]:
         """Return the terms of a text in a question's language alone: stems of others are rare, and weigh the most."""
@@ -167,8 +179,10 @@ class Searcher:
 
     # Sentences
 
-    def _find(self, question: Question) -> list[RankedSentence]:
-        """Return the sentences that hold a good share of what a question asks for, the best first."""
+    def _find(self, question: Question, speakers: frozenset[int] = frozenset()) -> list[RankedSentence]:
+        """Return the sentences, of some speakers if they are given, that hold a good share of what a question asks for,
+        the best first.
+        """
         phrases = segment_query(question, self)
         if not any(phrase.weight for phrase in phrases) or not any(
             is_known(phrase, self) for phrase in phrases
@@ -177,17 +191,15 @@ class Searcher:
         phrases, min_share = self._expected(phrases, question)
         total = sum(phrase.weight for phrase in phrases)
         own, around = self._own_and_around(phrases, total)
+        if speakers:
+            around[~np.isin(self.passages.speaker, list(speakers))] = 0
+            own[around == 0] = 0
         often = float(np.partition(around, -MANY)[-MANY]) if len(around) > MANY else 0.0
         passing = np.flatnonzero((own >= min_share - 1e-6) & (around >= often))
         best = passing[np.argsort(-around[passing], kind="stable")][: 2 * CANDIDATES]
-        names = set(question.names)
-        ranked: list[RankedSentence] = []
-        for i in best.tolist():
-            in_names = self._weight_in_other_names(i, phrases, names) / total
-            share = float(own[i]) - in_names
-            if own[i] - in_names >= min_share - 1e-6 and states(self.passages.text(i)):
-                score = (float(around[i]) - in_names) * (0.3 + 0.7 * self.passages.quality(i))
-                ranked.append(RankedSentence(i, score, share))
+        readable = (i for i in best.tolist() if states(self.passages.text(i)))
+        scores = ((i, float(around[i]) * (0.3 + 0.7 * self.passages.quality(i))) for i in readable)
+        ranked = [RankedSentence(i, score, float(own[i])) for i, score in scores]
         return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))[:CANDIDATES]
 
     def _expected(self, phrases: list[QueryPhrase], question: Question) -> tuple[list[QueryPhrase], float]:
@@ -217,22 +229,6 @@ class Searcher:
             own += phrase.weight / total * share
             around += phrase.weight / total * np.maximum(share, BESIDE * neighbours)
         return own, around
-
-    def _weight_in_other_names(self, sentence: int, phrases: Sequence[QueryPhrase], names: set[str]) -> float:
-        """Return the weight of what a sentence holds only inside names that the question does not ask about.
-
-        "Children of Time" says nothing of children, nor Moore's Law of the law.
-        """
-        inside: Counter[str] = Counter()
-        for name in (self.passages.names[mention] for mention in self.passages.mentioned(sentence)):
-            words = name.split()
-            if len(words) > 1 and words[0][:1].isupper() and names.isdisjoint(name_key(name).split()):
-                inside.update(search_terms(name, self.index))
-        if not inside:
-            return 0.0
-        counts = Counter(self._terms(sentence))
-        outside = counts.keys() - {term for term, count in inside.items() if counts[term] <= count}
-        return sum(phrase.weight * (phrase.share(counts) - phrase.share(outside)) for phrase in phrases)
 
     # Communities
 
@@ -276,12 +272,6 @@ class QueryPhrase:
     terms: tuple[str, ...]
     alias_terms: tuple[str, ...]
     weight: float
-
-    def share(self, terms: Collection[str]) -> float:
-        """Return how far a sentence with these terms holds the phrase, as `coverage` does for all sentences."""
-        if self.alias_terms and all(term in terms for term in self.alias_terms):
-            return 1.0
-        return (sum(term in terms for term in self.terms) / len(self.terms)) ** 2
 
 
 def segment_query(question: Question, searcher: Searcher) -> list[QueryPhrase]:
