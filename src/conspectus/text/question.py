@@ -160,7 +160,13 @@ class Question:
     @property
     def asks_description(self) -> bool:
         """Whether it asks to be told of something, why it is so, or how it came about."""
-        return self._matches("thing", self._other_language or ("zh" if self.chinese else ENGLISH))
+        language = self._other_language or ("zh" if self.chinese else ENGLISH)
+        return self.asks_definition or self._matches("thing", language)
+
+    @property
+    def asks_definition(self) -> bool:
+        """Whether it asks who or what something is, and no more."""
+        return self.language == ENGLISH and self._matches("definition", ENGLISH)
 
     @property
     def asks_fact(self) -> bool:

@@ -217,6 +217,18 @@ def test_a_definition_comes_before_other_sentences_on_the_same():
     index = an_index(" ".join(FILLER), *texts, entities=["quern"])
 
     assert read("What is a quern?", "quern", index=index)[0] == texts[2]
+    assert read("What is a quern?", index=index)[0] == texts[2]
+
+
+def test_a_definition_is_of_the_whole_name_and_no_example():
+    texts = (
+        "A Quenda quern is a common cause of back pain in this valley.",
+        "In May the 46th Quenda (the 47th known) quern came to light.",
+        "A Quenda quern is a stone for corn that two people turn.",
+    )
+    index = an_index(" ".join(FILLER), *texts, entities=["Quenda quern"])
+
+    assert read("What is a Quenda quern?", "Quenda quern", index=index)[0] == texts[2]
 
 
 def test_beside_a_name_a_term_is_what_is_asked():

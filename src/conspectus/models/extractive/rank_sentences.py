@@ -64,16 +64,20 @@ OFF_POINT_FACTOR = 0.5
 quotation is from the right passage for 23 % of MedQuAD's even questions (27 %), of all quotations 17 % are (21 %)."""
 _SAYS_WHAT = re.compile(
     r"(?:['’]s)?[\"”’»)]*"
-    r"(?:(?P<what>(?:\s*\([^()]{1,60}\)|,[^,]{1,60},)?\s+(?:is|was|are|were|means)\s+(?:an?|the|one|any)\b|"
-    r"(?:（[^（）]*）)?[，,]?[是为乃指])|"
+    r"(?:(?P<what>(?:\s*\([^()]{1,60}\)|,[^,]{1,60},)?\s+(?:(?:is|was|are|were|means|refers to)\s+(?:an?|the|one|any)|"
+    r"(?:is|are)\s+(?:[a-z]+\s+){0,2}defined as|are\s+(?:[a-z]+\s+)?[a-z]+s\s+(?:that|which|who|of|with|in|caused))\b"
+    r"(?!(?:\s+\w+)?\s+(?:cause|example|part|reason|result|sign|symptom)s?\b)|"
+    r",\s+(?:an?|the)\s|(?:（[^（）]*）)?[，,]?[是为乃指])|"
     r"\s*\(|,\s+(?!said|says|and|or|but|in|on|at|for|to|with|as|by)[a-z]|\s+(?:is|was|are|were|became|has been)\b)"
 )
 """What stands behind a name where it is said what it is; other than in `what`, it may be something else of it."""
 SAYS_SOMETHING = 0.6
-"""What it counts that something else is said of what is to be told of than, as its first words, "X is a": "GIMPS is
-organized as"."""
-ARTICLE = 4
-"""Characters before the first word of what is to be told of in a sentence that opens with it: "The "."""
+"""What it counts that something else is said of what is to be told of than "X is a", or that other words come before
+it: "GIMPS is organized as"."""
+APART = 3
+"""Characters between two words of one name at the most: the mark in "Lucas-Lehmer", and a bracket or quotation mark."""
+_OPENS = re.compile(r"\W*(?:\w+[,:] )?(?:(?:the|an?) )?(?:(?:term|word|name) )?\W*", re.IGNORECASE)
+"""What stands before what is to be told of in a sentence that opens with it."""
 _VAGUE = stems(VAGUE)
 
 
@@ -93,6 +97,8 @@ def rank_sentences(
     if named and subject and not rest:
         for sentence in np.flatnonzero(searcher.shares(subject) > COMPLETE).tolist():
             chunk_rank.setdefault(sentence, len(chunks))
+    if not subject and question.asks_definition:
+        subject, rest = rest, subject
     sentences = sorted(chunk_rank)
     if not sentences or not (subject or rest):
         return []
@@ -233,12 +239,21 @@ def _fits_of_definitions(
     shares = searcher.shares(subject)[list(sentences)]
     for i in np.flatnonzero(shares >= MIN_SUBJECT_SHARE).tolist():
         text = searcher.passages.text(sentences[i])
-        words = [
-            m for m in WORD.finditer(text) if subject.keys() & set(search_terms(m.group(), searcher.index))
-        ]
-        opens = words and words[0].start() <= ARTICLE
-        says = (m for word in words if (m := _SAYS_WHAT.match(text, word.end())))
-        says_what = max((1.0 if m["what"] and opens else SAYS_SOMETHING for m in says), default=0.0)
+        says_what, name, start, end = 0.0, set[str](), 0, -APART - 1
+        for word in WORD.finditer(text):
+            terms = subject.keys() & set(search_terms(word.group(), searcher.index))
+            if not terms:
+                continue
+            if word.start() - end > APART:
+                name, start = set[str](), word.start()
+            name |= terms
+            end = word.end()
+            if says := _SAYS_WHAT.match(text, end):
+                worth = math.fsum(subject[term] for term in name) / math.fsum(subject.values())
+                worth *= 1.0 if says["what"] else SAYS_SOMETHING
+                says_what = max(
+                    says_what, worth if _OPENS.fullmatch(text, 0, start) else SAYS_SOMETHING * worth
+                )
         share = float(shares[i])
         yield i, REST_WEIGHT * share + ANSWER_WEIGHT * says_what, share, 1.0
 
