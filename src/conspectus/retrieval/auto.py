@@ -15,8 +15,6 @@ Choice = Literal["global", "rollup", "source-summary", "local", "mixed", "tog"]
 """The methods that it chooses among."""
 COMMON = 0.25
 """What a larger share of the chunks mentions does not tell one question from another."""
-
-
 SPECIFIC = 0.05
 """Most of the chunks that mention what a question may be about alone: of diseases that questions of MedQuAD ask about,
 depression is in 2.3 % and others in fewer; "tech", which questions on all the podcasts name, is in 10 %."""

@@ -220,6 +220,17 @@ def test_a_definition_comes_before_other_sentences_on_the_same():
     assert read("What is a quern?", index=index)[0] == texts[2]
 
 
+def test_why_is_told_by_what_gives_a_reason():
+    texts = (
+        "The mill of Quenda burned down in May.",
+        "The mill burned down because of a spark from the forge.",
+    )
+    index = an_index_of(*texts)
+
+    assert read("Why did the mill burn down?", index=index)[0] == texts[1]
+    assert read("When did the mill of Quenda burn down?", "Quenda", index=index)[0] == texts[0]
+
+
 def test_a_definition_is_of_the_whole_name_and_no_example():
     texts = (
         "A Quenda quern is a common cause of back pain in this valley.",

@@ -45,9 +45,7 @@ class _Candidate:
 def report_with_references(
     task: WriteReport, boilerplate: Mapping[str, float], multilingual: bool
 ) -> ReportDraft:
-    """Write a report whose references are in the index's numbers, in the language of its context where a corpus
-    has several.
-    """
+    """Write a report whose references are in the index's numbers, in its context's language if there are several."""
     context = task.context
     if multilingual:
         descriptions = (entity.description for entity in context.entities[:LANGUAGE_SAMPLE])

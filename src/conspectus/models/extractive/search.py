@@ -24,9 +24,7 @@ Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 SHARE = 0.34  # unexplained
-"""Least share of a question's content that a sentence must hold, measured in squared IDF; its rarest known
-word will do.
-"""
+"""Least share, by squared IDF, of a question's content that a sentence must hold; its rarest known word will do."""
 STRICT_SHARE = 0.45  # unexplained
 """The same where most of a question's words, beside names, are never used by the corpus."""
 MANY = 60  # unexplained
@@ -35,8 +33,7 @@ BESIDE = 0.35  # unexplained
 """What a sentence beside it holds counts for one that holds less."""
 QUESTIONS = 64
 """Questions (and follow-up questions) whose sentences are cached: one answer asks for those of at most about 20 (DRIFT:
-its primer and 3 steps of 5 follow-ups), often; a question holds up to 400 sentences, some 60 kB.
-"""
+its primer and 3 steps of 5 follow-ups), often; a question holds up to 400 sentences, some 60 kB."""
 TERMS = 1 << 12
 """Terms of questions whose numbers are cached: a question has some 10, and each is looked up in many places."""
 CANDIDATES = 400  # unexplained
@@ -109,7 +106,7 @@ class Searcher:
     def weight(self, term: str) -> float:
         """Return the squared IDF of a term over sentences, that of a new word where the corpus never uses it.
 
-        Squared, for of several words the rarest says best what is asked: it is not made up for by common ones.
+        Squared, for of several words the rarest says best what is asked: common ones do not make up for it.
         """
         return idf(len(self._postings.lengths), self.frequency(term)) ** 2
 
@@ -180,9 +177,7 @@ class Searcher:
     # Sentences
 
     def _find(self, question: Question, speakers: frozenset[int] = frozenset()) -> list[RankedSentence]:
-        """Return the sentences, of some speakers if they are given, that hold a good share of what a question asks for,
-        the best first.
-        """
+        """Return the sentences, of some speakers if given, that hold a good share of a question, the best first."""
         phrases = segment_query(question, self)
         if not any(phrase.weight for phrase in phrases) or not any(
             is_known(phrase, self) for phrase in phrases

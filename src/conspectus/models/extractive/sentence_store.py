@@ -331,8 +331,7 @@ SUPPORTED = 0.7
 """The share of the key terms of a statement that a text must hold to support it.
 
 On the reports of an index that GPT-4.1 wrote it takes 12 % of the sentences for supported by the rows that they cite,
-2.5 % by other rows of their report, and 0.1 % by rows of another: it misses paraphrases rather than make support up.
-"""
+2.5 % by other rows of their report, and 0.1 % by rows of another: it misses paraphrases rather than make support up."""
 MIN_KEY_TERMS = 3  # unexplained
 """Key terms of a sentence that says something of its own: names alone do not."""
 MIN_QUALITY = 0.35
@@ -367,9 +366,7 @@ def select_factual(task: SelectFactual) -> tuple[int, ...]:
 
 
 def _states_a_fact(sentence: str, names: frozenset[str]) -> bool:
-    """Tell whether a sentence names something or gives a number beside who says it; its first word is a name where
-    others write it so.
-    """
+    """Tell whether a sentence gives a name, as others write its first word too, or a number beside who says it."""
     words = words_of(sentence)
     if sentence.startswith("# ") or _ASKS.search(words) or len(key_terms(words)) < MIN_KEY_TERMS:
         return False
@@ -381,9 +378,7 @@ def _states_a_fact(sentence: str, names: frozenset[str]) -> bool:
 
 @performs(ClearSentences)
 def clear_sentences(task: ClearSentences) -> tuple[Numbered, ...]:
-    """Return the chosen sentences as they are, without fragments and those that open with a pronoun: nothing tells whom
-    it stands for.
-    """
+    """Return the chosen sentences as they are, without fragments and those whose first pronoun names nobody."""
     chosen = (n for n in task.chosen if 0 < n <= len(task.sentences))
     clear = (n for n in chosen if reads_alone(words_of(task.sentences[n - 1])))
     return tuple(Numbered(n, task.sentences[n - 1]) for n in clear)
