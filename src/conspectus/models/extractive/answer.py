@@ -324,7 +324,6 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
     half = MIN_SHARE_OF_BEST * max((r.score for r in ranked), default=0.0)
     language = searcher.passages.language  # its own first, if that is hardly worse
     ranked = sorted(ranked, key=lambda r: r.score < half or language(r.sentence) != question.language)
-    # Here an "I" may speak too: the question says what it is about, and the citation who it is.
     least = MIN_SHARE_OF_BEST if question.joins_facts else MIN_SHARE_OF_FACT
     best = list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, all_terms, MAX_SHARED_TERMS_OF_FACT, least))
     return sorted(best, key=lambda r: searcher.passages.day(r.sentence)) if question.asks_change else best
@@ -384,11 +383,8 @@ def short_answer(
         shared = query_terms.intersection(search_terms(clause, searcher.index))
         return math.fsum(searcher.weight(term) for term in shared)
 
-    clauses: list[tuple[str, RankedSentence]] = []
-    for sentence in ranked:
-        text = searcher.passages.text(sentence.sentence)
-        parts = [m.group().strip() for m in _CLAUSE.finditer(text)] if CJK.search(text) else [text]
-        clauses += ((part, sentence) for part in parts)
+    texts = ((searcher.passages.text(sentence.sentence), sentence) for sentence in ranked)
+    clauses = [(m.group().strip(), sentence) for text, sentence in texts for m in _CLAUSE.finditer(text)]
     return max(clauses, key=lambda pair: weight_of_question(pair[0]), default=None)
 
 
