@@ -69,7 +69,7 @@ _SAYS_WHAT = re.compile(
     r"(?:(?P<what>(?:\s*\([^()]{1,60}\)|,[^,]{1,60},)?\s+(?:(?:is|was|are|were|means|refers to)\s+(?:an?|the|one|any)|"
     r"(?:is|are)\s+(?:[a-z]+\s+){0,2}defined as|are\s+(?:[a-z]+\s+)?[a-z]+s\s+(?:that|which|who|of|with|in|caused))\b"
     r"(?!(?:\s+\w+)?\s+(?:cause|example|part|reason|result|sign|symptom)s?\b)|"
-    r",\s+(?:an?|the)\s|(?:（[^（）]*）)?[，,]?[是为乃指])|"
+    r",\s+(?:(?:which|who)\s+(?:is|are|was|were)|an?|the)\s|(?:（[^（）]*）)?[，,]?[是为乃指])|"
     r"\s*\(|,\s+(?!said|says|and|or|but|in|on|at|for|to|with|as|by)[a-z]|\s+(?:is|was|are|were|became|has been)\b)"
 )
 """What stands behind a name where it is said what it is; other than in `what`, it may be something else of it."""
