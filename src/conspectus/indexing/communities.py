@@ -242,12 +242,11 @@ class DescribedGraph:
         for table, numbers in enumerate(rows):
             kind, elements, first = KINDS[table], self._elements[table], priority[table]
             for number in numbers:
-                element = elements[number]
-                if not element.instances:  # it was described before
+                texts = elements[number].descriptions
+                if not texts:  # it was described before
                     continue
-                texts = element.descriptions
                 if not self._writes:  # where a model does, an estimate reads them, too
-                    element.instances.clear()
+                    elements[number].instances.clear()
                 if known and len(texts) > 1:
                     texts = dict(sorted(texts.items(), key=lambda item: known[item[1].document_id].day))
                 joined = joined_descriptions(list(texts)) if self._join and len(texts) > 1 else ""
@@ -466,11 +465,11 @@ async def map_reports(
 
     def calls() -> Iterator[tuple[Any, ...]]:
         for shard in shards:
-            roots = [every[i][0] for i in shard]
-            entities = chain.from_iterable(root.entity_numbers for root in roots)
-            edges = chain.from_iterable(root.relationship_numbers for root in roots)
+            trees = [every[i] for i in shard]
+            entities = chain(*(root.entity_numbers for root, *_ in trees))
+            edges = chain(*(root.relationship_numbers for root, *_ in trees))
             run_sync(graph.describe(language, rows=(entities, edges)))
-            yield ReportShard.of([every[i] for i in shard], contexts), *more
+            yield ReportShard.of(trees, contexts), *more
 
     every = _trees(contexts.communities) if settings.write else []
     every = [tree for tree in every if tree[0].number not in known]

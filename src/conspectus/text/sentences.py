@@ -205,7 +205,7 @@ def quality(sentence: str, language: str = ENGLISH) -> float:
     return _quality_unspaced(rest) if is_unspaced(rest) else _quality(rest, language)
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 17)
 def _quality(rest: str, language: str) -> float:
     small = rest.lower()
     words = _WORD.findall(small.replace("’", "'"))
