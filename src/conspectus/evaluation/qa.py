@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from conspectus import Index
 from conspectus.api.asking import IndexLike as IndexSource
 from conspectus.api.asking import View, viewed
 from conspectus.api.building import Agree
@@ -21,7 +22,6 @@ from conspectus.evaluation.comparison import JsonlTable, Question, read_list
 from conspectus.evaluation.conditions import digest
 from conspectus.evaluation.run import AT_ONCE, agreed, attempt, each, estimate
 from conspectus.evaluation.statistics import Measured
-from conspectus.index import Index
 from conspectus.indexing.estimate import Estimate, TaskEstimate
 from conspectus.messages import is_empty_answer
 from conspectus.models.base import Model

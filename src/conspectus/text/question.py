@@ -163,8 +163,8 @@ class Question:
         language = self._other_language or ("zh" if self.chinese else ENGLISH)
         return self.asks_definition or self._matches("thing", language)
 
-    def asks_why_and_is_told(self, text: str) -> bool:
-        """Tell whether it asks why something is so, and a text says why something is, by words like `because`."""
+    def is_explained_by(self, text: str) -> bool:
+        """Return whether it asks why something is so, and a text gives a reason, by words like `because`."""
         return self._matches("reason", self.language) and bool(
             question_pattern(self.language, "because").search(text)
         )

@@ -60,8 +60,8 @@ strength = st.floats(1, 10).map(lambda x: round(x, 3))
 date = st.none() | st.dates().map(str)
 graphs = st.builds(
     Extraction,
-    st.lists(st.builds(FoundEntity, name, text, text), max_size=4).map(tuple),
-    st.lists(st.builds(FoundRelationship, name, name, text, strength), max_size=4).map(tuple),
+    st.lists(st.builds(FoundEntity, name, text, text, st.none()), max_size=4).map(tuple),
+    st.lists(st.builds(FoundRelationship, name, name, text, strength, st.none()), max_size=4).map(tuple),
 )
 status = st.sampled_from(["TRUE", "FALSE", "SUSPECTED"])
 claims = st.lists(

@@ -226,7 +226,7 @@ def _fits_of_answers(
             continue
         answers = list(candidates(question, sentence, query_terms, searcher)) if question.wants else []
         fit = REST_WEIGHT * around + ANSWER_WEIGHT * max((weight for _, weight in answers), default=0.0)
-        if question.asks_why_and_is_told(searcher.passages.text(sentence)):
+        if question.is_explained_by(searcher.passages.text(sentence)):
             fit += REASON_WEIGHT * around
         factor = 1.0
         if not question.joins_facts:
