@@ -391,6 +391,14 @@ def test_keys_show_in_no_error_and_in_no_file(tmp_path: Path):
         assert key.encode() not in path.read_bytes(), path
 
 
+@pytest.mark.parametrize("key", ["ollama", "content", "1", "token-abc123"])
+def test_a_word_in_the_place_of_a_key_changes_no_reply(key: str):
+    text = f"Ada wrote 11 lines of content on {key}."
+
+    with SimulatedServer(Behaviour(key=key), lambda *_: text) as server:
+        assert send(server, ask(), environ={"CONSPECTUS_API_KEY": key}).text == text
+
+
 def test_the_trace_tells_of_calls_of_failures_and_of_kept_replies(tmp_path: Path):
     with SimulatedServer(Behaviour(errors=0.5, seed=2)) as server:
         for _ in range(2):

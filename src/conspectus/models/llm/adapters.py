@@ -77,7 +77,8 @@ class Client(ABC):
         self, parts: AsyncIterator[Part], request: Request, *, stream: bool = False
     ) -> AsyncIterator[str | Completion]:
         """Yield what `reply` does, of the parts that came over the wire."""
-        parts = _without_key(parts, self.key, stream)
+        secret = self.key if self.key and len(self.key) >= SECRET else None
+        parts = _without_key(parts, secret, stream)
         async for piece in without_thinking_streamed(parts) if stream else parts:
             if not isinstance(piece, Part):
                 yield piece
@@ -86,6 +87,11 @@ class Client(ABC):
                 why = redact(piece.refusal, self.key) or "its content filter"
                 raise Refused(f"{self.name} would not answer ({why})")
             yield completion_of(request, piece)
+
+
+SECRET = 16
+"""Characters of a key from which on replies are searched for it. Providers' keys have 30 and more; what a server of one's
+own is given in place of one (EMPTY, ollama, lm-studio, token-abc123) are words of texts, which must stay as they are."""
 
 
 async def _without_key(parts: AsyncIterator[Part], key: str | None, stream: bool) -> AsyncIterator[Part]:

@@ -160,7 +160,7 @@ class HttpClient(Client):
     async def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return what the server tells of its batches, for a path with one of them, of a list, or of a new one."""
         async with self._exchange(method, path, _encoded(body) if body else None) as response:
-            return self._read(await anext(self._body(response)), lambda data: {**json.loads(data)})
+            return self._read(await anext(self._body(response)), self._read_state)
 
     async def upload(self, path: Path) -> str:
         """Upload a file of requests and return its id."""
@@ -168,7 +168,8 @@ class HttpClient(Client):
             form = aiohttp.FormData({"purpose": "batch"})
             form.add_field("file", file, filename="requests.jsonl")
             async with self._exchange("POST", FILES, form, streamed=True) as response:
-                return self._read(await anext(self._body(response)), lambda data: str(json.loads(data)["id"]))
+                data = await anext(self._body(response))
+                return self._read(data, lambda data: str(self._read_state(data)["id"]))
 
     async def download(self, id_: str, file: IO[bytes]) -> None:
         """Write the content of a file of the server into one here; raise CallFailed where it is too large."""
@@ -236,13 +237,15 @@ class HttpClient(Client):
             raise _charged(f"{self.name} broke the connection ({type(error).__name__})") from None
 
     def _read(self, data: bytes, read: Callable[[bytes], T]) -> T:
-        if self.key:  # ids of batches are stored and shown
-            data = data.replace(self.key.encode(), b"[key]")
         try:
             return read(data)
         except (ValueError, LookupError, TypeError, AttributeError):
             start = redact(" ".join(data[:120].decode("utf-8", "replace").split()), self.key)
             raise _charged(f"{self.name} sent something that is no reply ({start!r})") from None
+
+    def _read_state(self, data: bytes) -> dict[str, Any]:
+        """Return what a server tells of a batch or a file, without the key: its ids are stored and shown."""
+        return {**json.loads(data.replace(self.key.encode(), b"[key]") if self.key else data)}
 
     def chat_body(self, request: Request, *, stream: bool = False) -> dict[str, Any]:
         """Return the body of a request in the form that the server takes."""
