@@ -462,7 +462,7 @@ class ShardFiles:
             if crc32(memoryview(content)[8:]) != checksum:
                 return None
             result = load(json.loads(content[16:end], object_hook=array))
-        except Exception:  # of an index of somebody else
+        except Exception:  # an index from elsewhere may hold anything
             return None
         self._used.add(name)
         return result

@@ -142,7 +142,10 @@ def test_the_order_of_the_documents_changes_no_entity_and_no_mention(shuffled: l
     "text", ["潮汐发电站在小镇。", "👩‍👧 é \u0e01\u0e33", "A" * 3000, "“” ‘’ [] ()", "I. I. I."]
 )
 def test_any_text_can_be_read(text: str):
-    assert len(read(text, text + text).sentences.texts) >= 0
+    sentences = read(text, text + text).sentences
+
+    assert sum(map(len, sentences.texts)) <= 3 * len(text)
+    assert all(words in text + text for sentence in sentences.texts for words in sentence.split())
 
 
 def test_a_word_for_a_kind_of_organization_is_none_where_several_are_named():

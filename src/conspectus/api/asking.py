@@ -218,7 +218,7 @@ async def asearch(
     view = viewed(index, where)
     if method in METHODS and method not in RANKINGS:
         ranked = ", ".join(RANKINGS)
-        raise UsageError(f"{method} answers (ask) and ranks no chunks; those that rank are {ranked}")
+        raise UsageError(f"{method} ranks no chunks; these do: {ranked}")
     ranking = named(RANKINGS, method)
     view.check(METHODS[method].needs)
     settings = run_of(options, view.built, language_model=None, overrides={"search.k": k}).settings

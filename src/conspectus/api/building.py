@@ -258,7 +258,7 @@ async def build_read(read: Read | None, request: BuildRequest) -> Built:
             request.agree(replace(estimate, replaced_documents=replaced))
     with store.writing(folder):
         read = read or _documents_of(store.read(folder))
-        request = replace(request, corrections=read_file(file_of(folder)))  # perhaps one came meanwhile
+        request = replace(request, corrections=read_file(file_of(folder)))  # one may have been added
         skipped, guessed = tuple(read.skipped), tuple(read.warnings)
         update = request.update(read)
         if update.up_to_date and (existing := update.existing):

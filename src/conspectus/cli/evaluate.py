@@ -188,7 +188,7 @@ def carry_out(
         with show.Bars(quiet=flags.quiet or flags.json) as bars:
             result = function(*arguments, progress=bars, **options)
     except KeyboardInterrupt:
-        show.note(f"interrupted: the results so far are in {folder}; the same command goes on from there")
+        show.note(f"interrupted: the results so far are in {folder}; run it again to go on")
         raise typer.Exit(INTERRUPTED) from None
     ended(result, display, flags)
 

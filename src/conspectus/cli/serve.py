@@ -25,7 +25,7 @@ _HOST = (
     "CONSPECTUS_TOKEN or --token-file."
 )
 _ALLOWED = "Name or address that browsers and clients call this server by. Repeatable."
-_TOKEN_FILE = "File with the token that every request must carry; made if there is none."  # noqa: S105 - a help text
+_TOKEN_FILE = "File with the token that every request must carry; created if missing."  # noqa: S105 - a help text
 _STUDY = "Folder of an evaluation whose tables are shown. Repeatable."
 _RATE = "Maximum requests per minute of one client; 0 for no limit (default: 0, with a token 1200)."
 

@@ -279,7 +279,7 @@ def vectors(figures: Mapping[str, Any] | None) -> str:
     text = f"Vectors: {embedded} by {figures['model']}, {figures['dimension']:,} numbers each."
     if figures["unread"] >= api.MOST_UNREAD:
         unread = f"{100 * figures['unread']:.0f} %"
-        text += f"\nThe model does not know {unread} of the letters of these texts, and walk leaves its vectors out."
+        text += f"\nThe model does not know {unread} of the letters of these texts: walk ignores it."
     return text
 
 

@@ -93,13 +93,13 @@ class Judged:
     others: tuple[str, ...] = ()
     """Other judges that the folder has judgements of."""
     outdated: int = 0
-    """Judgements of this judge that hold no more."""
+    """Judgements of this judge that no longer apply."""
 
     @property
     def outdated_notice(self) -> str:
-        """What to say where no judgement holds."""
+        """What to report where none of them applies."""
         made = f"The judgements by {self.judge} ({self.outdated:,}) are of an earlier prompt"
-        return f"{made}: answers, references or criteria have changed since. Judge again."
+        return f"{made}, other answers or criteria. Judge again."
 
     @property
     def successful(self) -> list[Judgement]:

@@ -209,7 +209,7 @@ def rater_agreement(folder: str | Path, *, judge_model: str | None = None) -> li
     study = study_in(path_of(folder))
     ratings = ratings_now(study)
     if not ratings:
-        raise UsageError(f"there are no ratings of answers in {study.folder}: conspectus eval people import")
+        raise UsageError(f"there are no ratings in {study.folder}: conspectus eval people import")
     return agreements(ratings, judged_in(study, judge_model))
 
 

@@ -66,14 +66,15 @@ def text_arrays(
     chunks: Sequence[Chunk],
     sentences: Sentences,
     without: Collection[str] = (),
-    found: ChunkTerms | None = None,
+    chunk_terms: ChunkTerms | None = None,
 ) -> tuple[tuple[str, ...], Arrays]:
     """Return the words of a corpus with its postings and the walk, without the names whose keys are in `without`;
-    `found` are the search terms of the chunks, where they have been read before.
+    `chunk_terms` are their search terms, where they have been read before.
     """
     number, starts, ids = sentences.terms()
-    found = map_chunk_terms(documents, chunks) if found is None else found
-    of_chunks = postings(*_chunk_terms(documents, chunks, found, number), size=len(number), texts=len(chunks))
+    chunk_terms = chunk_terms or map_chunk_terms(documents, chunks)
+    owned = _with_titles(documents, chunks, chunk_terms, number)
+    of_chunks = postings(*owned, size=len(number), texts=len(chunks))
     table = sentences.table
     of_sentence = np.repeat(np.arange(len(table), dtype=np.int32), np.diff(starts))
     return tuple(number), {
@@ -141,14 +142,13 @@ def map_chunk_terms(
         (f"{chunk.id} {d.omitted} {d.language}" for chunk, d in zip(chunks, own, strict=True)),
         lambda shard: ([chunks[i].text for i in shard], [own[i].language for i in shard]),
         lambda stored, shard: _checked(ChunkTerms(*stored), len(shard)),
-        lambda found, _: (found.words, found.ids, found.sizes, found.instructing),
+        lambda part, _: (part.words, part.ids, part.sizes, part.instructing),
     )
     number: dict[str, int] = {}
     ids: list[Ints] = [np.zeros(0, np.int32)]
     sizes, instructing = list(ids), list(ids)
     for part in parts:
-        place = _numbers_of(part.words, number)
-        ids.append(place[part.ids])
+        ids.append(_numbers_of(part.words, number)[part.ids])
         instructing.append(part.instructing + np.int32(sum(map(len, sizes))))
         sizes.append(part.sizes)
     return ChunkTerms(list(number), *map(np.concatenate, (ids, sizes, instructing)))
@@ -169,21 +169,17 @@ def _checked(stored: ChunkTerms, count: int) -> ChunkTerms:
     return replace(stored, words=list(map(str, stored.words)))
 
 
-def _chunk_terms(
-    documents: Sequence[Document],
-    chunks: Sequence[Chunk],
-    found: ChunkTerms,
-    number: dict[str, int],
+def _with_titles(
+    documents: Sequence[Document], chunks: Sequence[Chunk], chunk_terms: ChunkTerms, number: dict[str, int]
 ) -> tuple[Ints, Ints]:
     """Return the terms of the chunks and of the titles of their documents, and the chunk of each."""
     titles = {d.id: [number.setdefault(t, len(number)) for t in title_terms(d)] for d in documents}
     own = [titles[chunk.document_id] for chunk in chunks]
     of_titles = np.array([t for title in own for t in title], np.int32)
-    place = _numbers_of(found.words, number)
+    of_texts = _numbers_of(chunk_terms.words, number)[chunk_terms.ids]
     owners = np.arange(len(chunks), dtype=np.int32)
-    with_titles = np.repeat(owners, list(map(len, own)))
-    both = with_titles, np.repeat(owners, found.sizes)
-    return np.concatenate((of_titles, place[found.ids])), np.concatenate(both)
+    both = np.repeat(owners, list(map(len, own))), np.repeat(owners, chunk_terms.sizes)
+    return np.concatenate((of_titles, of_texts)), np.concatenate(both)
 
 
 def title_terms(document: Document) -> list[str]:

@@ -451,17 +451,17 @@ def _trees(communities: Rows[Community]) -> list[list[Community]]:
 async def map_reports(
     graph: DescribedGraph,
     contexts: CommunityContextBuilder,
-    more: tuple[Model, ReportSettings, str],
+    how: tuple[Model, ReportSettings, str],
     workers: Workers,
     known: Mapping[int, Report],
     tick: Tick = no_tick,
 ) -> tuple[list[Report], list[Failure]]:
     """Do what `write_reports` does shard by shard: no report needs anything of the tree of another root.
 
-    `known` are reports of whole trees, by community, which are not written again (`earlier_reports`). What is not yet
-    described in the graph is: other processes write the first reports while this one describes the rest.
+    `how` is the model, its settings and the language; `known` are reports of whole trees, by community, which are not
+    written again (`earlier_reports`). The graph is described: by this process, while others write the first reports.
     """
-    _, settings, language = more
+    _, settings, language = how
 
     def calls() -> Iterator[tuple[Any, ...]]:
         for shard in shards:
@@ -469,7 +469,7 @@ async def map_reports(
             entities = chain(*(root.entity_numbers for root, *_ in trees))
             edges = chain(*(root.relationship_numbers for root, *_ in trees))
             run_sync(graph.describe(language, rows=(entities, edges)))
-            yield ReportShard.of(trees, contexts), *more
+            yield ReportShard.of(trees, contexts), *how
 
     every = _trees(contexts.communities) if settings.write else []
     every = [tree for tree in every if tree[0].number not in known]
@@ -530,7 +530,7 @@ def earlier_reports(
         pairs = [pair for rows in numbers.values() for pair in rows.items()]
         if all(old == new for old, new in pairs):
             numbers = {}
-        # each three digits are a token
+        # a number of more groups of three digits takes more tokens
         longer = any(f"{a:,}".count(",") != f"{b:,}".count(",") for a, b in pairs)
         for community, report in zip(tree, written, strict=True):
             report = _renumbered(report, community, numbers)

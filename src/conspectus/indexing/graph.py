@@ -630,7 +630,7 @@ def _rows(entities: dict[str, TypedElement], pairs: dict[tuple[str, str], Elemen
         edges.append(
             Relationship(id_, number, source, target, "", float(weight), strength, chunk_ids, (), combined)
         )
-    # what rows have of their elements by now is not held twice
+    # the rows have the rest by now
     described = [Element((key,), entities[key].instances) for key in by_name]
     return Merged(rows, edges, described, [Element(pair, pairs[pair].instances) for pair in ordered])
 

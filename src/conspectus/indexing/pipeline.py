@@ -296,19 +296,16 @@ async def _describe_and_report(
     large = reported(communities, settings.reports)
     contexts = CommunityContextBuilder(communities, *rows, settings.reports.context_tokens, graph.claims)
     try:
-        writer, before, tick = (
-            None if graph.claims else portable(model),
-            build.before,
-            show.stage("describe", 0),
-        )
+        writer = None if graph.claims else portable(model)
+        before, tick = build.before, show.stage("describe", 0)
         if before or not writer:
             await graph.describe(language, priorities(large, contexts), tick)
             release_memory()
         tick = show.stage("reports", len(large))
         if writer:
             known = earlier_reports(before, communities, graph, writer, language) if before else {}
-            more = writer, settings.reports, language
-            written, failed = await map_reports(graph, contexts, more, build.workers, known, tick)
+            how = writer, settings.reports, language
+            written, failed = await map_reports(graph, contexts, how, build.workers, known, tick)
             return graph, written, [*graph.failures, *failed]
         writing = write_reports(communities, contexts, model, settings.reports, language, tick, graph.ready)
         reports = asyncio.ensure_future(writing)

@@ -340,7 +340,7 @@ def _parsed_by_worker(promised: Future[list[Outcome]], name: str, options: Optio
             reason = f"was not read: {error}"
         else:
             why = f"it is damaged, or needs over {options.memory / MEGABYTE:,.0f} MB of memory"
-            reason = f"ended its parser (exit status {error.status}): {why}; save it again, or raise read.max_megabytes"
+            reason = f"ended its parser (exit status {error.status}): {why}; save it again or raise read.max_megabytes"
         return [Failure("read", reason, name)]
 
 

@@ -179,7 +179,7 @@ def read_triples(path: Path) -> GivenGraph:
     suffix = path.suffix.lower()
     if suffix in OTHER_RDF:
         advice = f"rapper, riot or rdflib convert it; save it as {path.with_suffix('.nt').name}"
-        raise DocumentError(f"{path} is RDF in another format than N-Triples and not supported: {advice}")
+        raise DocumentError(f"{path} is RDF, but not N-Triples: {advice}")
     try:
         text = decode(path.read_bytes()).text
     except (OSError, DocumentError) as error:

@@ -39,7 +39,7 @@ class Performs(Protocol):
 class Model(Protocol):
     """Performs tasks. References in what comes back are in the index's numbers, whoever wrote them.
 
-    What inherits from it has all but `perform`, and a name, from here.
+    A subclass needs a `name` and `perform`; the rest is inherited.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Model(Protocol):
 
 
 class Performing(Model):
-    """A model of any object that performs, by its `name` and `generative` where it has these."""
+    """Makes a model of any object with `perform`; takes its `name` and `generative` if it has these."""
 
     def __init__(self, performer: Performs) -> None:
         self.name = getattr(performer, "name", type(performer).__name__)

@@ -218,7 +218,7 @@ def _pooling(folder: Path) -> str:
     """Return how vectors of tokens become one: of `POOLINGS`; UsageError where the model wants another way."""
     layers: list[Any] = _read_json(folder, "modules.json")
     if any(str(layer.get("type")).endswith(".Dense") for layer in layers):
-        raise UsageError(f"the model in {folder} has a dense layer after its pooling, which cannot be run")
+        raise UsageError(f"the model in {folder} has a dense layer after its pooling: not supported")
     modes = _read_json(folder, POOLING)
     wanted = [
         mode.removeprefix("pooling_mode_") for mode, on in modes.items() if mode.startswith("pooling") and on

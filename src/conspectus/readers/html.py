@@ -38,8 +38,9 @@ _HEADING = "\x01"
 _MAX_LINE_CHARS = 200
 """Characters of a line in a cell of a table that is one, and not the layout of a page."""
 _MOST_NESTED = 20
-"""How many times as long as a page its lists may be together, nested ones counted again, and how many elements may say
-that they hold the main text: hostile pages have thousands."""
+"""How many times as long as a page its lists may be together, nested ones counted again: hostile pages have more."""
+_MOST_MAIN = 20
+"""Elements that say that they hold the main text, of which more are not compared: hostile pages have thousands."""
 _SPACE = re.compile(r"[ \t\r\n\f\x00-\x08\x0e-\x1f]+")
 _NOTE = re.compile(r"\s*\[[^\]\n]{1,20}\]\s*")
 _DATES = (
@@ -97,7 +98,7 @@ def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     whole = body.html or ""
     total = len(body.text(strip=True))
     articles = body.css("article")
-    candidates = [*body.css("main, [role=main]")[:_MOST_NESTED], *(articles if len(articles) == 1 else ())]
+    candidates = [*body.css("main, [role=main]")[:_MOST_MAIN], *(articles if len(articles) == 1 else ())]
     # the element that says that it holds the main text, unless the text is elsewhere
     root = next((node for node in candidates if len(node.text(strip=True)) * 5 > total), body)
     _drop(root.css(_NAVIGATION))

@@ -70,7 +70,7 @@ def _shown(headers: Mapping[str, str]) -> str:
 def _header(mail: EmailMessage, name: str) -> str:
     try:
         return line(str(mail.get(name, "")))
-    except Exception:  # of malformed headers: anything
+    except Exception:  # the parser raises anything
         return line(dict(mail.raw_items()).get(name, ""))
 
 

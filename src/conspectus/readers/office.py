@@ -223,8 +223,8 @@ def _rtf_text(source: str) -> str:
     from striprtf import striprtf
 
     source = re.sub(r"\\u-?\d{6,}", "", source)  # no character has such a number, and striprtf fails on it
-    # What it finds addresses of links and encodings of fonts with takes time with the square of a damaged file: it gets
-    # no link, and a small table of fonts, before that of the file.
+    # striprtf looks for links and fonts by patterns that take quadratic time on a damaged file: links are written so
+    # that it does not see them, and a short table of fonts comes before that of the file.
     source = re.sub(r"(?i)(\{\\field)(?=\{)", r"\1 ", source)
     fonts = dict(_FONT_CHARSET.findall(source))
     table = "".join(rf"\f{font}\fcharset{charset} x;" for font, charset in fonts.items())

@@ -80,8 +80,9 @@ def find_mentions(texts: Sequence[str], runs: Iterable[Run]) -> Iterator[tuple[i
 def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[Run]:
     """Yield for each run of capitalised words its text and the keys of the whole and then of its parts.
 
-    `vocabulary` holds the tokens of the texts; `opening` says of each whether, where it is the first of its
-    text and no capitalised word follows, it may be a name. A run is a pattern over the classes of tokens, one letter each, with a line for each text.
+    `vocabulary` holds the tokens of the texts; `opening` says of each whether, where it is the first of its text and no
+    capitalised word follows, it may be a name. A run is a pattern over the classes of tokens, one letter each, with a
+    line for each text.
     """
     class_of_form = np.frombuffer("".join(map(_class, vocabulary.forms)).encode(), np.uint8)
     classes = class_of_form[vocabulary.form].copy()

@@ -20,7 +20,6 @@ _CHINESE_QUOTED = re.compile("[《“「]")
 """What is named between such marks is one thing."""
 _WORDS = re.compile(r"\w+(?:['’]\w+)?|[^\w\s-]")
 _NAME = re.compile(rf"(?<![.?!]\s)(?<!^)\b[^\W\d_{SMALL}][\w'’.-]*")
-
 _FULL_NAME = re.compile(rf"{_NAME.pattern}(?: [^\W\d_{SMALL}][\w'’.-]*)+")
 
 

@@ -35,7 +35,7 @@ SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT = 0.2, 0.45, 0.35
 """What it counts to be about what is named, to say the rest, and to give what is asked for. Six quotes hold the answer
 of 18 of the sample's 36 facts; with 0.2 for the rest or 0 for the answer, of 16."""
 REASON_WEIGHT = 0.3
-"""What it counts to say "because" or the like where why is asked: it puts a reason first for 4 more of 14 questions."""
+"""Added where why is asked and a sentence says "because" or the like: a reason is first for 4 more of 14 questions."""
 CHUNK_RANK_WEIGHT = 0.4
 """What it counts to stand in the best chunk, over the square root of its place in others. The quotations of 58 of
 2Wiki's questions 101 to 250 hold the answer; of 42 with 0.1 / place, of 57 where five chunks alone are read."""
@@ -74,7 +74,7 @@ _SAYS_WHAT = re.compile(
 )
 """What stands behind a name where it is said what it is; other than in `what`, it may be something else of it."""
 SAYS_SOMETHING = 0.6
-"""What it counts that something else than "X is a" is said ("GIMPS is organized as"), or behind other words."""
+"""Worth of a sentence that says something else of X ("GIMPS is organized as"), where "X is a" at its start has 1."""
 APART = 3
 """Characters between two words of one name at the most: the mark in "Lucas-Lehmer", or a quotation mark."""
 _OPENS = re.compile(r"\W*(?:\w+[,:] )?(?:(?:the|an?) )?(?:(?:term|word|name) )?\W*", re.IGNORECASE)

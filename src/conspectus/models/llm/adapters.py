@@ -77,7 +77,7 @@ class Client(ABC):
         self, parts: AsyncIterator[Part], request: Request, *, stream: bool = False
     ) -> AsyncIterator[str | Completion]:
         """Yield what `reply` does, of the parts that came over the wire."""
-        secret = self.key if self.key and len(self.key) >= SECRET else None
+        secret = None if len(self.key or "") < SECRET else self.key
         parts = _without_key(parts, secret, stream)
         async for piece in without_thinking_streamed(parts) if stream else parts:
             if not isinstance(piece, Part):
@@ -90,8 +90,8 @@ class Client(ABC):
 
 
 SECRET = 16
-"""Characters of a key from which on replies are searched for it. Providers' keys have 30 and more; what a server of one's
-own is given in place of one (EMPTY, ollama, lm-studio, token-abc123) are words of texts, which must stay as they are."""
+"""Characters of a key from which on replies are searched for it. Providers' keys have 30 and more; what local servers
+are given in place of one (EMPTY, ollama, lm-studio, token-abc123) may be words of a text, which have to stay."""
 
 
 async def _without_key(parts: AsyncIterator[Part], key: str | None, stream: bool) -> AsyncIterator[Part]:

@@ -327,7 +327,7 @@ class Batches:
             self.stop(error)
         except (ModelError, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             # The last four come of what is no batch, or no reply of one.
-            self.stop(Unusable(f"the batch {batch.id or batch.path}: {error}; the same command goes on"))
+            self.stop(Unusable(f"the batch {batch.id or batch.path}: {error}; run it again to go on"))
         finally:
             batch.answered.set()
 

@@ -311,7 +311,7 @@ class ResponseCache:
         useless = self._new and not self._reader.execute(anything).fetchone()
         self._reader.close()
         with suppress(sqlite3.OperationalError, OSError):
-            if useless:  # and open nowhere else
+            if useless:  # an error, if another process has it open
                 self._writer.execute("PRAGMA busy_timeout = 0")
                 self._writer.execute("PRAGMA journal_mode = DELETE")
                 self.path.unlink()

@@ -245,7 +245,8 @@ class HttpClient(Client):
 
     def _read_state(self, data: bytes) -> dict[str, Any]:
         """Return what a server tells of a batch or a file, without the key: its ids are stored and shown."""
-        return {**json.loads(data.replace(self.key.encode(), b"[key]") if self.key else data)}
+        key = (self.key or "").encode()
+        return {**json.loads(data.replace(key, b"[key]") if key else data)}
 
     def chat_body(self, request: Request, *, stream: bool = False) -> dict[str, Any]:
         """Return the body of a request in the form that the server takes."""
