@@ -130,13 +130,12 @@ class Conversation:
     async def _request(self, question: str) -> AsyncGenerator[tuple[Request, str, Session | None]]:
         """Open the model; yield a question as one that stands alone, how it came to that, and the session."""
         began = time.perf_counter()
-        check_question(question)
+        check_question(question, self._run.settings.answer.context_tokens)
         index = self._view.index
         async with self._run.session(index.folder) as session:
             model = extractive(index)
             model = self._run.model or (session.model_with(model) if session else model)
             standalone, why = await self._standalone(question, model)
-            check_question(standalone)
             run = replace(self._run, model=model)
             yield Request.on(standalone, self._view, run, self._options, began), why, session
 

@@ -33,7 +33,8 @@ _BLOCK = re.compile(r"[\[［【]\s*(?:Data|数据(?:来源)?)\s*[:：]\s*(.*?)[\
 CLOSING = re.compile(r"[\]］】]")
 """What every block of references ends with."""
 _PART = re.compile(
-    r"([^\W\d_]+(?:\s[^\W\d_]+)?)\s*[:：]?\s*(?:[（(]([^()（）]*)[)）]|(#?\d+(?:\s*(?:[,，、]|and|和)\s*#?\d+)*))"
+    r"([^\W\d_]+(?:\s[^\W\d_]+)?)\s*[:：]?\s*"
+    r"(?:[（(]([^()（）]*)[)）]|(#?\d+(?:\s*(?:[,，、]|and|和)\s*#?\d+)*))"
 )
 _NUMBER = re.compile(r"\d+")
 _WRITTEN = re.compile(rf"({'|'.join(TABLES)}) \([\d, +more]*\)")

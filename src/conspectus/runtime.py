@@ -48,9 +48,10 @@ DEFAULT_FOLDER = ".conspectus"
 LEAST_WORDS = 4
 """Words from which on a source that does not exist is taken for a text, not for the name of a file."""
 LONGEST_QUESTION = 20_000
-"""Characters of a question at most: some 5,000 tokens, five pages. What a question costs grows with its length (480,000
-characters took more than 9 minutes; 8,000 took 1 s by most methods, 11 s by tog), and a longer text is a document.
-"""
+"""Characters of a question at most: some 5,000 tokens, five pages, which take up to 4 CPU s (Chinese; English 1). A
+longer text is a document."""
+QUESTION_CHARACTERS = 2.5
+"""The same for each token of evidence (`answer.context_tokens`, by default 8,000), where that is more."""
 WIDTH = 40
 """Columns that a line of progress fills at least: more than any count of a stage takes, which it covers."""
 EVERY = 0.1
@@ -194,15 +195,14 @@ def _check_arguments(
             raise UsageError(f"{call}: the {parameter} cannot be {value!r}")
 
 
-def check_question(question: str) -> None:
-    """Raise UsageError for a question that is empty or too long, before anything is opened or read."""
+def check_question(question: str, context_tokens: int = 0) -> None:
+    """Raise UsageError for a question that is empty, or too long for answers from so many tokens of evidence."""
     if not question.strip():
         raise UsageError("the question is empty")
-    if len(question) > LONGEST_QUESTION:
-        raise UsageError(
-            f"the question has {len(question):,} characters, and at most {LONGEST_QUESTION:,} are read: "
-            "index a longer text as a document, and ask about it"
-        )
+    longest = max(LONGEST_QUESTION, int(QUESTION_CHARACTERS * context_tokens))
+    if len(question) > longest:
+        advice = "index a longer text as a document, or raise answer.context_tokens"
+        raise UsageError(f"the question has {len(question):,} characters, of at most {longest:,}: {advice}")
 
 
 RENAMED = {

@@ -1,4 +1,4 @@
-"""A question over the limit is refused before anything is read; one under it costs in proportion to its length."""
+"""A question over a limit that a setting raises is refused; one under it costs in proportion to its length."""
 
 from __future__ import annotations
 
@@ -45,6 +45,16 @@ def test_a_question_over_the_limit_is_refused_with_the_limit(
 ) -> None:
     with pytest.raises(UsageError, match=f"{LONGEST_QUESTION:,}"):
         ask(index)
+
+
+@pytest.mark.parametrize("method", ["bm25", "local"])
+def test_more_tokens_of_evidence_allow_a_longer_question(method: str, index: Index) -> None:
+    settings = {"answer.context_tokens": len(TOO_LONG)}
+
+    answer = conspectus.ask(TOO_LONG, index, method=method, settings=settings)
+
+    assert "rebuilt weir" in answer.text
+    assert conspectus.search(TOO_LONG, index, settings=settings)
 
 
 def test_a_list_of_questions_with_one_over_the_limit_is_refused(tmp_path: Path) -> None:

@@ -213,15 +213,14 @@ async def asearch(
     k: how many chunks, at least 1; left out, as many as the settings say (`search.k`).
     where: conditions on the documents, as of `ask`.
     """
-    check_question(question)
     named_model(options.get("embedder"))
     view = viewed(index, where)
     if method in METHODS and method not in RANKINGS:
-        ranked = ", ".join(RANKINGS)
-        raise UsageError(f"{method} ranks no chunks; these do: {ranked}")
+        raise UsageError(f"{method} ranks no chunks; these do: {', '.join(RANKINGS)}")
     ranking = named(RANKINGS, method)
     view.check(METHODS[method].needs)
     settings = run_of(options, view.built, language_model=None, overrides={"search.k": k}).settings
+    check_question(question, settings.answer.context_tokens)
     return await rank_reranked(ranking, question, view.index, settings)
 
 
@@ -245,12 +244,12 @@ class Request:
     def of(cls, question: str, index: IndexLike, options: AskOptions) -> Request:
         """Check a question and its options, open what it is asked of, and choose the method."""
         began = time.perf_counter()
-        check_question(question)
         return cls.on(question, *opened_for(index, options), options, began)
 
     @classmethod
     def on(cls, question: str, view: View, run: Run, options: AskOptions, began: float) -> Request:
-        """Choose the method for a question of an open index."""
+        """Check a question of an open index, and choose the method."""
+        check_question(question, run.settings.answer.context_tokens)
         name, level, why = options.get("method") or "auto", options.get("level"), ""
         if level is not None and name not in ("auto", "global"):
             raise UsageError(f"a level goes with the method global, not with {name}")
@@ -398,7 +397,7 @@ def _lacks(index: Index, run: Run) -> Iterator[str]:
     """Yield what an answer's reader should know that the index lacks: a function as its model, or failed parts."""
     name = str(index.settings.get("model", ""))
     if name.startswith(FUNCTION) and run.model is None and run.origins.get("model") == "default":
-        yield f"The index was built with the function {name}, which is not remembered: model=... answers with it again."
+        yield f"The index was built with the function {name}, which is not stored: model=... answers with it again."
     failed = [failure for failure in index.failures if failure.stage in ("extract", "describe", "reports")]
     if failed:
         first = failed[0].error.partition(": ")[0]
@@ -427,7 +426,7 @@ def viewed(index: IndexLike = DEFAULT_FOLDER, where: str | Sequence[str] = ()) -
         name = own_embedder(whole)
         forgotten = name.startswith(FUNCTION) and not is_registered(name)
         if forgotten:
-            reason = f"they were made by the function {name}, which this process does not have; give it as embedder=..."
+            reason = f"the function {name} that made them is not here; give it as embedder=..."
         readable.append(whole.derive(embedding.without_vectors) if forgotten else whole)
     view = select_view(readable, where)
     if reason:

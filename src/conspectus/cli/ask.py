@@ -33,8 +33,7 @@ else:
 _METHOD = f"Answering method. auto: chosen by the question; {METHODS_LISTED}."
 _RANKING = f"Retrieval method. {RANKINGS_LISTED}."
 _LEVEL = (
-    "Community level whose reports are read by --method global: 0 is the root, larger is more detailed; auto selects "
-    "reports top-down by relevance."
+    "Community level for --method global: 0 is the root, larger is more detailed; auto descends by relevance."
 )
 _CONVERSATION = "Save the conversation to this file, and continue it next time."
 _CONTEXT = "Print the context that the answer would be written from, and do not answer."

@@ -38,12 +38,9 @@ if TYPE_CHECKING:
     from conspectus.api import Built, Estimate, Preview, Resolved, Status
     from conspectus.settings import Settings
 
-_FRESH = (
-    "Rebuild from scratch: ignore the existing index and compute its communities anew. Cached model responses are "
-    "still used."
-)
+_FRESH = "Rebuild from scratch: ignore the existing index and its communities. Cached model responses are still used."
 _DRY_RUN = "Show what would be done and what it would cost, and write nothing."
-_SAMPLE = "With --dry-run: send N chunks to the model and extrapolate the cost from them. Their responses are cached."
+_SAMPLE = "With --dry-run: send N chunks to the model and estimate the cost from them. Responses are cached."
 SAMPLED = 40
 """Chunks that are advised for a sample: a folder that has no more is asked as a whole by it."""
 _FAST = (

@@ -133,8 +133,8 @@ _MODEL = (
 )
 _BUDGET = "Maximum spend of this run in US dollars. Stops before the call that would exceed it."
 _BATCH = (
-    "Send the model's calls as batches, in OpenAI's format: half the price, but each may take 24 hours. After Ctrl-C "
-    "the same command goes on with them."
+    "Send the model's calls as batches, in OpenAI's format: half the price, but up to 24 hours each. After Ctrl-C, "
+    "run it again to go on."
 )
 _RESPONSE = "Length and format of the answer: 'short answer', or with a language model anything."
 FLAGS: Mapping[str, Flag] = {
@@ -334,8 +334,8 @@ def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
         return
     if not somebody_is_there():
         raise UsageError(
-            f"{likely}, and there is no terminal to ask whether to go on: pass --yes to go on, or --budget USD or "
-            "--budget-tokens N for a maximum (--dry-run shows the estimate)"
+            f"{likely}, and there is no terminal to ask: pass --yes to go on, or --budget USD or --budget-tokens N for "
+            "a maximum (--dry-run shows the estimate)"
         )
     show.table(show.costs(estimate), show.note)
     show.note(f"{likely}.")

@@ -394,7 +394,7 @@ class CommunityStep:
                 raise UsageError("Louvain needs networkx: pip install 'conspectus[eval]'") from None
             means = {name: round(mean(run[name] for run in runs), 4) for name in runs[0]}
             rows.append({"method": method, **means})
-        notice = "Connected: of the communities that a method returned; the others are split before they are counted."
+        notice = "Connected is counted before the communities that are not connected are split."
         title = f"Leiden and Louvain on the same graph, {count} seeds each"
         done = _written(Ablation(COMMUNITIES, title, tuple(rows), self.folder, (notice,)), ["method"])
         return Result(done, notices=done.notices)

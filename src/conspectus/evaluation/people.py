@@ -37,8 +37,8 @@ CHOICES = {"1": 1, "2": 2, "tie": 0}
 """What a rater may choose, and which of the answers it prefers."""
 ALL_CRITERIA, MAJORITY = "all criteria", "majority of raters"
 KAPPA_NOTE = (
-    "A tie is a label of its own. Kappa is 1 where all agree and 0 where as many do as by chance; - where nobody "
-    "varies. It is Cohen's of two raters and Fleiss' kappa of more."
+    "A tie is a label of its own. Kappa is 1 where all agree, 0 where as many do as by chance, - where nobody varies; "
+    "Cohen's for two raters, Fleiss' for more."
 )
 
 

@@ -128,8 +128,7 @@ def units(rows: Sequence[Units]) -> Table:
     share = Column("% of TS", lambda row: 100 * row.share, 1)
     columns = [*fields("condition", "units", "tokens"), share, *fields("projected")]
     caption = (
-        "Units are reports, or chunks for TS. Projected: reports of communities of higher levels that are not divided "
-        "further."
+        "Units are reports, or chunks for TS; projected ones are reports of higher levels that are not split."
     )
     return table_of(rows, columns, caption=caption)
 

@@ -333,7 +333,8 @@ _OF_VALUES = frozenset(
     " week weeks day days hours minutes mile miles metres km century st nd rd th am pm".split()
 )
 _CHINESE_VALUE = re.compile(
-    r"[\d零〇一二三四五六七八九十百千万亿两几多余约第年月日号周时分秒元块美欧镑公里米吨个%％.,，、至到－—-]+"
+    r"[\d零〇一二三四五六七八九十百千万亿两几多余约第"
+    r"年月日号周时分秒元块美欧镑公里米吨个%％.,，、至到－—-]+"
 )
 
 

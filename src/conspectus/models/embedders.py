@@ -87,7 +87,7 @@ def open_embedder(
         return ServedEmbedder(name, settings, folder, spent or Usage())
     raise UsageError(
         f"there is no embedder {name!r}; there are {NONE}, {LOCAL}, {LOCAL}:FOLDER, provider/model, and any model at"
-        " the address of base_url=..."
+        " base_url=..."
     )
 
 

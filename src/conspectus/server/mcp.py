@@ -37,7 +37,7 @@ INSTRUCTIONS = (
 P = ParamSpec("P")
 R = TypeVar("R")
 IndexName = Annotated[str, Field(description="Name of an index; empty for the default one", max_length=200)]
-Question = Annotated[str, Field(description="A question in plain words", min_length=1, max_length=20_000)]
+Question = Annotated[str, Field(description="A question in plain words", min_length=1)]
 
 
 @dataclass(frozen=True)

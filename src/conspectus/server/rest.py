@@ -403,7 +403,7 @@ class AskRequest(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid")
-    question: str = Field(min_length=1, max_length=20_000)
+    question: str = Field(min_length=1)
     method: str | None = Field(default=None, max_length=100)
     level: int | None = Field(default=None, ge=0, le=100)
     where: tuple[str, ...] | None = Field(default=None, max_length=20)

@@ -26,8 +26,8 @@ COOKIE = "conspectus_session"
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """Names of this machine in the header `Host`, without the port."""
 MAX_BODY_BYTES = 2_000_000
-"""Bytes of a request's body, except of uploads, which are limited where they are read. A question has at most 20,000
-characters, and a long conversation of a chat client some 100 kB."""
+"""Bytes of a request's body, except of uploads, which are limited where they are read. By default a question
+has at most 20,000 characters; a long conversation of a chat client has some 100 kB."""
 BODY_SECONDS = 30
 """Seconds that a body may take to arrive, and a piece of an uploaded file: senders that stall do not add up."""
 LOGIN_SECONDS = 600

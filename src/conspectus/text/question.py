@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from conspectus.text.language import ENGLISH, function_words_of, language_of, read_data
 from conspectus.text.language_rules import rules_of
@@ -70,12 +70,12 @@ class Question:
     teller: str = ""
     """What stands before the word for telling, in a question of what somebody says about something."""
 
-    @property
+    @cached_property
     def chinese(self) -> bool:
         """Whether it is written in Chinese characters."""
         return bool(CJK.search(self.text))
 
-    @property
+    @cached_property
     def about_whole(self) -> bool:
         """Whether it asks for the whole of the corpus, by its own words."""
         own = self.language if self.language != "zh" else ENGLISH
@@ -91,30 +91,30 @@ class Question:
             return not self.wants and bool(self.terms or _QUESTION_MARK.search(self.text))
         return self._matches("whole", "zh") and not _CHINESE_QUOTED.search(self.text)
 
-    @property
+    @cached_property
     def about_sources(self) -> bool:
         """Whether it asks what is told in the corpus: by whom, how often, or how that differs."""
         if self.chinese:
             return self._matches("many", "zh")
-        if self._matches("choice", ENGLISH) or self._matches("look_up", ENGLISH):
+        if self._matches("choice") or self._matches("look_up"):
             return False
-        return self._matches("of_corpus", ENGLISH) or self._matches("many", ENGLISH)
+        return self._matches("of_corpus") or self._matches("many")
 
-    @property
+    @cached_property
     def about_many(self) -> bool:
         """Whether it asks for several things or what several people or documents say, rather than for one fact."""
-        if self.about_sources or self.chinese or self._matches("choice", ENGLISH):
+        if self.about_sources or self.chinese or self._matches("choice"):
             return self.about_sources
-        return self._matches("about_many", ENGLISH) and not self.wants
+        return self._matches("about_many") and not self.wants
 
-    @property
+    @cached_property
     def wants(self) -> str:
         """What kind of thing would answer it: number, date, person or place; "" where it does not say."""
         language = ENGLISH if self.language == "zh" else self.language
         kinds = ("number", "date", "person", "place")
         return next((kind for kind in kinds if self._matches(kind, language)), "")
 
-    @property
+    @cached_property
     def _names_subject(self) -> bool:
         """Whether a name is among what it is about."""
         stems = (
@@ -122,12 +122,12 @@ class Question:
         )
         return not {term for own in stems for term in own}.isdisjoint(self.focus)
 
-    @property
+    @cached_property
     def asks_name(self) -> bool:
         """Whether a name answers it, of whatever kind: which company, what street; never in Chinese."""
         return self._matches("name", self.language)
 
-    @property
+    @cached_property
     def joins_facts(self) -> bool:
         """Whether its answer takes two facts: things are compared, or one is only told by another."""
         if self._other_language:
@@ -135,28 +135,25 @@ class Question:
         if self.chinese:
             links = question_pattern("zh", "link").findall(self.text)
             return self._matches("compared", "zh") or len(links) > 1
-        if question_pattern(ENGLISH, "compared", re.NOFLAG).search(self.text) or self._matches(
-            "choice", ENGLISH
-        ):
+        if self._matches("compared", flags=re.NOFLAG) or self._matches("choice"):
             return True
         names = ("agent", "kin", "owned", "relative", "reduced")
         steps = sum(len(question_pattern(ENGLISH, n, re.NOFLAG).findall(self.text)) for n in names)
-        if question_pattern(ENGLISH, "nested", re.NOFLAG).search(self.text):
+        if self._matches("nested", flags=re.NOFLAG):
             steps = max(steps, 2)
-        said_after = question_pattern(ENGLISH, "said_after", re.NOFLAG).search(self.text)
-        return steps + bool(self._matches("asks_verb", ENGLISH) or said_after) > 1
+        return steps + (self._matches("asks_verb") or self._matches("said_after", flags=re.NOFLAG)) > 1
 
-    @property
+    @cached_property
     def asks_relation(self) -> bool:
         """Whether it asks how things go together."""
         return self._matches("together", "zh" if self.chinese else ENGLISH)
 
-    @property
+    @cached_property
     def asks_change(self) -> bool:
         """Whether it asks how something became other in time."""
         return self._matches("change", self.language)
 
-    @property
+    @cached_property
     def asks_description(self) -> bool:
         """Whether it asks to be told of something, why it is so, or how it came about."""
         language = self._other_language or ("zh" if self.chinese else ENGLISH)
@@ -168,29 +165,29 @@ class Question:
             question_pattern(self.language, "because").search(text)
         )
 
-    @property
+    @cached_property
     def asks_definition(self) -> bool:
         """Whether it asks who or what something is, and no more."""
-        return self.language == ENGLISH and self._matches("definition", ENGLISH)
+        return self.language == ENGLISH and self._matches("definition")
 
-    @property
+    @cached_property
     def asks_fact(self) -> bool:
         """Whether it is a question at all, rather than a subject."""
         if self._other_language:
             return bool(self.wants) or bool(_QUESTION_MARK.search(self.text))
         return self._matches("interrogative", "zh" if self.chinese else ENGLISH)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The capitalised words inside it, as keys."""
         return tuple(dict.fromkeys(map(name_key, self.written_names)))
 
-    @property
+    @cached_property
     def full_names(self) -> tuple[str, ...]:
         """The capitalised words inside it that follow each other, as they are written together."""
         return tuple(m[0] for m in _FULL_NAME.finditer(self.text) if m[0][0].isupper())
 
-    @property
+    @cached_property
     def written_names(self) -> tuple[str, ...]:
         """The capitalised words inside it, as they are written."""
         rules = rules_of(self.language)
@@ -206,13 +203,13 @@ class Question:
             n for n in names if n.lower() not in asking and stem(fold(n), self.language) not in built
         )
 
-    @property
+    @cached_property
     def _other_language(self) -> str:
         """Its language, where that is neither English nor Chinese."""
         return "" if self.language in (ENGLISH, "zh") else self.language
 
-    def _matches(self, name: str, language: str) -> bool:
-        return bool(question_pattern(language, name).search(self.text))
+    def _matches(self, name: str, language: str = ENGLISH, flags: re.RegexFlag = re.IGNORECASE) -> bool:
+        return bool(question_pattern(language, name, flags).search(self.text))
 
 
 def read_question(text: str, *languages: str) -> Question:

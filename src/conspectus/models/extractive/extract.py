@@ -119,7 +119,8 @@ _DEFINES = re.compile(
 _DEFINES_ELSEWHERE = re.compile(
     r"^.{0,12}\b(?:ist|war|sind|waren|wurde|est|était|sont|fut|es|era|fue|son|é|foi|são|è|fu|sono|werd|zijn|"
     r"является|являлся|был|была|είναι|ήταν)\b"
-    r"|^[^，。；]{0,14}(?:是|为|為|即|指|位于|位於|成立于|创立|创办|生于|とは|である|です)|^\s*(?:—|هو|هي)\s",
+    r"|^[^，。；]{0,14}(?:是|为|為|即|指|位于|位於|成立于|创立|创办|生于|とは|である|です)"
+    r"|^\s*(?:—|هو|هي)\s",
     re.IGNORECASE,
 )
 

@@ -239,8 +239,8 @@ class FunctionClient(Client):
         super().__init__(name)
         if name not in _functions:
             raise UsageError(
-                f"the model {name} is a Python function that this process does not have: give the function itself"
-                " (model=..., embedder=...), or name another model, as model='extractive'"
+                f"the model {name} is a Python function that is not here: give the function itself"
+                " (model=..., embedder=...) or another model, as model='extractive'"
             )
         self._function = inner = _functions[name]
         self._timeout = timeout

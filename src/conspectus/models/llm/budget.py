@@ -162,7 +162,7 @@ class Budget:
         price = self.price(model)
         if price == FREE and model not in self.prices:
             self.notices[model] = (
-                f"The budget of money does not limit {model}, which is taken to cost nothing on a machine of your own:"
+                f"The budget of money does not limit {model}, which is taken to be free on your own machine:"
                 " settings={'llm.budget_tokens': N} limits it, or give it a price in `prices`."
             )
         if price is None:

@@ -256,7 +256,7 @@ class ResponseCache:
     def _unwritable(self, error: Exception) -> CacheFailed:
         return CacheFailed(
             f"replies cannot be stored in {self.path} ({error}), so no more are asked for: free some space or make the "
-            "folder writable, and give the same command again; keep the file, for what it has is paid for"
+            "folder writable, and run it again; keep the file: what it has is paid for"
         )
 
     def stats(self) -> CacheStats:

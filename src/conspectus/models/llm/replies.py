@@ -380,7 +380,8 @@ _HELPFULNESS = re.compile(
     re.IGNORECASE,
 )
 _YES = re.compile(
-    r"\W*(?:(?:answer|reply|答案|回答)\W+)?(?:(?P<yes>(?:yes|true)\b|是|有)|(?:no|false)\b|否|不|没有|无)",
+    r"\W*(?:(?:answer|reply|答案|回答)\W+)?"
+    r"(?:(?P<yes>(?:yes|true)\b|是|有)|(?:no|false)\b|否|不|没有|无)",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"(?<![\d./])\d+(?:\.\d+)?")
