@@ -163,17 +163,22 @@ def _note_concepts(
         _stems(key, rules): key for key in sorted(by_key, reverse=True) if not by_key[key].context.speaks
     }
     phrases = find_phrases(vocabulary, *where, least, named)
-    starts = vocabulary.starts
-    for start, size in zip(phrases.start.tolist(), phrases.words.tolist(), strict=True):
-        form = _form(start, size, vocabulary)
-        stems = _stems(name_key(" ".join(form)) if rules.language != ENGLISH else " ".join(form), rules)
+    sentences = vocabulary.sentence[phrases.start]
+    columns = phrases.start, phrases.words, sentences, phrases.start - vocabulary.starts[sentences]
+    known: dict[bytes, tuple[tuple[str, ...], str]] = {}
+    for start, size, sentence, offset in zip(*(column.tolist() for column in columns), strict=True):
+        tokens = vocabulary.form[start : start + size].tobytes()
+        if tokens not in known:
+            form = _form(start, size, vocabulary)
+            text = " ".join(form)
+            known[tokens] = form, _stems(name_key(text) if rules.language != ENGLISH else text, rules)
+        form, stems = known[tokens]
         key = by_stems.setdefault(stems, stems)
         if key not in by_key or (" ".join(form).islower() and not by_key[key].kinds):
             by_key.setdefault(key, Candidate()).type = CONCEPT
         candidate = by_key[key]
         candidate.forms[form] += 1
-        sentence = int(vocabulary.sentence[start])
-        candidate.places.append((sentence, start - int(starts[sentence])))
+        candidate.places.append((sentence, offset))
 
 
 def _form(start: int, size: int, vocabulary: Vocabulary) -> tuple[str, ...]:

@@ -208,13 +208,15 @@ def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
     proper = vocabulary.mostly_capitalised[word]
     before_name = np.zeros(len(word), bool)
     before_name[:-1] = named[1:] & (vocabulary.sentence[1:] == vocabulary.sentence[:-1]) & ~first[1:]
-    pair = np.append(_pairs(vocabulary), -1)
-    elsewhere = np.isin(pair, pair[before_name & named & ~first])
-    seldom_lower = vocabulary.lower[word] <= vocabulary.capitalised[word]
+    seldom_lower = (vocabulary.lower <= vocabulary.capitalised)[word]
     if vocabulary.rules.language in INFLECTING:  # a noun may stand right before a name
         head = _is_head(vocabulary)[word]
         seldom_lower &= (vocabulary.capitalised[word] > 0) | _recurring(vocabulary) | head
-    return ~first | proper | (before_name & (seldom_lower | elsewhere))
+    usable = ~first | proper | (before_name & seldom_lower)
+    doubtful = np.flatnonzero(before_name & ~usable)
+    elsewhere = np.flatnonzero(before_name & named & ~first)
+    usable[doubtful] = np.isin(_pairs(vocabulary, doubtful), _pairs(vocabulary, elsewhere))
+    return usable
 
 
 def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
@@ -249,14 +251,15 @@ def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
 
 def _recurring(vocabulary: Vocabulary) -> Bools:
     """Tell of each token whether it stands before the same word again somewhere."""
-    _, kind, count = np.unique(_pairs(vocabulary), return_inverse=True, return_counts=True)
+    pairs = _pairs(vocabulary, np.arange(max(len(vocabulary.form) - 1, 0)))
+    _, kind, count = np.unique(pairs, return_inverse=True, return_counts=True)
     return np.append(count[kind] > 1, False)
 
 
-def _pairs(vocabulary: Vocabulary) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return one number for each token and the next one, the same for the same two words."""
-    word = vocabulary.token_word.astype(np.int64)
-    return word[:-1] * len(vocabulary.words) + word[1:]
+def _pairs(vocabulary: Vocabulary, tokens: Ints) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return one number for each of some tokens and the next one, the same for the same two words."""
+    word = vocabulary.token_word
+    return word[tokens].astype(np.int64) * len(vocabulary.words) + word[tokens + 1]
 
 
 _ARTICLES_IN_NAMES = frozenset("fr es pt it ca ro".split())
