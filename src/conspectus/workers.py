@@ -310,8 +310,8 @@ class Workers:
         what it takes and returns can be pickled. Raises what it raises, and WorkerEnded where a process died.
         """
         rest = iter(shards)
-        first = list(islice(rest, 2))
-        if len(first) < 2 or (self.executor is None and self.count == 1):
+        first = list(islice(rest, 1 if self._own else 2))  # a process that runs need not wait for two
+        if not self._own and len(first) < 2 or (self.executor is None and self.count == 1):
             return starmap(function, chain(first, rest))
         executor = self.executor
         if executor is None:

@@ -459,7 +459,7 @@ async def map_reports(
     """Do what `write_reports` does shard by shard: no report needs anything of the tree of another root.
 
     `how` is the model, its settings and the language; `known` are reports of whole trees, by community, which are not
-    written again (`earlier_reports`). The graph is described: by this process, while others write the first reports.
+    written again (`earlier_reports`). The graph is described: by this process, while others write reports.
     """
     _, settings, language = how
 
@@ -470,14 +470,16 @@ async def map_reports(
             edges = chain(*(root.relationship_numbers for root, *_ in trees))
             run_sync(graph.describe(language, rows=(entities, edges)))
             yield ReportShard.of(trees, contexts), *how
+        run_sync(graph.describe(language))  # what no report is written from
 
     every = _trees(contexts.communities) if settings.write else []
     every = [tree for tree in every if tree[0].number not in known]
     shards = workers.shards([sum(_ROW * c.size for c in tree) for tree in every])
     reports, failures = list(known.values()), list[Failure]()
     results = workers.map(write_shard, calls())
-    await graph.describe(language)
-    release_memory()
+    if workers.count == 1:  # the instances of rows are freed before the arrays are made
+        await graph.describe(language)
+        release_memory()
     await asyncio.sleep(0)  # the arrays come before it helps
     release_memory()
     for of_shard in results:
