@@ -302,22 +302,26 @@ class Workers:
             size += own
         return [range(a, b) for a, b in zip(starts, [*starts[1:], len(sizes)], strict=True)]
 
-    def map(self, function: Callable[..., R], shards: Iterable[tuple[Any, ...]]) -> Iterator[R]:
+    def map(
+        self, function: Callable[..., R], shards: Iterable[tuple[Any, ...]], ahead: int = 0
+    ) -> Iterator[R]:
         """Return what a function returns for the arguments of each shard, in their order.
 
         Other processes begin at once, and the caller may do something else before it asks for the first result. Shards
-        are taken one after the other, a few ahead of those that are done. The function is one of a module, and
-        what it takes and returns can be pickled. Raises what it raises, and WorkerEnded where a process died.
+        are taken one after the other, a few ahead of those that are done, or `ahead` if these are more and no executor
+        sends them elsewhere. The function is one of a module, and what it takes and returns can be pickled. Raises what
+        it raises, and WorkerEnded where a process died.
         """
         rest = iter(shards)
-        first = list(islice(rest, 1 if self._own else 2))  # a process that runs need not wait for two
-        if not self._own and len(first) < 2 or (self.executor is None and self.count == 1):
+        least = 1 if self._own else 2  # a process that runs need not wait for the second
+        first = list(islice(rest, least))
+        if len(first) < least or (self.executor is None and self.count == 1):
             return starmap(function, chain(first, rest))
         executor = self.executor
         if executor is None:
             executor = self._own = self._own or Processes(self.count - 1)
         calls = ((executor.submit(function, *arguments), arguments) for arguments in chain(first, rest))
-        most = 2 * self.count
+        most = max(2 * self.count, ahead if self.executor is None else 0)
         return self._results(function, deque(islice(calls, most)), calls, most)
 
     def beside(self, function: Callable[..., R], *arguments: Any) -> Callable[[], R]:
@@ -360,13 +364,15 @@ class Workers:
         files = self.files
         if files is None or sum(sizes) < 2 * files.size:
             shards = self.shards(sizes)
-            return self.map(function, map(arguments, shards))
+            return self.map(function, map(arguments, shards), len(shards))
         shards = list(files.shards(sizes, named := list(keys)))
         names = [files.name(function, [named[i] for i in shard]) for shard in shards]
         missing = {name: shard for name, shard in zip(names, shards, strict=True) if name not in files}
         calls = map(arguments, list(missing.values()))
         work = sum(sizes[i] for shard in missing.values() for i in shard)
-        made = self.map(function, calls) if work >= self.least else starmap(function, calls)
+        made = starmap(function, calls)
+        if work >= self.least:
+            made = self.map(function, calls, len(missing))
 
         def results() -> Iterator[R]:
             for name, shard in zip(names, shards, strict=True):

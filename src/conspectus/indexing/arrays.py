@@ -20,8 +20,9 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -72,7 +73,7 @@ def text_arrays(
     `chunk_terms` are their search terms, where they have been read before.
     """
     number, starts, ids = sentences.terms()
-    chunk_terms = chunk_terms or map_chunk_terms(documents, chunks)
+    chunk_terms = chunk_terms or map_chunk_terms(documents, chunks)()
     owned = _with_titles(documents, chunks, chunk_terms, number)
     of_chunks = postings(*owned, size=len(number), texts=len(chunks))
     table = sentences.table
@@ -132,8 +133,8 @@ def terms_in(texts: Sequence[str], languages: Sequence[str]) -> ChunkTerms:
 
 def map_chunk_terms(
     documents: Sequence[Document], chunks: Sequence[Chunk], workers: Workers | None = None
-) -> ChunkTerms:
-    """Return the search terms of all chunks."""
+) -> Callable[[], ChunkTerms]:
+    """Begin to read the search terms of all chunks, and return what waits for them."""
     of = {document.id: document for document in documents}
     own = [of[chunk.document_id] for chunk in chunks]
     parts = (workers or Workers()).map_stored(
@@ -144,6 +145,11 @@ def map_chunk_terms(
         lambda stored, shard: _checked(ChunkTerms(*stored), len(shard)),
         lambda part, _: (part.words, part.ids, part.sizes, part.instructing),
     )
+    return partial(_joined, parts)
+
+
+def _joined(parts: Iterable[ChunkTerms]) -> ChunkTerms:
+    """Return the terms of shards as those of one."""
     number: dict[str, int] = {}
     ids: list[Ints] = [np.zeros(0, np.int32)]
     sizes, instructing = list(ids), list(ids)

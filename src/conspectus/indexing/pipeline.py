@@ -132,7 +132,7 @@ async def build_index(
         on_exit.callback(reading.cancel)
         performer = model(documents, (await reading)[0]) if callable(model) else model
         extracted, performer = await _extract(build, chunks, performer, language, show)
-        lexicon, texts, terms = await reading
+        lexicon, texts, terms = _begin_arrays(build, documents, chunks, await reading)
         show.stage("resolve", 0)
         names, failures = await resolve_names(build, chunks, extracted.graphs, performer, language)
         failures[:0] = [*build.failures, *extracted.failures]
@@ -172,14 +172,25 @@ TextArrays = Callable[[], tuple[tuple[str, ...], Arrays]]
 
 def _lexicon(
     build: BuildInput, documents: Sequence[Document], chunks: Sequence[Chunk]
-) -> tuple[Lexicon, TextArrays, ChunkTerms]:
-    """Read the names of a corpus and the terms of its chunks, and begin the arrays of its texts."""
+) -> tuple[Lexicon, ChunkTerms]:
+    """Read the names of a corpus, and the terms of its chunks meanwhile where there are other processes."""
     extract, sentences = build.settings.extract, read_sentences(documents, build.workers)
     terms = map_chunk_terms(documents, chunks, build.workers)
+    return read_lexicon(documents, extract.types_by_rules, sentences, extract.type_of_name), terms()
+
+
+def _begin_arrays(
+    build: BuildInput,
+    documents: Sequence[Document],
+    chunks: Sequence[Chunk],
+    read: tuple[Lexicon, ChunkTerms],
+) -> tuple[Lexicon, TextArrays, ChunkTerms]:
+    """Begin the arrays of the texts of a corpus, and return them with what was read of it."""
+    lexicon, terms = read
     titles = [replace(document, text="", omitted=(), places=()) for document in documents]
     spans = [replace(chunk, text="") for chunk in chunks]
-    begun = build.workers.beside(text_arrays, titles, spans, sentences, (), terms)
-    return read_lexicon(documents, extract.types_by_rules, sentences, extract.type_of_name), begun, terms
+    begun = build.workers.beside(text_arrays, titles, spans, lexicon.sentences, (), terms)
+    return lexicon, begun, terms
 
 
 async def _extract(
@@ -280,7 +291,8 @@ def _arrays(
 ) -> tuple[tuple[str, ...], Arrays]:
     documents, corrected = made.documents, made.corrected
     if corrected.documents:  # other documents do not depend on added facts
-        lexicon, texts, _ = _lexicon(build, documents, chunks)
+        read = _lexicon(build, documents, chunks)
+        lexicon, texts, _ = _begin_arrays(build, documents, chunks, read)
     without = corrected.deleted
     words, arrays = text_arrays(documents, chunks, lexicon.sentences, without) if without else texts()
     return words, {**sentence_arrays(documents, lexicon, made.merged, corrected.names), **arrays}

@@ -164,9 +164,11 @@ def _note_concepts(
     }
     phrases = find_phrases(vocabulary, *where, least, named)
     sentences = vocabulary.sentence[phrases.start]
-    columns = phrases.start, phrases.words, sentences, phrases.start - vocabulary.starts[sentences]
+    offsets = phrases.start - vocabulary.starts[sentences]
+    columns = phrases.start, phrases.words, sentences, offsets
     known: dict[bytes, tuple[tuple[str, ...], str]] = {}
-    for start, size, sentence, offset in zip(*(column.tolist() for column in columns), strict=True):
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for start, size, sentence, offset in rows:
         tokens = vocabulary.form[start : start + size].tobytes()
         if tokens not in known:
             form = _form(start, size, vocabulary)
