@@ -364,7 +364,7 @@ def measure_terms() -> Measured:
             if hub.casefold() in good | bad:
                 items[f"{name}: {hub}"] = (float(hub.casefold() in good), 1.0)
         if name == "medquad":
-            text = " ".join(lexicon.texts).lower()
+            text = " ".join(lexicon.sentences.texts).lower()
             names = {_key(name) for name in lexicon.names}
             terms = filter(None, json.loads((DATA / "docqa/medquad/focus-terms.json").read_text("utf-8")))
             measured["medquad's subjects"] = {
@@ -399,7 +399,7 @@ def _answers(name: str, like_name: Callable[[str], bool], least: int) -> Iterato
     where it tells one, and the type of the entity that it is, "" where it is none."""
     lexicon = _lexicon(name, _passages(name)[0])
     types = dict(zip(map(_key, lexicon.names), lexicon.types, strict=True))
-    text = " ".join(lexicon.texts)
+    text = " ".join(lexicon.sentences.texts)
     asked = {a: row["text"] for row in _rows(DATA / "docqa" / name / "queries.jsonl") for a in row["answers"]}
     for answer, question in sorted(asked.items()):
         if like_name(answer) and text.count(answer) >= least:

@@ -31,9 +31,10 @@ HEAD = 0.1
 """Share of closing uses right behind a determiner from which on a frequent word is a noun, whatever it is elsewhere."""
 ALWAYS_CLOSING = 0.7
 """Share of uses from which on a word that never has a determiner is still a noun: syncope and autism, not ruddy."""
-RELATIONAL = 0.15
-"""From this share of uses before "of" on a single word only names a relation: symptoms (0.26), levels (0.31), evidence
-(0.16) and version (0.54) against cancer (0.01), inequality (0.02) and theorem (0.06), on medquad and web pages."""
+RELATIONAL = 0.25
+"""From this share of uses before one of COMPLEMENTS on a single word only names a relation: relationship (0.68), treatment
+(0.33) and belongs (0.95) against surgery (0.22), cancer (0.02) and inequality (0.03), on medquad and web pages."""
+COMPLEMENTS = ("of", "to", "with", "between", "for")
 TERMHOOD = 1.5
 """Least sum of the burstiness of a single word, in bits, and of its contrast with general English, in powers of ten.
 On medquad cancer has 4.2 and brain 2.0, condition 1.5 and information 0.7; on podcasts fusion has 2.6, tools 0.9."""
@@ -233,7 +234,7 @@ def _terms(runs: _Runs, vocabulary: Vocabulary, where: tuple[Ints, Ints]) -> Boo
     headed = (vocabulary.share_as_head > 0)[word] | ((vocabulary.closing >= ALWAYS_CLOSING)[word] & ~verbal)
     titles = {stem(t.casefold().rstrip("."), ENGLISH) for t in ROLES | vocabulary.rules.titles}
     office = np.array([stem(w, ENGLISH) in titles for w in words], bool)
-    relational = vocabulary.share_before("of")[word] >= RELATIONAL
+    relational = vocabulary.share_before(*COMPLEMENTS)[word] >= RELATIONAL
     return headed & ~office & ~relational & (contrast >= CONTRAST) & (bursty + contrast >= TERMHOOD)
 
 
