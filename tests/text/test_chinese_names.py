@@ -62,12 +62,6 @@ def test_common_nouns_are_no_names(sentence: str):
     assert found(sentence) == {}
 
 
-def test_a_foreign_name_after_a_word_for_being_somewhere_is_a_place():
-    lexicon = read("他住在卡塞雷斯。", "他前往卡塞雷斯旅行。", "列车从卡塞雷斯出发。")
-
-    assert dict(zip(lexicon.names, lexicon.types, strict=True))["卡塞雷斯"] == "location"
-
-
 def test_latin_names_in_a_chinese_text_are_names():
     lexicon = read("保罗·塞里诺（Paul Sereno）发现了化石。", "研究由National Geographic资助。")
 

@@ -6,7 +6,6 @@ Statistics are taken over distinct sentences, so that overlapping parts of one s
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -241,42 +240,15 @@ def _mentions(candidates: Sequence[Candidate], which: Ints, distinct: int) -> tu
 
 
 _PART = re.compile(
-    r"[\s_.\-]*(?:part|pt|page|chapter|ch|section|sec|chunk|segment)[\s_.\-]*(\d+)$|[\s_.\-]+(\d{1,4})$",
+    r"[\s_.\-]*(?:part|pt|page|chapter|ch|section|sec|chunk|segment)[\s_.\-]*\d+(?:\.[A-Za-z]{1,5})?$",
     re.IGNORECASE,
 )
-_SUFFIX = re.compile(r"\.[A-Za-z]{1,5}$")
 
 
 def sources(paths: Sequence[str]) -> list[int]:
-    """Return the number of the source of each document, by its path.
-
-    Paths that differ only in the number of a part are one source, if the numbers run from 0 or 1 without many
-    gaps (so that dates do not look like parts).
-    """
-    stems = [_split_part(path) for path in paths]
-    counts = Counter(stem for stem, part in stems if part is not None)
-    highest: dict[str, int] = {}
-    for stem, part in stems:
-        if part is not None:
-            highest[stem] = max(highest.get(stem, 0), part)
-    works = (
-        f"{stem}\x00"
-        if part is not None and counts[stem] >= 2 and highest[stem] <= 1.5 * counts[stem]
-        else path
-        for (stem, part), path in zip(stems, paths, strict=True)
-    )
+    """Return the number of the source of each document; paths that differ only in the number of a part are one source."""
     numbers: dict[str, int] = {}
-    return [numbers.setdefault(work, len(numbers)) for work in works]
-
-
-def _split_part(path: str) -> tuple[str, int | None]:
-    stem = _SUFFIX.sub("", path)
-    match = _PART.search(stem)
-    return (
-        (stem[: match.start()], int(match.group(1) or match.group(2)))
-        if match and "#" not in path
-        else (path, None)
-    )
+    return [numbers.setdefault(_PART.sub("\0", path), len(numbers)) for path in paths]
 
 
 # Which names occur together more than by chance, by Dunning's log-likelihood ratio (1993)

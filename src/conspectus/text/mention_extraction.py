@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from conspectus.text.chinese import find_chinese, like_person
+from conspectus.text.chinese import find_chinese
 from conspectus.text.language import ENGLISH
 from conspectus.text.language_rules import UNCASED, LanguageRules, joined
 from conspectus.text.mentions import find_dates, find_titles
@@ -25,7 +25,6 @@ from conspectus.text.types import (
     ROLES,
     WORK,
     NameContext,
-    type_in_context,
     type_of,
 )
 from conspectus.text.uncased import find_uncased
@@ -131,8 +130,7 @@ def _sifted_names(
             continue
         if candidate.kinds:
             if candidate.context.titled or len(candidate.places) > large:
-                kind, name = candidate.kinds.most_common(1)[0][0], written(candidate.forms)
-                candidate.type = kind if like_person(name) else type_in_context(kind, candidate.context)
+                candidate.type = candidate.kinds.most_common(1)[0][0]
                 kept[key] = candidate
             continue
         words = candidate.forms.most_common(1)[0][0]
@@ -207,7 +205,7 @@ def _note_dates_and_titles(by_key: dict[str, Candidate], texts: list[str], rules
             dates[date].places.append((sentence, text.find(date.split()[0]) // 6))
             dates[date].forms[tuple(date.split())] += 1
         for title in find_titles(text, rules.language):
-            candidate = by_key.setdefault(_key_of_title(title, by_key, rules), Candidate())
+            candidate = by_key.setdefault(_key(title.split(), rules), Candidate())
             candidate.forms[tuple(title.split())] += 1
             candidate.context.quoted += 1
             if not candidate.context.speaks and candidate.type in ("", WORK):
@@ -230,13 +228,6 @@ def _note_dates_and_titles(by_key: dict[str, Candidate], texts: list[str], rules
         if " " in date or "月" in date:
             candidate.type = DATE
             by_key.setdefault(date.lower(), candidate)
-
-
-def _key_of_title(title: str, by_key: Mapping[str, Candidate], rules: LanguageRules) -> str:
-    """Return the key of a quoted title, that of a name that it is but for its article where there is one."""
-    key = _key(title.split(), rules)
-    first, _, rest = key.partition(" ")
-    return rest if rules.language != ENGLISH and first in rules.articles and rest in by_key else key
 
 
 def written(forms: Counter[tuple[str, ...]]) -> str:

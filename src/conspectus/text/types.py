@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from conspectus.text.language import ENGLISH, function_words_of, read_word_sets
-from conspectus.text.language_rules import PARTICLES, SLAVIC, UNCASED
+from conspectus.text.language_rules import SLAVIC, UNCASED
 from conspectus.text.words import stem
 
 PERSON, ORGANIZATION, LOCATION = "person", "organization", "location"
@@ -68,22 +68,12 @@ def type_of(
         by_words = _type_by_foreign_words(lower, language)
     if by_words:
         return by_words
-    plain = all(
-        w[0].isupper() and w[1:].islower() for w in words if len(w.rstrip(".")) > 1 and w not in PARTICLES
-    )
-    score = {
-        PERSON: 2.0 * _count_in(context.after, _LISTS["saying"])
-        + _count_in(context.before, _LISTS["before_persons"]),
-        ORGANIZATION: 1.3 * _count_in(context.before, _LISTS["before_organizations"]),
-        LOCATION: _count_in(context.before, _LISTS["before_places"]) + 0.5 * context.before["at"],
-        WORK: 1.5 * _count_in(context.before, _LISTS["before_works"]) + 2.0 * context.quoted,
-    }
+    score = {PERSON: 0.0, WORK: 2.0 * context.quoted}
+    score[LOCATION] = _count_in(context.before, _LISTS["before_places"]) + 0.5 * context.before["at"]
     if len(words) <= 4 and lower[0] in first_names:
         score[PERSON] += 2 + 0.5 * mentions
     elif 2 <= len(words) <= 3 and never_lower and language not in UNCASED:
         score[PERSON] += 1.5 + 0.25 * mentions  # Latin letters are not for people alone
-    if not plain:
-        score[PERSON] = score[LOCATION] = 0.0
     best = max(score, key=lambda kind: score[kind])
     return best if score[best] >= max(1.5, 0.25 * mentions) else CONCEPT
 
@@ -124,18 +114,6 @@ _COMPOUNDING = frozenset(("de", "nl", "sv", "da", "no"))
 def organizations_of(language: str) -> tuple[str, ...]:
     """Return words that name kinds of organizations in a language."""
     return tuple(function_words_of(language).organizations.split())
-
-
-def type_in_context(kind: str, context: NameContext) -> str:
-    """Return the type of a name whose pattern tells one: what looks like a foreign person may be a place."""
-    mentions = max(sum(context.before.values()), 1)
-    if (
-        kind == PERSON
-        and not context.titled
-        and _count_in(context.before, _LISTS["before_places"]) >= 0.3 * mentions
-    ):
-        return LOCATION
-    return kind
 
 
 def _count_in(counts: Counter[str], words: frozenset[str]) -> float:

@@ -17,7 +17,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from conspectus.text.words import WH, is_content, likeness, name_key, root, roots_of_label, words_of_label
+from conspectus.text.words import WH, is_content, likeness, name_key, root, roots_of_label
 from conspectus.triple_graph import TripleGraph
 
 BEAM = 60  # unexplained
@@ -34,8 +34,6 @@ DISORDER_COST = 0.3  # unexplained
 """What it costs where what stands farther from the name comes first."""
 RETURN_COST = 0.4  # unexplained
 """What it costs to go a way there and back where no word is left over that could name the things come back to."""
-INVERSE_COST = 0.03  # unexplained
-"""What it costs to follow a relation against its direction."""
 RARE_STEP_COST = 0.1  # unexplained
 """What it costs to go on by a way that few of the names arrived at have."""
 CACHED_PATHS = 1000
@@ -59,13 +57,6 @@ _SHARING = frozenset(
     "co same share shares shared sharing common together also both fellow other another alongside".split()
 )
 _REQUESTS = frozenset("name list give tell show me find please also same".split())
-_PEOPLE = frozenset(
-    map(
-        root,
-        "actor director writer spouse wife husband child son daughter parent father mother sibling brother sister "
-        "author member leader founder player president minister coach friend".split(),
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -199,7 +190,6 @@ class PathFinder:
             self._promise(words, path)
             - WRONG_KIND_COST * (1 - self._kind_fit(words.question, path[-1]))
             - STEP_COST * len(path)
-            - INVERSE_COST * sum(way & 1 for way in path)
             - RETURN_COST * needless_return
             - RARE_STEP_COST * rarity
         )
@@ -259,9 +249,7 @@ class PathFinder:
         relation, inverse = way // 2, way & 1
         if not inverse and self._ends_at_place(relation):
             return ""
-        label = words_of_label(self.graph.relations[relation])
-        by_person = not inverse and ("by" in label or not _PEOPLE.isdisjoint(map(root, label)))
-        person = float(np.mean([_looks_like_person(name) for name in names])) + 0.2 * by_person
+        person = float(np.mean([_looks_like_person(name) for name in names]))
         return "person" if person > 0.75 else ""
 
 
