@@ -12,13 +12,12 @@ from functools import cache, cached_property
 
 from conspectus.text.language import ENGLISH, function_words_of, language_of, read_data
 from conspectus.text.language_rules import rules_of
-from conspectus.text.words import CJK, SMALL, fold, is_content, name_key, stem, terms, without_particles
+from conspectus.text.words import CJK, SMALL, fold, name_key, stem, terms, without_particles
 
 _PATTERNS = read_data("question_patterns")
 _QUESTION_MARK = re.compile(r"[?？؟;]\s*$")
 _CHINESE_QUOTED = re.compile("[《“「]")
 """What is named between such marks is one thing."""
-_WORDS = re.compile(r"\w+(?:['’]\w+)?|[^\w\s-]")
 _NAME = re.compile(rf"(?<![.?!]\s)(?<!^)\b[^\W\d_{SMALL}][\w'’.-]*")
 _FULL_NAME = re.compile(rf"{_NAME.pattern}(?: [^\W\d_{SMALL}][\w'’.-]*)+")
 
@@ -65,8 +64,6 @@ class Question:
     focus: tuple[str, ...]
     """The terms without the words that questions are built with."""
     language: str = ENGLISH
-    runs: tuple[tuple[str, ...], ...] = ()
-    """The words of the focus, those that are written next to each other together; none of scripts without spaces."""
     teller: str = ""
     """What stands before the word for telling, in a question of what somebody says about something."""
 
@@ -230,7 +227,7 @@ def read_question(text: str, *languages: str) -> Question:
         about, focus = text, _focus(text, language, languages)
     every_term = tuple(dict.fromkeys(terms(text, *languages)))
     teller = text[: telling.start()] if telling and about is not text else ""
-    return Question(text, every_term, focus, language, _runs(about, language, languages, focus), teller)
+    return Question(text, every_term, focus, language, teller)
 
 
 def _focus(text: str, language: str, languages: Sequence[str]) -> tuple[str, ...]:
@@ -239,20 +236,6 @@ def _focus(text: str, language: str, languages: Sequence[str]) -> tuple[str, ...
         text = question_pattern("zh", "built").sub(" ", text)
     stopwords = question_stopwords(ENGLISH) | question_stopwords(language)
     return tuple(term for term in dict.fromkeys(terms(text, *languages)) if term not in stopwords)
-
-
-def _runs(
-    text: str, language: str, languages: Sequence[str], focus: Collection[str]
-) -> tuple[tuple[str, ...], ...]:
-    """Return the words whose terms are all in the focus, neighbours together."""
-    runs: list[list[str]] = [[]]
-    for word in _WORDS.findall(fold(text)):
-        stemmed = terms(word, *languages)
-        if is_content(word, language) and stemmed and set(stemmed) <= set(focus) and not CJK.search(word):
-            runs[-1].append(word)
-        else:
-            runs.append([])
-    return tuple(dict.fromkeys(tuple(dict.fromkeys(run)) for run in runs if run))
 
 
 _SHORT = re.compile(
