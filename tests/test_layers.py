@@ -30,7 +30,7 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "algorithms": set(),
     "messages": set(),
-    "lazy": set(),
+    "lazy": {"errors"},
     "rows": {"errors", "messages"},
     "settings": {"errors"},
     "tokens": {"errors"},

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import conspectus
 from conspectus.errors import RowMissing
+from conspectus.lazy import lazy_module
 from conspectus.rows import (
     AliasDecision,
     Chunk,
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from conspectus import EntityView
     from conspectus.rows import Answer, Hit
+else:
+    pd, pl = lazy_module("pandas", "pandas"), lazy_module("polars", "polars")
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -301,11 +303,11 @@ class Rows(Sequence[T]):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table, as `index.entities`, as a DataFrame with the columns of its file in `tables/`."""
-        return self._stored.arrow().to_pandas()
+        return pd.DataFrame(self._stored.arrow().to_pandas())
 
     def to_polars(self) -> pl.DataFrame:
         """Return the table as a DataFrame of Polars."""
-        return import_module("polars").from_arrow(self._stored.arrow())
+        return pl.DataFrame(self._stored.arrow())
 
     @cached_property
     def _all(self) -> Sequence[T]:

@@ -9,7 +9,8 @@ Two kinds, both written at the top of a file:
     if TYPE_CHECKING:
         import rjieba
     else:
-        rjieba = lazy_module("rjieba")                                             # a library that is slow, or an extra
+        rjieba = lazy_module("rjieba")                                             # a library that is slow
+        rdflib = lazy_module("rdflib", "conspectus[graph]")                        # or of an extra
 
 The first is PEP 562. A name that is missing, or a library that is not installed, raises where it is used.
 """
@@ -18,6 +19,8 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
+
+from conspectus.errors import UsageError
 
 TYPE_CHECKING = False  # `typing` takes longer to import than all of this
 if TYPE_CHECKING:
@@ -57,10 +60,24 @@ def _names_for_type_checking(package: str) -> dict[str, tuple[str, str]]:
 
 
 class _LazyModule(ModuleType):
+    install = ""
+
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self.__name__), name)
+        try:
+            module = import_module(self.__name__)
+        except ImportError as error:
+            if not self.install:
+                raise
+            package = self.__name__.partition(".")[0]
+            raise UsageError(f"this needs {package}: pip install '{self.install}'") from error
+        return getattr(module, name)
 
 
-def lazy_module(name: str) -> Any:
-    """Return a stand-in for a module, which is imported when one of its names is used."""
-    return _LazyModule(name)
+def lazy_module(name: str, install: str = "") -> Any:
+    """Return a stand-in for a module, which is imported when one of its names is used.
+
+    Where it is missing, that raises UsageError with what to `install`, as `conspectus[graph]`.
+    """
+    module = _LazyModule(name)
+    module.install = install
+    return module

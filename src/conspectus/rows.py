@@ -346,10 +346,9 @@ class Failure:
 class Skipped:
     """A file or folder that was passed over.
 
-    `kind` says for which sort of reason: `format` (such files are not read), `package` (they would be, with a package
-    that is not installed), `link`, `special` (a device, say), `empty`, or what was left out on purpose: `own` (written
-    by Conspectus), `tools` (installed packages, caches), `hidden`, `ignored` (by .gitignore or .conspectusignore),
-    `excluded` (by the settings `read.exclude` and `read.include`).
+    `kind` says for which sort of reason: `format` (such files are not read), `link`, `special` (a device, say),
+    `empty`, or what was left out on purpose: `own` (written by Conspectus), `tools` (installed packages, caches),
+    `hidden`, `ignored` (by .gitignore or .conspectusignore), `excluded` (by `read.exclude` and `read.include`).
     """
 
     document: str

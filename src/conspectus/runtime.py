@@ -265,8 +265,11 @@ def read_sources(
     settings: Settings,
     progress: Progress | None = None,
     workers: Workers | None = None,
+    index: Path | None = None,
 ) -> Read:
-    """Read files and folders, or documents from memory; raise UsageError where one is given as the other."""
+    """Read files and folders, or documents from memory; raise UsageError where one is given as the other, or where
+    the folder of the `index` is a source.
+    """
     from conspectus.indexing.read import read, read_texts
 
     is_table = hasattr(sources, "to_dict")  # else its columns were files
@@ -284,6 +287,10 @@ def read_sources(
         raise UsageError(
             "name either files or folders to index, build('my-documents'), or documents from memory,"
             " build(documents=[...])"
+        )
+    if index and os.path.realpath(index) in map(os.path.realpath, paths):
+        raise UsageError(
+            f"{index} holds the documents: name another folder for the index, as {index / DEFAULT_FOLDER}"
         )
     if documents is None:
         return read(paths, settings.read, progress, workers)

@@ -34,7 +34,7 @@ import conspectus
 from conspectus.errors import UsageError, WorkerEnded
 from conspectus.lazy import lazy_module
 
-distributed = lazy_module("distributed")  # Dask's, of the extra of that name
+distributed = lazy_module("distributed", "conspectus[distributed]")  # Dask's
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -239,11 +239,7 @@ class Workers:
         Conspectus.
         """
         try:
-            connect = distributed.Client
-        except ImportError:
-            raise UsageError("a cluster needs Dask: pip install 'conspectus[distributed]'") from None
-        try:
-            client = connect(address, timeout=CONNECT_SECONDS, set_as_default=False)
+            client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"no Dask scheduler answers at {address} ({error}); dask scheduler starts one"

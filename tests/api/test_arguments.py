@@ -388,3 +388,14 @@ def test_what_an_answer_would_be_made_from_can_be_printed():
     gathered = conspectus.context("Who founded Tarn Works?", INDEX, method="bm25")
     assert TEXTS[1] in str(gathered)
     assert TEXTS[1] not in repr(gathered)
+
+
+def test_an_index_is_not_put_among_its_documents(tmp_path: Path):
+    (tmp_path / "a.txt").write_text("Ada Brook founded Orran Mill in 1901.", encoding="utf-8")
+
+    for act in (conspectus.build, conspectus.preview):
+        with pytest.raises(UsageError, match="name another folder"):
+            act(tmp_path, f"{tmp_path}/.")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    assert conspectus.build(tmp_path, tmp_path / ".conspectus").index.documents

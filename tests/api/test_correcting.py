@@ -480,9 +480,9 @@ def test_a_correction_that_comes_while_documents_are_read_is_applied_by_that_bui
 ):
     (own / "corpus/new.txt").write_text("Ada Brook sold the Orran Mill to Ruben Vale in 1910.")
 
-    def read_and_correct(*arguments: Any) -> Any:
+    def read_and_correct(*arguments: Any, **options: Any) -> Any:
         api.correct(own / "index", Rename("Ruben Vale", "R. Vale"))
-        return read_sources(*arguments)
+        return read_sources(*arguments, **options)
 
     monkeypatch.setattr("conspectus.api.building.read_sources", read_and_correct)
     index = api.build(own / "corpus", own / "index").index

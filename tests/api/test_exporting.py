@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pandas as pd
@@ -29,6 +33,28 @@ def test_parquet_and_csv_have_a_file_for_each_table(tmp_path: Path):
         assert {path.suffix for path in shown} == {f".{format}"}
         entities = read(folder / f"entities.{format}")
         assert list(entities["title"]) == [entity.name for entity in INDEX.entities]
+
+
+@pytest.mark.parametrize(
+    ("package", "install", "use"),
+    [
+        ("duckdb", "conspectus[duckdb]", lambda index, to: conspectus.export(index, "duckdb", to / "a.duckdb")),
+        ("networkx", "conspectus[graph]", lambda index, to: conspectus.export(index, "graphml", to / "a.graphml")),
+        ("pandas", "pandas", lambda index, _: index.chunks.to_pandas()),
+        ("polars", "polars", lambda index, _: index.chunks.to_polars()),
+    ],
+)  # fmt: skip
+def test_a_package_that_is_missing_is_named_with_what_installs_it(
+    package: str,
+    install: str,
+    use: Callable[[Any, Path], object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setitem(sys.modules, package, None)  # what marks it as missing
+    index = conspectus.build(documents=[chunk.text for chunk in INDEX.chunks], folder=tmp_path).index
+    with pytest.raises(UsageError, match=f"needs {package}: pip install '{re.escape(install)}'"):
+        use(index, tmp_path)
 
 
 def test_duckdb_has_a_table_for_each_table(tmp_path: Path):

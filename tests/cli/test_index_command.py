@@ -304,24 +304,6 @@ def test_an_interrupt_that_came_after_the_commit_does_not_claim_otherwise(
     assert said == f"interrupted: it was done already, and the new snapshot {stands} stands\n"
 
 
-def test_files_that_want_a_package_are_told_as_one_and_end_with_3(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    from conspectus import readers
-
-    for name in ("a.pdf", "b.pdf", "c.pdf"):
-        (tmp_path / name).write_bytes(b"%PDF-1.4")
-    (tmp_path / "notes.txt").write_text("Mara Tolan keeps the weir.")
-    (tmp_path / "photo.png").write_bytes(b"")
-    readers.missing_package.cache_clear()
-    monkeypatch.setattr(readers, "find_spec", lambda name: None)
-    result = run("index", tmp_path, code=3)
-    readers.missing_package.cache_clear()
-
-    assert result.stderr.count("pip install pypdfium2") == 1
-    assert all(name in result.stderr for name in ("a.pdf", "b.pdf", "c.pdf", "photo.png"))
-
-
 def test_what_was_left_out_is_told_in_one_line_by_json_and_by_status(run: Run, tmp_path: Path):
     (tmp_path / "notes.txt").write_text("Mara Tolan keeps the weir.")
     for n in range(20):

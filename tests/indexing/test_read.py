@@ -259,19 +259,10 @@ def test_big_endian_text_is_read_by_its_mark():
 
 
 def test_text_in_an_old_encoding_is_read_by_a_detector(tmp_path: Path):
-    pytest.importorskip("charset_normalizer")
     russian = "Пчёлы танцуют, чтобы показать другим пчёлам дорогу к цветам. Это знают все пасечники. " * 5
     (document,) = read([fill(tmp_path, {"a.txt": russian.encode("cp1251")})], SETTINGS)[0]
 
     assert document.text == russian
-
-
-def test_without_the_detector_such_a_file_is_a_failure_that_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
-
-    assert "charset-normalizer" in only_failure(tmp_path, "a.txt", "пчёлы".encode("cp1251")).error
 
 
 @pytest.mark.parametrize("content", ["", codecs.BOM_UTF8, " \r\n\t\u3000"])

@@ -10,7 +10,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from conspectus.errors import DocumentError
-from conspectus.readers import FORMATS, Options, Outcome, ParsedDocument, missing_package, parse, suffix_of
+from conspectus.readers import Options, Outcome, ParsedDocument, parse
 from conspectus.rows import Document, EncodingWarning
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -26,8 +26,6 @@ CORE = (
 
 def outcomes(name: str, data: bytes | str, options: Options | None = None) -> list[Outcome]:
     """What comes of a file, parsed in this process."""
-    if package := missing_package(FORMATS[suffix_of(name)]):
-        pytest.skip(f"{package} is not installed")
     return list(parse(name, data.encode() if isinstance(data, str) else data, options or Options()))
 
 

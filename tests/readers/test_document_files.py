@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from making_files import DC, archive, document, docx, outcomes, paragraph, pdf, reason, slides, where
+from making_files import DC, archive, document, docx, paragraph, pdf, reason, slides, where
 
 from conspectus.readers import Options, mail_date, pdf_date
 from conspectus.rows import Document, Place
@@ -248,21 +246,3 @@ def test_rtf_that_is_none_or_is_cut_off_says_so():
 
 def test_text_that_grows_over_the_limit_is_refused():
     assert "0.001 MB" in reason("a.docx", docx(paragraph("Bees dance. " * 200)), Options(max_bytes=1000))
-
-
-def test_an_extra_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from conspectus import readers
-    from conspectus.indexing.read import read
-    from conspectus.settings import ReadSettings
-
-    readers.missing_package.cache_clear()
-    monkeypatch.setattr(readers, "find_spec", lambda name: None)
-    (tmp_path / "a.pdf").write_bytes(pdf(["Bees"]))
-    (tmp_path / "b.txt").write_text("bees")
-    documents, failures, (skipped,), _ = read([tmp_path], ReadSettings())
-    readers.missing_package.cache_clear()
-
-    assert ([d.text for d in documents], failures) == (["bees"], [])
-    assert "pip install pypdfium2" in skipped.reason
-    assert skipped.kind == "package"
-    assert outcomes("b.txt", "bees")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fuzz_readers import OPTIONS, SEEDS
 from making_files import archive, docx, old_workbook, paragraph
 
-from conspectus import readers
 from conspectus.errors import NothingToIndex
 from conspectus.indexing.read import read
 from conspectus.readers import ParsedDocument
@@ -20,15 +18,13 @@ from conspectus.settings import ReadSettings
 
 
 @pytest.fixture
-def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for `striprtf`, the library of RTF, in which a test puts what a file would make of it."""
     package = tmp_path / "lib" / "striprtf"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path / "lib")
-    readers.missing_package.cache_clear()
-    yield package / "striprtf.py"
-    readers.missing_package.cache_clear()
+    return package / "striprtf.py"
 
 
 def read_beside_a_good_file(folder: Path, settings: ReadSettings) -> list[Failure]:

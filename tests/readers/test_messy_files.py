@@ -9,9 +9,6 @@ import pytest
 from conspectus.indexing.read import Read, read
 from conspectus.settings import ReadSettings
 
-pytest.importorskip("charset_normalizer")
-pytest.importorskip("pypdfium2")
-
 TEXTS = [  # the file, its title, words in it, and where they stand
     (
         "haystack/paul_graham_superlinear.html",

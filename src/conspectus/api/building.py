@@ -234,7 +234,9 @@ async def abuild(
     request = BuildRequest.of(folder, options)
     with shown(progress) as bars, paused_garbage_collection(), Workers.of(workers) as several:
         several.files = ShardFiles(request.folder / SHARDS, fresh=request.fresh)
-        read = read_sources(sources, options.get("documents"), request.settings, bars, several)
+        read = read_sources(
+            sources, options.get("documents"), request.settings, bars, several, index=request.folder
+        )
         built = await build_read(read, replace(request, progress=bars, agree=agree, workers=several))
     from_memory = options.get("documents") is not None
     notices = _update_notices(built, from_memory=from_memory, fresh=request.fresh)
@@ -444,7 +446,7 @@ def preview(
     Raises UsageError and NothingToIndex as `build` does.
     """
     request = BuildRequest.of(folder, options)
-    read = read_sources(sources, options.get("documents"), request.settings)
+    read = read_sources(sources, options.get("documents"), request.settings, index=request.folder)
     chunks = chunk(read.documents, request.settings.chunk)
     update = request.update(read)
     before = {chunk.id for chunk in update.before.chunks} if update.before else set[str]()
@@ -481,7 +483,7 @@ def estimate(
     request = BuildRequest.of(folder, options)
     if not costs(request.settings):
         raise UsageError("the extractive model costs nothing: name a language model to estimate")
-    read = read_sources(sources, options.get("documents"), request.settings)
+    read = read_sources(sources, options.get("documents"), request.settings, index=request.folder)
     return run_sync(estimated_build(read.documents, request.update(read), request, sample))
 
 

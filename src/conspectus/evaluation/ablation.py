@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     import networkx
     from typing_extensions import Unpack
 else:
-    networkx = lazy_module("networkx")
+    networkx = lazy_module("networkx", "conspectus[eval]")
 
 NAME = "ablation"
 COMMUNITIES = "communities"
@@ -386,12 +386,7 @@ class CommunityStep:
         first, count = run_of(self.options).settings.communities.seed, self.options.get("seeds", 10)
         rows: list[Values] = []
         for method, partition in METHODS.items():
-            try:
-                runs = [
-                    partition_figures(graph, partition(graph, RESOLUTION, first + n)) for n in range(count)
-                ]
-            except ImportError:
-                raise UsageError("Louvain needs networkx: pip install 'conspectus[eval]'") from None
+            runs = [partition_figures(graph, partition(graph, RESOLUTION, first + n)) for n in range(count)]
             means = {name: round(mean(run[name] for run in runs), 4) for name in runs[0]}
             rows.append({"method": method, **means})
         notice = "Connected is counted before the communities that are not connected are split."

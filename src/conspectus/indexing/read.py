@@ -43,7 +43,6 @@ from conspectus.readers import (
     Outcome,
     ParsedDocument,
     is_generated,
-    missing_package,
     suffix_of,
     too_large,
 )
@@ -350,11 +349,6 @@ def _refusal(real: str, name: str, options: Options) -> Failure | Skipped | None
     if suffix not in FORMATS:
         kind = f"{suffix} files are" if suffix else "files whose names have no suffix are"
         return Skipped(name, f"{kind} not read", "format")
-    if package := missing_package(FORMATS[suffix]):
-        install = f"pip install {package.replace('_', '-')}"
-        return Skipped(
-            name, f"{suffix} files are read with {package}, which is not installed: {install}", "package"
-        )
     if is_address(real):
         return None
     try:

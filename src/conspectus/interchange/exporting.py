@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
     from conspectus import Index
 else:
-    duckdb, networkx = lazy_module("duckdb"), lazy_module("networkx")
+    duckdb = lazy_module("duckdb", "conspectus[duckdb]")
+    networkx = lazy_module("networkx", "conspectus[graph]")
 
 Format = Literal["parquet", "csv", "duckdb", "graphml", "neo4j", "json", "obsidian", "graphrag"] | str
 _XML_INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -198,11 +199,7 @@ def write_csv(index: Index, folder: Path) -> None:
 
 def write_duckdb(index: Index, file: Path) -> None:
     """Write a DuckDB database with a table for each table; raise UsageError if duckdb is not installed."""
-    try:
-        database = duckdb.connect(str(file))
-    except ImportError:
-        raise UsageError("a DuckDB database needs duckdb: pip install 'conspectus[duckdb]'") from None
-    with database:
+    with duckdb.connect(str(file)) as database:
         for name, table in _arrow_tables(index):
             database.from_arrow(table).create(name)
 
@@ -240,10 +237,7 @@ def _as_dict(value: Any) -> dict[str, Any]:
 
 def networkx_graph(index: Index) -> Any:
     """Return the graph of an index as a `networkx.Graph`; raise UsageError if networkx is not installed."""
-    try:
-        graph: Any = networkx.Graph()
-    except ImportError:
-        raise UsageError("a graph or GraphML needs networkx: pip install 'conspectus[graph]'") from None
+    graph: Any = networkx.Graph()
     for entity in index.entities:
         graph.add_node(
             entity.name, type=entity.type, description=entity.description, frequency=entity.frequency

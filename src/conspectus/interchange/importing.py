@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from conspectus.interchange.graphrag import Imported
 else:
     rdflib, rdf_errors = lazy_module("rdflib"), lazy_module("rdflib.exceptions")
-    ntriples = lazy_module("rdflib.plugins.parsers.ntriples")
+    ntriples = lazy_module("rdflib.plugins.parsers.ntriples", "conspectus[graph]")
 
 TRIPLE_HEADERS = (
     "head subject source from start subj head_entity entity1 entity_1 node1 node_1 :start_id s h",
@@ -278,10 +278,7 @@ def _statements(text: str) -> tuple[list[Statement], list[int]]:
         statements.append(cast("Statement", statement))
 
     sink: Any = SimpleNamespace(triple=add)
-    try:
-        parser = ntriples.W3CNTriplesParser(sink, blank_nodes)
-    except ImportError as error:
-        raise UsageError("N-Triples need rdflib: pip install 'conspectus[graph]'") from error
+    parser = ntriples.W3CNTriplesParser(sink, blank_nodes)
     for number, line in enumerate(text.split("\n"), 1):
         try:
             parser.line = line.rstrip("\r")

@@ -15,9 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -229,8 +227,6 @@ def pdf_date(text: str) -> str | None:
 class Format(NamedTuple):
     module: str
     """The module in this package with the function `parse`."""
-    package: str = ""
-    """The package that it needs."""
     in_worker: bool = True
     """Whether files are parsed in a worker process."""
     streams: bool = False
@@ -241,14 +237,12 @@ _READERS = {
     ".txt .md .markdown .srt .vtt": Format("text", in_worker=False),
     ".json .jsonl .ndjson .csv .tsv": Format("records", in_worker=False, streams=True),
     ".parquet": Format("records", streams=True),
-    ".pdf": Format("pdf", "pypdfium2"),
-    ".docx .docm .pptx .odt .odp .xlsx .xlsm .xls .ods": Format("office", "python_calamine"),
-    ".rtf": Format("office", "striprtf"),
-    ".html .htm .xhtml": Format("html", "selectolax"),
-    ".xml .rss .atom": Format("xml", "selectolax"),
-    ".eml": Format("mail", "selectolax"),
-    ".msg": Format("mail", "olefile"),
-    ".epub": Format("epub", "selectolax"),
+    ".pdf": Format("pdf"),
+    ".docx .docm .pptx .odt .odp .xlsx .xlsm .xls .ods .rtf": Format("office"),
+    ".html .htm .xhtml": Format("html"),
+    ".xml .rss .atom": Format("xml"),
+    ".eml .msg": Format("mail"),
+    ".epub": Format("epub"),
 }
 FORMATS = {suffix: reader for suffixes, reader in _READERS.items() for suffix in suffixes.split()}
 """The reader of each suffix."""
@@ -271,12 +265,6 @@ def suffix_of(path: str) -> str:
 def stem_of(path: str) -> str:
     """Return the name of a file without its folder and suffixes."""
     return PurePosixPath(path[: len(path) - len(packing_of(path))]).stem
-
-
-@cache
-def missing_package(format_: Format) -> str:
-    """Return the package that a format needs and that is not installed; empty if there is none."""
-    return format_.package if format_.package and find_spec(format_.package) is None else ""
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:

@@ -218,13 +218,8 @@ def _as_legacy(data: bytes, utf8: Decoded, share: float) -> Decoded:
 
 def _detect(data: bytes) -> Decoded | None:
     """Return a text in the encoding that the detector finds in most of it."""
-    try:
-        from charset_normalizer import from_bytes
-    except ImportError as error:
-        raise DocumentError(
-            "is not UTF-8, and telling its encoding needs the package charset-normalizer: install it, "
-            "or save the file as UTF-8"
-        ) from error
+    from charset_normalizer import from_bytes
+
     votes: Counter[str] = Counter()
     for at in range(0, len(data), max(len(data) // _PIECES, _PIECE)):
         start = data.rfind(b"\n", 0, at) + 1 if len(data) > _PIECE else 0

@@ -19,8 +19,11 @@ from pathlib import PurePosixPath
 from typing import Any, BinaryIO, cast
 
 from conspectus.errors import DocumentError, UsageError
+from conspectus.lazy import lazy_module
 from conspectus.readers import FORMATS, MEGABYTE, Options, Outcome, packing_of, parse, suffix_of, too_large
 from conspectus.rows import Failure
+
+fsspec = lazy_module("fsspec.core", "conspectus[remote]")
 
 Lines = Callable[[], Iterator[str]]
 """Yields the lines of a text with their ends, from the first one each time it is called."""
@@ -152,7 +155,7 @@ def files_at(source: str) -> Iterator[tuple[str, str]]:
     if not address.startswith("hf://"):
         address = re.sub("^hf:", _HUB, address)
     try:
-        system, root = _file_system(address)
+        system, root = fsspec.url_to_fs(address)
         if address.startswith("http") or system.isfile(root):
             yield address, source
             return
@@ -177,7 +180,7 @@ _CHECK = "check the address, the network, and the credentials in the environment
 def copied(address: str, name: str, folder: str, options: Options) -> str | Failure:
     """Copy a file at an address into a folder and return its path there, or why that failed."""
     try:
-        system, path = _file_system(address)
+        system, path = fsspec.url_to_fs(address)
         if (system.info(path).get("size") or 0) > options.max_bytes:
             return Failure("read", too_large("is larger than {}", options.max_bytes), name)
         handle, target = tempfile.mkstemp(dir=folder, suffix=PurePosixPath(path).suffix)
@@ -186,12 +189,3 @@ def copied(address: str, name: str, folder: str, options: Options) -> str | Fail
         return target
     except Exception as error:  # each file system has errors of its own
         return Failure("read", f"could not be fetched ({error!r}); {_CHECK}", name)
-
-
-def _file_system(address: str) -> tuple[Any, str]:
-    """Return the file system of an address, and the path in it."""
-    try:
-        fsspec: Any = import_module("fsspec.core")
-    except ImportError as error:
-        raise UsageError("addresses need fsspec: pip install 'conspectus[remote]'") from error
-    return fsspec.url_to_fs(address)
