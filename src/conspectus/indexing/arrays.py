@@ -32,6 +32,7 @@ from conspectus.index import Index
 from conspectus.indexing.graph import Merged, Names
 from conspectus.lazy import lazy_module
 from conspectus.rows import Chunk, Document
+from conspectus.storage.tables import release_memory
 from conspectus.text.language import ENGLISH, gives_instructions
 from conspectus.text.lexicon import Lexicon, Sentences
 from conspectus.text.mentions import (
@@ -72,6 +73,8 @@ def text_arrays(
     """Return the words of a corpus with its postings and the walk, without the names whose keys are in `without`;
     `chunk_terms` are their search terms, where they have been read before.
     """
+    arrays = _walk(documents, chunks, sentences, without)
+    release_memory()
     number, starts, ids = sentences.terms()
     chunk_terms = chunk_terms or map_chunk_terms(documents, chunks)()
     owned = _with_titles(documents, chunks, chunk_terms, number)
@@ -79,10 +82,10 @@ def text_arrays(
     table = sentences.table
     of_sentence = np.repeat(np.arange(len(table), dtype=np.int32), np.diff(starts))
     return tuple(number), {
+        **arrays,
         **postings(ids, of_sentence, size=len(number), texts=len(table)).arrays("sentence_terms"),
         **of_chunks.arrays("chunk_terms"),
         **_walk_terms(documents, table, (of_sentence, ids), number),
-        **_walk(documents, chunks, sentences, without),
     }
 
 
@@ -277,6 +280,7 @@ def _walk(
     first, last = sentence_ranges(documents, chunks, sentences.table)
     names = NameNumbers(words := sentences.tokens)
     runs = list(find_runs(sentences.vocabulary, words.mostly_capitalised[sentences.vocabulary.token_word]))
+    del words
     topics, main = _find_topics(documents, chunks, (first, last), sentences, runs, names)
     mentions = _mentions(sentences, runs, names)
     shape = (len(chunks), len(names.keys))

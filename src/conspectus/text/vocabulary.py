@@ -380,10 +380,13 @@ def _by_text(texts: Sequence[str], inside: Ints, language: str, number: dict[str
 
 def repeated(which: Ints, sizes: np.ndarray[Any, Any], flat: Ints) -> tuple[Ints, Ints]:
     """Spread lists that belong to some things over others; `which` is whose list each takes. Return starts and values."""
-    count = sizes[which] if len(sizes) else np.zeros(0, np.int64)
-    starts = np.concatenate(([0], np.cumsum(count))).astype(np.int32)
-    begin = np.concatenate(([0], np.cumsum(sizes)))[which] if len(sizes) else count
-    take = np.repeat((begin - starts[:-1]).astype(np.int32), count)
+    sizes = sizes.astype(np.int32)  # numpy's own sums have 64 bits
+    count = sizes[which] if len(sizes) else sizes
+    starts = np.zeros(len(count) + 1, np.int32)
+    np.cumsum(count, dtype=np.int32, out=starts[1:])
+    begin = np.cumsum(sizes, dtype=np.int32) - sizes
+    begin = begin[which] if len(sizes) else count
+    take = np.repeat(begin - starts[:-1], count)
     take += np.arange(len(take), dtype=np.int32)
     return starts, flat[take]
 
