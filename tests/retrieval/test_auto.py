@@ -116,3 +116,10 @@ def test_how_things_go_together_is_local_however_often_they_are_named():
 
     assert method == "local"
     assert "go together" in why
+
+
+def test_what_things_are_is_not_asked_of_all():
+    question = "What are salt water marsh orchids?"
+
+    assert choose(question, WITH_REPORTS)[0] == "mixed"
+    assert choose("What are the trades of the town?", WITH_REPORTS)[0] == "global"

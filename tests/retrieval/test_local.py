@@ -256,3 +256,15 @@ def test_vectors_of_descriptions_stay_where_a_part_of_the_documents_is_asked(tmp
     part = select_view([index], "path~2").index
 
     assert len(part.arrays["vectors.entities"]) == len(part.entities)
+
+
+def test_a_small_word_is_no_name_in_capitals_that_has_its_stem():
+    index = an_index("Harding of STEM spoke. Muslims came.", entities=["Harding", "STEM", "Muslims"])
+
+    def named(question: str) -> set[str]:
+        return {entity.name for entity in local.entities_in(question, index)}
+
+    assert named("Why is it hard to find stem cells?") == set()
+    assert named("What did Harding say of STEM?") == {"Harding", "STEM"}
+    assert named("Which muslim women came?") == {"Muslims"}
+    assert named("what is stem?") == {"STEM"}

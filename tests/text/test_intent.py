@@ -168,6 +168,8 @@ What was the vote?
 In which year did the school close?
 Where are the archives kept?
 Did the council approve the grant?
+Why do limes flower in long winters?
+How can ferries help farmers in Quenda?
 灯塔建于何时？
 船上有多少名乘客？
 哪家公司承建了隧道？

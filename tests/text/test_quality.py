@@ -54,3 +54,21 @@ def test_headings_letterheads_and_mail_headers_state_nothing():
         map(states, ("PORT SALLOW TOWN COUNCIL", "Subject: what was said of the weir", "灯塔的历史"))
     )
     assert all(map(states, ("Costs are up.", "The cost of the works was £6m", "灯塔建于1887年。")))
+
+
+def test_references_rows_of_figures_pointers_and_questions_state_nothing():
+    assert not any(
+        map(
+            states,
+            (
+                'M. Tolan and R. Vale, "Weirs of the north," in Rivers and Mills, 1967, 18: 18-25.',
+                "B. Orrin, Oats, Orrin Press, pp. 31-40.",
+                "The key of the safe is 123456789012345678901234567890123, as she wrote.",
+                "Of 1811: 40 and 3.5 and 7,000 and 1,200.",
+                "Learn more about how a weir is mended.",
+                "Why did the weir break?",
+            ),
+        )
+    )
+    assert states("The weir is 40 feet wide, which is told on pp. 31-40 of her book.")
+    assert states("In 1811 and again in 1813 the weir broke.")

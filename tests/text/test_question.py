@@ -64,6 +64,14 @@ def test_names_are_the_capitalised_words_inside():
     assert read_question("What did Mara Tolan build at Orrin? When?").names == ("mara", "tolan", "orrin")
 
 
+def test_a_name_may_open_a_question():
+    assert read_question("Mara Tolan built which weir?").full_names == ("Mara Tolan",)
+    assert read_question("Tolan's first weir?").names == ("tolan",)
+    assert read_question("Did Mara leave? What is it?").names == ("mara",)
+    assert read_question("Describe Mara Tolan").full_names == ("Mara Tolan",)
+    assert read_question("What's Mara's trade?").names == ("mara",)
+
+
 @pytest.mark.parametrize(
     ("text", "whole"),
     [

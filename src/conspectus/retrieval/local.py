@@ -99,6 +99,8 @@ def entities_in(question: str, index: Index) -> list[Entity]:
     """Return the entities that a question names, the longest and rarest names first."""
     full_names = [name_key(name).split() for name in read_question(question).full_names]
     question = without_particles(question, index.languages)
+    # in a question with capitals, a word without is not STEM, nor is "hard" Harding
+    small = set(question.split()) if question[:1].isupper() else set[str]()
     if CJK.search(question):
         words, longest = units(name_key(question)), LONGEST_UNSPACED
     else:
@@ -113,7 +115,11 @@ def entities_in(question: str, index: Index) -> list[Entity]:
             size = 0
         full_name = next((name for name in full_names if words[start : start + 2] == name[:2]), list[str]())
         for number in numbers[size] if size else ():
-            first, *others = name_key(index.entities[number].name).split()
+            name = index.entities[number].name
+            first, *others = name_key(name).split()
+            other = name.isupper() or (name[:1].isupper() and first.rstrip("s") != words[start].rstrip("s"))
+            if size == 1 and words[start] in small and other:
+                continue
             # "Charlie Bell" is no other Charlie
             if first not in full_name[:1] or not others or not stems(others).isdisjoint(stems(full_name)):
                 entities[number] = (-size, index.entities[number].degree)

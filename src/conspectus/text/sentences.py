@@ -229,8 +229,24 @@ as many of them as others, the second anyhow. The sample's headings have at most
 headings); Wikipedia's tables of facts, each in one line, which answer a few of MuSiQue's questions, have 19 and more."""
 
 
+_SAYS_NOTHING = re.compile(
+    r"(?:to )?(?:learn|read|find out|see) (?:more|also)\b|for (?:more|further) information\b|.*\d{30}", re.I
+)
+"""A sentence that only says where to read on, or holds a number that nobody reads."""
+_REFERENCE = re.compile(r"\d ?(?:\(\d+\) ?)?[:,] ?\d+ ?[-–] ?\d|\bpp\. ?\d|\b(?:doi|ISBN|ISSN)\b|\beds?\.")
+"""What a work is referred to by: its volume and pages, its number, its editors."""
+_PROSE = re.compile(
+    r"\b(?:is|was|are|were|be|been|has|have|had|that|who|which|it|they|we|not|than|this|these)\b"
+)
+
+
 def states(sentence: str) -> bool:
-    """Tell whether a text says something: a sentence does; a heading, a row of names or the subject of a mail not."""
+    """Tell whether a text says something: no question, heading, row of names or figures, reference, pointer elsewhere."""
+    if sentence.rstrip(CLOSING).endswith(ASKS) or _SAYS_NOTHING.match(sentence):
+        return False
+    mostly_figures = 2 * sum(map(str.isdigit, sentence)) > sum(map(str.isalnum, sentence))
+    if mostly_figures or (_REFERENCE.search(sentence) and not _PROSE.search(sentence)):
+        return False
     ended = _END.search(sentence) is not None or sentence.endswith("；")
     if is_unspaced(sentence):
         return ended or len(UNSPACED.findall(sentence)) >= _SHORT

@@ -253,3 +253,48 @@ def test_beside_a_name_a_term_is_what_is_asked():
 
     assert split_question(read_question("How did Mara Tolan become a mason?"), {0, 1}, Searcher(index))[1]
     assert read("How did Mara Tolan become a mason?", "Mara Tolan", "mason", index=index)[0] == texts[1]
+
+
+def test_beside_the_rarest_term_others_are_what_is_asked():
+    texts = (
+        "Weir rot is a rot of the oak in weirs. It was prevented nowhere in those years.",
+        "Tar and pitch keep weir rot away, which is best prevented in May.",
+        "The dam was prevented from bursting. A loss was prevented by the keeper.",
+    )
+    index = an_index(" ".join(FILLER), *texts, entities=["weir rot", "prevented"])
+
+    subject, rest = split_question(read_question("How can weir rot be prevented?"), {0, 1}, Searcher(index))
+    assert (set(subject), set(rest)) == ({"weir", "rot"}, {"prevent"})
+    assert read("How can weir rot be prevented?", "weir rot", "prevented", index=index)[0] == texts[1]
+
+
+def test_all_words_of_what_is_to_be_defined_are_its_subject():
+    index = an_index("Cold pressed oil cakes feed the cows.", entities=["oil"])
+
+    question = read_question("What are cold pressed oil cakes?")
+    subject, rest = split_question(question, {0}, Searcher(index))
+
+    assert (set(subject), rest) == ({"cold", "press", "oil", "cake"}, {})
+
+
+def test_when_is_answered_by_sentences_with_a_time():
+    texts = (
+        "People use fire in every part of the world, and fire has many uses to people.",
+        "Ash in a cave tells that fire burned there some 780,000 years ago.",
+        "The forges of Orrin had their first fire in the 18th century.",
+    )
+    index = an_index(" ".join(FILLER), *texts, entities=["fire"])
+
+    assert set(read("When did people first use fire?", "fire", index=index)[:2]) == set(texts[1:])
+
+
+def test_a_sentence_of_another_document_lends_nothing_to_its_neighbour():
+    texts = (
+        "The gate fever shakes those who have it.",
+        "The gate fever is of the northern farms.",
+        "A treatment costs a horse.",
+    )
+    index = an_index(*texts, entities=["gate fever"])
+
+    found = read("Is there a treatment for gate fever?", "gate fever", index=index)
+    assert found.index(texts[0]) < found.index(texts[1])

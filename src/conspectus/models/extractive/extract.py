@@ -20,6 +20,7 @@ from conspectus.tasks import (
     FoundRelationship,
 )
 from conspectus.text.language import ENGLISH
+from conspectus.text.question import question_pattern
 from conspectus.text.sentences import quality
 from conspectus.text.words import is_unspaced, unspaced_terms
 
@@ -113,9 +114,7 @@ def _pairs(
 MOST_SENTENCES = {"entity": 3, "relationship": 2}
 MOST_WORDS = 70  # unexplained
 _QUOTED = re.compile(r'^([^":：]{2,40})(?:: "(.*)"|：“(.*)”)$', re.DOTALL)
-_DEFINES = re.compile(
-    r"^.{0,12}\b(?:is|was|are|were|has been|became|founded|created|means|works?)\b", re.IGNORECASE
-)
+_DEFINES = question_pattern(ENGLISH, "defines")
 _DEFINES_ELSEWHERE = re.compile(
     r"^.{0,12}\b(?:ist|war|sind|waren|wurde|est|était|sont|fut|es|era|fue|son|é|foi|são|è|fu|sono|werd|zijn|"
     r"является|являлся|был|была|είναι|ήταν)\b"

@@ -18,9 +18,10 @@ from conspectus.lazy import lazy_module
 from conspectus.models.extractive.search import BESIDE, COMPLETE, RankedSentence, Searcher
 from conspectus.models.extractive.sentence_store import FIRST_PERSON
 from conspectus.rows import Chunk
+from conspectus.text.language import ENGLISH
 from conspectus.text.mentions import date_spans
-from conspectus.text.question import Question
-from conspectus.text.sentences import ASKS, CLOSING, states
+from conspectus.text.question import Question, question_pattern
+from conspectus.text.sentences import states
 from conspectus.text.types import CURRENCIES
 from conspectus.text.words import SMALL, VAGUE, WORD, fold, is_content, name_key, search_terms, stems
 
@@ -59,26 +60,15 @@ With 0.8 17 of the sample's facts are held, with 0.2 19, and a point less of the
 UNREADABLE_FACTOR = 0.8
 """What is left of the worth of a sentence that does not read alone at all. With 0.5 the answer of 4 % fewer of
 cmrc-zh's questions 151 to 300 is held, and 3 % fewer words of answers from wild/mathematics."""
-QUESTION_FACTOR = 0.5
-"""What is left of the worth of a question: it answers none. With 1 no share of answers moves, and hosts are quoted."""
 OFF_POINT_FACTOR = 0.5
-"""What is left of a sentence that is not about what is named, or has nothing of what is asked of it: with 1 the first
-quotation is from the right passage for 23 % of MedQuAD's even questions (27 %), of all quotations 17 % are (21 %)."""
-_SAYS_WHAT = re.compile(
-    r"(?:['’]s)?[\"”’»)]*"
-    r"(?:(?P<what>(?:\s*\([^()]{1,60}\)|,[^,]{1,60},)?\s+(?:(?:is|was|are|were|means|refers to)\s+(?:an?|the|one|any)|"
-    r"(?:is|are)\s+(?:[a-z]+\s+){0,2}defined as|are\s+(?:[a-z]+\s+)?[a-z]+s\s+(?:that|which|who|of|with|in|caused))\b"
-    r"(?!(?:\s+\w+)?\s+(?:cause|example|part|reason|result|sign|symptom)s?\b)|"
-    r",\s+(?:(?:which|who)\s+(?:is|are|was|were)|an?|the)\s|(?:（[^（）]*）)?[，,]?[是为乃指])|"
-    r"\s*\(|,\s+(?!said|says|and|or|but|in|on|at|for|to|with|as|by)[a-z]|\s+(?:is|was|are|were|became|has been)\b)"
-)
-"""What stands behind a name where it is said what it is; other than in `what`, it may be something else of it."""
+"""What is left of a sentence that is not about what is named, or has nothing of what is asked of it, as a date: with 1
+the first quotation is from the right passage for 23 % of MedQuAD's even questions (27 %), of all 17 % are (21 %)."""
+_SAYS_WHAT = question_pattern(ENGLISH, "says_what", re.VERBOSE)
 SAYS_SOMETHING = 0.6
 """Worth of a sentence that says something else of X ("GIMPS is organized as"), where "X is a" at its start has 1."""
 APART = 3
 """Characters between two words of one name at the most: the mark in "Lucas-Lehmer", or a quotation mark."""
-_OPENS = re.compile(r"\W*(?:\w+[,:] )?(?:(?:the|an?) )?(?:(?:term|word|name) )?\W*", re.IGNORECASE)
-"""What stands before what is to be told of in a sentence that opens with it."""
+_OPENS = question_pattern(ENGLISH, "before_defined")
 _VAGUE = stems(VAGUE)
 
 
@@ -98,8 +88,6 @@ def rank_sentences(
     if named and subject and not rest:
         for sentence in np.flatnonzero(searcher.shares(subject) > COMPLETE).tolist():
             chunk_rank.setdefault(sentence, len(chunks))
-    if not subject and question.asks_definition:
-        subject, rest = rest, subject
     sentences = sorted(chunk_rank)
     if not sentences or not (subject or rest):
         return []
@@ -114,7 +102,8 @@ def rank_sentences(
     for i, fit, share, factor in (f for f in fits if states(searcher.passages.text(sentences[f[0]]))):
         score = SUBJECT_WEIGHT * float(about[i]) + fit
         score += rank_weight / math.sqrt(1 + chunk_rank[sentences[i]])
-        score *= factor * _worth(sentences[i], searcher)
+        quality = searcher.passages.quality(sentences[i])
+        score *= factor * (UNREADABLE_FACTOR + (1 - UNREADABLE_FACTOR) * quality)
         ranked.append(RankedSentence(sentences[i], score, share))
     return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))
 
@@ -126,13 +115,6 @@ def chunk_ranks(chunks: Sequence[Chunk], searcher: Searcher) -> dict[int, int]:
         for sentence in searcher.passages.within(chunk):
             ranks.setdefault(sentence, rank)
     return ranks
-
-
-def _worth(sentence: int, searcher: Searcher) -> float:
-    """Return what is left of the score of a sentence that reads badly alone, or asks."""
-    worth = UNREADABLE_FACTOR + (1 - UNREADABLE_FACTOR) * searcher.passages.quality(sentence)
-    asks = searcher.passages.text(sentence).rstrip(CLOSING).endswith(ASKS)
-    return worth * QUESTION_FACTOR if asks else worth
 
 
 # What a question is about, and what it asks
@@ -148,15 +130,23 @@ def split_question(
     """
     index = searcher.index
     every_term = frozenset(question.terms)
-    subject = _named_terms(question, searcher)
-    names = frozenset(subject)
+    keys = {name_key(term) for name in question.names for term in search_terms(name, index)}
+    subject = {term for term in question.terms if name_key(term) in keys}
+    concepts: list[frozenset[str]] = []
     for entity in map(index.entities.__getitem__, named):
         forms = (frozenset(searcher.terms_of(form, question)) for form in (entity.name, *entity.aliases))
         form = next((form for form in forms if form and form <= every_term), frozenset[str]())
-        # beside a name, a term is what is asked of it: how somebody became an astronaut
-        if entity.type != "concept" or not names or names & form:
+        if entity.type == "concept":
+            concepts.append(form)
+        else:
             subject |= form
+    # beside a name or the rarest term, others are what is asked of it: how somebody became an astronaut
+    if not subject and concepts:
+        subject = set(max(concepts, key=lambda form: math.fsum(map(searcher.weight, form))))
+    subject = subject.union(*(form for form in concepts if form & subject))
     others = [term for term in searcher.words(question.focus) if term not in subject]
+    if question.asks_definition:
+        subject, others = subject.union(others), []
     rest = [term for term in others if term not in _VAGUE]
     if not rest and (question.wants or not subject):
         rest = others
@@ -165,12 +155,6 @@ def split_question(
     if not subject and not rest:
         rest = searcher.words(question.terms)
     return {t: searcher.weight(t) for t in sorted(subject)}, {t: searcher.weight(t) for t in rest}
-
-
-def _named_terms(question: Question, searcher: Searcher) -> set[str]:
-    """Return the words of the names in a question."""
-    keys = {name_key(term) for name in question.names for term in search_terms(name, searcher.index)}
-    return {term for term in question.terms if name_key(term) in keys}
 
 
 def _subject_shares(subject: Mapping[str, float], sentences: Sequence[int], searcher: Searcher) -> Floats:
@@ -214,8 +198,7 @@ def _fits_of_answers(
     """
     about, walked = near
     own = searcher.shares(rest)
-    padded: Floats = np.pad(own, 1)
-    with_neighbours = own + np.float32(BESIDE) * np.maximum(padded[:-2], padded[2:])
+    with_neighbours = own + np.float32(BESIDE) * searcher.beside(own)
     known_weight = sum(weight for term, weight in rest.items() if searcher.frequency(term))
     mostly_unknown = 2 * known_weight < sum(rest.values())
     query_terms = frozenset(search_terms(question.text, searcher.index))
@@ -231,7 +214,8 @@ def _fits_of_answers(
         factor = 1.0
         if not question.joins_facts:
             factor *= OFF_POINT_FACTOR if about[i] < MIN_SUBJECT_SHARE else 1.0
-            factor *= OFF_POINT_FACTOR if not around and not answers else 1.0
+            missing = not answers and (not around or question.wants in ("date", "number"))
+            factor *= OFF_POINT_FACTOR if missing else 1.0
         yield i, fit + WALK_WEIGHT * float(walked[i]), float(own[sentence]), factor
 
 
@@ -254,9 +238,8 @@ def _fits_of_definitions(
             if says := _SAYS_WHAT.match(text, end):
                 worth = math.fsum(subject[term] for term in name) / math.fsum(subject.values())
                 worth *= 1.0 if says["what"] else SAYS_SOMETHING
-                says_what = max(
-                    says_what, worth if _OPENS.fullmatch(text, 0, start) else SAYS_SOMETHING * worth
-                )
+                worth *= 1.0 if _OPENS.fullmatch(text, 0, start) else SAYS_SOMETHING
+                says_what = max(says_what, worth)
         share = float(shares[i])
         yield i, REST_WEIGHT * share + ANSWER_WEIGHT * says_what, share, 1.0
 
@@ -268,17 +251,10 @@ NEAR = 8  # unexplained
 PLAIN = 0.6  # unexplained
 """What a common noun counts beside a name."""
 
-_NUMBER = re.compile(
-    r"(?:[£$€¥]\s?)?\d[\d,.]*\d|(?:[£$€¥]\s?)?\d|[一二两三四五六七八九十百千万萬亿億]+(?=[个名位次年岁公里米元分钟吨人部集座])|"
-    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twenty|thirty|forty|fifty|hundred|"
-    r"thousand|million|half|twice|once)\b",
-    re.IGNORECASE,
-)
-_JOINED = re.compile(r"[A-Za-zÀ-ʯ]{1,20}-?$")
-_UNIT = re.compile(
-    r"\s?(?:%|per cent|percent|(?:hundred|thousand|million|billion)\b(?:\s[^\W\d_A-Z]{3,})?|[^\W\d_A-Z]{2,}\b"
-    r"|[万亿千百]*[个名位次年岁公里米元分钟吨人部集座]{0,2})"
-)
+_NUMBER = question_pattern(ENGLISH, "number_given")
+_UNIT = question_pattern(ENGLISH, "unit_given", re.NOFLAG)
+_PERIOD = question_pattern(ENGLISH, "period_given", re.NOFLAG)
+_JOINED = re.compile(r"(?:[A-Za-zÀ-ʯ]{1,20}-?|[/#])$")
 _KINDS = {"person": "person", "place": "location"}
 _WHERE = re.compile(rf"\b(?:in|at|near|from|of) (?:the )?([^\W\d_{SMALL}][\w'’-]+)")
 """What is taken for a place where nobody has told the kinds of names."""
@@ -311,6 +287,7 @@ def _spans_of_kind(
     match question.wants:
         case "date":
             yield from ((start, end, 1.0) for start, end in date_spans(text))
+            yield from ((*m.span(), 1.0) for m in _PERIOD.finditer(text))
         case "number":
             yield from ((start, end, 1.0) for start, end in _numbers(text))
         case "" if not question.asks_name:

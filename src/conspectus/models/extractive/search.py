@@ -210,14 +210,16 @@ class Searcher:
         """Return for each sentence the share of what is asked that it holds, and that share with its neighbours'."""
         own = self.shares(weights)
         around = np.zeros_like(own)
-        same_document = self.passages.document[1:] == self.passages.document[:-1]
         for term, weight in weights.items():
             share = self.shares({term: 1.0})
-            neighbours = np.zeros_like(share)
-            neighbours[1:] = share[:-1] * same_document
-            neighbours[:-1] = np.maximum(neighbours[:-1], share[1:] * same_document)
-            around += weight / sum(weights.values()) * np.maximum(share, BESIDE * neighbours)
+            around += weight / sum(weights.values()) * np.maximum(share, BESIDE * self.beside(share))
         return own, around
+
+    def beside(self, shares: Floats) -> Floats:
+        """Return for each sentence the larger share of the two beside it in its document."""
+        joined = np.pad(self.passages.document[1:] == self.passages.document[:-1], 1)
+        padded = np.pad(shares, 1)
+        return np.maximum(padded[:-2] * joined[:-1], padded[2:] * joined[1:])
 
     # Communities
 

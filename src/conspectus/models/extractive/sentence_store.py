@@ -22,6 +22,7 @@ from conspectus.text.cleaning import excerpt
 from conspectus.text.language import ENGLISH, with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.mentions import find_mentions, find_runs
+from conspectus.text.question import question_pattern
 from conspectus.text.sentences import quality, sentences, without_opening
 from conspectus.text.vocabulary import Ints, read_vocabulary
 from conspectus.text.words import CJK, SMALL, VAGUE, WORD, fold, is_unspaced, stem, terms
@@ -337,17 +338,9 @@ MIN_KEY_TERMS = 3  # unexplained
 MIN_QUALITY = 0.35
 """The quality from which on a sentence is no fragment."""
 _ASKS = re.compile(r"[?？][\"”’」』)]*$")
-_OPENS_WITH_PRONOUN = re.compile(
-    r"(?:(?:and|but|so|because|then|also|or|yes|well)\b,?\s+)*"
-    r"(?:it|he|she|they|this|that|these|those|here|there|his|her|its|their|him|them|the (?:former|latter))\b"
-    r"(?:['’]\w+)?|^[^\w“‘]*(?:它|他|她|它们|他们|她们|这|那|这些|那些|此|其)",
-    re.IGNORECASE,
-)
+_OPENS_WITH_PRONOUN = question_pattern(ENGLISH, "pronoun_first")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-_NUMBER_WORD = re.compile(
-    r"\b(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion|trillion)s?\b",
-    re.I,
-)
+_NUMBER_WORD = question_pattern(ENGLISH, "number_in_words")
 _NOT_FIRST = re.compile(r"\w\W{0,2} $")
 """What stands before a word that opens no sentence and no quotation."""
 
