@@ -94,19 +94,12 @@ def _class(form: str) -> str:
     if tag.startswith("nr"):
         if len(form) == 1:
             return "s" if form in SURNAMES else "x"
-        return "P" if like_person(form) or _is_spelled(form) else "G" if len(form) == 2 else "N"
-    if tag in ("x", "nz") and _is_spelled(form) and len(form) > 2:
-        return "P"
+        return "P" if like_person(form) else "G" if len(form) == 2 else "N"
     if form in SURNAMES:
         return "S"
     if tag in ("n", "x", "nz") and form.endswith(DISTRICTS) and not form.endswith(GENERIC_DISTRICTS):
         return "L"
     return {"nt": "O", "nz": "Z", "j": "Z"}.get(tag, "N" if tag in ("n", "vn", "b", "l") else "x")
-
-
-def _is_spelled(form: str) -> bool:
-    """Tell whether a word may be a foreign name, by its characters."""
-    return SPELLING.issuperset(form) and not _is_common(form)
 
 
 def _fits(name: str, kind: str) -> bool:

@@ -124,7 +124,7 @@ def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
         code *= np.int64(1_000_003)  # wraps around: a hash
         code += word[end]
         code += 1
-        # no word twice: "Psoriasis Psoriasis is" is a heading and a sentence
+        # no word twice: medquad would have 120 terms as "surgery surgery", of a heading and a sentence
         for k in range(size - 1):
             same &= word[k : k + count] != word[end]
         start = np.flatnonzero(inside[:count] & same & last[end])

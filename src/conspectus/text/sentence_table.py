@@ -7,7 +7,7 @@ greetings), what stands in brackets for itself, labels before turns of speech.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,13 +74,12 @@ def find_sentences(
     headers = _shared_openings(contents)
     labels = _speakers(contents, headers)
     del contents
-    speakers = _Speakers(labels)
     parts = workers.map_stored(
         sentences_in,
         [len(document.text) for document in documents],
         (f"{d.id} {d.omitted} {d.language} {header}" for d, header in zip(documents, headers, strict=True)),
         lambda shard: (shard, [documents[i] for i in shard], [headers[i] for i in shard], labels),
-        lambda stored, shard: _loaded(stored, shard, [documents[i] for i in shard], speakers),
+        lambda stored, shard: _loaded(stored, shard, [documents[i] for i in shard], labels),
         _stored,
     )
     raw = _joined(list(parts))
@@ -104,8 +103,8 @@ def find_sentences(
 class RawSentences:
     """The sentences of some documents in columns, before what the corpus repeats is left out.
 
-    `document` is the number of each one's document, `speakers` who says it, empty where no label tells; `labels` is
-    what was asked of the labels of the corpus.
+    `document` is the number of each one's document, `speakers` who says it, empty where no label tells; `labels` are
+    those of the documents, and whether each is a speaker's in the corpus.
     """
 
     document: IntArray
@@ -114,14 +113,14 @@ class RawSentences:
     speakers: list[str]
     texts: list[str]
     tokens: TokenRows
-    labels: dict[str, str]
+    labels: dict[str, bool]
 
 
 def sentences_in(
     numbers: range, documents: Sequence[Document], headers: Sequence[int], labels: set[str]
 ) -> RawSentences:
     """Return the sentences of documents, given their headers and the labels of all speakers of the corpus."""
-    speakers = _Speakers(labels)
+    asked: dict[str, bool] = {}
     rows: list[tuple[int, int, int]] = []
     who: list[str] = []
     texts: list[str] = []
@@ -136,22 +135,19 @@ def sentences_in(
                 continue
             label = _LABEL.match(text, start, min(end, start + 60))
             if label:
-                name = speakers.full(label.group(1), at_start=start == header)
-                if name:
-                    speaker, start = name, label.end()
+                key = _key(label.group(1))
+                asked[key] = key in labels
+                if asked[key]:
+                    speaker, start = label.group(1), label.end()
             for a, b in sentences(text, start, end, document.language):
                 sentence = " ".join(text[a:b].split())
-                if (
-                    _LETTER.search(sentence)
-                    and not _ASIDE.fullmatch(sentence)
-                    and not speakers.cut_label(sentence)
-                ):
+                if _LETTER.search(sentence) and not _ASIDE.fullmatch(sentence):
                     rows.append((number, *content.span(a, b)))
                     who.append(speaker)
                     texts.append(sentence)
     number, first, last = (column.copy() for column in np.array(rows, np.int32).reshape(-1, 3).T)
     tokens = tokens_of(texts, [documents[row[0] - numbers.start].language for row in rows])
-    return RawSentences(number, first, last, who, texts, tokens, speakers.asked)
+    return RawSentences(number, first, last, who, texts, tokens, asked)
 
 
 def _stored(raw: RawSentences, shard: range) -> dict[str, Any]:
@@ -166,10 +162,10 @@ def _stored(raw: RawSentences, shard: range) -> dict[str, Any]:
 
 
 def _loaded(
-    stored: Mapping[str, Any], shard: range, documents: Sequence[Document], speakers: _Speakers
+    stored: Mapping[str, Any], shard: range, documents: Sequence[Document], labels: set[str]
 ) -> RawSentences:
     """Return the stored sentences of a shard; raise ValueError where its labels are others now, or it cannot be so."""
-    if any(speakers.answer(question) != answer for question, answer in stored["labels"].items()):
+    if any((key in labels) != known for key, known in stored["labels"].items()):
         raise ValueError("the labels of speakers are others now")
     columns: list[IntArray] = [column.astype(np.int32) for column in stored["columns"]]
     document, start, end, speaker, form, sizes, rows = columns
@@ -208,50 +204,6 @@ def _joined(shards: Sequence[RawSentences]) -> RawSentences:
 
 def _key(label: str) -> str:
     return " ".join(label.split()).casefold()
-
-
-class _Speakers:
-    """The labels of speakers, sorted, so that each is found by its head or its tail without looking at all of them."""
-
-    def __init__(self, labels: set[str]) -> None:
-        self._labels = labels
-        self._by_head = sorted(labels)
-        self._by_tail = sorted(label[::-1] for label in labels)
-        self.asked: dict[str, str] = {}
-        """What was asked, with the answers: all in which what is read of a document depends on other ones."""
-
-    def full(self, label: str, at_start: bool) -> str:
-        """Return the speaker that a label names, or ""; at the start of a document it may have lost its head."""
-        return self.answer(f"{int(at_start)}{label}")
-
-    def cut_label(self, sentence: str) -> bool:
-        """Tell whether a sentence is the head of a label."""
-        return len(sentence) < 30 and sentence.isupper() and bool(self.answer(f"2{sentence}"))
-
-    def answer(self, question: str) -> str:
-        """Return the answer to a question that was asked: its first character says which one."""
-        if question not in self.asked:
-            kind, text = question[:1], question[1:]
-            head = kind == "2" and _beginning_with(text.casefold(), self._by_head)
-            self.asked[question] = (
-                (head[0] if head else "") if kind == "2" else self._full(text, at_start=kind == "1")
-            )
-        return self.asked[question]
-
-    def _full(self, label: str, *, at_start: bool) -> str:
-        key = _key(label)
-        if key in self._labels:
-            return label
-        if not at_start or len(key) < 2:
-            return ""
-        whole = _beginning_with((key if len(key) > 3 else f" {key}")[::-1], self._by_tail)
-        return whole[0][::-1].upper() if len(whole) == 1 else ""
-
-
-def _beginning_with(head: str, texts: Sequence[str]) -> Sequence[str]:
-    """Return the first two of some sorted texts that begin with a head, as far as there are such."""
-    at = bisect_left(texts, head)
-    return [text for text in texts[at : at + 2] if text.startswith(head)]
 
 
 def _speakers(texts: Sequence[str], headers: Sequence[int]) -> set[str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 
 from conspectus.text.language import ENGLISH, function_words_of
-from conspectus.text.language_rules import rules_of, tag_of
-from conspectus.text.words import CJK, SMALL, STOPWORDS, UNSPACED, VAGUE, is_unspaced, rjieba, stopwords
+from conspectus.text.language_rules import rules_of
+from conspectus.text.words import CJK, SMALL, STOPWORDS, UNSPACED, VAGUE, is_unspaced, stopwords
 
 _WIDE = re.compile(rf"[。！？；…]+[”’」』）》]*|(?<={CJK.pattern})[!?]+[”’」』）》]*(?={CJK.pattern})")
 """End marks that need no space after them."""
@@ -285,13 +285,7 @@ def _quality_unspaced(rest: str) -> float:
         score *= 0.3
     if sum(map(rest.count, "（(「『《“")) != sum(map(rest.count, "）)」』》”")):
         score *= 0.5
-    return score * (0.55 if _DANGLING_UNSPACED.match(rest) or _opens_with_verb(rest) else 1.0)
-
-
-def _opens_with_verb(rest: str) -> bool:
-    """Tell whether a Chinese sentence leaves out who or what it is about."""
-    first = rjieba.cut(rest[:6])[0]
-    return len(first) > 1 and tag_of(first) in ("v", "c", "d")
+    return score * (0.55 if _DANGLING_UNSPACED.match(rest) else 1.0)
 
 
 def _length(count: int) -> float:

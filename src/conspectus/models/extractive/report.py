@@ -11,6 +11,7 @@ from itertools import chain
 
 from conspectus.messages import Wording, wording
 from conspectus.models.base import performs
+from conspectus.models.extractive.search import is_repeated
 from conspectus.models.extractive.sentence_store import Statement, speaker_of, statements, words_of
 from conspectus.references import write
 from conspectus.rows import Finding, snippet
@@ -133,17 +134,12 @@ def _cover(candidates: Sequence[_Candidate]) -> list[_Candidate]:
                 return chosen
             if new_topics_only and covered.issuperset(candidate.named):
                 others.append(candidate)
-            elif not _repeats(candidate.statement, used):
+            elif not is_repeated(candidate.statement.terms, used, TOO_ALIKE):
                 chosen.append(candidate)
                 covered.update(candidate.named)
                 used.append(candidate.statement.terms)
         pool = others
     return chosen
-
-
-def _repeats(statement: Statement, used: Sequence[frozenset[str]]) -> bool:
-    terms = statement.terms
-    return any(len(terms & other) > TOO_ALIKE * min(len(terms), len(other)) for other in used)
 
 
 def _finding(
@@ -163,7 +159,7 @@ def _finding(
         if topics.isdisjoint(candidate.named) or statement.quality < MIN_QUALITY:
             continue
         same = len(candidate.named) > 1 or (lead.speaker and candidate.speaker == lead.speaker)
-        if same and not _repeats(statement, used):
+        if same and not is_repeated(statement.terms, used, TOO_ALIKE):
             support.append(statement)
             used.append(statement.terms)
     explanation = "\n".join(f"{s.text} {write(s.references)}" for s in (lead.statement, *support))
