@@ -17,10 +17,11 @@ from conspectus.models.base import performs
 from conspectus.models.extractive.rank_sentences import candidates, rank_sentences, split_question
 from conspectus.models.extractive.reason import follow_chain
 from conspectus.models.extractive.report import upper
-from conspectus.models.extractive.search import COMPLETE, RankedSentence, Searcher, is_repeated
+from conspectus.models.extractive.search import COMPLETE, RankedSentence, Searcher
 from conspectus.models.extractive.sentence_store import (
     MIN_QUALITY,
     all_terms,
+    is_repeated,
     reading,
     reads_alone,
     split,

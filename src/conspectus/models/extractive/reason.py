@@ -26,8 +26,8 @@ from conspectus.models.extractive.rank_sentences import (
     split_question,
 )
 from conspectus.models.extractive.relation_paths import PathFinder
-from conspectus.models.extractive.search import RankedSentence, Searcher, is_repeated
-from conspectus.models.extractive.sentence_store import all_terms, name_entities
+from conspectus.models.extractive.search import RankedSentence, Searcher
+from conspectus.models.extractive.sentence_store import all_terms, is_repeated, name_entities
 from conspectus.rows import Chunk, ReasoningPath
 from conspectus.tasks import (
     ChooseRelations,

@@ -11,8 +11,13 @@ from itertools import chain
 
 from conspectus.messages import Wording, wording
 from conspectus.models.base import performs
-from conspectus.models.extractive.search import is_repeated
-from conspectus.models.extractive.sentence_store import Statement, speaker_of, statements, words_of
+from conspectus.models.extractive.sentence_store import (
+    Statement,
+    is_repeated,
+    speaker_of,
+    statements,
+    words_of,
+)
 from conspectus.references import write
 from conspectus.rows import Finding, snippet
 from conspectus.tasks import ReportDraft, WriteReport

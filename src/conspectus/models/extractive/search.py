@@ -252,8 +252,3 @@ class Searcher:
 
 COMPLETE = 0.999
 """The share from which on a sentence holds all of some terms: 1 but for rounding."""
-
-
-def is_repeated(terms: frozenset[str], used: Sequence[frozenset[str]], alike: float) -> bool:
-    """Tell whether terms share more than a part of the smaller one's with any that were used."""
-    return any(len(terms & other) > alike * min(len(terms), len(other)) for other in used)

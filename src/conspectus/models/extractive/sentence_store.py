@@ -306,6 +306,11 @@ def subject_terms(text: str, language: str = ENGLISH) -> frozenset[str]:
     return frozenset(t for t in terms(fold(text), language) if t not in _VAGUE_STEMS and not t.isdigit())
 
 
+def is_repeated(terms: frozenset[str], used: Sequence[frozenset[str]], alike: float) -> bool:
+    """Tell whether terms share more than a part of the smaller one's with any that were used."""
+    return any(len(terms & other) > alike * min(len(terms), len(other)) for other in used)
+
+
 def words_of(statement: str) -> str:
     """Return what a statement quotes, without who says it."""
     match = _SPEAKER.match(statement)
