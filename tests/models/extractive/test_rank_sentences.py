@@ -298,3 +298,9 @@ def test_a_sentence_of_another_document_lends_nothing_to_its_neighbour():
 
     found = read("Is there a treatment for gate fever?", "gate fever", index=index)
     assert found.index(texts[0]) < found.index(texts[1])
+
+
+def test_the_number_of_a_reference_is_not_what_is_asked_for():
+    texts = ("The mast of the Heron was tall (15), see also [16].", "The mast of the Heron was 40 feet.")
+
+    assert read("How high was the mast of the Heron?", index=an_index_of(*texts))[0] == texts[1]
