@@ -96,8 +96,11 @@ class RetrievalData:
         return read_texts(self.passages, settings.read)[0]
 
     def ids(self, settings: Settings) -> Mapping[str, str]:
-        """Return the id of the passage that each document is, by the document's."""
-        return {document.id: document.path for document in self.documents(settings)}
+        """Return the id of the passage that each document is, by the document's; several passages may have one id."""
+        given = {passage["id"] for passage in self.passages}
+        paths = {document.id: document.path for document in self.documents(settings)}
+        # the second of an id has the path `id#2`
+        return {id_: path if path in given else path.rpartition("#")[0] for id_, path in paths.items()}
 
 
 class _Row(BaseModel):

@@ -52,6 +52,13 @@ def test_means_are_over_all_questions_those_without_a_hit_too(folder: Path):
     assert {"R@5", "R@10", "all@8", "nDCG@10", "ms", "ms_p95"} <= row.keys()
 
 
+def test_passages_that_share_an_id_are_all_that_passage(folder: Path):
+    with (folder / "corpus.jsonl").open("a") as file:
+        file.write("\n" + json.dumps({"_id": "p3", "title": "", "text": "A zyx is a kind of harp."}))
+
+    assert evaluate_retrieval(folder, ["bm25"])["bm25"].as_row()["R@2"] == 1
+
+
 def test_other_depths_can_be_asked_for(folder: Path):
     assert "R@3" in evaluate_retrieval(folder, ["bm25"], [3])["bm25"].as_row()
 
