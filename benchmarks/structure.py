@@ -71,14 +71,14 @@ BUDGETS: dict[str, float] = {
 (50,415 lines in 392 files)."""
 
 LIMITS: dict[str, float] = {
-    # 660 for batches, 470 for shards that are stored and updates by them, 164 for large corpora, 24 for others
-    "lines of Python": 47_413,
+    # 660 for batches, 470 for shards that are stored and updates by them, 164 for large corpora
+    "lines of Python": 47_200,
     "settings": 61,
     "files": 173,
     "imports inside functions": 26,
     "files entered by a global question": 37,
     "files entered by a build": 64,
-    "constants without an explanation": 69,
+    "constants without an explanation": 57,
     "characters per line of code, mean": 43.2,  # short lines (`try:`, `except ImportError:`) went
 }
 """Where the source is still above its budget: what it must not exceed meanwhile."""
