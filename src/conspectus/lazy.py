@@ -69,7 +69,7 @@ class _LazyModule(ModuleType):
             if not self.install:
                 raise
             package = self.__name__.partition(".")[0]
-            raise UsageError(f"this needs {package}: pip install '{self.install}'") from error
+            raise UsageError(f"{package} is not installed: pip install '{self.install}'") from error
         return getattr(module, name)
 
 

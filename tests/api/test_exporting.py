@@ -53,7 +53,7 @@ def test_a_package_that_is_missing_is_named_with_what_installs_it(
 ):
     monkeypatch.setitem(sys.modules, package, None)  # what marks it as missing
     index = conspectus.build(documents=[chunk.text for chunk in INDEX.chunks], folder=tmp_path).index
-    with pytest.raises(UsageError, match=f"needs {package}: pip install '{re.escape(install)}'"):
+    with pytest.raises(UsageError, match=f"{package} is not installed: pip install '{re.escape(install)}'"):
         use(index, tmp_path)
 
 

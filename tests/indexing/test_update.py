@@ -334,7 +334,8 @@ def test_a_damaged_index_is_made_anew(corpus: Path):
 
 MARK = "Qwyzzyx"
 """A word that nothing else holds."""
-SPOKEN = f"{MARK} Blorf bought the harbour of Sandle in 1931. Everybody in Sandle feared {MARK} Blorf."
+SPOKEN = f"{MARK} Blorf bought a mangle in Sandle. Everybody in Sandle feared {MARK} Blorf."
+"""Names nothing of the corpus, so that without it the communities are those of a corpus that never had it."""
 
 
 class Letters:
@@ -382,8 +383,7 @@ def test_deleted_and_edited_text_leaves_no_trace(corpus: Path, way: str, monkeyp
     assert not any(np.allclose(gone[0], row, atol=1e-6) for row in without.arrays["vectors.chunks"])
     new = conspectus.build("corpus", "new", settings=chosen).index
     for name in without.arrays:
-        if not name.startswith("graph.communit"):  # communities start from those before
-            np.testing.assert_array_equal(without.arrays[name], new.arrays[name])
+        np.testing.assert_array_equal(without.arrays[name], new.arrays[name])
 
 
 def test_vectors_by_a_model_that_runs_here_are_made_of_what_is_new(

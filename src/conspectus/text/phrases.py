@@ -261,14 +261,14 @@ def _burstiness(count: Ints, spread: Ints, total: int) -> Floats:
     return np.log2(total / spread) + np.log2(1 - np.exp(-count / total) + 1e-12)
 
 
-RUN_WORDS = 4
+RUN_WORDS = 4  # unexplained
 """Words in a run. Without set phrases 3.9 % of the findings of the podcasts' 60 best reports announce or thank, with them
 1.6 %; nothing else that is measured moves."""
-MIN_SHARING_SOURCES, SHARING_ONE_IN = 4, 15
+MIN_SHARING_SOURCES, SHARING_ONE_IN = 4, 15  # unexplained
 """Sources that share a run, from which on it is a set phrase, or one in so many if these are more."""
-MIN_SOURCES = 20
+MIN_SOURCES = 20  # unexplained
 """With fewer sources than this nothing is told."""
-MIN_CONTENT_WORDS = 1
+MIN_CONTENT_WORDS = 1  # unexplained
 """Words that say something which a run must have: others are just idiom."""
 
 

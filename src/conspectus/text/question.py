@@ -180,8 +180,8 @@ class Question:
         return tuple(dict.fromkeys(map(name_key, self.written_names)))
 
     @cached_property
-    def _after_opening(self) -> str:
-        """The text, behind a word if it opens with a name: one that is in two words, or has something."""
+    def _text_for_names(self) -> str:
+        """The text in which names are looked for: where it opens with one, as "Ada Lovelace" or "Ada's", behind "of"."""
         first, _, rest = self.text.partition(" ")
         named = (self.language == ENGLISH and rest[:1].isupper()) or first.endswith(("'s", "’s"))
         asking = not _focus(name_key(first), ENGLISH, (ENGLISH,))
@@ -190,13 +190,13 @@ class Question:
     @cached_property
     def full_names(self) -> tuple[str, ...]:
         """The capitalised words inside it that follow each other, as they are written together."""
-        return tuple(m[0] for m in _FULL_NAME.finditer(self._after_opening) if m[0][0].isupper())
+        return tuple(m[0] for m in _FULL_NAME.finditer(self._text_for_names) if m[0][0].isupper())
 
     @cached_property
     def written_names(self) -> tuple[str, ...]:
         """The capitalised words inside it, as they are written."""
         rules = rules_of(self.language)
-        text = self._after_opening
+        text = self._text_for_names
         matches = (m for m in _NAME.finditer(text) if m.group()[0].isupper())
         if rules.nouns_capitalised:  # there what has an article is no name
             matches = (m for m in matches if text[: m.start()].split()[-1].lower() not in rules.articles)

@@ -120,7 +120,7 @@ def sentences_in(
     numbers: range, documents: Sequence[Document], headers: Sequence[int], labels: set[str]
 ) -> RawSentences:
     """Return the sentences of documents, given their headers and the labels of all speakers of the corpus."""
-    asked: dict[str, bool] = {}
+    is_speaker: dict[str, bool] = {}
     rows: list[tuple[int, int, int]] = []
     who: list[str] = []
     texts: list[str] = []
@@ -136,8 +136,8 @@ def sentences_in(
             label = _LABEL.match(text, start, min(end, start + 60))
             if label:
                 key = _key(label.group(1))
-                asked[key] = key in labels
-                if asked[key]:
+                is_speaker[key] = key in labels
+                if is_speaker[key]:
                     speaker, start = label.group(1), label.end()
             for a, b in sentences(text, start, end, document.language):
                 sentence = " ".join(text[a:b].split())
@@ -147,7 +147,7 @@ def sentences_in(
                     texts.append(sentence)
     number, first, last = (column.copy() for column in np.array(rows, np.int32).reshape(-1, 3).T)
     tokens = tokens_of(texts, [documents[row[0] - numbers.start].language for row in rows])
-    return RawSentences(number, first, last, who, texts, tokens, asked)
+    return RawSentences(number, first, last, who, texts, tokens, is_speaker)
 
 
 def _stored(raw: RawSentences, shard: range) -> dict[str, Any]:
