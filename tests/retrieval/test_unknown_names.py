@@ -12,6 +12,7 @@ INDEX = an_index("Mara Tolan rebuilt the weir of Quenda.", entities=["Mara Tolan
 def test_a_name_that_no_document_has_is_absent():
     assert unknown_names("Did Mara Tolan meet Ruben Vale in Quenda?", INDEX) == ["Ruben", "Vale"]
     assert unknown_names("Who rebuilt the weir of Quenda?", INDEX) == []
+    assert unknown_names("What did Per say of Mara Tolan?", INDEX) == []  # a stopword is in no index
     assert unknown_names("Who rebuilt the cathedral?", INDEX) == []  # no name: it may be said in other words
 
 

@@ -223,7 +223,8 @@ def unknown_names(question: str, index: Index) -> list[str]:
     return [
         name
         for name in read_question(question, *index.languages).written_names
-        if not any(term in vocabulary for term in search_terms(name, index))
+        if (own := search_terms(name, index))  # "Per" is a stopword, which no index has
+        and not any(term in vocabulary for term in own)
         and entity_of_key(name_key(name), index) is None
         and name_key(name) not in index.derive(_words_of_names)
     ]
