@@ -17,7 +17,7 @@ from conspectus.text.language import read_data
 from conspectus.text.language_rules import DOTS, joined, tag_of
 from conspectus.text.names import Mention
 from conspectus.text.types import LOCATION, ORGANIZATION, PERSON, WORK
-from conspectus.text.vocabulary import Ints, Vocabulary
+from conspectus.text.vocabulary import Vocabulary
 from conspectus.text.words import CJK, WORDS_CACHED
 
 _LISTS = read_data("chinese_words")
@@ -38,37 +38,28 @@ _PATTERNS = (
     (PERSON, re.compile(rb"P|s[NG](?![NG])|SG")),
 )
 """Of two names at a place, that of the earlier pattern is taken."""
+_DOTTED = re.compile(rb"(?:F+|C)(?:\.(?:F+|C))+")
+"""A name with a dot between its parts, each of which is spelled as foreign names are, or a short word."""
 _PLAIN = re.compile(rb"[NG]{1,2}o(?!o)")
 """An organization whose name begins with a common noun: where it is named again."""
 
 
 def find_chinese(vocabulary: Vocabulary) -> Iterator[Mention]:
     """Yield every mention of a Chinese name in the corpus, typed."""
-    by_form = "".join(map(_class, vocabulary.forms)).encode()
-    classes = np.frombuffer(by_form, np.uint8)[vocabulary.form]
-    position = np.arange(len(classes)) + vocabulary.sentence
-    line = np.full(len(classes) + len(vocabulary.starts), ord("\n"), np.uint8)
-    line[position] = classes
-    token = np.cumsum(line != ord("\n")) - 1
-    spans = [(WORK, *span) for span in _matches(_WORK, line.tobytes(), token)]
-    spans += ((PERSON, *span) for span in _dotted(vocabulary))
+    classes, spelled = vocabulary.classes(_class), vocabulary.classes(_class_in_dotted)
+    spans = [(WORK, *span) for span in vocabulary.matches(_WORK, classes)]
+    spans += ((PERSON, *span) for span in vocabulary.matches(_DOTTED, spelled))
     for kind, pattern in _PATTERNS:
-        spans += ((kind, *span) for span in _matches(pattern, line.tobytes(), token))
-    plain = [(span, tuple(vocabulary.written(*span))) for span in _matches(_PLAIN, line.tobytes(), token)]
+        spans += ((kind, *span) for span in vocabulary.matches(pattern, classes))
+    plain = [(span, tuple(vocabulary.written(*span))) for span in vocabulary.matches(_PLAIN, classes)]
     count, vague = Counter(words for _, words in plain), vocabulary.rules.vague
     spans += ((ORGANIZATION, *s) for s, w in plain if count[w] > 1 and vague.isdisjoint(w[:-1]))
-    taken = np.zeros(len(classes) + 1, bool)
+    taken = np.zeros(len(vocabulary.form) + 1, bool)
     for kind, start, end in spans:
         name = joined(vocabulary.written(start, end)).strip('"“”')
         if not taken[start:end].any() and _fits(name, kind):
             taken[start:end] = True
             yield Mention(start, end, (name,), False, kind)
-
-
-def _matches(pattern: re.Pattern[bytes], line: bytes, token: Ints) -> Iterator[tuple[int, int]]:
-    for match in pattern.finditer(line):
-        start = int(token[match.start()])
-        yield start, start + match.end() - match.start()
 
 
 @lru_cache(WORDS_CACHED)
@@ -102,6 +93,13 @@ def _class(form: str) -> str:
     return {"nt": "O", "nz": "Z", "j": "Z"}.get(tag, "N" if tag in ("n", "vn", "b", "l") else "x")
 
 
+def _class_in_dotted(form: str) -> str:
+    """Return the class of a token in names with a dot: F spelled as foreign names are, C another short word."""
+    if form in DOTS or not CJK.match(form):
+        return "." if form in DOTS else "x"
+    return "F" if SPELLING.issuperset(form) else "C" if len(form) < 5 else "x"
+
+
 def _fits(name: str, kind: str) -> bool:
     """Tell whether what has the pattern of a name is long enough to be one."""
     return len(name) > (kind == ORGANIZATION) + (kind != WORK)
@@ -122,34 +120,3 @@ def like_person(form: str) -> bool:
 
 def _is_common(form: str) -> bool:
     return form in NO_PERSONS or form[-1] in NO_GIVEN
-
-
-def _dotted(vocabulary: Vocabulary) -> Iterator[tuple[int, int]]:
-    """Yield names with a dot between their parts, each part as long as its characters are such as names have."""
-    forms = vocabulary.written(0, len(vocabulary.form))
-    at = 0
-    while at < len(forms):
-        if forms[at] not in DOTS:
-            at += 1
-            continue
-        start, end = _reach(at, -1, vocabulary), _reach(at, 1, vocabulary)
-        while end + 1 < len(forms) and forms[end + 1] in DOTS:
-            end = _reach(end + 1, 1, vocabulary)
-        if start < at < end:
-            yield start, end + 1
-        at = end + 1
-
-
-def _reach(dot: int, step: int, vocabulary: Vocabulary) -> int:
-    """Return the farthest token of the part of a name on one side of its dot, the dot itself where there is none."""
-    at = dot
-    while (
-        0 <= at + step < len(vocabulary.form) and vocabulary.sentence[at + step] == vocabulary.sentence[dot]
-    ):
-        form = vocabulary.forms[int(vocabulary.form[at + step])]
-        if not CJK.match(form) or not (SPELLING.issuperset(form) or (at == dot and len(form) < 5)):
-            break
-        at += step
-        if not SPELLING.issuperset(form):
-            break
-    return at

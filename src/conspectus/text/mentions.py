@@ -84,26 +84,18 @@ def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[Run]:
     capitalised word follows, it may be a name. A run is a pattern over the classes of tokens, one letter each, with a
     line for each text.
     """
-    class_of_form = np.frombuffer("".join(map(_class, vocabulary.forms)).encode(), np.uint8)
-    classes = class_of_form[vocabulary.form].copy()
+    classes = vocabulary.classes(_class)
     first = vocabulary.starts[:-1]
     first = first[classes[first] != ord("I")] if len(first) else first
     classes[first[(classes[first] == ord("U")) & ~opening[first]]] = ord("u")
     classes[first[classes[first] == ord("S")]] = ord("x")
-    position = np.arange(len(classes)) + vocabulary.sentence
-    lines = np.full(len(classes) + len(vocabulary.starts), ord("\n"), np.uint8)
-    lines[position] = classes
-    text_at = np.zeros(len(lines) + 1, np.int64)
-    text_at[position] = vocabulary.sentence
     keys_of_run: dict[bytes, tuple[str, ...]] = {}
-    for match in _RUN.finditer(lines.tobytes()):
-        text = int(text_at[match.start()])
-        start, end = match.start() - text, match.end() - text
+    for start, end in vocabulary.matches(_RUN, classes):
         run = vocabulary.form[start:end].tobytes()
         if run not in keys_of_run:
             keys_of_run[run] = tuple(_keys(" ".join(vocabulary.written(start, end))))
         if keys_of_run[run]:
-            yield text, keys_of_run[run]
+            yield int(vocabulary.sentence[start]), keys_of_run[run]
 
 
 def _class(form: str) -> str:

@@ -17,14 +17,13 @@ import numpy as np
 
 from conspectus.text.language_rules import LanguageRules
 from conspectus.text.types import CALENDAR, GIVEN_NAMES, organizations_of
-from conspectus.text.vocabulary import Bools, Ints, Vocabulary
+from conspectus.text.vocabulary import Bools, Codes, Ints, Vocabulary
 from conspectus.text.words import INFLECTING, name_key, stem
 
 LONGEST = 7
 """Words in a name at the most; longer runs are headings. With 3, 2.5 points fewer of the sample's names are found (recall
 50.4 %); with 14 nothing changes but one hub of a web page."""
 
-Codes = np.ndarray[Any, np.dtype[np.uint8]]
 _WORD = rb"(?:I\.?|C|H)"
 _RUN = rb"(?:T\.?)*(?:%(w)s(?:P{1,2}(?=[CIHS]))?)*(?:S|%(w)sD?)" % {b"w": _WORD}
 _GROUP = re.compile(rb"%(r)s(?:(?:(?<=S)|Jt*(?=[CIHST]))%(r)s)*" % {b"r": _RUN})
@@ -111,23 +110,15 @@ def _between(a: Mention, b: Mention, vocabulary: Vocabulary) -> str:
 
 def _groups(vocabulary: Vocabulary) -> Iterator[tuple[Mention, ...]]:
     """Yield the capitalised runs, those linked by a joint or possessive together."""
-    classes, sentence = _classes(vocabulary)
-    line = bytearray(len(classes) + len(vocabulary.starts))
-    place = np.arange(len(classes)) + sentence
-    array = np.frombuffer(line, np.uint8)
-    array[place] = classes
-    text = bytes(line)
-    token = np.full(len(line) + 1, len(classes), np.int64)
-    token[place] = np.arange(len(classes))
-    for match in _GROUP.finditer(text):
-        runs = (_mention(m, token, vocabulary) for m in _ONE_RUN.finditer(text, *match.span()))
-        group = tuple(run for run in runs if 0 < len(run.words) <= LONGEST)
-        if group:
+    classes = _classes(vocabulary)
+    for start, end in vocabulary.matches(_GROUP, classes):
+        inside = _ONE_RUN.finditer(classes[start:end].tobytes())
+        runs = (_mention(start + match.start(), match.group(), vocabulary) for match in inside)
+        if group := tuple(run for run in runs if 0 < len(run.words) <= LONGEST):
             yield group
 
 
-def _mention(match: re.Match[bytes], token: Ints, vocabulary: Vocabulary) -> Mention:
-    classes, begin = match.group(), int(token[match.start()])
+def _mention(begin: int, classes: bytes, vocabulary: Vocabulary) -> Mention:
     forms = vocabulary.written(begin, begin + len(classes))
     titled = classes[:1] == b"T"
     words: list[str] = []
@@ -140,17 +131,16 @@ def _mention(match: re.Match[bytes], token: Ints, vocabulary: Vocabulary) -> Men
     return Mention(begin, begin + len(classes), tuple(words), titled)
 
 
-def _classes(vocabulary: Vocabulary) -> tuple[Codes, Ints]:
-    """Return the class of each token, and its sentence."""
-    by_form = "".join(_class(form, vocabulary.rules) for form in vocabulary.forms)
-    classes = np.frombuffer(by_form.encode(), np.uint8)[vocabulary.form].copy()
+def _classes(vocabulary: Vocabulary) -> Codes:
+    """Return the class of each token."""
+    classes = vocabulary.classes(lambda form: _class(form, vocabulary.rules))
     named = np.isin(classes, np.frombuffer(b"CISH", np.uint8))
     classes[named & ~_usable(vocabulary, named)] = ord("x")
     if vocabulary.rules.heads:
         classes[_heads(classes, vocabulary)] = ord("C")
     dated = np.array([form.lower() in CALENDAR for form in vocabulary.forms], bool)[vocabulary.form[:-1]]
     classes[:-1][dated & (classes[1:] == ord("D"))] = ord("x")  # "Thursday 11" is a date
-    return classes, vocabulary.sentence
+    return classes
 
 
 def _heads(classes: Codes, vocabulary: Vocabulary) -> Ints:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -19,6 +21,7 @@ from conspectus.text.words import fold, terms
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
+Codes = np.ndarray[Any, np.dtype[np.uint8]]
 
 ARTICLED = 0.15  # unexplained
 """Of the uses of a name, the share at the most that have an article, where all nouns have capitals."""
@@ -234,6 +237,19 @@ class Vocabulary:
         inside = np.isin(self.sentence, sentences)
         sentence = np.searchsorted(sentences, self.sentence[inside]).astype(np.int32)
         return replace(self, form=self.form[inside], sentence=sentence, rules=rules)
+
+    def classes(self, class_of: Callable[[str], str]) -> Codes:
+        """Return the class of each token, which a function tells of its form: one letter."""
+        return np.frombuffer("".join(map(class_of, self.forms)).encode(), np.uint8)[self.form]
+
+    def matches(self, pattern: re.Pattern[bytes], classes: Codes) -> Iterator[tuple[int, int]]:
+        """Yield the tokens whose classes match a pattern, the first and the one behind the last; a sentence is a line."""
+        line = np.full(len(classes) + len(self.starts), ord("\n"), np.uint8)
+        line[np.arange(len(classes)) + self.sentence] = classes
+        opens: list[int] = (self.starts + np.arange(len(self.starts))).tolist()
+        for match in pattern.finditer(line.tobytes()):
+            sentence = bisect_right(opens, match.start()) - 1
+            yield match.start() - sentence, match.end() - sentence
 
     def _count_of_words(self, words: Ints) -> Ints:
         counts = np.zeros(len(self.words), np.int64)
