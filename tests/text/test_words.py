@@ -9,7 +9,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from conspectus.text.words import fold, is_content, name_key, stem, terms, tokens_in, unspaced_terms
+from conspectus.text.words import (
+    cached_by_hash,
+    fold,
+    is_content,
+    name_key,
+    stem,
+    terms,
+    tokens_in,
+    unspaced_terms,
+)
 
 
 @given(st.text(max_size=30))
@@ -118,3 +127,16 @@ def test_an_address_is_one_token_and_a_long_run_of_signs_is_looked_at_once():
     assert (
         len(tokens_in("See " + "." * 1_000_000)) == 1_000_001
     )  # takes an hour when each looks for an address
+
+
+def test_what_is_cached_by_hash_is_computed_once_until_there_is_too_much():
+    computed: list[str] = []
+
+    @cached_by_hash(2)
+    def read(text: str) -> str:
+        computed.append(text)
+        return text.upper()
+
+    assert [read(text) for text in ("a", "b", "a", "b", "c", "c")] == ["A", "B", "A", "B", "C", "C"]
+    assert computed == ["a", "b", "c"]
+    assert (read("a"), computed) == ("A", ["a", "b", "c", "a"])

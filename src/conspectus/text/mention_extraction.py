@@ -99,7 +99,10 @@ def _names(vocabulary: Vocabulary) -> Iterator[Mention]:
 
 def _key(words: Sequence[str], rules: LanguageRules) -> str:
     """Return what forms of a name have in common: its key, or where names are declined, that without endings."""
-    return " ".join(undeclined(word, rules.language) for word in name_key(" ".join(words)).split())
+    key = name_key(" ".join(words))
+    if rules.language not in INFLECTING:
+        return key
+    return " ".join(undeclined(word, rules.language) for word in key.split())
 
 
 def _note_name(candidate: Candidate, mention: Mention, vocabulary: Vocabulary) -> None:

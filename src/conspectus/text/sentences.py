@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 
 from conspectus.text.language import ENGLISH, function_words_of
 from conspectus.text.language_rules import rules_of
-from conspectus.text.words import CJK, SMALL, STOPWORDS, UNSPACED, VAGUE, is_unspaced, stopwords
+from conspectus.text.words import (
+    CJK,
+    SMALL,
+    STOPWORDS,
+    UNSPACED,
+    VAGUE,
+    cached_by_hash,
+    is_unspaced,
+    stopwords,
+)
 
 _WIDE = re.compile(rf"[。！？；…]+[”’」』）》]*|(?<={CJK.pattern})[!?]+[”’」』）》]*(?={CJK.pattern})")
 """End marks that need no space after them."""
@@ -201,7 +210,7 @@ def without_opening(sentence: str, language: str = ENGLISH) -> str:
 
 
 CACHED = 1 << 17
-"""Sentences whose quality is cached, which takes up to 47 MB: extraction and descriptions read the same ones. 16.8 MB of
+"""Sentences whose quality is cached, which takes up to 13 MB: extraction and descriptions read the same ones. 16.8 MB of
 web pages on society have 55,867; with 1 << 14 their descriptions take 4.7 CPU seconds, not 3.6."""
 
 
@@ -211,7 +220,7 @@ def quality(sentence: str, language: str = ENGLISH) -> float:
     return _quality_unspaced(rest) if is_unspaced(rest) else _quality(rest, language)
 
 
-@lru_cache(CACHED)
+@cached_by_hash(CACHED)
 def _quality(rest: str, language: str) -> float:
     small = rest.lower()
     words = _WORD.findall(small.replace("’", "'"))
@@ -274,7 +283,7 @@ def _form(rest: str) -> float:
     return score
 
 
-@lru_cache(CACHED)
+@cached_by_hash(CACHED)
 def _quality_unspaced(rest: str) -> float:
     """The same by characters, where there are no spaces."""
     count = len(UNSPACED.findall(rest))

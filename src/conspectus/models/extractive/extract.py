@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from itertools import chain, combinations, product
 
 from conspectus.models.base import performs
@@ -22,7 +21,7 @@ from conspectus.tasks import (
 from conspectus.text.language import ENGLISH
 from conspectus.text.question import question_pattern
 from conspectus.text.sentences import quality
-from conspectus.text.words import is_unspaced, unspaced_terms
+from conspectus.text.words import cached_by_hash, is_unspaced, unspaced_terms
 
 STRENGTH = 8.0
 """Strength of every relationship, on the scale of 1 to 10 that language models use. It orders those of the same weight
@@ -130,7 +129,7 @@ def _words(description: str) -> frozenset[str]:
 
 
 # 11 million tokens have 200,000 distinct ones, which common names share
-@lru_cache(maxsize=1 << 18)
+@cached_by_hash(1 << 18)
 def _reading(description: str, language: str) -> tuple[float, int, int, int]:
     """Return the quality of a description, where its speaker ends (0: nobody), and the span of what is said."""
     first, *more = description.splitlines() or [""]
