@@ -1,12 +1,13 @@
 """The whole pipeline with a language model: CPU, wall time, tokens and memory, against a simulated server.
 
-    python benchmarks/llm_pipeline.py [--corpus FOLDER] [--latency 0 500 uneven] [--json]
+    python benchmarks/llm_pipeline.py [--corpus FOLDER] [--files N] [--latency 0 500 uneven] [--json]
     python benchmarks/llm_pipeline.py --base-url http://localhost:8000/v1 --model my-model
 
 The work is that which peers were measured on: the first 230 podcast files in sorted order (600 KB), chunks of
 600 tokens with 100 shared, one gleaning, concurrency 25, claims off, every community of 3 or more reported.
 Each run is a process of its own, so that CPU seconds (user and system) and peak memory are those of a whole
-`conspectus index`; the server is another process.
+`conspectus index`; the server is another process. `--files 0` takes all files of the corpus, for sizes that peers
+were not measured on (`benchmarks/scaling.py` makes such corpora).
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
     """Index in this process and return what it took; `began` is when the process was started."""
     import conspectus
 
-    files = [Path(given["corpus"]) / name for name in sorted(os.listdir(given["corpus"]))[:FILES]]
+    files = [Path(given["corpus"]) / name for name in sorted(os.listdir(given["corpus"]))]
+    if given["files"]:
+        files = files[: given["files"]]
     settings = {
         "model": given["model"],
         "llm.base_url": given["base_url"],
@@ -86,7 +89,7 @@ def server(latencies: tuple[float, ...]) -> Iterator[str]:
         yield url
 
 
-def told_by(url: str) -> dict[str, Any]:
+def counts_of(url: str) -> dict[str, Any]:
     from urllib.request import urlopen
 
     with urlopen(url.removesuffix("/v1") + "/counts") as response:  # noqa: S310  # our own server
@@ -103,6 +106,7 @@ def measured(given: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--corpus", type=Path, default=CORPUS)
+    parser.add_argument("--files", type=int, default=FILES, help="the first N files; 0: all")
     parser.add_argument("--latency", nargs="+", choices=LATENCIES, default=list(LATENCIES))
     parser.add_argument("--base-url", help="another server; its latency is what it is")
     parser.add_argument("--model", default="simulated")
@@ -115,14 +119,14 @@ def main() -> None:
     if not options.corpus.is_dir():
         sys.exit(f"there is no corpus at {options.corpus}: name one with --corpus")
     runs: list[dict[str, Any]] = []
-    given = {"corpus": str(options.corpus), "model": options.model}
+    given = {"corpus": str(options.corpus), "files": options.files, "model": options.model}
     for latency in [None] if options.base_url else options.latency:
         if latency is None:
             runs.append(measured({**given, "base_url": options.base_url, "latency": None}))
             continue
         with server(LATENCIES[latency]) as url:
             run = measured({**given, "base_url": url, "latency": latency})
-            run["ideal_seconds"] = round(told_by(url)["latency seconds"] / CONCURRENCY, 2)
+            run["ideal_seconds"] = round(counts_of(url)["latency seconds"] / CONCURRENCY, 2)
             runs.append(run)
         if not options.json:
             print_row(run, first=len(runs) == 1)
