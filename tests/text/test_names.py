@@ -118,3 +118,16 @@ def test_a_heading_gives_a_name_known_from_elsewhere_where_it_stands_alone():
 
 def test_a_longer_run_than_any_name_is_none():
     assert names("we saw Aa Bb Cc Dd Ee Ff Gg Hh then and it was a very long day for us all") == []
+
+
+def test_a_word_that_numbers_figures_or_chapters_is_no_name():
+    captions = [f"It is drawn in Figure {n} by Ada Marl." for n in (1, 2, 3, 4)]
+    assert set(names(*captions, "A figure of bronze stands there.")) == {"Ada Marl"}
+
+
+def test_a_name_that_also_stands_alone_has_its_number():
+    launches = [f"They watched Apollo {n} from afar." for n in (1, 2, 3, 11)]
+    alone = ["He built Apollo with them."] * 8
+    assert set(names(*launches, *alone, "An apollo is a butterfly.")) == {
+        "Apollo", "Apollo 1", "Apollo 2", "Apollo 3", "Apollo 11",
+    }  # fmt: skip
