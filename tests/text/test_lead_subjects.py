@@ -13,10 +13,8 @@ from conspectus.text.mentions import lead_subjects, title_key
         ("The Weir of Quenda is a dam on the Zorba.", ["weir of quenda"]),
         ("Mara Tolan (1780-1840) rebuilt it.", ["mara tolan"]),
         ("Mara Tolan, Lady Orrin, was a mason.", ["mara tolan lady orrin", "mara tolan"]),
-        ("Mara Tolan was born Mara Quorl in a mill.", ["mara tolan", "mara quorl"]),
         ("it was late in the year.", []),
         ("Nothing of the kind", []),
-        ("潮汐站是一座发电站。", ["潮汐站"]),
     ],
 )
 def test_the_subject_is_what_stands_before_what_defines_it(sentence: str, keys: list[str]):

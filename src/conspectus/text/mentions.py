@@ -2,9 +2,8 @@
 
 A graph wants few, clean entities (`names`); a walk wants every thing that two sentences may share, and takes no harm
 from what only one of them has. So a name here is every run of capitalised words with what holds it together, each part
-of it, every date and year, everything in quotation marks; in Chinese, what stands in title marks, names with a dot,
-Latin words, and the words that a tagger takes for names. Names that are known (the titles of documents, what their
-first sentences are about) are found wherever they stand, however they are written.
+of it, and every date and year. Names that are known (the titles of documents, what their first sentences are about) are
+found wherever they stand, however they are written; that is enough in Chinese. Quotations led to no better passages.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import numpy as np
 from conspectus.text.language import ENGLISH, function_words_of
 from conspectus.text.language_rules import UNCASED
 from conspectus.text.vocabulary import BLOCK, Bools, Ints, Vocabulary, repeated
-from conspectus.text.words import CJK, SMALL, STOPWORDS, WORDS_CACHED, Keyed, entity_keys, name_key, rjieba
+from conspectus.text.words import CJK, STOPWORDS, WORDS_CACHED, Keyed, entity_keys, name_key
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -38,18 +37,11 @@ _JOINTS = frozenset(
 # carries no content; C: a joint; D: a number; p: a full stop
 _RUN = re.compile(rb"(?:[UI]|u(?=[USI])|S(?=[USI]))(?:[USI]|(?<=I)p(?=[USI])|(?<=[USI])D|C(?=C?[USI]))*")
 _PART = re.compile(r" (?:and|&|in|on|to|at|for) |['’]s ")
-_QUOTED = re.compile(r"[\"“]([^\"”\n]{3,60})[\"”]")
 _YEAR = re.compile(r"[12]\d{3}$")
-
-_CHINESE_QUOTED = re.compile(r"《([^》]{1,30})》|[“\"「『]([^”\"」』]{2,20})[”\"」』]")
 _DATE_BY_SIGNS = re.compile(
-    r"(\d{3,4}[年년])(?: ?\d{1,2}[月월](?: ?\d{1,2}[日일])?)?|\d{1,2}[月월] ?\d{1,2}[日일]"
+    r"\d{3,4}[年년](?: ?\d{1,2}[月월](?: ?\d{1,2}[日일])?)?|\d{1,2}[月월] ?\d{1,2}[日일]"
 )
-"""A date in Chinese, Japanese or Korean; the group is its year."""
-_DOTTED = re.compile(r"[\u4e00-\u9fff]{1,6}(?:·[\u4e00-\u9fff]{1,8})+")
-_LETTERS = rf"(?:(?!{CJK.pattern})[\w.\-])"
-_LATIN = re.compile(rf"(?!{CJK.pattern})[^\W\d_]{_LETTERS}*(?: (?!{CJK.pattern})[^\W_{SMALL}]{_LETTERS}*)*")
-_NAME_TAGS = ("nr", "ns", "nt", "nz", "nrt", "nrfg")
+"""A date in Chinese, Japanese or Korean."""
 
 
 Run = tuple[int, tuple[str, ...]]
@@ -57,24 +49,13 @@ Run = tuple[int, tuple[str, ...]]
 
 
 def find_mentions(texts: Sequence[str], runs: Iterable[Run]) -> Iterator[tuple[int, str]]:
-    """Yield the number of a text and the key of something it names, for everything that the texts name; `runs` are theirs
-    (`find_runs`).
-    """
-    for text, names in runs:
-        for name in names:
-            yield text, name
+    """Yield the number of a text and the key of something it names: its runs (`find_runs`), its dates and their years."""
+    yield from ((text, name) for text, names in runs for name in names)
     for i, text in enumerate(texts):
         for date in find_dates(text):
             yield i, name_key(date)
             if date[-4:] != date and _YEAR.search(date):
                 yield i, date[-4:]
-        for match in _QUOTED.finditer(text):
-            key = name_key(match.group(1))
-            if len(key) > 2:
-                yield i, key
-        if not text.isascii() and CJK.search(text):
-            for key in _chinese(text):
-                yield i, key
 
 
 def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[Run]:
@@ -122,24 +103,6 @@ def _keys(run: str) -> Iterator[str]:
     for part in map(name_key, parts if len(parts) > 1 else ()):
         if len(part) > 2 and part not in STOPWORDS:
             yield part
-
-
-def _chinese(text: str) -> Iterator[str]:
-    """Yield the keys of what a Chinese text names: quotations, dates, foreign names, Latin words, tagged names."""
-    for match in _CHINESE_QUOTED.finditer(text):
-        yield name_key(match.group(1) or match.group(2))
-    for match in _DATE_BY_SIGNS.finditer(text):
-        yield match.group()
-        if match.group(1) and match.group(1) != match.group():
-            yield match.group(1)
-    for match in _DOTTED.finditer(text):
-        yield name_key(match.group())
-    for match in _LATIN.finditer(text):
-        if len(match.group()) > 1:
-            yield name_key(match.group())
-    for word, tag in rjieba.tag(text):
-        if tag in _NAME_TAGS and len(word) > 1:
-            yield name_key(word)
 
 
 # Known names
@@ -255,10 +218,6 @@ def is_name(key: str) -> bool:
 _SUBJECT = re.compile(
     r"^\W*(.{2,70}?)\s*(?:\(|\b(?:is|was|are|were|refers|may|has|had|also|born|known|became)\b|;|:)"
 )
-_OTHER_NAME = re.compile(
-    rf"(?:known (?:\w+ )?as|born|née|called)\s+[\"“]?((?:[^\W\d_{SMALL}][\w.'’-]*\s?){{2,5}})"
-)
-_CHINESE_SUBJECT = re.compile(r"^[《“\"「]?([^，。；：,（(是为]{2,20}?)[》”\"」]?(?:[（(，,]|是|为)")
 _PARENTHESIS = re.compile(r"\s*[(（][^)）]*[)）]$")
 
 
@@ -269,22 +228,16 @@ def title_key(title: str) -> str:
 
 
 def lead_subjects(sentence: str) -> list[str]:
-    """Return the keys of what a first sentence is about, the fullest first, and the other names it gives it.
+    """Return the keys of what a first sentence is about: the whole subject, and its part before a comma.
 
-    The subject is what stands before the first verb that defines, a parenthesis or a colon, if it is written
-    as a name; its part before a comma counts too.
+    The subject is what stands before the first verb that defines, a parenthesis or a colon, if it is written as a name.
     """
-    names: list[str] = []
-    if CJK.search(sentence):
-        if match := _CHINESE_SUBJECT.match(sentence):
-            names.append(match.group(1))
-    else:
-        match = _SUBJECT.match(sentence)
-        subject = match.group(1).strip(' ,"“”') if match else ""
-        if subject and (subject[0].isupper() or subject[0].isdigit()) and len(subject.split()) <= 9:
-            names += [subject, subject.partition(",")[0]]
-    keys = dict.fromkeys(map(name_key, [*names, *_OTHER_NAME.findall(sentence)]))
-    return [key for key in keys if is_name(key)]
+    match = _SUBJECT.match(sentence)
+    subject = match.group(1).strip(' ,"“”') if match else ""
+    if not subject[:1].isupper() and not subject[:1].isdigit():
+        return []
+    keys = dict.fromkeys(map(name_key, (subject, subject.partition(",")[0])))
+    return [key for key in keys if is_name(key)] if len(subject.split()) <= 9 else []
 
 
 # Dates and quoted titles

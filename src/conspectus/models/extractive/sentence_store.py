@@ -18,6 +18,7 @@ from conspectus.references import Reference, strip
 from conspectus.rows import Chunk, Document, Span, column
 from conspectus.tasks import ClearSentences, Entails, FactualClaims, Numbered, SelectFactual
 from conspectus.tasks.base import Context
+from conspectus.text.chinese import find_chinese
 from conspectus.text.cleaning import excerpt
 from conspectus.text.language import ENGLISH, with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
@@ -25,7 +26,7 @@ from conspectus.text.mentions import find_mentions, find_runs
 from conspectus.text.question import question_pattern
 from conspectus.text.sentences import quality, sentences, without_opening
 from conspectus.text.vocabulary import Ints, read_vocabulary
-from conspectus.text.words import CJK, SMALL, VAGUE, WORD, fold, is_unspaced, stem, terms
+from conspectus.text.words import CJK, SMALL, VAGUE, WORD, fold, is_unspaced, name_key, stem, terms
 
 NEAR = 200  # unexplained
 """Characters between two sentences that are still neighbours."""
@@ -327,10 +328,13 @@ def speaker_of(statement: str) -> str:
 
 
 def name_entities(text: str) -> tuple[str, ...]:
-    """Return what a text names by its capitals, dates and quotations, as keys."""
+    """Return what a text names by its capitals and dates, and in Chinese by the rules for names there, as keys."""
     vocabulary = read_vocabulary([text])
     opening = np.ones(len(vocabulary.form), bool)
-    return tuple(dict.fromkeys(key for _, key in find_mentions([text], find_runs(vocabulary, opening))))
+    keys = [key for _, key in find_mentions([text], find_runs(vocabulary, opening))]
+    if CJK.search(text):
+        keys += [name_key(mention.words[0]) for mention in find_chinese(read_vocabulary([text], ["zh"]))]
+    return tuple(dict.fromkeys(keys))
 
 
 SUPPORTED = 0.7
