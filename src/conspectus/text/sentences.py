@@ -30,7 +30,9 @@ def _runs(marks: str) -> re.Pattern[str]:
     Its second group takes part where a space follows, and then no word in lower case. A run that ends nothing is
     matched too, and so looked at once: 60 kB of dots took 94 s when each of them was tried.
     """
-    return re.compile(rf"""([{marks}]++)["'”’“»)\]]*+(?:(?=\s+(?:["'“‘„¿¡(\[]|«\s?)*[^\W_{SMALL}])())?""")
+    return re.compile(
+        rf"""([{marks}]++)["'”’“»)\]]*+(?:(?=\s+(?:[-*•]\s+)?(?:["'“‘„¿¡(\[]|«\s?)*[^\W_{SMALL}])())?"""
+    )
 
 
 _MARKS, _GREEK_MARKS = ".!?…؟۔।॥", ".!;?…؟۔।॥"
@@ -43,6 +45,9 @@ _ABBREVIATION_ELSEWHERE = re.compile(
     r"(?:^|[\s(\[«„“'])(?:bzw|usw|vgl|evtl|geb|gest|Nr|Hr|Fr|Abs|Abb|Str|Bd|Mio|Mrd|Mme|Mlle|MM|env|art|Sra|Srta|Dra|Ud|"
     r"Uds|pág|aprox|Exmo|Sig|Dott|mevr|dhr|blz|гг|ул|им|др|тыс|млн|млрд|рис|стр|д-р|проф|акад|св|Αγ|κ|πρ|μ)$"
 )
+_ITEM = re.compile(r"\s+[-*•]\s+")
+_LISTS = re.compile(r":\s+[-*•]\s")
+"""What opens a list inside a line: its items say something together, where others are sentences of their own."""
 _ORDINAL = re.compile(r"(?:^|\W)(?:\d{1,3}|[IVX]{1,4})$")
 _NEXT_WORD = re.compile(r"\W*(\w+)")
 ORDINALS = frozenset("de da no fi pl cs hu".split())
@@ -97,9 +102,12 @@ def sentences(
             continue
         if language != ENGLISH and _continues(text, before, at, stop, language):
             continue
+        item = _ITEM.match(text, stop, end)
+        if item and _LISTS.search(text, begin, at):
+            continue
         if span := _trimmed(text, begin, stop):
             yield span
-        begin = stop
+        begin = item.end() if item else stop
     if span := _trimmed(text, begin, end):
         yield span
 
@@ -206,10 +214,7 @@ def without_opening(sentence: str, language: str = ENGLISH) -> str:
     if language != ENGLISH or sentence[:1].islower():  # a fragment; a capital would hide that
         return sentence
     rest = _OPENING.sub("", sentence, count=1)
-    if len(rest) < 25:
-        return sentence
-    # most lose nothing: a copy of each would take as much memory as all sentences
-    return rest if rest[:1] == (capital := rest[:1].upper()) else capital + rest[1:]
+    return rest[:1].upper() + rest[1:] if len(rest) >= 25 else sentence
 
 
 CACHED = 1 << 17
@@ -247,7 +252,10 @@ headings); Wikipedia's tables of facts, each in one line, which answer a few of 
 
 
 _SAYS_NOTHING = re.compile(
-    r"(?:to )?(?:learn|read|find out|see) (?:more|also)\b|for (?:more|further) information\b|.*\d{30}", re.I
+    r"(?:to )?(?:learn|read|find out|see) (?:more|also)\b|for (?:more|further) information\b|.*\d{30}|"
+    r"(?:for [^.]{3,120}, )?(?:please )?(?:see|check|visit|go to|refer to|consult|read) .{0,100}"
+    r"\b(?:summary|summaries|list|sections?|pages?|site|website|articles?|topics?|guide|publication|tables?|figures?)\b",
+    re.I,
 )
 """A sentence that only says where to read on, or holds a number that nobody reads."""
 _REFERENCE = re.compile(r"\d ?(?:\(\d+\) ?)?[:,] ?\d+ ?[-–] ?\d|\bpp\. ?\d|\b(?:doi|ISBN|ISSN)\b|\beds?\.")
