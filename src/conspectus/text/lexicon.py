@@ -85,12 +85,6 @@ class Lexicon:
     templated: Ints
     """Per cent of the words of each sentence that stand in set phrases of the corpus."""
 
-    def without_texts(self) -> Lexicon:
-        """Return it with the table of its sentences alone, without their texts and tokens."""
-        none = np.zeros(0, np.int32)
-        bare = Sentences(self.sentences.table, (), none, (), Vocabulary((), (), none, none, none))
-        return replace(self, sentences=bare)
-
     @cached_property
     def related(self) -> Ints:
         """The pairs of names that meet more than by chance, ascending: `low * len(names) + high`.

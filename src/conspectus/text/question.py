@@ -156,11 +156,11 @@ class Question:
         language = self._other_language or ("zh" if self.chinese else ENGLISH)
         return self.asks_definition or self._matches("thing", language)
 
-    def is_explained_by(self, text: str) -> bool:
-        """Return whether it asks why something is so, and a text gives a reason, by words like `because`."""
-        return self._matches("reason", self.language) and bool(
-            question_pattern(self.language, "because").search(text)
-        )
+    @cached_property
+    def cues(self) -> tuple[re.Pattern[str], ...]:
+        """What tells an answer to what it asks, though the question does not say it: `because` where it asks why."""
+        pairs = () if self.asks_definition else _PATTERNS.get(self.language, {}).get("cues", ())
+        return tuple(re.compile(cue, re.I) for asked, cue in pairs if re.search(asked, self.text, re.I))
 
     @cached_property
     def asks_definition(self) -> bool:

@@ -231,6 +231,29 @@ def test_why_is_told_by_what_gives_a_reason():
     assert read("When did the mill of Quenda burn down?", "Quenda", index=index)[0] == texts[0]
 
 
+def test_an_answer_is_told_by_what_goes_with_the_question_though_it_repeats_none_of_its_words():
+    texts = (
+        "Oak rot is a disease of the oak in weirs.",
+        "Oak rot was drawn by many painters of the valley.",
+        "Oak rot affects young trees in wet summers.",
+        "Oak rot is passed on by wet boots.",
+    )
+    index = an_index(" ".join(FILLER), *texts, entities=["oak rot"])
+
+    assert read("Which trees are most likely to get oak rot?", "oak rot", index=index)[0] == texts[2]
+    assert read("How does oak rot spread?", "oak rot", index=index)[0] == texts[3]
+
+
+def test_a_word_that_says_little_is_what_is_asked_where_nothing_else_is():
+    texts = (
+        "Mara Tolan came to Quenda with a red umbrella.",
+        "Mara Tolan works on weirs and on the oak in them.",
+    )
+    index = an_index(" ".join(FILLER), *texts, entities=[an_entity("Mara Tolan", 0, "person")])
+
+    assert read("What does Mara Tolan work on?", "Mara Tolan", index=index)[0] == texts[1]
+
+
 def test_a_definition_is_of_the_whole_name_and_no_example():
     texts = (
         "A Quenda quern is a common cause of back pain in this valley.",
