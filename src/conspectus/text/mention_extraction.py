@@ -54,7 +54,7 @@ class Candidate:
 
 
 def extract_mentions(
-    texts: list[str], vocabulary: Vocabulary, where: tuple[Ints, Ints], speakers: Sequence[str]
+    texts: Sequence[str], vocabulary: Vocabulary, where: tuple[Ints, Ints], speakers: Sequence[str]
 ) -> dict[str, Candidate]:
     """Return everything that distinct sentences of one language mention, by key, typed and sifted.
 
@@ -201,7 +201,7 @@ def _stems(key: str, rules: LanguageRules) -> str:
     return " ".join((*words[:keep], *(stem(word, rules.language) for word in words[keep:])))
 
 
-def _note_dates_and_titles(by_key: dict[str, Candidate], texts: list[str], rules: LanguageRules) -> None:
+def _note_dates_and_titles(by_key: dict[str, Candidate], texts: Sequence[str], rules: LanguageRules) -> None:
     dates: dict[str, Candidate] = defaultdict(Candidate)
     for sentence, text in enumerate(texts):
         for date in find_dates(text, rules.language):
