@@ -30,10 +30,6 @@ from conspectus.text.vocabulary import (
 from conspectus.text.words import is_unspaced, name_key
 from conspectus.workers import Workers
 
-MIN_SOURCES_FOR_BURSTINESS = 20  # unexplained
-"""With fewer sources than this, burstiness is measured over stretches of STRETCH_SENTENCES sentences."""
-STRETCH_SENTENCES = 30  # unexplained
-
 
 @dataclass(frozen=True)
 class Sentences:
@@ -135,11 +131,10 @@ def read_lexicon(
     _, first = np.unique(which, return_index=True)
     document = table.document[first]
     source = np.array(sources([d.path for d in documents]), np.int32)
-    units = _units(document, source)
     candidates: dict[str, Candidate] = {}
     for language in dict.fromkeys(languages):
         inside = np.flatnonzero(np.array([code == language for code in languages]))
-        where = (document[inside], units[inside])
+        where = (document[inside], source[document[inside]])
         own_texts = unique
         if len(inside) < len(unique):
             own_texts = [text for text, code in zip(unique, languages, strict=True) if code == language]
@@ -198,16 +193,6 @@ def _any_of(names: Iterable[str]) -> re.Pattern[str]:
         return words if is_unspaced(name) else rf"(?<!\w){words}(?!\w)"
 
     return re.compile("|".join(map(alternative, sorted(names, key=lambda name: (-len(name), name)))))
-
-
-def _units(document: Ints, source: Ints) -> Ints:
-    """Return what burstiness is measured over: sources, or where these are few, stretches of sentences."""
-    units = source[document]
-    if source.max(initial=MIN_SOURCES_FOR_BURSTINESS) + 1 >= MIN_SOURCES_FOR_BURSTINESS:
-        return units
-    stretch = np.arange(len(document)) // STRETCH_SENTENCES
-    combined = units.astype(np.int64) * (len(document) + 1) + stretch
-    return np.unique(combined, return_inverse=True)[1].astype(np.int32)
 
 
 def _united(
