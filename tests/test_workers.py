@@ -27,7 +27,7 @@ from conspectus.indexing.read import read
 from conspectus.models.base import run_sync
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.sentence_store import SentenceStore
-from conspectus.rows import Document
+from conspectus.rows import Document, content_id
 from conspectus.settings import Settings
 from conspectus.text.sentence_table import find_sentences
 from conspectus.workers import Processes, ShardFiles, Workers
@@ -44,9 +44,11 @@ def two() -> Iterator[Workers]:
         yield workers
 
 
-def index_by(workers: Workers) -> Index:
+def index_by(workers: Workers, added: str = "") -> Index:
+    """Index eight documents; the last one opens with the text that is added."""
     settings = Settings()
-    documents = read([SAMPLE], settings.read, workers=workers).documents[:8]
+    *documents, last = read([SAMPLE], settings.read, workers=workers).documents[:8]
+    documents.append(replace(last, id=content_id(last.id, added), text=f"{added}{last.text}"))
     build = BuildInput(documents, settings, workers=workers)
     return run_sync(build_index(build, lambda d, lexicon: ExtractiveModel(SentenceStore.read(d, lexicon))))
 
@@ -107,9 +109,9 @@ def test_nothing_that_is_stored_is_made_again_by_however_many_workers(alone: Ind
         assert {name.partition("-")[0] for name in first} == {
             "examined",
             "windows_in",
-            "labels_in",
             "sentences_in",
             "terms_in",
+            "extract_shard",
         }
         assert len(set(first)) == len(first) > 20
 
@@ -174,6 +176,10 @@ def test_forged_results_that_lead_nowhere_are_made_again(alone: Index, tmp_path:
                 number = draw.randrange(len(columns))
                 columns[number] = columns[number].astype(np.int64) + draw.choice([1 << 20, -(1 << 20)])
                 forged = value | {"columns": columns}
+            if name.startswith("extract_shard"):
+                draw = random.Random(name)
+                column = draw.choice(["rows", "sizes", "strengths"])
+                forged = value | {column: value[column] + draw.choice([1 << 20, -(1 << 20)])}
             super().write(name, forged)
 
     index_by(Workers(1, files=Forged(tmp_path, size=1_000)))
@@ -194,10 +200,21 @@ def test_an_edited_document_changes_one_shard_of_each_stage(tmp_path: Path):
     texts = [f"Ada Brook founded mill {i} in {1800 + i}. It was her mill number {i}." * 3 for i in range(100)]
     assert len(cut(texts)) > 8
 
-    edited = cut([*texts[:40], "Ruben Vale sold it.", *texts[41:]])
-    assert sorted(name.partition("-")[0] for name in edited) == ["labels_in", "sentences_in"]
+    assert len(cut([*texts[:40], "Ruben Vale sold it.", *texts[41:]])) == 1
     assert len(cut([*texts[:70], *texts[71:]])) < 20
     assert not set(cut(texts)).isdisjoint(path.name for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("added", ["It rained. ", "Orran said that the Orran Mill is a mill of orran. " * 9])
+def test_what_an_edit_elsewhere_makes_of_a_text_is_extracted_again_and_nothing_else(
+    alone: Index, tmp_path: Path, added: str
+):
+    every = [name for name in stored_by(tmp_path, Workers(1), alone) if name.startswith("extract")]
+    files = Counted(tmp_path)
+
+    assert_same(index_by(Workers(1, files=files), added), index_by(Workers(1), added))
+
+    assert 0 < sum(name.startswith("extract") for name in files.written) < len(every)
 
 
 def test_a_new_label_of_a_speaker_is_seen_in_shards_that_are_stored(tmp_path: Path):

@@ -347,22 +347,24 @@ class Workers:
         arguments: Callable[[range], tuple[Any, ...]],
         load: Callable[[Any, range], R],
         save: Callable[[R, range], Any] = lambda result, _: result,
+        more: Callable[[range], str] = lambda _: "",
     ) -> Iterator[R]:
         """Map a function over shards of things, and do not do again what is stored of an earlier build.
 
         sizes: of the things, in characters.
-        keys: one for each, of all that the result depends on.
+        keys: one for each, of all that the result depends on; shards end where they say so.
         arguments: returns those of the function for a shard.
         load: returns the result for a shard from what `save` made of it, with lists in the place of tuples; what it
             raises says that it is none, so that the shard is done again.
         save: makes of a result what can be stored (see `ShardFiles.write`).
+        more: returns what else the result for a shard depends on.
         """
         files = self.files
         if files is None or sum(sizes) < 2 * files.size:
             shards = self.shards(sizes)
             return self.map(function, map(arguments, shards), len(shards))
         shards = list(files.shards(sizes, named := list(keys)))
-        names = [files.name(function, [named[i] for i in shard]) for shard in shards]
+        names = [files.name(function, [*(named[i] for i in shard), more(shard)]) for shard in shards]
         missing = {name: shard for name, shard in zip(names, shards, strict=True) if name not in files}
         calls = map(arguments, list(missing.values()))
         work = sum(sizes[i] for shard in missing.values() for i in shard)

@@ -7,15 +7,17 @@ own: none waits for another, so that a model is never left without work.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, count, islice
 from typing import Any
+
+import numpy as np
 
 from conspectus.errors import ModelError, Unusable
 from conspectus.models.base import Model, Tick, no_tick, performed, portable, run_sync, writes
-from conspectus.rows import Chunk, Document, Failure, content_id
+from conspectus.rows import Chunk, Document, Failure, Span, content_id
 from conspectus.settings import ChunkSettings, ExtractSettings, GraphSchema
 from conspectus.tasks import (
     AnyMissed,
@@ -134,10 +136,6 @@ def dates_of(documents: Iterable[Document]) -> dict[str, str]:
     return {id_: match[0] for id_, match in dates if match}
 
 
-SHARE = 0.06
-"""Of the CPU time of a build, what extraction by rules takes (podcast corpus, 1,669 documents)."""
-
-
 @dataclass
 class Extracted:
     """What was found in each chunk, in their order, and what the model failed on."""
@@ -215,21 +213,75 @@ def map_extract(
     """Do what `extract` does shard by shard; the model can be sent to other processes (`models.base.portable`)."""
     number = {document.id: i for i, document in enumerate(documents)}
 
-    def calls() -> Iterator[tuple[Any, ...]]:
-        for shard in shards:
-            part = chunks[shard.start : shard.stop]
-            inside = range(number[part[0].document_id], number[part[-1].document_id] + 1)
-            yield part, portable(model, inside), *more
+    def model_for(shard: range) -> Any:
+        first, last = (number[chunks[i].document_id] for i in (shard[0], shard[-1]))
+        return portable(model, range(first, last + 1))
 
-    shards = workers.shards([int(SHARE * len(chunk.text)) for chunk in chunks])
+    parts = workers.map_stored(
+        extract_shard,
+        [len(chunk.text) for chunk in chunks],
+        (f"{chunk.id} {documents[number[chunk.document_id]].omitted}" for chunk in chunks),
+        lambda shard: (chunks[shard.start : shard.stop], model_for(shard), *more),
+        lambda stored, shard: _loaded(stored, chunks[shard.start : shard.stop]),
+        lambda part, _: _stored(part),
+        lambda shard: f"{more[0].model_dump_json()} {model_for(shard).digest()}",
+    )
     extracted = Extracted()
-    for part in workers.map(extract_shard, calls()):
+    for part in parts:
         extracted.graphs += part.graphs
         extracted.claims += part.claims
         extracted.failures += part.failures
         for _ in part.graphs:
             tick()
     return extracted
+
+
+def _stored(extracted: Extracted) -> dict[str, Any]:
+    """Return the entities and relationships of chunks as places in `texts`, and the ends of their spans."""
+    if extracted.failures:
+        return {}  # so that they are tried again
+    number: defaultdict[str, int] = defaultdict(count().__next__)
+    at, graphs = number.__getitem__, extracted.graphs
+    rows = [
+        (at(one), at(other), at(text), span.start, span.end)
+        for graph in graphs
+        for one, other, text, *_, span in chain(graph.entities, graph.relationships)
+        if span
+    ]
+    sizes = [size for graph in graphs for size in (len(graph.entities), len(graph.relationships))]
+    strengths = [relationship.strength for graph in graphs for relationship in graph.relationships]
+    columns = {"rows": np.array(rows, np.int32).ravel(), "sizes": np.array(sizes, np.int32)}
+    return {"texts": list(number), "strengths": np.array(strengths, np.float64), **columns}
+
+
+def _loaded(stored: Mapping[str, Any], chunks: Sequence[Chunk]) -> Extracted:
+    """Return the stored entities and relationships of chunks; raise ValueError or another error where they are none."""
+    texts = list(map(str, stored["texts"]))
+    sizes, rows, strengths = stored["sizes"], stored["rows"].reshape(-1, 5), stored["strengths"]
+    within = np.repeat([(c.start, c.end) for c in chunks for _ in range(2)], sizes, axis=0)
+    start, end = rows[:, 3], rows[:, 4]
+    inside = (within[:, 0] <= start) & (start < end) & (end <= within[:, 1])
+    known = (rows[:, :3] >= 0) & (rows[:, :3] < len(texts))
+    weighed = (strengths >= 1) & (strengths <= 10)
+    if not (inside.all() and known.all() and weighed.all() and len(strengths) == sizes[1::2].sum()):
+        raise ValueError("there is nothing of the kind in the chunks")
+    each, strength = iter(rows.tolist()), iter(strengths.tolist())
+    graphs: list[Extraction] = []
+    for chunk, (entities, relationships) in zip(chunks, sizes.reshape(-1, 2).tolist(), strict=True):
+        id_ = chunk.document_id
+        graphs.append(
+            Extraction(
+                tuple(
+                    FoundEntity(texts[a], texts[b], texts[text], Span(id_, *span))
+                    for a, b, text, *span in islice(each, entities)
+                ),
+                tuple(
+                    FoundRelationship(texts[a], texts[b], texts[text], next(strength), Span(id_, *span))
+                    for a, b, text, *span in islice(each, relationships)
+                ),
+            )
+        )
+    return Extracted(graphs, [()] * len(graphs))
 
 
 async def _rounds(
@@ -299,8 +351,8 @@ def open_extraction(names: Sequence[str], triples: Sequence[FoundTriple], date: 
     """
     recurring = Counter(end for triple in triples for end in (triple.head, triple.tail))
     types = dict.fromkeys(names, "entity")
-    for end, count in recurring.items():
-        if end[0].isupper() or (count > 1 and end[0].isalpha()):
+    for end, uses in recurring.items():
+        if end[0].isupper() or (uses > 1 and end[0].isalpha()):
             types.setdefault(end, "concept")
     described: dict[str, list[str]] = {name: [] for name in types if not _is_value(name)}
     relationships: list[FoundRelationship] = []

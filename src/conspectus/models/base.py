@@ -126,7 +126,8 @@ def writes(model: Model, kind: type[Task[Any]]) -> bool:
 def portable(model: Model, documents: range | None = None) -> Model | None:
     """Return a model that performs tasks alike in another process, there extracting from some documents of the corpus.
 
-    None where there is none: a language model has its limits and its cache in this process.
+    None where there is none: a language model has its limits and its cache in this process. Its `digest` is one of what
+    it extracts by.
     """
     make: Callable[[range | None], Model] | None = getattr(model, "portable", None)
     return make(documents) if make else None

@@ -45,11 +45,16 @@ class ExtractiveModel(Model):
         vars(self).update(state, _opening=Lock())
 
     def portable(self, documents: range | None = None) -> ExtractiveModel:
-        """Return what describes and reports alike, and extracts from some documents, to be sent to another process."""
+        """Return what describes and reports alike, or extracts from some documents, to be sent to another process."""
         passages = self.passages.part(documents) if self.passages and documents is not None else None
         model = ExtractiveModel(passages, self._index)
-        model.boilerplate, model.multilingual = self.boilerplate, self.multilingual
+        model.boilerplate = self.boilerplate if documents is None else {}
+        model.multilingual = self.multilingual
         return model
+
+    def digest(self) -> str:
+        """Return a digest of what its extraction depends on, beside chunks and settings."""
+        return self.passages.digest() if self.passages else ""
 
     @classmethod
     def fit(cls, documents: Sequence[Document], entity_types: tuple[str, ...]) -> ExtractiveModel:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from hashlib import sha256
 from itertools import chain
 from typing import NamedTuple
 
@@ -94,21 +96,51 @@ class SentenceStore:
         return len(self.document)
 
     def part(self, documents: range) -> SentenceStore:
-        """Return the sentences of some documents; names keep their places."""
+        """Return the sentences of some documents, with the names that they have alone, in order of appearance."""
         a, b = np.searchsorted(self.document, (documents.start, documents.stop)).tolist()
         starts = self.mention_starts[a : b + 1]
+        named = np.concatenate((self.mentions[starts[0] : starts[-1]], self.speaker[a:b]))
+        own, first = np.unique(named[named >= 0], return_index=True)
+        number = np.empty(len(own) + 1, np.int32)
+        number[np.argsort(first)] = np.arange(len(own))
+        number[-1] = -1
+        named = number[np.where(named < 0, -1, np.searchsorted(own, named))]
+        names: list[int] = own[np.argsort(first)].tolist()
         return replace(
             self,
             documents=[self.documents[i] for i in documents],
             document=self.document[a:b] - documents.start,
             start=self.start[a:b],
             end=self.end[a:b],
-            speaker=self.speaker[a:b],
+            speaker=named[starts[-1] - starts[0] :],
             templated=self.templated[a:b],
             mention_starts=starts - starts[0],
-            mentions=self.mentions[starts[0] : starts[-1]],
+            mentions=named[: starts[-1] - starts[0]],
+            names=[self.names[i] for i in names],
+            types=[self.types[i] for i in names],
             texts=self.texts[a:b],
+            related=self._related_among(own, number),
         )
+
+    def _related_among(self, own: Ints, number: Ints) -> Ints | None:
+        """Return the pairs of some names, ascending, that meet more than by chance, by the numbers that these take."""
+        if self.related is None:
+            return None
+        firsts = own.astype(np.int64) * len(self.names)
+        begin, end = np.searchsorted(self.related, (firsts, firsts + len(self.names)))
+        low = np.repeat(np.arange(len(own)), end - begin)
+        at = np.arange(len(low)) + np.repeat(begin - (np.cumsum(end - begin) - (end - begin)), end - begin)
+        other = self.related[at] % len(self.names)
+        high = np.minimum(np.searchsorted(own, other), len(own) - 1)
+        ends = number[np.stack((low, high))[:, own[high] == other]]
+        return np.sort(ends.min(axis=0).astype(np.int64) * len(own) + ends.max(axis=0))
+
+    def digest(self) -> str:
+        """Return a digest of all that is extracted from the sentences of a part, beside the texts of its documents."""
+        digest = sha256(json.dumps([self.names, self.types, [d.language for d in self.documents]]).encode())
+        for numbers in (*(getattr(self, name) for name in _KEPT), self.related):
+            digest.update(b"" if numbers is None else numbers.astype(np.int64).tobytes() + b"|")
+        return digest.hexdigest()
 
     @cached_property
     def _number(self) -> dict[str, int]:
