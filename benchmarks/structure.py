@@ -72,7 +72,7 @@ BUDGETS: dict[str, float] = {
 
 LIMITS: dict[str, float] = {
     # 660 for batches, 470 for shards that are stored and updates by them, 164 for large corpora
-    "lines of Python": 47_240,
+    "lines of Python": 47_260,
     "settings": 61,
     "files": 173,
     "imports inside functions": 26,

@@ -6,6 +6,7 @@ Statistics are taken over distinct sentences, so that overlapping parts of one s
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -137,6 +138,7 @@ def read_lexicon(
     document = table.document[first]
     source = np.array(sources([d.path for d in documents]), np.int32)
     units = _units(document, source)
+    templated = (100 * boilerplate_weights(vocabulary, source[document])[which]).astype(np.int32)
     candidates: dict[str, Candidate] = {}
     for language in dict.fromkeys(languages):
         inside = np.flatnonzero(np.array([code == language for code in languages]))
@@ -145,7 +147,7 @@ def read_lexicon(
         own = extract_mentions(own_texts, vocabulary.subset(inside, language), where, table.speakers)
         candidates = _united(candidates, own, inside) if candidates or len(inside) < len(unique) else own
     candidates = _of_types(candidates, entity_types, unique, listed or {})
-    order = sorted(candidates, key=lambda key: (min(candidates[key].places, default=(len(unique), 0)), key))
+    order = sorted(candidates, key=lambda key: (min(candidates[key].places, default=len(unique) << 32), key))
     place = {key: i for i, key in enumerate(order)}
     starts, mentions = _mentions([candidates[key] for key in order], which, len(unique))
     return Lexicon(
@@ -155,7 +157,7 @@ def read_lexicon(
         starts=starts,
         mentions=mentions,
         speaker_names=np.array([place.get(name_key(s), -1) for s in table.speakers], np.int32),
-        templated=(100 * boilerplate_weights(vocabulary, source[document])[which]).astype(np.int32),
+        templated=templated,
     )
 
 
@@ -184,7 +186,8 @@ def _of_types(
         candidate = candidates.setdefault(key_of.setdefault(name_key(name), name_key(name)), Candidate())
         candidate.type = type_of[name]
         candidate.forms[tuple(name.split())] += len(offsets)
-        candidate.places += offsets.items()
+        for sentence, offset in offsets.items():
+            candidate.note(sentence, offset)
     return candidates
 
 
@@ -217,7 +220,8 @@ def _united(
     What several languages name is of the type that it is in the first.
     """
     for key, candidate in part.items():
-        places = [(int(inside[sentence]), offset) for sentence, offset in candidate.places]
+        moved = [(int(inside[place >> 32]) << 32) + place % (1 << 32) for place in candidate.places]
+        places = array("q", moved)
         if key in candidates:
             candidates[key].forms.update(candidate.forms)
             candidates[key].places += places
@@ -228,15 +232,14 @@ def _united(
 
 def _mentions(candidates: Sequence[Candidate], which: Ints, distinct: int) -> tuple[Ints, Ints]:
     """Return where the mentions of each sentence start, and the numbers of what is mentioned, in order of the text."""
-    offsets: list[dict[int, int]] = [{} for _ in range(distinct)]
-    for number, candidate in enumerate(candidates):
-        for sentence, offset in candidate.places:
-            row = offsets[sentence]
-            row[number] = min(offset, row.get(number, offset))
-    ordered = [sorted(row, key=row.__getitem__) for row in offsets]
-    sizes = np.array([len(row) for row in ordered], np.int64)
-    flat = np.array([number for row in ordered for number in row], np.int32)
-    return repeated(which, sizes, flat)
+    place = np.frombuffer(b"".join([candidate.places for candidate in candidates]), np.int64)
+    number = np.repeat(np.arange(len(candidates)), [len(candidate.places) for candidate in candidates])
+    order = np.lexsort((number, place))
+    number, sentence = number[order], place[order] >> 32
+    _, first = np.unique(sentence * len(candidates) + number, return_index=True)
+    first.sort()
+    sizes = np.bincount(sentence[first], minlength=distinct)
+    return repeated(which, sizes, number[first].astype(np.int32))
 
 
 _PART = re.compile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,8 +50,12 @@ class Candidate:
     """The types that the patterns of its mentions tell."""
     context: NameContext = field(default_factory=NameContext)
     type: str = ""
-    places: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    """Distinct sentence and token offset of each mention."""
+    places: array[int] = field(default_factory=lambda: array("q"))
+    """Distinct sentence, in the upper 32 bits, and token offset of each mention."""
+
+    def note(self, sentence: int, offset: int) -> None:
+        """Note where a mention is."""
+        self.places.append((sentence << 32) + offset)
 
 
 def extract_mentions(
@@ -111,7 +116,7 @@ def _note_name(candidate: Candidate, mention: Mention, vocabulary: Vocabulary) -
     candidate.forms[mention.words] += 1
     if mention.type:
         candidate.kinds[mention.type] += 1
-    candidate.places.append((sentence, offset))
+    candidate.note(sentence, offset)
     candidate.context.titled += mention.titled
     words = vocabulary.words
     if offset:
@@ -181,7 +186,7 @@ def _note_concepts(
             by_key.setdefault(key, Candidate()).type = CONCEPT
         candidate = by_key[key]
         candidate.forms[form] += 1
-        candidate.places.append((sentence, offset))
+        candidate.note(sentence, offset)
 
 
 def _form(start: int, size: int, vocabulary: Vocabulary) -> tuple[str, ...]:
@@ -205,7 +210,7 @@ def _note_dates_and_titles(by_key: dict[str, Candidate], texts: list[str], rules
     dates: dict[str, Candidate] = defaultdict(Candidate)
     for sentence, text in enumerate(texts):
         for date in find_dates(text, rules.language):
-            dates[date].places.append((sentence, text.find(date.split()[0]) // 6))
+            dates[date].note(sentence, max(text.find(date.split()[0]), 0) // 6)
             dates[date].forms[tuple(date.split())] += 1
         for title in find_titles(text, rules.language):
             candidate = by_key.setdefault(_key(title.split(), rules), Candidate())
@@ -213,7 +218,7 @@ def _note_dates_and_titles(by_key: dict[str, Candidate], texts: list[str], rules
             candidate.context.quoted += 1
             if not candidate.context.speaks and candidate.type in ("", WORK):
                 candidate.type = WORK if not candidate.context.before else ""
-            candidate.places.append((sentence, text.find(title) // 6))
+            candidate.note(sentence, max(text.find(title), 0) // 6)
     for candidate in by_key.values():
         quoted = candidate.context.quoted
         # Mostly a title: a quoted mention is there twice, as a term and as a title.
