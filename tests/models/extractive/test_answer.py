@@ -217,6 +217,17 @@ def test_what_names_both_tells_how_they_are_connected():
     assert lines(answer_from_context(task, Searcher(index))) == [both]
 
 
+def test_what_speaks_of_the_one_is_quoted_where_nothing_names_both():
+    weir = "The weir of Quenda was rebuilt by Mara Tolan in one winter."
+    physics = "Physics was taught by a miller of the coast in those years."
+    index = an_index(physics, weir, BEES, WAX, entities=["Quenda"])
+    context = Context(sources=tuple(index.chunks), entities=tuple(index.entities))
+
+    task = AnswerFromContext("How is Quenda connected to physics?", context)
+
+    assert weir in lines(answer_from_context(task, Searcher(index)))
+
+
 def test_what_is_in_the_language_of_the_question_comes_first():
     german = "The Marktplatz von Skarne wurde 1911 gepflastert und 1960 verkauft."
     english = "In that year masons from the coast paved the old Marktplatz with grey stones."

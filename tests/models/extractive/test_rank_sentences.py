@@ -241,6 +241,7 @@ def test_an_answer_is_told_by_what_goes_with_the_question_though_it_repeats_none
     index = an_index(" ".join(FILLER), *texts, entities=["oak rot"])
 
     assert read("Which trees are most likely to get oak rot?", "oak rot", index=index)[0] == texts[2]
+    assert read("Who is more likely to get oak rot?", "oak rot", index=index)[0] == texts[2]
     assert read("How does oak rot spread?", "oak rot", index=index)[0] == texts[3]
 
 
@@ -252,6 +253,19 @@ def test_a_word_that_says_little_is_what_is_asked_where_nothing_else_is():
     index = an_index(" ".join(FILLER), *texts, entities=[an_entity("Mara Tolan", 0, "person")])
 
     assert read("What does Mara Tolan work on?", "Mara Tolan", index=index)[0] == texts[1]
+
+
+def test_where_nothing_is_named_a_question_is_about_its_rarest_word():
+    texts = (
+        "Gatefever can last for years. It is mostly caused by wet summers.",
+        "The flood was caused by rain. The fire was caused by a spark. The noise was caused by the mill.",
+    )
+    index = an_index_of(*texts)
+
+    subject, rest = split_question(read_question("What causes gatefever?"), (), Searcher(index))
+
+    assert (list(subject), list(rest)) == (["gatefev"], ["caus"])
+    assert "wet summers" in read("What causes gatefever?", index=index)[0]
 
 
 def test_a_definition_is_of_the_whole_name_and_no_example():

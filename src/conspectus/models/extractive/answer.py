@@ -321,7 +321,8 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
             return chain
         ranked = rank_sentences(question, context.sources, named, searcher)
     if question.asks_relation:  # what names all of it says how it goes together
-        ranked = [r for r in ranked if r.share > COMPLETE] or ranked
+        shares = searcher.shares(dict.fromkeys(searcher.words(question.focus), 1.0))
+        ranked = [r for r in ranked if shares[r.sentence] > COMPLETE] or ranked
     half = MIN_SHARE_OF_BEST * max((r.score for r in ranked), default=0.0)
     language = searcher.passages.language  # its own first, if that is hardly worse
     ranked = sorted(ranked, key=lambda r: r.score < half or language(r.sentence) != question.language)

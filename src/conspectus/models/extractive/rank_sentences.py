@@ -143,6 +143,10 @@ def split_question(
     # beside a name or the rarest term, others are what is asked of it: how somebody became an astronaut
     if not subject and concepts:
         subject = set(max(concepts, key=lambda form: math.fsum(map(searcher.weight, form))))
+    elif not subject and len(question.focus) > 1 and not question.chinese:  # whose terms are pieces of words
+        subject = {
+            max(question.focus, key=lambda term: searcher.weight(term) * bool(searcher.frequency(term)))
+        }
     subject = subject.union(*(form for form in concepts if form & subject))
     others = (term for term in searcher.words(question.focus) if term not in subject)
     rest = [term for term in others if term not in _VAGUE or searcher.frequency(term)]
