@@ -56,6 +56,14 @@ def test_a_page_of_nothing_but_links_keeps_them():
     assert "Chapter 8" in document("a.html", f"<nav><ul>{links}</ul></nav>").text
 
 
+def test_code_stands_between_fences_and_preformatted_prose_does_not():
+    code = "<p>Bees dance.</p><pre><code>a = 1\n\nb = 2</code></pre><pre>They sleep.</pre>"
+    highlighted = '<p>Bees dance.</p><div><pre><span class="k">let</span> a</pre></div>'
+
+    assert document("a.html", code).text == "Bees dance.\n\n```\na = 1\n\nb = 2\n```\n\nThey sleep."
+    assert document("a.html", highlighted).text == "Bees dance.\n\n```\nlet a\n```"
+
+
 def test_a_table_that_lays_out_a_page_is_read_as_blocks():
     page = f"<table><tr><td>{'Bees dance. ' * 30}<br><br>Second.</td><td>x</td></tr></table>"
 

@@ -92,8 +92,10 @@ def test_sentences_of_figures_stay(line: str):
     assert sentences_of(line) == [line]
 
 
-def test_code_is_no_sentence():
-    assert sentences_of(f"{told(1)}\n\n```python\nQuay = Gate + 1\n```\n\n{told(2)}") == [told(1), told(2)]
+@pytest.mark.parametrize("fence", ["```", "~~~"])
+def test_code_is_no_sentence(fence: str):
+    text = f"{told(1)}\n\n{fence}python\nQuay = Gate + 1\n{fence}\n\n{told(2)}"
+    assert sentences_of(text) == [told(1), told(2)]
 
 
 def test_what_stands_in_brackets_for_itself_is_left_out():

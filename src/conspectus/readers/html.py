@@ -175,7 +175,10 @@ def _add(root: LexborNode, prose: Prose) -> None:
 
 
 def _text(root: LexborNode) -> list[str]:
-    """Return pieces of text: blocks stand between empty lines, items and rows on lines of their own."""
+    """Return pieces of text: blocks stand between empty lines, items and rows on lines of their own.
+
+    Code stands between fences, as in Markdown.
+    """
     texts: list[list[str]] = [[]]  # of the page, and of every cell of a table that is open
     laid_out = [False]  # whether they hold a row that lays out a page
     rows: list[list[tuple[str, bool]]] = []  # the cells of every row that is open
@@ -203,7 +206,9 @@ def _text(root: LexborNode) -> list[str]:
         elif tag in _HEADINGS:
             texts[-1].append(f"\n\n{_HEADING}" if entered else "\n\n")
         elif tag in _BLOCKS:
-            texts[-1].append("\n\n")
+            inside = next(node.iter(), None) if tag == "pre" else None
+            fence = "```" if inside and inside.tag in ("code", "span") else ""  # as highlighters write it
+            texts[-1].append(f"\n\n{fence}\n" if entered else f"\n{fence}\n\n")
             pre += (tag == "pre") * (1 if entered else -1)
         elif tag in _LINES and entered:
             texts[-1].append("\n")

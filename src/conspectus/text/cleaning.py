@@ -105,7 +105,7 @@ _LOCATOR = re.compile(
 """Where in a journal, a book or the web something is to be found."""
 _DIGIT = re.compile(r"[\d_]")
 _FIGURE = re.compile(r"[^\s\d_]*+[\d_]\S*")
-_CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
 _LETTERS = re.compile(r"[^\W\d_]")
 _WORDS = re.compile(r"[^\W_]+")
 _END = re.compile(r"\w[^\w\s]*[.!?。！？]\s*$")
