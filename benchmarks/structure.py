@@ -71,8 +71,8 @@ BUDGETS: dict[str, float] = {
 (50,415 lines in 392 files)."""
 
 LIMITS: dict[str, float] = {
-    # 660 for batches, 470 for shards that are stored and updates by them, 164 for large corpora
-    "lines of Python": 47_260,
+    # 660 for batches, 520 for what is stored for updates by them, 164 for large corpora
+    "lines of Python": 47_310,
     "settings": 61,
     "files": 173,
     "imports inside functions": 26,

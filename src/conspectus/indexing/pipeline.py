@@ -307,6 +307,9 @@ async def _describe_and_report(
     communities, rows = made.communities, (graph.entities, graph.relationships)
     large = reported(communities, settings.reports)
     contexts = CommunityContextBuilder(communities, *rows, settings.reports.context_tokens, graph.claims)
+    choices, files = getattr(model, "choices", None), build.workers.files
+    if choices and files:
+        choices.read(files)
     try:
         writer = None if graph.claims else portable(model)
         before, tick = build.before, show.stage("describe", 0)
@@ -318,6 +321,8 @@ async def _describe_and_report(
             known = earlier_reports(before, communities, graph, writer, language) if before else {}
             how = writer, settings.reports, language
             written, failed = await map_reports(graph, contexts, how, build.workers, known, tick)
+            if choices and files:
+                choices.write(files)
             return graph, written, [*graph.failures, *failed]
         writing = write_reports(communities, contexts, model, settings.reports, language, tick, graph.ready)
         reports = asyncio.ensure_future(writing)

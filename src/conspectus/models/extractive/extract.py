@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain, combinations, product
 
 from conspectus.models.base import performs
 from conspectus.models.extractive.sentence_store import SentenceStore
-from conspectus.rows import Span
+from conspectus.rows import Span, content_id
 from conspectus.tasks import (
     AnyMissed,
     DescribeElement,
@@ -22,6 +23,7 @@ from conspectus.text.language import ENGLISH
 from conspectus.text.question import question_pattern
 from conspectus.text.sentences import quality
 from conspectus.text.words import cached_by_hash, is_unspaced, unspaced_terms
+from conspectus.workers import ShardFiles
 
 STRENGTH = 8.0
 """Strength of every relationship, on the scale of 1 to 10 that language models use. It orders those of the same weight
@@ -100,12 +102,50 @@ _DEFINES_ELSEWHERE = re.compile(
 )
 
 
+@dataclass
+class Choices:
+    """Which instances describe each element, best first, by a digest of what that depends on."""
+
+    earlier: Mapping[str, tuple[int, ...]] | None = None
+    """Those of the build before; None where nothing is stored."""
+    made: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+
+    def read(self, files: ShardFiles) -> None:
+        """Take those of the build before."""
+        stored = files.read(
+            files.name(describe_element, ()),
+            lambda stored: {str(key): tuple(map(int, numbers)) for key, numbers in stored.items()},
+        )
+        self.earlier = stored or {}
+
+    def write(self, files: ShardFiles) -> None:
+        """Store those of this build for the next one."""
+        if self.made != self.earlier:
+            files.write(files.name(describe_element, ()), self.made)
+
+
 @performs(DescribeElement)
-def describe_element(task: DescribeElement, boilerplate: Mapping[str, float]) -> Description:
+def describe_element(
+    task: DescribeElement, boilerplate: Mapping[str, float], choices: Choices | None = None
+) -> Description:
     """Choose the few instances that read best and say something of their own; name them in order of merit.
 
     `boilerplate` is what set phrases leave of a statement's quality, by its words.
     """
+    texts = task.descriptions
+    if choices is None or choices.earlier is None:
+        chosen = _choose(task, boilerplate)
+    else:
+        phrases = [boilerplate.get(text[slice(*_said(text)[1:])]) for text in texts]
+        key = content_id(task.kind, task.name, task.language, *texts, str(phrases))
+        chosen = choices.earlier.get(key, ())
+        if not 0 <= min(chosen, default=-1) <= max(chosen) < len(texts):  # it may be forged
+            chosen = _choose(task, boilerplate)
+        choices.made[key] = chosen
+    return Description("\n".join(texts[i] for i in chosen), chosen)
+
+
+def _choose(task: DescribeElement, boilerplate: Mapping[str, float]) -> tuple[int, ...]:
     chosen: list[int] = []
     words: set[str] = set()
     length = 0
@@ -119,7 +159,7 @@ def describe_element(task: DescribeElement, boilerplate: Mapping[str, float]) ->
         length += len(own)
         if len(chosen) == MOST_SENTENCES.get(task.kind, 2):
             break
-    return Description("\n".join(task.descriptions[i] for i in chosen), tuple(chosen))
+    return tuple(chosen)
 
 
 def _words(description: str) -> frozenset[str]:
@@ -128,15 +168,21 @@ def _words(description: str) -> frozenset[str]:
     return frozenset(unspaced_terms(text)) if is_unspaced(text) else frozenset(text.split())
 
 
+def _said(description: str) -> tuple[int, int, int]:
+    """Return where the speaker of a description ends (0: nobody), and the span of what is said."""
+    first = (description.splitlines() or [""])[0]
+    match = _QUOTED.match(first)
+    start, end = match.span(match.lastindex or 0) if match else (0, len(first))
+    return match.end(1) if match else 0, start, end
+
+
 # 11 million tokens have 200,000 distinct ones, which common names share
 @cached_by_hash(1 << 18)
 def _reading(description: str, language: str) -> tuple[float, int, int, int]:
     """Return the quality of a description, where its speaker ends (0: nobody), and the span of what is said."""
-    first, *more = description.splitlines() or [""]
-    match = _QUOTED.match(first)
-    start, end = match.span(match.lastindex or 0) if match else (0, len(first))
-    lines = [quality(first[start:end], language), *(0.9 * _reading(line, language)[0] for line in more)]
-    return min(*lines, 1.0), match.end(1) if match else 0, start, end
+    speaker_end, start, end = _said(description)
+    more = (0.9 * _reading(line, language)[0] for line in description.splitlines()[1:])
+    return min(quality(description[start:end], language), *more, 1.0), speaker_end, start, end
 
 
 def _merit(task: DescribeElement, description: str, boilerplate: Mapping[str, float]) -> float:

@@ -11,6 +11,7 @@ from conspectus.errors import ModelError, NotSupported
 from conspectus.index import Index
 from conspectus.models.base import Model, performer_of
 from conspectus.models.extractive import answer, extract, reason, report, sentence_store
+from conspectus.models.extractive.extract import Choices
 from conspectus.models.extractive.search import Searcher
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Document
@@ -26,7 +27,7 @@ class ExtractiveModel(Model):
     """Performs tasks by selecting from the sources: fitted to a corpus to index it, or opened on an index to answer.
 
     It can do what functions are registered for by `performs` (see `models.base`). Their further parameters are its
-    properties: `passages`, `boilerplate`, `index`, `searcher` and `multilingual`.
+    properties: `passages`, `boilerplate`, `choices`, `index`, `searcher` and `multilingual`.
     """
 
     name = "extractive"
@@ -37,6 +38,7 @@ class ExtractiveModel(Model):
         self._index = index
         self._searcher: Searcher | None = None
         self._opening = Lock()
+        self.choices = Choices()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_opening"}
