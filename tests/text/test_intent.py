@@ -212,3 +212,20 @@ def test_few_lookups_are_taken_to_join_facts():
 def test_a_work_that_is_named_in_its_marks_is_not_the_whole():
     assert read_question("主要内容是什么？").about_whole
     assert not read_question("《春潮》的主要内容是什么？").about_whole
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "beside"),
+    [
+        ("Why did the mill burn down?", "A spark caused the fire.", "The mill burned in May."),
+        ("How is weir rot diagnosed?", "A test of the oak shows it.", "For example, it grows on oak."),
+        ("Who is most likely to get it?", "It is common in young trees.", "It was drawn in 1911."),
+        ("What is a test?", "", "A test is a trial of something."),
+    ],
+)
+def test_what_tells_an_answer_depends_on_what_is_asked(question: str, answer: str, beside: str):
+    def is_told_by(text: str) -> bool:
+        return any(cue.search(text) for cue in read_question(question).cues)
+
+    assert is_told_by(answer) == bool(answer)
+    assert not is_told_by(beside)
