@@ -9,26 +9,28 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from threading import Event
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
 
 from conspectus.errors import UsageError, WorkerEnded
 from conspectus.index import Index
-from conspectus.indexing.pipeline import BuildInput, build_index
+from conspectus.indexing.pipeline import BuildInput, Silent, build_index
 from conspectus.indexing.read import read
-from conspectus.models.base import run_sync
+from conspectus.models.base import Model, Tick, no_tick, run_sync
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Document, content_id
 from conspectus.settings import Settings
+from conspectus.text.lexicon import Lexicon
 from conspectus.text.sentence_table import find_sentences
 from conspectus.workers import Processes, ShardFiles, Workers
 
@@ -109,6 +111,7 @@ def test_nothing_that_is_stored_is_made_again_by_however_many_workers(alone: Ind
         assert {name.partition("-")[0] for name in first} == {
             "examined",
             "windows_in",
+            "labels_in",
             "sentences_in",
             "terms_in",
             "extract_shard",
@@ -203,7 +206,8 @@ def test_an_edited_document_changes_one_shard_of_each_stage(tmp_path: Path):
     texts = [f"Ada Brook founded mill {i} in {1800 + i}. It was her mill number {i}." * 3 for i in range(100)]
     assert len(cut(texts)) > 8
 
-    assert len(cut([*texts[:40], "Ruben Vale sold it.", *texts[41:]])) == 1
+    edited = cut([*texts[:40], "Ruben Vale sold it.", *texts[41:]])
+    assert sorted(name.partition("-")[0] for name in edited) == ["labels_in", "sentences_in"]
     assert len(cut([*texts[:70], *texts[71:]])) < 20
     assert not set(cut(texts)).isdisjoint(path.name for path in tmp_path.iterdir())
 
@@ -236,6 +240,25 @@ def test_a_new_label_of_a_speaker_is_seen_in_shards_that_are_stored(tmp_path: Pa
     assert speakers("Nobody came.") == ["VALE"]
     assert speakers("NELL DRAY: So it was.\n" * 3) == ["NELL DRAY", "VALE"]
     assert speakers("Nobody came at all.") == ["VALE"]
+
+
+def test_what_was_read_of_the_texts_is_gone_before_the_graph_is_made():
+    lexicons: list[ref[Lexicon]] = []
+    present: dict[str, bool] = {}
+
+    class Stages(Silent):
+        def stage(self, name: str, total: int) -> Tick:
+            present[name] = bool(lexicons and lexicons[0]())
+            return no_tick
+
+    def model(documents: Sequence[Document], lexicon: Lexicon) -> Model:
+        lexicons.append(ref(lexicon))
+        return ExtractiveModel(SentenceStore.read(documents, lexicon))
+
+    documents = [Document("a", 0, "Mill", "Ada Brook founded Orran Mill. Ada Brook ran Orran Mill.", "a.txt")]
+    run_sync(build_index(BuildInput(documents, Settings()), model, Stages()))
+    assert present["extract"]
+    assert not present["resolve"]
 
 
 def test_results_come_in_the_order_of_the_shards(two: Workers):

@@ -9,6 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Protocol, TypeVar
 
 from conspectus import tokens
@@ -77,14 +78,21 @@ class CommunityContextBuilder:
         self.limit = limit
         sizes = (_Sizes(rows, count) for rows in (entities, relationships, claims))
         self._entity_sizes, self._edge_sizes, self._claim_sizes = sizes
-        rows = entities.values() if isinstance(entities, Mapping) else entities
-        self._number_of = {e.name: e.number for e in rows}
-        edges = relationships.values() if isinstance(relationships, Mapping) else relationships
-        self._ends = {e.number: (self._number_of[e.source], self._number_of[e.target]) for e in edges}
         self._claims_of: dict[frozenset[str], list[int]] = {}
         for claim in claims:
             ends = frozenset(name for name in (claim.subject, claim.object) if name in self._number_of)
             self._claims_of.setdefault(ends, []).append(claim.number)
+
+    @cached_property
+    def _number_of(self) -> dict[str, int]:
+        rows = self.entities.values() if isinstance(self.entities, Mapping) else self.entities
+        return {e.name: e.number for e in rows}
+
+    @cached_property
+    def _ends(self) -> dict[int, tuple[int, int]]:
+        """The numbers of the two ends of each relationship; nobody needs them where shards have their own."""
+        rows = self.relationships.values() if isinstance(self.relationships, Mapping) else self.relationships
+        return {e.number: (self._number_of[e.source], self._number_of[e.target]) for e in rows}
 
     def claims_in(self, entities: Iterable[int], relationships: Iterable[int]) -> list[int]:
         """Return the claims about relationships, in their order, and then those about entities alone."""

@@ -59,7 +59,7 @@ class Processes(Executor):
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Promise the result of a call; it raises WorkerEnded where the process ends before."""
-        return self._threads.submit(self._call, fn, args, kwargs)
+        return self._threads.submit(self._call, [(fn, args, kwargs)])
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
         """Drop what was not begun, and end all processes."""
@@ -69,7 +69,8 @@ class Processes(Executor):
             process.kill()
         self._threads.shutdown(wait=wait)
 
-    def _call(self, function: Callable[..., R], arguments: Sequence[Any], named: dict[str, Any]) -> R:
+    def _call(self, call: list[Any]) -> Any:
+        """Have a call done; it is taken out of its list when it is sent, for its arguments may take much memory."""
         process = self._idle.get()
         try:
             if process is None:
@@ -77,7 +78,7 @@ class Processes(Executor):
                 self._started.append(process)
             if self._closed.is_set():  # perhaps since it was started
                 process.kill()
-            return process.call(function, arguments, named)
+            return process.call(call)
         finally:  # or those who wait for a process would wait for ever
             self._idle.put(process if process and process.alive else None)
 
@@ -99,7 +100,7 @@ class _Process:
         self.alive = True
         self._send(memory)
 
-    def call(self, function: Callable[..., R], arguments: Sequence[Any], named: dict[str, Any]) -> R:
+    def call(self, call: list[Any]) -> Any:
         late = Event()
 
         def give_up() -> None:
@@ -109,7 +110,7 @@ class _Process:
         timer = Timer(self._seconds, give_up) if self._seconds else None
         if timer:
             timer.start()
-        self._send((function, arguments, named))
+        self._send(call.pop())
         assert self._process.stdout
         reply: tuple[bool, Any] | None = None
         # it died, before its reply or in it
@@ -281,6 +282,11 @@ class Workers:
             self._own.shutdown()
             self._own = None
 
+    @property
+    def several(self) -> bool:
+        """Whether others are at work, too."""
+        return bool(self.executor or self._own)
+
     def shards(self, sizes: Sequence[int]) -> list[range]:
         """Cut things of the given sizes, in characters, into consecutive shards.
 
@@ -328,8 +334,13 @@ class Workers:
         executor = self.executor or self._own
         if executor is None:
             return partial(function, *arguments)
-        begun = deque([(executor.submit(function, *arguments), arguments)])
-        return partial(next, self._results(function, begun, iter(()), 1))
+        return partial(self._result, executor.submit(function, *arguments))
+
+    def _result(self, future: Future[R]) -> R:
+        try:
+            return future.result()
+        except self._lost as error:
+            raise WorkerEnded(f"the cluster gave a shard up ({error}); index again") from error
 
     def _results(
         self, function: Callable[..., R], ahead: deque[_Call], calls: Iterator[_Call], most: int
@@ -395,10 +406,7 @@ class Workers:
                     mine.set_result(function(*arguments))
                     ahead[place] = mine, ()
                     return
-        try:
-            yield first.result()
-        except self._lost as error:
-            raise WorkerEnded(f"the cluster gave a shard up ({error}); index again") from error
+        yield self._result(first)
         ahead.popleft()
 
     @property

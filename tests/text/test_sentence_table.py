@@ -11,7 +11,7 @@ from making import some_documents
 from work import grows_linearly
 
 from conspectus.text.cleaning import excerpt
-from conspectus.text.sentence_table import REPEATED, SentenceTable, find_sentences
+from conspectus.text.sentence_table import REPEATED, Lines, SentenceTable, find_sentences
 from conspectus.workers import Workers
 
 SUBJECTS = ("The ferry", "A heron", "The old lock", "Every miller", "No baker", "The tall mast", "One carter")
@@ -24,7 +24,9 @@ def told(i: int) -> str:
 
 
 def read(*texts: str) -> tuple[SentenceTable, list[str]]:
-    return find_sentences(some_documents(*texts), Workers())[:2]
+    documents = some_documents(*texts)
+    table, *_ = find_sentences(documents, Workers())
+    return table, list(Lines(documents, table))
 
 
 def sentences_of(*texts: str) -> list[str]:
@@ -41,9 +43,11 @@ def said_by(*texts: str) -> dict[str, str]:
 @given(st.lists(st.text(alphabet="aB c.!?\n:[]()", max_size=60), max_size=6))
 def test_spans_index_the_documents_exactly(texts: list[str]):
     documents = some_documents(*texts)
-    table, sentences, _ = find_sentences(documents, Workers())
+    table, text, _ = find_sentences(documents, Workers())
+    sentences = Lines(documents, table)
 
-    assert len(table) == len(sentences)
+    assert len(table) == len(sentences) == len(text)
+    assert len(set(sentences)) == len(set(text.tolist()))
     for i, sentence in enumerate(sentences):
         document = documents[int(table.document[i])]
         assert " ".join(document.text[table.start[i] : table.end[i]].split()) == sentence

@@ -29,7 +29,7 @@ import numpy as np
 
 from conspectus.algorithms.ranking import postings
 from conspectus.index import Index
-from conspectus.indexing.graph import Merged, Names
+from conspectus.indexing.graph import Names
 from conspectus.lazy import lazy_module
 from conspectus.rows import Chunk, Document
 from conspectus.storage.tables import release_memory
@@ -196,9 +196,12 @@ def title_terms(document: Document) -> list[str]:
     return terms(document.title.replace("_", " ").replace("-", " "), document.language)
 
 
-def sentence_arrays(documents: Sequence[Document], lexicon: Lexicon, merged: Merged, names: Names) -> Arrays:
-    """Return the table of sentences, with mentions as numbers of entities; what is no entity is left out."""
-    entity = {element.key[0]: i for i, element in enumerate(merged.entity_elements)}
+def sentence_arrays(
+    documents: Sequence[Document], lexicon: Lexicon, entity: Mapping[str, int], names: Names
+) -> Arrays:
+    """Return the table of sentences, with mentions as numbers of entities, given by their keys; what is no entity is
+    left out.
+    """
     table = lexicon.sentences.table
     of_mention = np.repeat(table.document, np.diff(lexicon.starts))
     mentions = _resolved(lexicon.mentions, of_mention, documents, lexicon, names, entity)

@@ -22,7 +22,7 @@ from conspectus import tokens
 from conspectus.community_context import CommunityContextBuilder, Rows, brief_draft, report_of
 from conspectus.errors import ModelError, Unusable
 from conspectus.index import Index
-from conspectus.indexing.graph import Merged
+from conspectus.indexing.graph import Element, Merged
 from conspectus.lazy import lazy_module
 from conspectus.messages import wording
 from conspectus.models.base import Model, Tick, no_tick, run_sync, together, when_answered, writes
@@ -88,10 +88,10 @@ def find_communities(
     rank = {chunk.id: place for place, chunk in enumerate(chunks)}
     entity_chunks = _pairs((entity.chunk_ids for entity in entities), rank)
     relationship_chunks = _pairs((relationship.chunk_ids for relationship in relationships), rank)
-    inside, mentioned = _contents(parts, (source, target), entity_chunks, relationship_chunks, len(entities))
+    contents = _contents(parts, (source, target), entity_chunks, relationship_chunks, len(entities))
     chunk_ids = list(rank)
     communities: list[Community] = []
-    for number, part in enumerate(parts):
+    for number, (part, (inside, mentioned)) in enumerate(zip(parts, contents, strict=True)):
         places: list[int] = part.members.tolist()
         members = [entities[place] for place in places]
         communities.append(
@@ -102,8 +102,8 @@ def find_communities(
                 parent=part.parent,
                 children=tuple(part.children),
                 entity_numbers=tuple(entity.number for entity in members),
-                relationship_numbers=tuple(relationships[place].number for place in inside[number]),
-                chunk_ids=tuple(chunk_ids[place] for place in mentioned[number]),
+                relationship_numbers=tuple(relationships[place].number for place in inside),
+                chunk_ids=tuple(chunk_ids[place] for place in mentioned),
                 unsplit=part.unsplit,
             )
         )
@@ -116,19 +116,17 @@ def _contents(
     entity_chunks: Pairs,
     relationship_chunks: Pairs,
     n: int,
-) -> tuple[list[list[int]], list[list[int]]]:
-    """Return the relationships inside each part, and the ranks of the chunks that mention what is in it."""
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield the relationships inside each part, and the ranks of the chunks that mention what is in it."""
     source, target = ends
-    inside: list[list[int]] = []
-    mentioned: list[list[int]] = []
     last_of: list[int] = np.cumsum(np.bincount([part.level for part in parts])).tolist() if parts else []
     for first, last in pairwise([0, *last_of]):  # where the parts of each level begin and end
         part_of = _part_of(parts[first:last], n)
         part_of_relationship = np.where(part_of[source] == part_of[target], part_of[source], -1)
-        inside += _grouped(part_of_relationship, np.arange(len(source)), last - first)
+        inside = _grouped(part_of_relationship, np.arange(len(source)), last - first)
         owner = np.concatenate((part_of[entity_chunks[0]], part_of_relationship[relationship_chunks[0]]))
-        mentioned += _grouped(owner, np.concatenate((entity_chunks[1], relationship_chunks[1])), last - first)
-    return inside, mentioned
+        values = np.concatenate((entity_chunks[1], relationship_chunks[1]))
+        yield from zip(inside, _grouped(owner, values, last - first), strict=True)
 
 
 def _earlier(before: Index, entities: Sequence[Entity]) -> list[Ints]:
@@ -186,6 +184,8 @@ Ready = Callable[[Community, Iterable[int]], Awaitable[None]]
 # Descriptions
 
 
+_DESCRIBED = Element(())
+"""In the place of the instances of a row that is described: they take more memory than the row."""
 Work = tuple[int, int, Mapping[str, Span], DescribeElement]
 """A row whose descriptions are to become one: its table, its number, what is said of it and where, and the task."""
 
@@ -196,9 +196,10 @@ class DescribedGraph:
     def __init__(
         self, merged: Merged, model: Model, documents: Iterable[Document] = (), *, strict: bool = False
     ) -> None:
-        """Few and short descriptions are joined without a language model, unless it is `strict`."""
-        self.entities, self.relationships = list(merged.entities), list(merged.relationships)
-        self.claims = list(merged.claims)
+        """Complete the rows of `merged`; few and short descriptions are joined without a language model, unless it is
+        `strict`.
+        """
+        self.entities, self.relationships, self.claims = merged.entities, merged.relationships, merged.claims
         self._tables: tuple[list[Any], ...] = (self.entities, self.relationships, self.claims)
         self._elements = merged.entity_elements, merged.relationship_elements, merged.claim_elements
         self._model, self._writes = model, writes(model, DescribeElement)
@@ -246,7 +247,7 @@ class DescribedGraph:
                 if not texts:  # it was described before
                     continue
                 if not self._writes:  # where a model does, an estimate reads them, too
-                    elements[number].instances.clear()
+                    elements[number] = _DESCRIBED
                 if known and len(texts) > 1:
                     texts = dict(sorted(texts.items(), key=lambda item: known[item[1].document_id].day))
                 joined = joined_descriptions(list(texts)) if self._join and len(texts) > 1 else ""

@@ -22,8 +22,8 @@ from conspectus.errors import DocumentError, UsageError
 from conspectus.index import Index
 from conspectus.indexing.arrays import sentence_arrays, text_arrays
 from conspectus.indexing.communities import find_communities
-from conspectus.indexing.graph import Element, Merged, triples_of
 from conspectus.indexing.graph import Names as ResolvedNames
+from conspectus.indexing.graph import triples_of
 from conspectus.models.base import Tick, no_tick
 from conspectus.readers.encodings import decode
 from conspectus.rows import AliasDecision, Entity, Failure, Relationship, Span, Triple, content_id
@@ -62,7 +62,7 @@ def index_of(graph: GivenGraph, settings: CommunitySettings | None = None) -> In
     names = ResolvedNames({}, {}, {}, {}, [])  # every method expects words and arrays to be there
     lexicon = read_lexicon([], ())
     words, arrays = text_arrays([], [], lexicon.sentences)
-    arrays |= sentence_arrays([], lexicon, Merged([], [], [], []), names)
+    arrays |= sentence_arrays([], lexicon, {}, names)
     return Index(**rows, communities=communities, failures=graph.failures, words=words, arrays=arrays)
 
 
@@ -307,8 +307,7 @@ def with_openie_of(before: Index, index: Index) -> tuple[Index, tuple[str, ...]]
 def with_sentences(index: Index) -> Index:
     """Return an index with the arrays that methods read, and with the spans that mention entities and relationships."""
     lexicon = read_lexicon(index.documents)
-    elements = [Element((name_key(e.name) or e.name,)) for e in index.entities]
-    merged = Merged(list(index.entities), list(index.relationships), elements, [])
+    entity_of_key = {name_key(e.name) or e.name: e.number for e in index.entities}
     resolved = ResolvedNames({}, {}, {}, {}, [])
     table, texts = lexicon.sentences.table, lexicon.sentences.texts
     names = Names(index.entities, texts)
@@ -316,7 +315,7 @@ def with_sentences(index: Index) -> Index:
     starts = np.cumsum([0, *map(len, mentioned)]).astype(np.int32)
     mentions = np.array([number for row in mentioned for number in row], np.int32)
     words, arrays = text_arrays(index.documents, index.chunks, lexicon.sentences)
-    arrays |= sentence_arrays(index.documents, lexicon, merged, resolved)
+    arrays |= sentence_arrays(index.documents, lexicon, entity_of_key, resolved)
     arrays |= {"sentences.mention_starts": starts, "sentences.mentions": mentions}
     rows = zip(table.document.tolist(), table.start.tolist(), table.end.tolist(), strict=True)
     spans = [Span(index.documents[d].id, start, end) for d, start, end in rows]

@@ -127,25 +127,20 @@ async def build_index(
     with paused_garbage_collection(), ExitStack() as on_exit:  # no work beside goes on after an error
         chunks = cut(documents, settings.chunk, build.workers)
         language, *_ = languages = languages_in(documents, settings.language)
-        show.stage("lexicon", 0)
-        reading = _beside(lambda: _lexicon(build, documents, chunks), not callable(model))
-        on_exit.callback(reading.cancel)
-        performer = model(documents, (await reading)[0]) if callable(model) else model
-        extracted, performer = await _extract(build, chunks, performer, language, show)
-        lexicon, texts, terms = _begin_arrays(build, documents, chunks, await reading)
+        extracted, performer, begun = await _read_and_extract(build, chunks, model, language, show)
+        await asyncio.sleep(0)  # by then the event loop, too, has let go of what was read
         show.stage("resolve", 0)
         names, failures = await resolve_names(build, chunks, extracted.graphs, performer, language)
         failures[:0] = [*build.failures, *extracted.failures]
         show.stage("communities", 0)
         made = build_graph(build, chunks, extracted, names, language)
         documents, chunks = made.documents, [*chunks, *made.corrected.chunks]
-        planted = _planted(chunks, terms)
-        on_exit.pop_all()
+        planted = begun.planted | _planted(made.corrected.chunks)
         if check:
             await check(made, language)
-        indexing = _beside(partial(_arrays, build, chunks, lexicon, texts, made), performer.generative)
+        indexing = _beside(partial(_arrays, build, chunks, begun, made), performer.generative)
         on_exit.callback(indexing.cancel)
-        del extracted, lexicon, reading, texts, terms
+        del extracted, begun
         graph, reports, failed = await _describe_and_report(build, made, performer, language, show)
         show.stage("lexical", 0)
         words, arrays = await indexing
@@ -167,7 +162,16 @@ async def build_index(
     return replace(index, arrays={**arrays, **graph_arrays(index)})
 
 
-TextArrays = Callable[[], tuple[tuple[str, ...], Arrays]]
+@dataclass(frozen=True)
+class BegunArrays:
+    """The arrays of the texts of a corpus while they are made."""
+
+    lexicon: Lexicon
+    """Without the texts and tokens of its sentences, unless corrections may have the arrays made again."""
+    texts: Callable[[], tuple[tuple[str, ...], Arrays]]
+    """Waits for the words and the arrays."""
+    planted: set[str]
+    """The ids of the chunks that give instructions to language models."""
 
 
 def _lexicon(
@@ -184,13 +188,36 @@ def _begin_arrays(
     documents: Sequence[Document],
     chunks: Sequence[Chunk],
     read: tuple[Lexicon, ChunkTerms],
-) -> tuple[Lexicon, TextArrays, ChunkTerms]:
-    """Begin the arrays of the texts of a corpus, and return them with what was read of it."""
+    *,
+    now: bool = False,
+) -> BegunArrays:
+    """Begin the arrays of the texts of a corpus; make them `now`, before there are rows, if nobody else does."""
     lexicon, terms = read
     titles = [replace(document, text="", omitted=(), places=()) for document in documents]
     spans = [replace(chunk, text="") for chunk in chunks]
     begun = build.workers.beside(text_arrays, titles, spans, lexicon.sentences, (), terms)
-    return lexicon, begun, terms
+    made = begun() if now else None
+    lexicon = lexicon if build.corrections else lexicon.without_texts()
+    return BegunArrays(
+        lexicon, (lambda: made) if made else begun, {chunks[int(number)].id for number in terms.instructing}
+    )
+
+
+async def _read_and_extract(
+    build: BuildInput, chunks: Sequence[Chunk], model: Model | ModelFor, language: str, show: Progress
+) -> tuple[Extracted, Model, BegunArrays]:
+    """Return what chunks hold, the model without what it extracted from, and the arrays of the texts."""
+    documents = build.documents
+    show.stage("lexicon", 0)
+    reading = _beside(lambda: _lexicon(build, documents, chunks), not callable(model))
+    try:
+        performer = model(documents, (await reading)[0]) if callable(model) else model
+        early = not (performer.generative or build.corrections or build.workers.several)
+        begun = _begin_arrays(build, documents, chunks, await reading, now=True) if early else None
+        extracted, performer = await _extract(build, chunks, performer, language, show)
+        return extracted, performer, begun or _begin_arrays(build, documents, chunks, await reading)
+    finally:
+        reading.cancel()  # after an error
 
 
 async def _extract(
@@ -237,6 +264,8 @@ class GraphBuild:
     merged: Merged
     triples: list[Triple]
     communities: list[Community]
+    entity_of_key: dict[str, int]
+    """The number of the entity of each key; the instances of rows go when these are described."""
 
 
 def build_graph(
@@ -252,7 +281,9 @@ def build_graph(
     communities = find_communities(
         merged.entities, merged.relationships, build.settings.communities, every, build.before
     )
-    return GraphBuild([*build.documents, *corrected.documents], corrected, merged, triples, communities)
+    entity_of_key = {element.key[0]: i for i, element in enumerate(merged.entity_elements)}
+    documents = [*build.documents, *corrected.documents]
+    return GraphBuild(documents, corrected, merged, triples, communities, entity_of_key)
 
 
 Check = Callable[[GraphBuild, str], Awaitable[None]]
@@ -287,15 +318,14 @@ def _beside(work: Callable[[], T], aside: bool) -> asyncio.Task[T]:
 
 
 def _arrays(
-    build: BuildInput, chunks: Sequence[Chunk], lexicon: Lexicon, texts: TextArrays, made: GraphBuild
+    build: BuildInput, chunks: Sequence[Chunk], begun: BegunArrays, made: GraphBuild
 ) -> tuple[tuple[str, ...], Arrays]:
     documents, corrected = made.documents, made.corrected
     if corrected.documents:  # other documents do not depend on added facts
-        read = _lexicon(build, documents, chunks)
-        lexicon, texts, _ = _begin_arrays(build, documents, chunks, read)
-    without = corrected.deleted
-    words, arrays = text_arrays(documents, chunks, lexicon.sentences, without) if without else texts()
-    return words, {**sentence_arrays(documents, lexicon, made.merged, corrected.names), **arrays}
+        begun = _begin_arrays(build, documents, chunks, _lexicon(build, documents, chunks))
+    lexicon, without = begun.lexicon, corrected.deleted
+    words, arrays = text_arrays(documents, chunks, lexicon.sentences, without) if without else begun.texts()
+    return words, {**sentence_arrays(documents, lexicon, made.entity_of_key, corrected.names), **arrays}
 
 
 async def _describe_and_report(
@@ -335,11 +365,9 @@ async def _describe_and_report(
     return graph, written, [*graph.failures, *failed]
 
 
-def _planted(chunks: Sequence[Chunk], terms: ChunkTerms) -> set[str]:
-    """Return the ids of the chunks that give instructions to language models; `terms` are those of the first ones."""
-    planted = {chunks[int(number)].id for number in terms.instructing}
-    rest = chunks[len(terms.sizes) :]
-    return planted | {chunk.id for chunk in rest if gives_instructions(chunk.text)}
+def _planted(chunks: Sequence[Chunk]) -> set[str]:
+    """Return the ids of the chunks that give instructions to language models."""
+    return {chunk.id for chunk in chunks if gives_instructions(chunk.text)}
 
 
 def _with_warnings(reports: list[Report], made: GraphBuild, planted: set[str], language: str) -> list[Report]:

@@ -211,14 +211,17 @@ def _put_all(folder: Path, index: Index) -> dict[str, StoredFile]:
     release_memory()
     waiting: list[Future[tuple[str, StoredFile]]] = []
     with ThreadPoolExecutor(WRITERS) as pool:
-        tables = ((f"{OBJECTS}/{name}", ".parquet", [content]) for name, content in encode(index))
-        arrays = (
-            (f"{ARRAYS}/{name}", ".npy", encoded(name, index.arrays[name])) for name in sorted(index.arrays)
-        )
-        for stem, suffix, parts in chain(tables, arrays):
+
+        def put(stem: str, suffix: str, parts: Sequence[bytes | memoryview]) -> None:
             waiting.append(pool.submit(_put, folder, stem, suffix, parts))
             if sum(map(len, parts)) > LARGE:  # there is room for one of those
                 waiting[-1].result()
+
+        for name, content in encode(index):
+            put(f"{OBJECTS}/{name}", ".parquet", [content])
+            del content  # it would stay while the next table is encoded
+        for name in sorted(index.arrays):
+            put(f"{ARRAYS}/{name}", ".npy", encoded(name, index.arrays[name]))
     return dict(done.result() for done in waiting)
 
 

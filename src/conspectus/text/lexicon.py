@@ -17,7 +17,7 @@ from conspectus.rows import Document
 from conspectus.text.language import ENGLISH
 from conspectus.text.mention_extraction import Candidate, extract_mentions, written
 from conspectus.text.phrases import boilerplate_weights
-from conspectus.text.sentence_table import SentenceTable, find_sentences
+from conspectus.text.sentence_table import Lines, SentenceTable, find_sentences
 from conspectus.text.types import ALL
 from conspectus.text.vocabulary import (
     Floats,
@@ -30,10 +30,6 @@ from conspectus.text.vocabulary import (
 )
 from conspectus.text.words import is_unspaced, name_key
 from conspectus.workers import Workers
-
-MIN_SOURCES_FOR_BURSTINESS = 20  # unexplained
-"""With fewer sources than this, burstiness is measured over stretches of STRETCH_SENTENCES sentences."""
-STRETCH_SENTENCES = 30  # unexplained
 
 
 @dataclass(frozen=True)
@@ -50,8 +46,10 @@ class Sentences:
     vocabulary: Vocabulary
 
     @property
-    def texts(self) -> list[str]:
+    def texts(self) -> Sequence[str]:
         """All of them, each as one line."""
+        if isinstance(self.distinct, Lines):
+            return replace(self.distinct, table=self.table)
         which: list[int] = self.which.tolist()
         return [self.distinct[i] for i in which]
 
@@ -86,6 +84,12 @@ class Lexicon:
     templated: Ints
     """Per cent of the words of each sentence that stand in set phrases of the corpus."""
 
+    def without_texts(self) -> Lexicon:
+        """Return it with the table of its sentences alone, without their texts and tokens."""
+        none = np.zeros(0, np.int32)
+        bare = Sentences(self.sentences.table, (), none, (), Vocabulary((), (), none, none, none))
+        return replace(self, sentences=bare)
+
     @cached_property
     def related(self) -> Ints:
         """The pairs of names that meet more than by chance, ascending: `low * len(names) + high`.
@@ -105,19 +109,16 @@ class Lexicon:
 
 def read_sentences(documents: Sequence[Document], workers: Workers | None = None) -> Sentences:
     """Read the sentences of a corpus."""
-    table, texts, tokens = find_sentences(documents, workers or Workers())
-    distinct: dict[str, int] = {}
-    first: list[int] = []  # the first sentence of each distinct text
-    which = np.empty(len(texts), np.int32)  # the distinct text of each sentence
-    for i, text in enumerate(texts):
-        if text not in distinct:
-            distinct[text] = len(distinct)
-            first.append(i)
-        which[i] = distinct[text]
-    inside: list[int] = table.document[np.array(first, np.int32)].tolist()
+    table, text, tokens = find_sentences(documents, workers or Workers())
+    _, first, kind = np.unique(text, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # distinct texts are numbered in order of appearance
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order))
+    distinct = table.take(first[order])
+    inside: list[int] = distinct.document.tolist()
     languages = [documents[i].language for i in inside]
-    vocabulary = tokens.take(np.array(first, np.int32)).vocabulary(languages[0] if languages else ENGLISH)
-    return Sentences(table, list(distinct), which, languages, vocabulary)
+    vocabulary = tokens.take(first[order]).vocabulary(languages[0] if languages else ENGLISH)
+    return Sentences(table, Lines(documents, distinct), place[kind], languages, vocabulary)
 
 
 def read_lexicon(
@@ -137,13 +138,14 @@ def read_lexicon(
     _, first = np.unique(which, return_index=True)
     document = table.document[first]
     source = np.array(sources([d.path for d in documents]), np.int32)
-    units = _units(document, source)
     templated = (100 * boilerplate_weights(vocabulary, source[document])[which]).astype(np.int32)
     candidates: dict[str, Candidate] = {}
     for language in dict.fromkeys(languages):
         inside = np.flatnonzero(np.array([code == language for code in languages]))
-        where = (document[inside], units[inside])
-        own_texts = [unique[i] for i in inside.tolist()]
+        where = (document[inside], source[document[inside]])
+        own_texts = unique
+        if len(inside) < len(unique):
+            own_texts = [text for text, code in zip(unique, languages, strict=True) if code == language]
         own = extract_mentions(own_texts, vocabulary.subset(inside, language), where, table.speakers)
         candidates = _united(candidates, own, inside) if candidates or len(inside) < len(unique) else own
     candidates = _of_types(candidates, entity_types, unique, listed or {})
@@ -200,16 +202,6 @@ def _any_of(names: Iterable[str]) -> re.Pattern[str]:
         return words if is_unspaced(name) else rf"(?<!\w){words}(?!\w)"
 
     return re.compile("|".join(map(alternative, sorted(names, key=lambda name: (-len(name), name)))))
-
-
-def _units(document: Ints, source: Ints) -> Ints:
-    """Return what burstiness is measured over: sources, or where these are few, stretches of sentences."""
-    units = source[document]
-    if source.max(initial=MIN_SOURCES_FOR_BURSTINESS) + 1 >= MIN_SOURCES_FOR_BURSTINESS:
-        return units
-    stretch = np.arange(len(document)) // STRETCH_SENTENCES
-    combined = units.astype(np.int64) * (len(document) + 1) + stretch
-    return np.unique(combined, return_inverse=True)[1].astype(np.int32)
 
 
 def _united(

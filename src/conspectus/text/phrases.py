@@ -32,8 +32,9 @@ HEAD = 0.1
 ALWAYS_CLOSING = 0.7
 """Share of uses from which on a word that never has a determiner is still a noun: syncope and autism, not ruddy."""
 RELATIONAL = 0.25
-"""From this share of uses before one of COMPLEMENTS on a single word only names a relation: relationship (0.68), treatment
-(0.33) and belongs (0.95) against surgery (0.22), cancer (0.02) and inequality (0.03), on medquad and web pages."""
+"""From this share of uses before one of COMPLEMENTS on a single word only names a relation: relationship (0.68),
+treatment (0.33) and belongs (0.95) against surgery (0.22), cancer (0.02) and inequality (0.03), on medquad and web
+pages."""
 COMPLEMENTS = ("of", "to", "with", "between", "for")
 TERMHOOD = 1.5
 """Least sum of the burstiness of a single word, in bits, and of its contrast with general English, in powers of ten.
@@ -76,12 +77,12 @@ class _Runs:
 
 
 def find_phrases(
-    vocabulary: Vocabulary, document: Ints, unit: Ints, least: int, named: Bools | None = None
+    vocabulary: Vocabulary, document: Ints, source: Ints, least: int, named: Bools | None = None
 ) -> Phrases:
     """Return the mentions of terms, longer ones before those inside them.
 
-    Sentence `s` is in document `document[s]`; burstiness is measured over documents, and over `unit[s]`, stretches of
-    them. A phrase occurs twice or more, a single word `least` times. Where capitals do not tell names, tokens that are
+    Sentence `s` is in document `document[s]`; burstiness is measured over documents, and over `source[s]`, which may have
+    several. A phrase occurs twice or more, a single word `least` times. Where capitals do not tell names, tokens that are
     `named` are no part of a term.
     """
     taken = np.zeros(len(vocabulary.form), bool)
@@ -96,7 +97,7 @@ def find_phrases(
         if size > 1:
             good = value >= MIN_C_VALUE
         else:
-            good = (value > 0) & (of_size.count >= least) & _terms(of_size, vocabulary, (document, unit))
+            good = (value > 0) & (of_size.count >= least) & _terms(of_size, vocabulary, (document, source))
         token = of_size.start[good[of_size.kind]]
         for k in range(size):
             token = token[~taken[token + k]]
@@ -261,9 +262,9 @@ def _burstiness(count: Ints, spread: Ints, total: int) -> Floats:
     return np.log2(total / spread) + np.log2(1 - np.exp(-count / total) + 1e-12)
 
 
-RUN_WORDS = 4  # unexplained
-"""Words in a run. Without set phrases 3.9 % of the findings of the podcasts' 60 best reports announce or thank, with them
-1.6 %; nothing else that is measured moves."""
+RUN_WORDS = 4
+"""Words in a run. Without set phrases 3.9 % of the findings of the podcasts' 60 best reports announce or thank, with
+them 1.6 %; nothing else that is measured moves."""
 MIN_SHARING_SOURCES, SHARING_ONE_IN = 4, 15  # unexplained
 """Sources that share a run, from which on it is a set phrase, or one in so many if these are more."""
 MIN_SOURCES = 20  # unexplained

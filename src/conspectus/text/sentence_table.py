@@ -9,19 +9,21 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import chain, pairwise
+from typing import Any, overload
+from zlib import crc32
 
 import numpy as np
 
-from conspectus.rows import Document
+from conspectus.rows import Document, content_id
 from conspectus.text.chinese import ROLES, is_person
 from conspectus.text.cleaning import blocks, content_of, excerpt, is_data
 from conspectus.text.sentences import lines, sentences
 from conspectus.text.types import GIVEN_NAMES
-from conspectus.text.vocabulary import TokenRows, tokens_of
+from conspectus.text.vocabulary import Ints, TokenRows, tokens_of, unique_numbers
 from conspectus.text.words import CJK
 from conspectus.workers import Workers
 
@@ -46,6 +48,9 @@ _FILE_LIKE = re.compile(r"\S*(?:_\S*|\.[a-z]{2,5})(?:\s+[./\\]+)*\s+")
 _LOWER = re.compile(r"\b[^\W\d_A-Z][\w'’]*")
 _LETTER = re.compile(r"[^\W\d_]")
 
+READ_AT_ONCE = 4096
+"""Sentences that are cut out of their documents at once, where all are read one after the other: some 1 MB."""
+
 IntArray = np.ndarray[tuple[int], np.dtype[np.int32]]
 
 
@@ -65,15 +70,48 @@ class SentenceTable:
     def __len__(self) -> int:
         return len(self.document)
 
+    def take(self, rows: Ints) -> SentenceTable:
+        """Return some of the sentences."""
+        spans = self.document[rows], self.start[rows], self.end[rows]
+        return SentenceTable(*spans, self.speaker[rows], self.speakers)
 
-def find_sentences(
-    documents: Sequence[Document], workers: Workers
-) -> tuple[SentenceTable, list[str], TokenRows]:
-    """Return the sentences of the documents that are no boilerplate, their texts, each as one line, and their tokens."""
-    contents = [content_of(document).text for document in documents]
-    headers = _shared_openings(contents)
-    labels = _speakers(contents, headers)
-    del contents
+
+@dataclass(frozen=True)
+class Lines(Sequence[str]):
+    """The sentences of a table, each as one line, which is cut out of its document when it is read."""
+
+    documents: Sequence[Document]
+    table: SentenceTable
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice | Ints) -> list[str]: ...
+    def __getitem__(self, at: int | slice | Ints) -> str | list[str]:
+        if isinstance(at, int):
+            return self[at : at + 1][0]
+        columns = self.table.document, self.table.start, self.table.end
+        rows: list[tuple[int, int, int]] = np.column_stack([column[at] for column in columns]).tolist()
+        return [" ".join(excerpt(self.documents[i], start, end).split()) for i, start, end in rows]
+
+    def __iter__(self) -> Iterator[str]:
+        for start in range(0, len(self), READ_AT_ONCE):
+            yield from self[start : start + READ_AT_ONCE]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to another process as a list, without the documents."""
+        return list, (list(self),)
+
+
+def find_sentences(documents: Sequence[Document], workers: Workers) -> tuple[SentenceTable, Ints, TokenRows]:
+    """Return the sentences of the documents that are no boilerplate, a number for each that those with the same text
+    share, and their tokens.
+    """
+    headers = _shared_openings([content_of(document).text[:OPENING] for document in documents])
+    labels = _speakers(documents, headers, workers)
     parts = workers.map_stored(
         sentences_in,
         [len(document.text) for document in documents],
@@ -83,37 +121,49 @@ def find_sentences(
         _stored,
     )
     raw = _joined(list(parts))
-    chosen = np.arange(len(raw.texts))
-    for select in (_not_cut, _not_repeated):
-        numbers: list[int] = raw.document[chosen].tolist()
-        remaining: list[int] = chosen.tolist()
-        chosen = chosen[select(numbers, [raw.texts[i] for i in remaining])]
-    rows: list[int] = chosen.tolist()
-    texts = [raw.texts[i] for i in rows]
-    document = raw.document[chosen]
-    spoken_by = _carried_over(document.tolist(), [raw.speakers[i] for i in rows], texts)
-    names = sorted(set(spoken_by) - {""})
-    number = {"": -1} | {name: i for i, name in enumerate(names)}
-    speaker = np.array([number[s] for s in spoken_by], np.int32)
-    table = SentenceTable(document, raw.start[chosen], raw.end[chosen], speaker, tuple(names))
-    return table, texts, raw.tokens.take(chosen)
+    raw = raw.take(_not_cut(raw, documents))
+    raw = raw.take(_not_repeated(raw.table.document, raw.marks[0]))
+    speaker = _carried_over(raw)
+    names = raw.table.speakers
+    known: set[int] = set(speaker.tolist()) - {-1}
+    order = sorted(known, key=names.__getitem__)
+    place = np.full(len(names) + 1, -1, np.int32)
+    place[order] = np.arange(len(order))
+    speakers = tuple(names[i] for i in order)
+    return replace(raw.table, speaker=place[speaker], speakers=speakers), raw.marks[0], raw.tokens
 
 
 @dataclass(frozen=True)
 class RawSentences:
     """The sentences of some documents in columns, before what the corpus repeats is left out.
 
-    `document` is the number of each one's document, `speakers` who says it, empty where no label tells; `labels` are
-    those of the documents, and whether each is a speaker's in the corpus.
+    Their speakers are those that labels tell. `marks` has four rows: a hash of each sentence as one line, those of its
+    first and last CUT characters, and how many characters it has. `labels` are those of the documents, and whether each
+    is a speaker's in the corpus.
     """
 
-    document: IntArray
-    start: IntArray
-    end: IntArray
-    speakers: list[str]
-    texts: list[str]
+    table: SentenceTable
+    marks: Ints
     tokens: TokenRows
     labels: dict[str, bool]
+
+    def take(self, rows: Ints) -> RawSentences:
+        """Return some of the sentences."""
+        return RawSentences(self.table.take(rows), self.marks[:, rows], self.tokens.take(rows), self.labels)
+
+
+def _marks_of(texts: Iterable[str]) -> Ints:
+    rows = [(_hash(text), crc32(_bytes(text[:CUT])), crc32(_bytes(text[-CUT:])), len(text)) for text in texts]
+    return np.array(rows, np.int64).reshape(-1, 4).T
+
+
+def _hash(text: str) -> int:
+    """Return 64 bits of a text, the same in every process."""
+    return int.from_bytes(blake2b(_bytes(text), digest_size=8).digest(), "little", signed=True)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def sentences_in(
@@ -145,20 +195,22 @@ def sentences_in(
                     rows.append((number, *content.span(a, b)))
                     who.append(speaker)
                     texts.append(sentence)
-    number, first, last = (column.copy() for column in np.array(rows, np.int32).reshape(-1, 3).T)
     tokens = tokens_of(texts, [documents[row[0] - numbers.start].language for row in rows])
-    return RawSentences(number, first, last, who, texts, tokens, is_speaker)
+    names = sorted(set(who) - {""})
+    place = {"": -1} | {name: i for i, name in enumerate(names)}
+    speaker = np.array([place[name] for name in who], np.int32)
+    number, first, last = (column.copy() for column in np.array(rows, np.int32).reshape(-1, 3).T)
+    table = SentenceTable(number, first, last, speaker, tuple(names))
+    return RawSentences(table, _marks_of(texts), tokens, is_speaker)
 
 
 def _stored(raw: RawSentences, shard: range) -> dict[str, Any]:
     """Return the sentences of a shard as numbers, each in few bytes, without what its documents tell."""
-    names = sorted(set(raw.speakers))
-    number = {name: i for i, name in enumerate(names)}
-    tokens = raw.tokens
-    speaker = np.array([number[s] for s in raw.speakers], np.int32)
-    columns = raw.document - shard.start, raw.start, raw.end, speaker, tokens.form, tokens.sizes, tokens.rows
+    table, tokens = raw.table, raw.tokens
+    spans = table.document - shard.start, table.start, table.end, table.speaker + 1
+    columns = *spans, tokens.form, tokens.sizes, tokens.rows
     small = [column.astype(np.min_scalar_type(column.max(initial=0))) for column in columns]
-    return {"columns": small, "names": names, "forms": tokens.forms, "labels": raw.labels}
+    return {"columns": small, "names": ("", *table.speakers), "forms": tokens.forms, "labels": raw.labels}
 
 
 def _loaded(
@@ -177,46 +229,75 @@ def _loaded(
     length = np.array([len(document.text) for document in documents])[document]
     if (np.diff(document) < 0).any() or not ((start >= 0) & (start < end) & (end <= length)).all():
         raise ValueError("a sentence is not in its document")
-    spans: list[tuple[int, int, int]] = np.column_stack([document, start, end]).tolist()
-    texts = [" ".join(excerpt(documents[i], a, b).split()) for i, a, b in spans]
-    who = [names[i] for i in speaker.tolist()]
-    if not len(texts) == len(who) == len(rows):
+    if not len(document) == len(speaker) == len(rows):
         raise ValueError("there are no such sentences")
-    return RawSentences(
-        document + shard.start, start, end, who, texts, TokenRows(forms, form, sizes, rows), {}
-    )
+    speaker = np.array([i if name else -1 for i, name in enumerate(names)], np.int32)[speaker]
+    table = SentenceTable(document, start, end, speaker, tuple(names))
+    tokens, marks = TokenRows(forms, form, sizes, rows), _marks_of(Lines(documents, table))
+    return RawSentences(replace(table, document=document + shard.start), marks, tokens, {})
 
 
 def _joined(shards: Sequence[RawSentences]) -> RawSentences:
     """Return the sentences of shards as those of one."""
-    columns = [(shard.document, shard.start, shard.end) for shard in shards] or [(np.zeros(0, np.int32),) * 3]
-    document, start, end = (np.concatenate(parts) for parts in zip(*columns, strict=True))
-    return RawSentences(
-        document,
-        start,
-        end,
-        [name for shard in shards for name in shard.speakers],
-        [text for shard in shards for text in shard.texts],
-        TokenRows.joined([shard.tokens for shard in shards]),
-        {},
+    number: dict[str, int] = {}
+    tables, none = [shard.table for shard in shards], np.zeros(0, np.int32)
+    places = [[number.setdefault(name, len(number)) for name in table.speakers] for table in tables]
+    speaker = [np.array([*own, -1], np.int32)[t.speaker] for own, t in zip(places, tables, strict=True)]
+    table = SentenceTable(
+        np.concatenate([none, *(table.document for table in tables)]),
+        np.concatenate([none, *(table.start for table in tables)]),
+        np.concatenate([none, *(table.end for table in tables)]),
+        np.concatenate([none, *speaker]),
+        tuple(number),
     )
+    marks = np.concatenate([np.zeros((4, 0), np.int64), *(shard.marks for shard in shards)], axis=1)
+    return RawSentences(table, marks, TokenRows.joined([shard.tokens for shard in shards]), {})
 
 
 def _key(label: str) -> str:
     return " ".join(label.split()).casefold()
 
 
-def _speakers(texts: Sequence[str], headers: Sequence[int]) -> set[str]:
+def _speakers(documents: Sequence[Document], headers: Sequence[int], workers: Workers) -> set[str]:
     """Return the labels of speakers: what stands before lines again and again, and is written as a name.
 
     Where most lines of a document open with labels, these are speakers. Elsewhere a label with a digit ("Column 11:")
     or of words that the corpus also has in lower case ("Proof:", "RESOLVED:") is none.
     """
+    sizes, keys = [len(document.text) for document in documents], [f"{d.id} {d.omitted}" for d in documents]
+    parts = workers.map_stored(
+        labels_in,
+        sizes,
+        (f"{key} {header}" for key, header in zip(keys, headers, strict=True)),
+        lambda shard: ([documents[i] for i in shard], headers[shard.start : shard.stop]),
+        lambda stored, _: (list(map(str, stored[0])), list(map(str, stored[1]))),
+    )
     recurring: set[str] = set()
     in_transcripts: set[str] = set()
-    for text, header in zip(texts, headers, strict=True):
+    for labels in parts:
+        recurring |= {*labels[0]}
+        in_transcripts |= {*labels[1]}
+    doubtful = recurring - in_transcripts
+    words = sorted({word for key in doubtful for word in key.split()})
+    named = content_id(*words)
+    lower = workers.map_stored(
+        lower_in,
+        sizes if words else (),
+        (f"{key} {named}" for key in keys if words),
+        lambda shard: ([documents[i] for i in shard], words),
+        lambda stored, _: list(map(str, stored)),
+    )
+    known = set(chain.from_iterable(lower))
+    return recurring - {key for key in doubtful if _is_heading(key.split(), known)}
+
+
+def labels_in(documents: Sequence[Document], headers: Sequence[int]) -> tuple[list[str], list[str]]:
+    """Return the labels that are written as names and recur in a document, and those of transcripts."""
+    recurring: set[str] = set()
+    in_transcripts: set[str] = set()
+    for document, header in zip(documents, headers, strict=True):
         here: Counter[str] = Counter()
-        total = 0
+        total, text = 0, content_of(document).text
         for start, end in lines(text):
             start = max(start, header)
             label = _LABEL.match(text, start, min(end, start + 60))
@@ -227,9 +308,13 @@ def _speakers(texts: Sequence[str], headers: Sequence[int]) -> set[str]:
             recurring |= {key for key, count in here.items() if count > 1}
         if 2 * here.total() > total:
             in_transcripts |= here.keys()
-    doubtful = recurring - in_transcripts
-    lower = {word for text in texts for word in _LOWER.findall(text)} if doubtful else set[str]()
-    return recurring - {key for key in doubtful if _is_heading(key.split(), lower)}
+    return sorted(recurring), sorted(in_transcripts)
+
+
+def lower_in(documents: Sequence[Document], words: Sequence[str]) -> list[str]:
+    """Return those of some words that documents have in lower case."""
+    lower = {word for document in documents for word in _LOWER.findall(content_of(document).text)}
+    return sorted(lower.intersection(words))
 
 
 def _is_heading(words: Sequence[str], lower: set[str]) -> bool:
@@ -248,21 +333,21 @@ def _written_as_name(label: str) -> bool:
     )  # fmt: skip
 
 
-def _shared_openings(texts: Sequence[str]) -> list[int]:
-    """Return how many first characters of each text are a header that looks like a file's name or path.
+def _shared_openings(opening: Sequence[str]) -> list[int]:
+    """Return how many first characters of each text are a header that looks like a file's name or path; given their
+    first OPENING ones.
 
     It is one where at least three texts open with the same characters; a header ends with its last such token.
     """
-    order = sorted(range(len(texts)), key=lambda i: texts[i][:OPENING])
-    opening = [texts[i][:OPENING] for i in order]
-    common = [0, *(_common_prefix(a, b) for a, b in pairwise(opening)), 0]
-    result = [0] * len(texts)
+    order = sorted(range(len(opening)), key=opening.__getitem__)
+    common = [0, *(_common_prefix(opening[a], opening[b]) for a, b in pairwise(order)), 0]
+    result = [0] * len(opening)
     for place, i in enumerate(order):
         here, after = common[place], common[place + 1]
         before = common[place - 1] if place else 0
         beyond = common[place + 2] if place + 2 < len(common) else 0
         shared = max(min(before, here), min(here, after), min(after, beyond))
-        ends = [m.end() for m in _FILE_LIKE.finditer(texts[i], 0, OPENING) if m.start() < shared - 4]
+        ends = [m.end() for m in _FILE_LIKE.finditer(opening[i]) if m.start() < shared - 4]
         result[i] = ends[-1] if ends else 0
     return result
 
@@ -272,21 +357,21 @@ def _common_prefix(a: str, b: str) -> int:
     return next(different, min(len(a), len(b)))
 
 
-def _not_cut(document: list[int], texts: list[str]) -> list[int]:
+def _not_cut(raw: RawSentences, documents: Sequence[Document]) -> Ints:
     """Return the places of the sentences that are not just the tail or head of a whole one elsewhere.
 
     Such a piece opens or closes a document that was cut out of a longer text, with some overlap.
     """
-    edges = [a != b for a, b in pairwise([-1, *document, -1])]
-    opening = {text for text, opens in zip(texts, edges, strict=False) if opens}
-    closing = {text for text, closes in zip(texts, edges[1:], strict=True) if closes}
-    tails = {tail[::-1] for tail in _heads({t[::-1] for t in opening}, (t[::-1] for t in texts))}
-    heads = _heads(closing, texts)
-    return [
-        i
-        for i, text in enumerate(texts)
-        if not (edges[i] and text in tails) and not (edges[i + 1] and text in heads)
-    ]
+    _, head, tail, size = raw.marks
+    edge = np.append(True, np.diff(raw.table.document) > 0)[: len(size)]
+    closes, lines = np.append(edge[1:], True)[: len(size)], Lines(documents, raw.table)
+    cut = np.zeros(len(size), bool)
+    for pieces, ends, step in ((edge & (size >= CUT), tail, -1), (closes & (size >= CUT), head, 1)):
+        alike = np.flatnonzero(np.isin(ends, ends[pieces]))
+        texts = np.array([text[::step] for text in lines[alike]], object)
+        heads = _heads(set(texts[pieces[alike]]), texts)
+        cut[alike] |= pieces[alike] & np.array([text in heads for text in texts], bool)
+    return np.flatnonzero(~cut)
 
 
 def _heads(pieces: set[str], texts: Iterable[str]) -> set[str]:
@@ -301,38 +386,33 @@ def _heads(pieces: set[str], texts: Iterable[str]) -> set[str]:
     }
 
 
-def _not_repeated(document: list[int], texts: list[str]) -> list[int]:
+def _not_repeated(document: Ints, text: Ints) -> Ints:
     """Return the places of the sentences that fewer than REPEATED documents share, or that are all of one."""
-    last: dict[str, int] = {}  # the last document with each text
-    count: Counter[str] = Counter()
-    for number, text in zip(document, texts, strict=True):
-        if last.get(text) != number:
-            last[text] = number
-            count[text] += 1
-    repeated = {text for text, documents in count.items() if documents >= REPEATED}
-    own = Counter(n for n, t in zip(document, texts, strict=True) if t not in repeated)
-    return [
-        i for i, (n, t) in enumerate(zip(document, texts, strict=True)) if t not in repeated or not own[n]
-    ]
+    _, kind = np.unique(text, return_inverse=True)
+    count = int(document.max(initial=0)) + 1
+    repeated = (np.bincount(unique_numbers(kind * count + document) // count) >= REPEATED)[kind]
+    own = np.bincount(document[~repeated], minlength=count)
+    return np.flatnonzero(~repeated | (own[document] == 0))
 
 
-def _carried_over(document: list[int], speakers: list[str], texts: list[str]) -> list[str]:
+def _carried_over(raw: RawSentences) -> Ints:
     """Return who says each sentence; where a document is cut inside a turn, its overlap with another tells.
 
     A sentence of unknown speaker takes the speaker of the same sentence elsewhere, and those after it follow.
     """
-    known: dict[str, str] = {}  # "" where several say it
-    for speaker, text in zip(speakers, texts, strict=True):
-        if speaker and len(text) > 30 and known.setdefault(text, speaker) != speaker:
-            known[text] = ""
-    said: list[str] = []
-    current, at = "", -1
-    for number, speaker, text in zip(document, speakers, texts, strict=True):
-        if number != at:
-            current, at = "", number
-        if speaker:
-            current = speaker
-        elif not current:
-            current = known.get(text, "")
-        said.append(current)
-    return said
+    speaker, row = raw.table.speaker, np.arange(len(raw.table))
+    texts, kind = np.unique(raw.marks[0], return_inverse=True)
+    said = np.flatnonzero((speaker >= 0) & (raw.marks[3] > 30))
+    by = np.full(len(texts), -1)
+    by[kind[said]] = speaker[said]
+    by[kind[said][by[kind[said]] != speaker[said]]] = -1  # several say it
+    known = by[kind]
+    opens = np.append(True, np.diff(raw.table.document) > 0)[: len(row)]
+    first = np.maximum.accumulate(np.where(opens, row, 0))
+    labelled = np.maximum.accumulate(np.where(speaker >= 0, row, -1)) >= first
+    guessed = np.flatnonzero((known >= 0) & ~labelled)
+    tells = speaker >= 0
+    tells[guessed[np.unique(first[guessed], return_index=True)[1]]] = True  # the first one in each document
+    teller = np.maximum.accumulate(np.where(tells, row, -1))
+    who = np.where(speaker >= 0, speaker, known)
+    return np.where(teller >= first, who[teller], -1)

@@ -214,7 +214,10 @@ def without_opening(sentence: str, language: str = ENGLISH) -> str:
     if language != ENGLISH or sentence[:1].islower():  # a fragment; a capital would hide that
         return sentence
     rest = _OPENING.sub("", sentence, count=1)
-    return rest[:1].upper() + rest[1:] if len(rest) >= 25 else sentence
+    if len(rest) < 25:
+        return sentence
+    # most lose nothing: a copy of each would take as much memory as all sentences
+    return rest if rest[:1] == (capital := rest[:1].upper()) else capital + rest[1:]
 
 
 CACHED = 1 << 17

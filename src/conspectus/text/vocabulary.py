@@ -23,8 +23,6 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Codes = np.ndarray[Any, np.dtype[np.uint8]]
 
-ARTICLED = 0.15  # unexplained
-"""Of the uses of a name, the share at the most that have an article, where all nouns have capitals."""
 FREQUENT = 15
 """Uses of a word from which on these tell whether it is a verb or a modifier; below, general English tells."""
 BEFORE_ARTICLE = 0.06
@@ -117,14 +115,14 @@ class Vocabulary:
     def proper_noun(self) -> Bools:
         """Whether a word is a proper noun, to judge by its capitals alone.
 
-        In languages that capitalise all nouns it must also occur twice or more, and hardly ever after an article, or
-        an article and an adjective.
+        In languages that capitalise all nouns it must also occur twice or more, and never after an article, or an
+        article and an adjective.
         """
         if not self.rules.nouns_capitalised:
             return self.mostly_capitalised
         noun = np.array([bool(word.endswith(self.rules.noun_endings)) for word in self.words], bool)
         written = self._count_of_words(self.token_word[self.capital[self.form]])
-        return self.mostly_capitalised & ~noun & (written > 1) & (self.with_article <= ARTICLED * written)
+        return self.mostly_capitalised & ~noun & (written > 1) & (self.with_article == 0)
 
     @cached_property
     def with_article(self) -> Ints:

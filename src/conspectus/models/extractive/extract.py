@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain, combinations, product
 
 from conspectus.models.base import performs
@@ -40,6 +41,7 @@ def extract_graph(task: ExtractGraph, passages: SentenceStore | None) -> Extract
     if passages is None or not passages.knows(task.chunk):
         passages = SentenceStore.of_chunk(task.chunk, task.entity_types)
     best: dict[int, tuple[float, int]] = {}
+    span_of = cache(passages.span)  # what is found in a sentence shares its span, which stays in memory
     relationships: list[FoundRelationship] = []
     inside = passages.within(task.chunk)
     for sentence in inside:
@@ -53,10 +55,10 @@ def extract_graph(task: ExtractGraph, passages: SentenceStore | None) -> Extract
                 best[entity] = (merit, sentence)
         near = sentence > inside.start and passages.follows(sentence)
         before = passages.mentioned(sentence - 1) if near else []
-        relationships += _pairs(sentence, mentioned, before, speaker, passages)
+        relationships += _pairs(sentence, mentioned, before, speaker, passages, span_of)
     names, types = passages.names, passages.types
     entities = (
-        FoundEntity(names[entity], types[entity], passages.quoted(sentence), passages.span(sentence))
+        FoundEntity(names[entity], types[entity], passages.quoted(sentence), span_of(sentence))
         for entity, (_, sentence) in best.items()
     )
     return Extraction(tuple(entities), tuple(relationships))
@@ -69,19 +71,24 @@ def any_missed(task: AnyMissed) -> bool:
 
 
 def _pairs(
-    sentence: int, mentioned: list[int], before: list[int], speaker: int, passages: SentenceStore
+    sentence: int,
+    mentioned: list[int],
+    before: list[int],
+    speaker: int,
+    passages: SentenceStore,
+    span_of: Callable[[int], Span],
 ) -> Iterator[FoundRelationship]:
     """Yield the relationships that one sentence gives, with the one before it where that stands near."""
     if not mentioned:
         return
-    names, text, span = passages.names, passages.quoted(sentence), passages.span(sentence)
+    names, text, span = passages.names, passages.quoted(sentence), span_of(sentence)
     spoken_of = mentioned if speaker >= 0 and speaker not in mentioned else []
     for one, other in chain(combinations(mentioned, 2), product([speaker], spoken_of)):
         if passages.are_related(one, other):
             yield FoundRelationship(names[one], names[other], text, STRENGTH, span)
     if before and set(mentioned).isdisjoint(before):
         both = f"{passages.quoted(sentence - 1)}\n{text}"
-        wide = Span(span.document_id, passages.span(sentence - 1).start, span.end)
+        wide = Span(span.document_id, span_of(sentence - 1).start, span.end)
         for one, other in product(before, mentioned):
             if passages.are_related(one, other):
                 yield FoundRelationship(names[one], names[other], both, STRENGTH, wide)

@@ -20,30 +20,38 @@ import numpy as np
 from conspectus.text.words import WH, is_content, likeness, name_key, root, roots_of_label
 from conspectus.triple_graph import TripleGraph
 
-BEAM = 60  # unexplained
-"""Paths that are carried on from one length to the next."""
-SAMPLE = 300  # unexplained
-"""Names that are looked at to tell what a way arrives at."""
-STEP_COST = 0.12  # unexplained
-"""What each step of a path costs, beside 1 for all words of the question."""
-UNEXPRESSED_COST = 0.35  # unexplained
-"""What a relation costs that no word of the question expresses."""
-WRONG_KIND_COST = 0.6  # unexplained
-"""What it costs to end at another kind of thing than is asked for."""
-DISORDER_COST = 0.3  # unexplained
-"""What it costs where what stands farther from the name comes first."""
-RETURN_COST = 0.4  # unexplained
-"""What it costs to go a way there and back where no word is left over that could name the things come back to."""
-RARE_STEP_COST = 0.1  # unexplained
-"""What it costs to go on by a way that few of the names arrived at have."""
+# The figures: of MetaQA's questions 98, 99 and 95 % are answered right, 100 each of one, two and three steps
+BEAM = 60
+"""Paths that are carried on from one length to the next: with 1 35 % of three steps; half or double changes nothing."""
+SAMPLE = 300
+"""Names that are looked at to tell what a way arrives at: with 1 90 and 83 % of two and three steps; half or double
+changes nothing."""
+STEP_COST = 0.12
+"""What each step of a path costs, beside 1 for all words of the question: with double 63 % of three steps. MetaQA's are
+as right with none; but then a ship was built when others of its builder were, too (a test)."""
+UNEXPRESSED_COST = 0.35
+"""What a relation costs that no word of the question expresses: with none 92 and 77 % of two and three steps; with
+double 2 % fewer of three."""
+WRONG_KIND_COST = 0.6
+"""What it costs to end at another kind of thing than is asked for: with none 65 and 73 % of two and three steps; half
+or double changes 1 %."""
+DISORDER_COST = 0.3
+"""What it costs where what stands farther from the name comes first: with none 76 % of three steps, with half 90."""
+RETURN_COST = 0.4
+"""What it costs to go a way there and back where no word is left over that could name the things come back to. MetaQA's
+are as right without; but then, too, a ship was built when others of its builder were."""
+RARE_STEP_COST = 0.1
+"""What it costs to go on by a way that few of the names arrived at have: with none 84 % of three steps; half or double
+changes 1 %."""
 CACHED_PATHS = 1000
 """Names whose paths are cached, by question; one search asks for those of a beam of names, again at each step."""
 CACHED_WORDS = 1 << 12
 """Words of questions of which it is cached which relations express them; a question has some 10, at most some 3,000."""
-LEADS_THERE = 0.9  # unexplained
-"""How well what leads to a place expresses `where`, beside a relation that says place itself."""
-MIN_LIKENESS = 0.5  # unexplained
-"""From which likeness on a word expresses a relation."""
+LEADS_THERE = 0.9
+"""How well what leads to a place expresses `where`, beside a relation that says place itself. MetaQA asks for no place;
+without, "Where was the owner of Rook born?" and its like (tests) are not answered."""
+MIN_LIKENESS = 0.5
+"""From which likeness on a word expresses a relation: with 1, the same word, 92 and 84 % of two and three steps."""
 
 _YEAR = re.compile(r"\b\d{3,4}\b")
 _NUMBER = re.compile(r"[\d.,]+%?")
