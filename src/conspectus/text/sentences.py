@@ -203,8 +203,8 @@ _DANGLING_UNSPACED = re.compile(
     r"^(?:他|她|它|是|为|為|乃|被|曾|这|這|那|该|該|此|其|以上|以下|如下|后者|前者"
     r"|并|並|而|但|也|还|則|则|即|以及|或|彼|これ|それ|この|その|ここ|そこ)"
 )
-_SHORT, _LONG = 12, 90  # unexplained
-"""Characters of a sentence that says enough and not too much."""
+_SHORT = 12
+"""Characters of a Chinese or Japanese sentence that says enough; half or double moves no quotation of cmrc-zh."""
 
 
 def without_opening(sentence: str, language: str = ENGLISH) -> str:
@@ -303,7 +303,7 @@ def _quality_unspaced(rest: str) -> float:
     count = len(UNSPACED.findall(rest))
     if count < _SHORT / 2:
         return 0.05
-    score = min(1.0, count / _SHORT) * (1.0 if count <= _LONG else max(0.3, 1 - (count - _LONG) / _LONG))
+    score = min(1.0, count / _SHORT)
     score *= min(1.0, 2 * count / len(rest))  # mostly other letters and signs
     if not _END.search(rest):
         score *= 0.35
