@@ -14,7 +14,7 @@ import numpy as np
 
 from conspectus.text.language import ENGLISH, read_data
 from conspectus.text.types import ROLES
-from conspectus.text.vocabulary import FREQUENT, Bools, Floats, Ints, Vocabulary, rounded_size, unique_numbers
+from conspectus.text.vocabulary import Bools, Floats, Ints, Vocabulary, rounded_size, unique_numbers
 from conspectus.text.words import stem
 
 LONGEST = 6
@@ -27,6 +27,8 @@ VERBAL_INSIDE = -0.3
 """The same of its other words, among which are adjectives."""
 CLOSING = 0.35
 """Least share of uses in which a phrase's last word ends its phrase."""
+FREQUENT = 15
+"""Uses of a word from which on these tell whether it is a noun; below, general English tells."""
 HEAD = 0.1
 """Share of closing uses right behind a determiner from which on a frequent word is a noun, whatever it is elsewhere."""
 ALWAYS_CLOSING = 0.7
@@ -141,11 +143,10 @@ def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
 
 def _inner(vocabulary: Vocabulary) -> Bools:
     """Tell which words may stand inside a phrase."""
-    rare = vocabulary.count < 5  # whose use tells nothing yet
     return (
         _content(vocabulary)
         & ~_adverbs(vocabulary)
-        & ((vocabulary.attributive > VERBAL_INSIDE) | rare)
+        & (vocabulary.attributive > VERBAL_INSIDE)
         & ~_is(vocabulary, "verbs")
     )
 
@@ -164,15 +165,12 @@ def _adverbs(vocabulary: Vocabulary) -> Bools:
 
 
 def _is(vocabulary: Vocabulary, kind: str) -> Bools:
-    """Tell which words are verbs, or modifiers: by their use here, or in general English where none is as a noun."""
+    """Tell which words are verbs, or modifiers, in general English, and here no nouns by their use."""
     if vocabulary.rules.language != ENGLISH:
         return np.zeros(len(vocabulary.words), bool)
-    used = vocabulary.verbal if kind == "verbs" else vocabulary.modifier
     general = _general_words(kind)
     known = np.array([w in general for w in vocabulary.words], bool)
-    frequent = vocabulary.count >= FREQUENT
-    noun = frequent & (vocabulary.share_as_head >= HEAD)
-    return (used & frequent) | (known & ~noun)
+    return known & ~((vocabulary.count >= FREQUENT) & (vocabulary.share_as_head >= HEAD))
 
 
 def _content(vocabulary: Vocabulary) -> Bools:

@@ -23,18 +23,6 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Codes = np.ndarray[Any, np.dtype[np.uint8]]
 
-FREQUENT = 15
-"""Uses of a word from which on these tell whether it is a verb or a modifier; below, general English tells."""
-BEFORE_ARTICLE = 0.06
-"""Share of uses before an article above which a word is no noun: 0.00 to 0.02 of nouns (cancer, theorem, paper; 0.02 of
-test) and 0.1 to 0.3 of verbs (helps 0.12, contains 0.26), in five corpora of 1.0 to 2.5 million words."""
-HEADING_VERB = 0.6
-"""Share of closing uses right behind a determiner from which on a word is a noun though it stands before articles."""
-CLOSING_DETERMINED = 0.25
-"""Share of uses behind a determiner that close the phrase, below which a word is a modifier: 0.0 to 0.2 of adjectives
-(severe, hereditary, spinal), 0.5 and more of nouns, in the same corpora."""
-DETERMINED = 0.06
-"""Least share of uses behind a determiner of a noun in -ed or -ing: seed and funding have 0.2, inserted 0.01."""
 BLOCK = 1 << 20
 """Tokens that are counted or compared at once: numpy makes 64 bits of each, which for all of 11 million would be 90 MB
 a column."""
@@ -181,24 +169,6 @@ class Vocabulary:
     def closing(self) -> Floats:
         """The share of the uses of each word that end a phrase: before a function word, a sign or the end."""
         return self._count_of_words(self.token_word[self._closes]) / np.maximum(self.count, 1)
-
-    @cached_property
-    def verbal(self) -> Bools:
-        """Whether a word is mostly a verb or preposition: one that stands right before articles."""
-        return (self.share_before("the", "a", "an") > BEFORE_ARTICLE) & (self.share_as_head < HEADING_VERB)
-
-    @cached_property
-    def modifier(self) -> Bools:
-        """Whether a word is mostly an adjective or participle: behind determiners it seldom closes the phrase.
-
-        Words in -ed and -ing that hardly ever have a determiner are participles.
-        """
-        behind = self._behind_determiner
-        determined = self._count_of_words(self.token_word[behind])
-        closed = self._count_of_words(self.token_word[behind & self._closes])
-        ending = np.array([w.endswith(self.rules.verbs) for w in self.words], bool)
-        participle = ending & (determined < DETERMINED * self.count)
-        return participle | ((determined >= 6) & ((closed + 0.5) / (determined + 1) < CLOSING_DETERMINED))
 
     @cached_property
     def share_as_head(self) -> Floats:
