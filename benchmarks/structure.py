@@ -72,13 +72,13 @@ BUDGETS: dict[str, float] = {
 
 LIMITS: dict[str, float] = {
     # 660 for batches, 520 for what is stored for updates by them, 164 for large corpora
-    "lines of Python": 47_450,
+    "lines of Python": 47_430,
     "settings": 61,
     "files": 173,
     "imports inside functions": 26,
     "files entered by a global question": 37,
     "files entered by a build": 64,
-    "constants without an explanation": 25,
+    "constants without an explanation": 15,
     "characters per line of code, mean": 43.2,  # short lines (`try:`, `except ImportError:`) went
 }
 """Where the source is still above its budget: what it must not exceed meanwhile."""

@@ -173,15 +173,11 @@ class Vocabulary:
     @cached_property
     def share_as_head(self) -> Floats:
         """The share of the uses of each word, of those that close a phrase, that are right behind a determiner."""
-        closed = self._count_of_words(self.token_word[self._behind_determiner & self._closes])
-        return closed / np.maximum(self._count_of_words(self.token_word[self._closes]), 1)
-
-    @cached_property
-    def _behind_determiner(self) -> Bools:
         behind = np.zeros(len(self.form), bool)
         determiners = self._words_in(self.rules.before_nouns)[self.token_word[:-1]]
         behind[1:] = determiners & (self.sentence[1:] == self.sentence[:-1])
-        return behind
+        closed = self._count_of_words(self.token_word[behind & self._closes])
+        return closed / np.maximum(self._count_of_words(self.token_word[self._closes]), 1)
 
     @cached_property
     def _closes(self) -> Bools:
