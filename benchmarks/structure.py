@@ -72,7 +72,7 @@ BUDGETS: dict[str, float] = {
 
 LIMITS: dict[str, float] = {
     # 660 for batches, 520 for what is stored for updates by them, 164 for large corpora
-    "lines of Python": 47_430,
+    "lines of Python": 47_490,
     "settings": 61,
     "files": 173,
     "imports inside functions": 26,

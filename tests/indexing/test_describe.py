@@ -19,7 +19,7 @@ from conspectus.tasks import DescribeElement, Description
 
 def element(*descriptions: str, documents: Sequence[str] = ()) -> Element:
     """An element with so many instances, the place of each ten characters after the one before."""
-    made = Element(("key",))
+    made = Element()
     for i, description in enumerate(descriptions):
         made.instances[Span(documents[i] if documents else "d", 10 * i, 10 * i + 5), ""] = description
     return made

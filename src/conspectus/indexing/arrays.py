@@ -282,8 +282,9 @@ def _walk(
     """Return the arrays of the walk but for its terms."""
     first, last = sentence_ranges(documents, chunks, sentences.table)
     names = NameNumbers(words := sentences.tokens)
-    runs = list(find_runs(sentences.vocabulary, words.mostly_capitalised[sentences.vocabulary.token_word]))
-    del words
+    capitalised = words.mostly_capitalised
+    del words  # first: there is a token for each of the corpus
+    runs = list(find_runs(sentences.vocabulary, capitalised[sentences.vocabulary.token_word]))
     topics, main = _find_topics(documents, chunks, (first, last), sentences, runs, names)
     mentions = _mentions(sentences, runs, names)
     shape = (len(chunks), len(names.keys))
@@ -326,7 +327,9 @@ def _walk_terms(
     flat = np.array([t for title in titles for t in title], np.int32)
     of_sentence = sizes[table.document]
     shift = (np.cumsum(sizes) - sizes)[table.document] - (np.cumsum(of_sentence) - of_sentence)
-    of_titles = flat[np.repeat(shift, of_sentence) + np.arange(of_sentence.sum())]
+    places = np.repeat(shift.astype(np.int32), of_sentence)
+    places += np.arange(len(places), dtype=np.int32)
+    of_titles = flat[places]
     every = np.concatenate((terms_of[1], of_titles))
     owners = np.concatenate((terms_of[0], np.repeat(np.arange(len(table), dtype=np.int32), of_sentence)))
     return postings(every, owners, size=len(words), texts=len(table)).arrays("walk_terms")

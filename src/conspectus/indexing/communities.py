@@ -184,7 +184,7 @@ Ready = Callable[[Community, Iterable[int]], Awaitable[None]]
 # Descriptions
 
 
-_DESCRIBED = Element(())
+_DESCRIBED = Element()
 """In the place of the instances of a row that is described: they take more memory than the row."""
 Work = tuple[int, int, Mapping[str, Span], DescribeElement]
 """A row whose descriptions are to become one: its table, its number, what is said of it and where, and the task."""
@@ -478,9 +478,6 @@ async def map_reports(
     shards = workers.shards([sum(_ROW * c.size for c in tree) for tree in every])
     reports, failures = list(known.values()), list[Failure]()
     results = workers.map(write_shard, calls())
-    if workers.count == 1:  # the instances of rows are freed before the arrays are made
-        await graph.describe(language)
-        release_memory()
     await asyncio.sleep(0)  # the arrays come before it helps
     release_memory()
     for of_shard in results:

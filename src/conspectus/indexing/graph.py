@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
 
 from conspectus.errors import ModelError
 from conspectus.lazy import lazy_module
@@ -464,7 +467,7 @@ async def join_by_model(
     Batches end where a hash of a pair says so, so that the replies to most of them stay cached when entities are added.
     """
     merged = merge(extracted, names)
-    keys = [element.key[0] for element in merged.entity_elements]
+    keys = merged.keys
     shown = [
         f"{row.name} ({row.type}): {snippet(next(iter(element.descriptions), ''), MOST_SAID)}"
         for row, element in zip(merged.entities, merged.entity_elements, strict=True)
@@ -508,11 +511,8 @@ UNTYPED = "concept"
 class Element:
     """The instances of a relationship, entity or claim: their descriptions, each once, and where each was read."""
 
-    key: tuple[str, ...]
     instances: dict[tuple[Span, str], str] = field(default_factory=dict[tuple[Span, str], str])
     """The description of each instance, by its span and, where the span is only that of the chunk, its words."""
-    chunk_ids: dict[str, None] = field(default_factory=dict[str, None])
-    strength: float = 0.0
 
     @property
     def descriptions(self) -> dict[str, Span]:
@@ -535,13 +535,66 @@ class Element:
 
 
 @dataclass(slots=True)
-class TypedElement(Element):
-    """The instances of an entity or claim, and how these name and type it; relationships are many, and have no such."""
+class ClaimElement(Element):
+    """The instances of a claim, the chunks that have them, and their statuses."""
 
-    types: Counter[str] = field(default_factory=Counter[str])
-    """The types of instances that are named as the entity is; an alias says less of what it is. A claim's statuses."""
-    alias_types: Counter[str] = field(default_factory=Counter[str])
-    forms: Counter[str] = field(default_factory=Counter[str])
+    chunk_ids: dict[str, None] = field(default_factory=dict[str, None])
+    statuses: Counter[str] = field(default_factory=Counter[str])
+
+
+K = TypeVar("K", str, tuple[str, str])
+F = TypeVar("F", FoundEntity, FoundRelationship)
+
+
+class Instances(Generic[K, F]):
+    """The instances of entities or relationships in columns, as they are read, by their keys.
+
+    There are millions of them: the element of a row is made when it is asked for, once `arrange` has ordered the rows.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[K, int] = {}
+        """Of the keys, as they were first met."""
+        self._of = array("i")
+        self._found: list[F | None] = []
+        self._chunks: list[Chunk] = []
+
+    def add(self, key: K, found: F, chunk: Chunk) -> None:
+        """Note what was found in a chunk."""
+        self._of.append(self.numbers.setdefault(key, len(self.numbers)))
+        self._found.append(found)
+        self._chunks.append(chunk)
+
+    def arrange(self, keys: Sequence[K]) -> None:
+        """Let rows be in the order of all the keys; no more are added."""
+        row = np.empty(len(keys), np.int32)
+        row[[self.numbers[key] for key in keys]] = np.arange(len(keys))
+        self.numbers = {}
+        rows = row[np.array(self._of, np.int32)]
+        self._order = array("i", np.argsort(rows, kind="stable").astype(np.int32).tobytes())
+        starts = np.cumsum([0, *np.bincount(rows, minlength=len(keys))])
+        self._starts = array("i", starts.astype(np.int32).tobytes())
+
+    def _places(self, row: int) -> array[int]:
+        return self._order[self._starts[row] : self._starts[row + 1]]
+
+    def of(self, row: int) -> list[tuple[F, Chunk]]:
+        """Return what was found of a row, and where."""
+        return [(found, self._chunks[place]) for place in self._places(row) if (found := self._found[place])]
+
+    def __getitem__(self, row: int) -> Element:
+        element = Element()
+        for found, chunk in self.of(row):
+            _add(element, found, chunk)
+        return element
+
+    def __setitem__(self, row: int, element: Element) -> None:
+        """Forget the instances of a row, in whose place there is an empty element."""
+        for place in self._places(row):
+            self._found[place] = None
+
+    def __iter__(self) -> Iterator[Element]:
+        return map(self.__getitem__, range(len(self._starts) - 1))
 
 
 @dataclass(frozen=True)
@@ -550,8 +603,10 @@ class Merged:
 
     entities: list[Entity]
     relationships: list[Relationship]
-    entity_elements: list[Element]
-    relationship_elements: list[Element]
+    entity_elements: list[Element] | Instances[str, FoundEntity]
+    relationship_elements: list[Element] | Instances[tuple[str, str], FoundRelationship]
+    keys: Sequence[str] = ()
+    """Of the entities."""
     claims: list[Claim] = field(default_factory=list[Claim])
     claim_elements: list[Element] = field(default_factory=list[Element])
 
@@ -563,38 +618,31 @@ def merge(extracted: Sequence[tuple[Chunk, Extraction]], names: Names) -> Merged
     relationship that no entity record names becomes an entity of its own. A pair of one entity with itself is dropped,
     and so is what has no key: corrections deleted it.
     """
-    entities: dict[str, TypedElement] = {}
+    entities, pairs = Instances[str, FoundEntity](), Instances[tuple[str, str], FoundRelationship]()
     for chunk, graph in extracted:
         for entity in graph.entities:
             if key := names.key(entity.name, chunk.document_id):
-                element = entities.get(key) or entities.setdefault(key, TypedElement((key,)))
-                _add(element, entity, chunk)
-                (element.types if name_key(entity.name) == key else element.alias_types)[entity.type] += 1
-                element.forms[entity.name] += 1
-    ends: dict[str, TypedElement] = {}
-    pairs: dict[tuple[str, str], Element] = {}
+                entities.add(key, entity, chunk)
+    named = len(entities.numbers)
+    forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for chunk, graph in extracted:
         for relationship in graph.relationships:
             a, b = (names.key(name, chunk.document_id) for name in (relationship.source, relationship.target))
             if a == b or not (a and b):
                 continue
             for key, name in ((a, relationship.source), (b, relationship.target)):
-                if key not in entities:
-                    element = ends.get(key) or ends.setdefault(key, TypedElement((key,)))
-                    _add(element, relationship, chunk)
-                    element.forms[name] += 1
-            pair = (a, b) if a < b else (b, a)
-            element = pairs.get(pair) or pairs.setdefault(pair, Element(pair))
-            if _add(element, relationship, chunk):
-                element.strength += relationship.strength
-    for key, end in ends.items():
-        names.display[key] = min(end.forms, key=lambda form: (-end.forms[form], form))
-    return _rows(entities | ends, pairs, names)
+                if entities.numbers.get(key, named) >= named:
+                    end = FoundEntity(name, UNTYPED, relationship.description, relationship.span)
+                    entities.add(key, end, chunk)
+                    forms[key][name] += 1
+            pairs.add((a, b) if a < b else (b, a), relationship, chunk)
+    for key, counts in forms.items():
+        names.display[key] = min(counts, key=lambda form: (-counts[form], form))
+    return _rows(entities, pairs, names)
 
 
 def _add(element: Element, instance: FoundEntity | FoundRelationship, chunk: Chunk) -> bool:
     """Add an instance; return whether it is a new one: the same words read twice are one."""
-    element.chunk_ids[chunk.id] = None
     key = (instance.span, "") if instance.span else (chunk.span, instance.description)
     if key in element.instances:
         return False
@@ -602,38 +650,46 @@ def _add(element: Element, instance: FoundEntity | FoundRelationship, chunk: Chu
     return True
 
 
-def _rows(entities: dict[str, TypedElement], pairs: dict[tuple[str, str], Element], names: Names) -> Merged:
-    degree = Counter(key for pair in pairs for key in pair)
+def _rows(
+    entities: Instances[str, FoundEntity],
+    pairs: Instances[tuple[str, str], FoundRelationship],
+    names: Names,
+) -> Merged:
+    degree = Counter(key for pair in pairs.numbers for key in pair)
     display: dict[str, str] = {}
     taken: set[str] = set()
     # Should two keys be written alike, the second keeps its key as its name.
-    for key in sorted(entities):
+    for key in sorted(entities.numbers):
         name = names.name(key)
         display[key] = name if name not in taken else key
         taken.add(display[key])
-    by_name = sorted(entities, key=lambda key: (display[key], key))
+    by_name = sorted(entities.numbers, key=lambda key: (display[key], key))
+    entities.arrange(by_name)
     rows: list[Entity] = []
     for number, key in enumerate(by_name):
-        element, name = entities[key], display[key]
-        types = element.types or element.alias_types
-        type_ = names.types.get(key, "") or min(types, key=lambda t: (-types[t], t), default=UNTYPED)
-        aliases = tuple(sorted(form for form in element.forms if form != name))
-        id_, chunk_ids = content_id("entity", name), tuple(element.chunk_ids)
+        name, found = display[key], entities.of(number)
+        # an alias says less of what it is
+        types = Counter(e.type for e, _ in found if name_key(e.name) == key) or Counter(
+            e.type for e, _ in found
+        )
+        type_ = names.types.get(key, "") or min(types, key=lambda t: (-types[t], t))
+        aliases = tuple(sorted({entity.name for entity, _ in found} - {name}))
+        id_, chunk_ids = content_id("entity", name), tuple(dict.fromkeys(chunk.id for _, chunk in found))
         rows.append(Entity(id_, number, name, type_, "", chunk_ids, (), aliases, degree[key]))
-    ends = {pair: tuple(sorted((display[pair[0]], display[pair[1]]))) for pair in pairs}
-    ordered = sorted(pairs, key=lambda pair: ends[pair])
+    ends = {pair: tuple(sorted((display[pair[0]], display[pair[1]]))) for pair in pairs.numbers}
+    ordered = sorted(pairs.numbers, key=lambda pair: ends[pair])
+    pairs.arrange(ordered)
     edges: list[Relationship] = []
     for number, pair in enumerate(ordered):
-        (source, target), element = ends[pair], pairs[pair]
+        (source, target), found, element, strength = ends[pair], pairs.of(number), Element(), 0.0
+        for edge, chunk in found:
+            strength += edge.strength if _add(element, edge, chunk) else 0.0
         id_, weight = content_id("relationship", source, target), len(element.instances)
-        strength, chunk_ids = element.strength / weight, tuple(element.chunk_ids)
+        chunk_ids = tuple(dict.fromkeys(chunk.id for _, chunk in found))
         combined = degree[pair[0]] + degree[pair[1]]
-        edges.append(
-            Relationship(id_, number, source, target, "", float(weight), strength, chunk_ids, (), combined)
-        )
-    # the rows have the rest by now
-    described = [Element((key,), entities[key].instances) for key in by_name]
-    return Merged(rows, edges, described, [Element(pair, pairs[pair].instances) for pair in ordered])
+        means = float(weight), strength / weight
+        edges.append(Relationship(id_, number, source, target, "", *means, chunk_ids, (), combined))
+    return Merged(rows, edges, entities, pairs, by_name)
 
 
 Key = tuple[str, str, str, str, str]
@@ -652,11 +708,9 @@ def merge_claims(
     instances differ on is the most frequent, or SUSPECTED where there is none. Spans lead to the quoted words where
     the text has them, else to the chunk.
     """
-    display = {
-        element.key[0]: row.name for element, row in zip(merged.entity_elements, merged.entities, strict=True)
-    }
+    display = {key: row.name for key, row in zip(merged.keys, merged.entities, strict=True)}
     document_of = {document.id: document for document in documents}
-    elements: dict[Key, TypedElement] = {}
+    elements: dict[Key, ClaimElement] = {}
     for chunk, of_chunk in zip(chunks, claims, strict=True):
         for claim in of_chunk:
             ends = (claim.subject, claim.object)
@@ -665,16 +719,16 @@ def merge_claims(
                 continue
             subject, object_ = (display.get(key or "", name) for key, name in zip(keys, ends, strict=True))
             key = (subject, object_, claim.type, claim.start_date or "", claim.end_date or "")
-            element = elements.setdefault(key, TypedElement(key))
+            element = elements.setdefault(key, ClaimElement())
             span = _quoted(claim.source_text, chunk, document_of[chunk.document_id])
             element.chunk_ids[chunk.id] = None
             if (span, claim.description) not in element.instances:
                 element.instances[span, claim.description] = claim.description
-                element.types[claim.status] += 1
+                element.statuses[claim.status] += 1
     rows: list[Claim] = []
     for number, key in enumerate(sorted(elements)):
         (subject, object_, kind, start, end), element = key, elements[key]
-        (status, most), *others = element.types.most_common()
+        (status, most), *others = element.statuses.most_common()
         if others and others[0][1] == most:
             status = "SUSPECTED"
         id_, chunk_ids = content_id("claim", *key), tuple(element.chunk_ids)

@@ -281,7 +281,7 @@ def build_graph(
     communities = find_communities(
         merged.entities, merged.relationships, build.settings.communities, every, build.before
     )
-    entity_of_key = {element.key[0]: i for i, element in enumerate(merged.entity_elements)}
+    entity_of_key = {key: i for i, key in enumerate(merged.keys)}
     documents = [*build.documents, *corrected.documents]
     return GraphBuild(documents, corrected, merged, triples, communities, entity_of_key)
 

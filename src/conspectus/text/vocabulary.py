@@ -365,8 +365,8 @@ def repeated(which: Ints, sizes: np.ndarray[Any, Any], flat: Ints) -> tuple[Ints
     starts = np.zeros(len(count) + 1, np.int32)
     np.cumsum(count, dtype=np.int32, out=starts[1:])
     begin = np.cumsum(sizes, dtype=np.int32) - sizes
-    begin = begin[which] if len(sizes) else count
-    take = np.repeat(begin - starts[:-1], count)
+    shift = (begin[which] if len(sizes) else count) - starts[:-1]
+    take = np.repeat(shift, count)
     take += np.arange(len(take), dtype=np.int32)
     return starts, flat[take]
 
