@@ -52,7 +52,7 @@ MAX_QUOTES = 4
 sample's facts (70 %), with 8 they are longer by 8 % and hold as much."""
 MAX_QUOTES_OF_FACT = 6
 """The same in an answer that has no sections: with 3, 5.6 % fewer of the documents that answer the sample's facts are
-quoted, with 12 2.5 % more, and 10 % more of the right passages elsewhere, by answers twice as long."""
+quoted, with 12 2.5 % more, and 10 % more of the right passages elsewhere, by longer answers."""
 CONTINUED = 3
 """Quotations, the best ones, to which the sentence behind them is added: the answer of 89 % of cmrc-zh's even questions
 is in them, and of 86 % with 0, of 27 % of the words of society's answers, and 25 %."""
