@@ -71,8 +71,9 @@ BUDGETS: dict[str, float] = {
 (50,415 lines in 392 files)."""
 
 LIMITS: dict[str, float] = {
-    # 660 for batches, 520 for what is stored for updates by them, 164 for large corpora
-    "lines of Python": 47_490,
+    # 660 for batches, 520 for what is stored for updates by them, 204 for large corpora, 40 of them for arrays of which
+    # parts are read
+    "lines of Python": 47_530,
     "settings": 61,
     "files": 173,
     "imports inside functions": 26,

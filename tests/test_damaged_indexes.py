@@ -182,7 +182,12 @@ def seal(folder: Path, path: Path, content: bytes) -> None:
     path.write_bytes(content)
     manifest = json.loads((folder / "manifest.json").read_bytes())
     facts = manifest["files"][path.relative_to(folder).as_posix()]
-    facts |= {"sha256": sha256(content).hexdigest(), "crc32": crc32(content), "size": len(content)}
+    facts |= {
+        "sha256": sha256(content).hexdigest(),
+        "crc32": crc32(content),
+        "size": len(content),
+        "blocks": [],
+    }
     names = "\n".join(f"{name} {manifest['files'][name]['sha256']}" for name in sorted(manifest["files"]))
     del manifest["checksum"]
     manifest["snapshot"] = sha256(names.encode()).hexdigest()[:16]

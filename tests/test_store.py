@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -108,6 +109,43 @@ def test_arrays_come_back_equal(tmp_path_factory: pytest.TempPathFactory, arrays
         assert found[name].dtype == array.dtype
         np.testing.assert_array_equal(found[name], array)
         np.testing.assert_array_equal(np.load(next(folder.glob(f"arrays/{name}-*.npy"))), array)
+
+
+def test_a_damaged_array_is_refused_where_the_damage_is_read_and_its_other_parts_are_not_compared(
+    tmp_path: Path,
+):
+    put(tmp_path, an_index("a", arrays={"v": np.arange(200_000)}))
+    [path] = (tmp_path / "arrays").glob("v-*")
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    index = read(tmp_path)
+    part = index.slices["v"]
+
+    assert part[1000:1003].tolist() == [1000, 1001, 1002]
+    assert part[np.array([5, 3])].tolist() == [5, 3]
+    assert (part[7], len(part)) == (7, 200_000)
+    for at in (slice(199_990, None), slice(None, None, -1), np.array([0, -1]), -1, ...):
+        with pytest.raises(IndexDamaged, match="array v is not what was written"):
+            part[at]
+    with pytest.raises(IndexDamaged, match="array v is not what was written"):
+        index.arrays["v"]
+
+
+def test_an_array_whose_blocks_have_no_checksums_is_compared_as_a_whole(tmp_path: Path):
+    put(tmp_path, an_index("a", arrays={"v": np.arange(200_000)}))
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    [path] = (tmp_path / "arrays").glob("v-*")
+    facts = manifest["files"][path.relative_to(tmp_path).as_posix()]
+    facts |= {"crc32": crc32(path.read_bytes()), "blocks": []}
+    del manifest["checksum"]
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+
+    assert read(tmp_path).slices["v"][3] == 3
+
+    damage(path, path.read_bytes()[-9:])
+    with pytest.raises(IndexDamaged, match="arrays/v-"):
+        read(tmp_path).slices["v"][3]
 
 
 def test_arrays_that_cannot_be_stored_are_refused_by_name(tmp_path: Path):

@@ -130,6 +130,11 @@ class Index:
         return self.folder / name if name and self.folder else None
 
     @property
+    def slices(self) -> Mapping[str, Any]:
+        """The arrays, to be read in parts, by slices or numbers of rows: of a stored one nothing else is compared."""
+        return getattr(self.arrays, "slices", None) or self.arrays
+
+    @property
     def languages(self) -> tuple[str, ...]:
         """The languages that its documents are in, that of the corpus first; see `text.language`."""
         language = str(self.settings.get("language", "auto"))
@@ -224,8 +229,8 @@ class Index:
         return self._edges.get(self.entities[entity].name, ())
 
     def _listed(self, starts: str, values: str, row: int) -> Sequence[int]:
-        first, last = self.arrays[starts][row : row + 2].tolist()
-        return self.arrays[values][first:last].tolist()
+        first, last = self.slices[starts][row : row + 2].tolist()
+        return self.slices[values][first:last].tolist()
 
     @cached_property
     def _communities(self) -> Mapping[int, list[int]]:
@@ -349,14 +354,14 @@ class Rows(Sequence[T]):
 
 def _by(rows: Sequence[T], name: str) -> Mapping[Any, T]:
     """Return rows by one of their attributes; those of a stored table are made when they are looked up."""
-    if not isinstance(rows, Rows):
-        return {getattr(row, name): row for row in rows}
-    number = {value: i for i, value in enumerate(rows.column(name))}
+    number = {value: i for i, value in enumerate(column(rows, name))}
     return LazyMapping(number, lambda value: rows[number[value]])
 
 
 class LazyMapping(Mapping[K, T]):
     """Values by key, each made when it is first read."""
+
+    slices: Mapping[str, Any] | None = None  # what reads parts of stored arrays
 
     def __init__(self, keys: Iterable[K], make: Callable[[K], T]) -> None:
         self._keys = dict.fromkeys(keys)

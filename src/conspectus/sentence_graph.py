@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from conspectus.algorithms.ranking import Postings, bm25, scaled
-from conspectus.algorithms.sentence_walk import Incidence, totals, walk
+from conspectus.algorithms.sentence_walk import Incidence, Matrix, totals, walk
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_mentions, find_runs, hash_of, units
@@ -29,36 +30,46 @@ FEW, SHARE = 3, 0.01
 10 %, one of the sample's 36 facts less is quoted."""
 
 
-@dataclass(frozen=True)
 class SentenceEntityGraph:
-    """The arrays of the walk, as `index.incidence` says what they hold."""
+    """The arrays of the walk, as `indexing.arrays` says what they hold."""
 
-    first: Ints
-    last: Ints
-    names: np.ndarray[Any, np.dtype[np.uint64]]
-    frequency: Ints
-    kinds: Ints
-    incidence: Incidence
-    sentences: Postings
-    chunks: Postings
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        parts = ("first", "last", "names", "frequency", "kinds")
+        self.first, self.last, self.names, self.frequency, self.kinds = (
+            index.arrays[f"walk.{p}"] for p in parts
+        )
+        self.sentences, self.chunks = (
+            Postings.of(index.slices, f"{name}_terms") for name in ("walk", "chunk")
+        )
 
     @classmethod
     def of(cls, index: Index) -> SentenceEntityGraph:
         """Return the graph of an index, made once for each open index; UsageError if it has none."""
         if "walk.names" not in index.arrays:
             raise UsageError("the index has no sentences to walk over; index its documents anew")
-        return index.derive(cls._made)
+        return index.derive(cls)
 
-    @classmethod
-    def _made(cls, index: Index) -> SentenceEntityGraph:
-        arrays = index.arrays
-        parts = ("first", "last", "names", "frequency", "kinds")
-        first, last, names, frequency, kinds = (arrays[f"walk.{part}"] for part in parts)
-        sentences, chunks = Postings.of(arrays, "walk_terms"), Postings.of(arrays, "chunk_terms")
-        sizes = len(sentences.lengths), len(names)
-        outward = _matrix(arrays, "walk.out", "names", sizes)
-        inward = _matrix(arrays, "walk.in", "sentences", (len(names), len(sentences.lengths)))
-        return cls(first, last, names, frequency, kinds, Incidence(outward, inward), sentences, chunks)
+    @cached_property
+    def incidence(self) -> Incidence:
+        """The matrices of the walk."""
+        return Incidence(self.matrix("out"), self.matrix("in"))
+
+    def matrix(self, way: str, rows: Ints | None = None) -> Matrix:
+        """Return the names of sentences (`out`) or the sentences of names (`in`), of all where none are given."""
+        sizes = {"names": len(self.names), "sentences": len(self.sentences.lengths)}
+        columns = "names" if way == "out" else "sentences"
+        parts = [f"walk.{way}_{part}" for part in ("weights", columns, "starts")]
+        # that the numbers lead to rows and columns is checked when the arrays are read (`storage.arrays`)
+        if rows is None:
+            weights, numbers, starts = map(self._index.arrays.__getitem__, parts)
+        else:
+            weights, numbers, edges = map(self._index.slices.__getitem__, parts)
+            first, last = edges[rows].astype(np.int64), edges[rows + 1]
+            starts = np.concatenate(([0], np.cumsum(np.maximum(last - first, 0))))
+            at = np.repeat(first - starts[:-1], np.diff(starts)) + np.arange(int(starts[-1]))
+            weights, numbers = weights[at], numbers[at]
+        return sparse.csr_array((weights, numbers, starts), shape=(len(starts) - 1, sizes[columns]))
 
     def find(self, keys: Sequence[Sequence[str]]) -> Ints:
         """Return the numbers of names, given in pieces (`mentions.units`), -1 for one that is not known."""
@@ -70,18 +81,9 @@ class SentenceEntityGraph:
 
     def passages_with(self, name: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Tell of each passage whether it has a sentence that a name leads to."""
-        sentences = self.incidence.inward[[name]].indices
+        sentences = self.matrix("in", np.array([name])).indices
         marks = np.bincount(sentences, minlength=len(self.sentences.lengths))
         return totals(marks.astype(np.float32), self.first, self.last) > 0
-
-
-def _matrix(
-    arrays: Mapping[str, np.ndarray[Any, Any]], name: str, columns: str, shape: tuple[int, int]
-) -> sparse.csr_array[Any, Any]:
-    # that the numbers lead to rows and columns was checked when the arrays were read (`storage.arrays`)
-    return sparse.csr_array(
-        tuple(arrays[f"{name}_{part}"] for part in ("weights", columns, "starts")), shape=shape
-    )
 
 
 @dataclass(frozen=True)
@@ -159,13 +161,14 @@ SENTENCE_B = 0.5
 """BM25's b for sentences."""
 
 
-def sentences_by_words(queries: Sequence[str], index: Index, graph: SentenceEntityGraph) -> Floats:
-    """Return how like the most like of some queries each sentence is by its words (BM25), 0 to 1."""
+def sentences_by_words(queries: Sequence[str], index: Index, among: Any = slice(None)) -> Floats:
+    """Return how like the most like of some queries each sentence is, or each of some, by its words (BM25), 0 to 1."""
     number = index.number_of_word
     terms = [
         [(number[term], 1.0) for term in search_terms(query, index) if term in number] for query in queries
     ]
-    return np.max([scaled(bm25(graph.sentences, query, b=SENTENCE_B)) for query in terms], axis=0)
+    scores = [bm25(SentenceEntityGraph.of(index).sentences, query, b=SENTENCE_B) for query in terms]
+    return np.max([each[among] / max(float(each.max(initial=0.0)), 1e-9) for each in scores], axis=0)
 
 
 RESET = 0.12
@@ -184,10 +187,11 @@ def walk_among(question: str, sentences: Sequence[int], index: Index) -> Floats:
         return np.zeros(len(sentences), np.float32)
     graph = SentenceEntityGraph.of(index)
     seeds = seeds_of(question, graph)
-    outward = graph.incidence.outward[list(sentences)]
+    numbers = np.array(sentences, np.int64)
+    outward = graph.matrix("out", numbers)
     names = np.union1d(outward.indices, seeds.names)
-    among = Incidence(outward[:, names], graph.incidence.inward[names][:, list(sentences)])
-    like = scaled(sentences_by_words((question, seeds.rest), index, graph)[list(sentences)]) ** 2
+    among = Incidence(outward[:, names], graph.matrix("in", names)[:, numbers])
+    like = scaled(sentences_by_words((question, seeds.rest), index, numbers)) ** 2
     name_reset = np.zeros(len(names))
     name_reset[np.searchsorted(names, seeds.names)] = seeds.weights
     return walk(among, (like + FLOOR).astype(np.float32), RESET * like / max(like.sum(), 1e-9), name_reset)

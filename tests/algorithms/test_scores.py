@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conspectus.algorithms import ranking
-from conspectus.algorithms.ranking import fused, highest, products, scaled
+from conspectus.algorithms.ranking import highest, products, scaled
 
 scores = st.lists(st.sampled_from([0.0, -1.0, 0.25, 0.5, 1.0, 2.0]), max_size=30).map(
     lambda s: np.array(s, np.float32)
@@ -39,11 +39,3 @@ def test_scaled_scores_lie_between_0_and_1_in_the_same_order(values: np.ndarray)
 
     assert ((result >= 0) & (result <= 1)).all()
     assert (np.diff(result[np.argsort(values, kind="stable")]) >= 0).all()
-
-
-def test_fusion_weighs_each_part_by_its_own_scale():
-    assert fused([(1.0, np.array([10.0, 0.0, 5.0])), (0.5, np.array([0.0, 0.1, 0.1]))]).tolist() == [
-        1.0,
-        0.5,
-        1.0,
-    ]

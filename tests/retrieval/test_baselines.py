@@ -18,7 +18,7 @@ from conspectus.indexing.read import read_texts
 from conspectus.messages import wording
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.retrieval import METHODS, RANKINGS, baselines, vector
-from conspectus.retrieval.base import WRITTEN, extractive, run_ready
+from conspectus.retrieval.base import extractive, run_ready
 from conspectus.settings import SearchSettings, Settings
 from conspectus.storage import store
 from conspectus.tasks import AnswerFromContext, Draft, DraftAnswer, SummarizePassages, WritePropositions
@@ -74,7 +74,7 @@ async def test_a_direct_answer_says_that_it_stands_on_nothing():
 
     assert (answer.text, answer.short) == ("Kell", ("Kell",))
     assert wording("en").unread in answer.notices
-    assert WRITTEN not in answer.notices  # which speaks of citations
+    assert wording("en").written not in answer.notices  # which speaks of citations
 
 
 def test_a_proposition_that_is_found_leads_to_its_chunk():

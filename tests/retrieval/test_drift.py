@@ -9,10 +9,11 @@ from making import a_built_index, a_report, an_index
 from scripted import ScriptedModel
 
 from conspectus.errors import BadReply, UsageError
+from conspectus.messages import wording
 from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.retrieval import drift
 from conspectus.retrieval.base import NOTHING, run_ready
-from conspectus.retrieval.drift import CROSSED, primer_reports
+from conspectus.retrieval.drift import primer_reports
 from conspectus.rows import Answer
 from conspectus.settings import DriftSettings, Settings
 from conspectus.tasks import FollowUp, PrimeAnswer, Probe, PursueFollowUp, ReduceAnswer
@@ -154,7 +155,7 @@ def test_the_question_is_crossed_with_names_that_it_led_to_and_the_reader_is_tol
     answer = asked("Who rebuilt the weir?")
 
     assert "“Who rebuilt the weir (" in answer.why
-    assert CROSSED in answer.notices
+    assert wording("en").crossing in answer.notices
     assert "Mara Tolan rebuilt the weir" in answer.text
 
 

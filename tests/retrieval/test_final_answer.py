@@ -7,7 +7,7 @@ from scripted import ScriptedModel
 
 from conspectus.messages import wording
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.retrieval.base import NOTHING, WRITTEN, empty_answer, finish
+from conspectus.retrieval.base import NOTHING, empty_answer, finish
 from conspectus.rows import Answer
 from conspectus.tasks import AnswerFromContext
 from conspectus.tasks.base import Context
@@ -40,7 +40,7 @@ async def test_an_answer_says_how_it_was_made():
         9,
     )
     assert answer.notices == ("Look.", wording("en").uncited)
-    assert (await finished("They swarm [Data: Sources (0)].")).notices == ("Look.", WRITTEN)
+    assert (await finished("They swarm [Data: Sources (0)].")).notices == ("Look.", wording("en").written)
 
 
 async def test_what_was_assembled_from_quotations_bears_no_notice_of_an_ai():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,14 +20,6 @@ Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 def scaled(scores: Floats) -> Floats:
     """Return scores between 0 and 1: over the highest, and 0 for what is below 0."""
     return np.maximum(scores, 0) / max(float(scores.max(initial=0.0)), 1e-9)
-
-
-def fused(parts: Sequence[tuple[float, Floats]]) -> Floats:
-    """Return the weighted sum of scores of the same things, each scaled, and the sum scaled again."""
-    total = np.zeros(len(parts[0][1]) if parts else 0)
-    for weight, scores in parts:
-        total = total + weight * scaled(scores)
-    return scaled(total)
 
 
 def highest(scores: Floats, k: int) -> Ints:
@@ -110,13 +102,13 @@ class Postings:
 
     @classmethod
     def of(cls, arrays: Mapping[str, np.ndarray[Any, Any]], name: str) -> Postings:
-        """Return the postings kept under a name."""
+        """Return the postings kept under a name, of arrays or of what reads parts of them."""
         return cls(*(arrays[f"{name}.{part}"] for part in ("starts", "texts", "counts", "lengths")))
 
     @cached_property
     def mean_length(self) -> float:
         """The mean number of terms in a text, more than 0."""
-        return max(float(self.lengths.mean()), 1e-9) if len(self.lengths) else 1.0
+        return max(float(self.lengths[:].mean()), 1e-9) if len(self.lengths) else 1.0
 
     def frequency(self, term: int) -> int:
         """Return how many texts hold a term."""

@@ -53,7 +53,6 @@ from conspectus.text.sentences import sentences
 from conspectus.text.words import CJK, UNSPACED, is_unspaced, name_key, search_terms
 
 NOTHING = wording(ENGLISH).nothing
-WRITTEN = wording(ENGLISH).written
 
 
 async def finish(task: Task[str], draft: Answer, index: Index, model: Model) -> Answer:

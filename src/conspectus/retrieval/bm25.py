@@ -27,7 +27,7 @@ def scores_of(question: str, index: Index) -> np.ndarray[tuple[int], np.dtype[np
     """Return the score of every chunk, in the order of the table."""
     number = index.number_of_word
     query = [(number[term], 1.0) for term in search_terms(question, index) if term in number]
-    return bm25(Postings.of(index.arrays, "chunk_terms"), query)
+    return bm25(Postings.of(index.slices, "chunk_terms"), query)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from conspectus.rows import Answer, Report
 from conspectus.settings import Settings
 from conspectus.tasks import FollowUp, PrimeAnswer, Probe, PursueFollowUp
 from conspectus.tasks.base import Context
-from conspectus.text.language import ENGLISH, question_language
+from conspectus.text.language import question_language
 from conspectus.text.words import name_key
 
 METHOD = "drift"
@@ -30,7 +30,6 @@ PRIMER_REPORTS = 5
 """Number of reports for the first answer."""
 FOLLOW_UPS = 3
 """Number of follow-up questions per step."""
-CROSSED = wording(ENGLISH).crossing
 
 
 @dataclass

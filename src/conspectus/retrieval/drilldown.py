@@ -82,7 +82,7 @@ def _shares(
     read = read_question(question, *index.languages)
     if read.about_whole:
         return [report.rating / 10 for report in reports]
-    words = Postings.of(index.arrays, "chunk_terms")
+    words = Postings.of(index.slices, "chunk_terms")
     number = index.number_of_word
     terms = [term for term in read.focus if term in number]
     weight = {term: idf(len(words.lengths), words.frequency(number[term])) ** 2 for term in terms}

@@ -187,8 +187,8 @@ async def select_communities(
     parts. Brief ones are not worth a rating each. Raises ModelError where none could be rated.
     """
     result = CommunitySelection()
-    roots = (community.number for community in index.communities_at(0))
-    level: list[tuple[Report, RatedReport | None]] = [(report, None) for report in index.reports_of(roots)]
+    roots = index.reports_of(index.numbers_at(0))
+    level: list[tuple[Report, RatedReport | None]] = [(report, None) for report in roots]
     while level:
         replies = await model.perform_all([RateReport(question, report) for report, _ in level])
         result.failed += [reply for reply in replies if isinstance(reply, ModelError)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.ranking import fused, highest, products
+from conspectus.algorithms.ranking import highest, products, scaled
 from conspectus.algorithms.sentence_walk import sentences_of
 from conspectus.errors import UsageError
 from conspectus.index import Index
@@ -139,4 +139,4 @@ def hybrid_scores(query: Floats, words: Floats, index: Index) -> Floats:
     starts = np.searchsorted(sentences, first[near])
     ends = np.searchsorted(sentences, last[near])
     best[near] = [like[a:b].max() for a, b in zip(starts, ends, strict=True)]
-    return fused([(1.0, chunk), (SENTENCE, best), (WORDS, words)])
+    return scaled(scaled(chunk).astype(np.float64) + SENTENCE * scaled(best) + WORDS * scaled(words))

@@ -71,7 +71,7 @@ def walked(question: str, seeds: Seeds, index: Index, settings: Settings) -> tup
     vectors: Floats | None = None
     if has_vectors(index) and reads_texts(index):
         vectors = question_vectors([question, seeds.rest], index, settings)
-    like = sentences_by_words((question, seeds.rest), index, graph)
+    like = sentences_by_words((question, seeds.rest), index)
     if vectors is not None:
         like = (1 - MEANING) * like + MEANING * _sentences_by_meaning(vectors, index)
     likeness = scaled(words) if vectors is None else hybrid_scores(vectors[0], words, index)

@@ -80,10 +80,11 @@ class StoredFile:
     sha256: str
     size: int
     crc32: int | None = None
-    """Compared when the file is first read, as SHA-256 is by `check`: it takes a fifth of the time. None where an
-    earlier version wrote the file."""
+    """Compared when the file is first read; only earlier versions wrote it."""
     footer_crc32: int | None = None
     """That of the end of a table whose pages have checksums of their own; nothing else is then compared at first."""
+    blocks: tuple[int, ...] = ()
+    """Those of the head of an array and of blocks of its numbers; empty where an earlier version wrote it."""
 
 
 @dataclass(frozen=True)

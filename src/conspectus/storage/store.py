@@ -45,7 +45,7 @@ from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, StoreEr
 from conspectus.index import Index, LazyMapping, Rows
 from conspectus.rows import Usage
 from conspectus.settings import StoreSettings
-from conspectus.storage.arrays import decoded, encoded
+from conspectus.storage.arrays import BLOCK, StoredArray, encoded
 from conspectus.storage.manifests import (
     HISTORY,
     MOST_ROWS,
@@ -227,13 +227,15 @@ def _put_all(folder: Path, index: Index) -> dict[str, StoredFile]:
 
 def _put(folder: Path, stem: str, suffix: str, parts: Sequence[bytes | memoryview]) -> tuple[str, StoredFile]:
     """Store a file under the name of its content, unless it is there, and return its path and what it is."""
-    digest, checksum = sha256(), 0
+    digest = sha256()
     for part in parts:
         digest.update(part)
-        checksum = crc32(part, checksum)
     path = f"{stem}-{digest.hexdigest()[:12]}{suffix}"
     footer = crc32(_footer(parts[0])) if suffix == ".parquet" else None
-    facts = StoredFile(digest.hexdigest(), sum(map(len, parts)), checksum, footer)
+    blocks: tuple[int, ...] = ()
+    for part in parts if footer is None else ():
+        blocks += tuple(crc32(part[i : i + BLOCK]) for i in range(0, len(part), BLOCK))
+    facts = StoredFile(digest.hexdigest(), sum(map(len, parts)), footer_crc32=footer, blocks=blocks)
     try:
         _map(folder / path, facts, verify=True)
     except IndexDamaged:
@@ -339,10 +341,10 @@ def read_snapshot(folder: Path, manifest: Manifest, verify: bool = False) -> Ind
     @cache
     def content(path: str) -> mmap.mmap | bytes:
         facts = manifest.files[path]
-        if facts.footer_crc32 is None:
-            _check(folder / path, files[path], facts.crc32 or facts.sha256)
-        else:  # its pages are compared when they are read
+        if facts.footer_crc32 is not None:  # its pages are compared when they are read
             _check(folder / path, _footer(files[path]), facts.footer_crc32)
+        elif not facts.blocks:
+            _check(folder / path, files[path], facts.crc32 or facts.sha256)
         return files[path]
 
     @cache
@@ -357,9 +359,13 @@ def read_snapshot(folder: Path, manifest: Manifest, verify: bool = False) -> Ind
         name: Rows(partial(manifest.counts.__getitem__, name), table.rows, table)
         for name, table in stored.items()
     }
-    arrays: LazyMapping[str, Any] = LazyMapping(
-        arrays_at, lambda name: decoded(name, content(arrays_at[name]), arrays, manifest.counts)
+    blocks = {name: manifest.files[path].blocks for name, path in arrays_at.items()}
+    slices: LazyMapping[str, StoredArray] = LazyMapping(
+        arrays_at,
+        lambda name: StoredArray(name, content(arrays_at[name]), blocks[name], slices, manifest.counts),
     )
+    arrays: LazyMapping[str, Any] = LazyMapping(arrays_at, lambda name: slices[name][...])
+    arrays.slices = slices
     return Index(
         **tables,
         arrays=arrays,

@@ -95,10 +95,6 @@ def _is_run(word: str) -> bool:
     return len(word) > 1 and bool(_RUN.fullmatch(word))
 
 
-def _is_definite(word: str) -> bool:
-    return len(word) > 4 and word.startswith("ال")
-
-
 def _is_word(word: str) -> bool:
     return len(word) > 1 and word[0].isalpha()
 
@@ -109,7 +105,7 @@ _TELLING: Mapping[str, tuple[Callable[[str], bool], Callable[[str], bool]]] = {
     **dict.fromkeys(UNCASED, (_is_word, _is_word)),
     "zh": (_is_noun, _is_attribute),
     "ja": (_is_run, _is_run),
-    "ar": (_is_definite, _is_word),
+    "ar": (lambda word: len(word) > 4 and word.startswith("ال"), _is_word),
 }
 _ADVERBS = {"fr": ("ment",), "es": ("mente",), "pt": ("mente",), "it": ("mente",)}
 

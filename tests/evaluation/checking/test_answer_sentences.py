@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conspectus.evaluation.grounding import Sentence, sentences_of
-from conspectus.models.extractive.answer import NOTICE
+from conspectus.messages import wording
 from conspectus.retrieval.base import NOTHING
 
 
@@ -62,7 +62,7 @@ def test_a_quotation_with_its_speaker_is_one_sentence() -> None:
 
 
 def test_what_the_program_says_is_no_sentence_of_the_answer() -> None:
-    assert sentences_of(f"*{NOTICE}*\n\nBees swarm.") == [Sentence("Bees swarm.")]
+    assert sentences_of(f"*{wording('en').assembled}*\n\nBees swarm.") == [Sentence("Bees swarm.")]
     assert sentences_of(NOTHING) == []
 
 

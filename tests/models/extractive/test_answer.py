@@ -12,7 +12,6 @@ from conspectus.messages import wording
 from conspectus.models.extractive.answer import (
     MAX_QUOTES,
     MAX_SECTIONS,
-    NOTICE,
     answer_from_context,
     in_context,
     map_answer,
@@ -95,7 +94,7 @@ def reduced(*texts: str, question: str = "What of the hives?") -> str:
 
 
 def test_the_whole_says_how_it_was_made():
-    assert reduced(f"### Bees\n\n- {BEES}").startswith(f"*{NOTICE}*")
+    assert reduced(f"### Bees\n\n- {BEES}").startswith(f"*{wording('en').assembled}*")
 
 
 @pytest.mark.parametrize("settings", [{"model": "openai/gpt-4.1"}, {"imported": {"format": "graphrag"}}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from making import an_index
 
 from conspectus.index import Index
@@ -44,6 +45,18 @@ def test_sentences_that_hold_the_words_of_a_question_are_found():
 def test_what_holds_too_little_of_a_question_is_not_found():
     assert found("Which zeppelins sank near the weir in the harbour of Orrin?") == []
     assert found("Which zeppelins?") == []
+
+
+def test_the_share_of_a_sentence_is_the_same_among_all_that_hold_a_word_and_among_a_few():
+    searcher = Searcher(INDEX)
+    weights = {"weir": 2.0, "quenda": 1.0, "boat": 1.0}
+    sentences, shares = searcher.holding(weights)
+
+    assert shares.tolist() == [1.0, 0.75]
+    every = np.arange(len(searcher.passages))
+    assert np.flatnonzero(searcher.shares(weights, every)).tolist() == sentences.tolist()
+    assert searcher.shares(weights, sentences).tolist() == shares.tolist()
+    assert searcher.beside(weights, sentences + 1).tolist() == [1.0, 0.75]
 
 
 def test_a_question_of_scaffolding_alone_finds_nothing():

@@ -42,11 +42,10 @@ from conspectus.tasks import (
     ReduceAnswer,
 )
 from conspectus.tasks.base import Context
-from conspectus.text.language import ENGLISH, language_of, question_language
+from conspectus.text.language import language_of, question_language
 from conspectus.text.question import Question, is_short
 from conspectus.text.words import CJK, name_key, search_terms
 
-NOTICE = wording(ENGLISH).assembled
 MAX_QUOTES = 4
 """Quotations in a section at the most. With 2, answers of `drift` quote 63 % of the documents that answer the
 sample's facts (70 %), with 8 they are longer by 8 % and hold as much."""
@@ -328,8 +327,9 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
             return chain
         ranked = rank_sentences(question, context.sources, named, searcher)
     if question.asks_relation:  # what names all of it says how it goes together
-        shares = searcher.shares(dict.fromkeys(searcher.words(question.focus), 1.0))
-        ranked = [r for r in ranked if shares[r.sentence] > COMPLETE] or ranked
+        sentences, shares = searcher.holding(dict.fromkeys(searcher.words(question.focus), 1.0))
+        complete = set(sentences[shares > COMPLETE].tolist())
+        ranked = [r for r in ranked if r.sentence in complete] or ranked
     half = MIN_SHARE_OF_BEST * max((r.score for r in ranked), default=0.0)
     language = searcher.passages.language  # its own first, if that is hardly worse
     ranked = sorted(ranked, key=lambda r: r.score < half or language(r.sentence) != question.language)
@@ -347,10 +347,11 @@ def _by_speaker(question: Question, searcher: Searcher) -> list[RankedSentence] 
     teller = {name for name in question.names if name in before}
     if not teller:
         return None
-    people = {n for n, name in enumerate(passages.names) if teller <= set(name_key(name).split())}
-    if speakers := people.intersection(np.unique(passages.speaker).tolist()):
-        return searcher.find(question, frozenset(speakers))
-    people = {n for n in people if passages.types[n] == "person"}
+    spoken: list[int] = np.flatnonzero(np.bincount(passages.speaker[:] + 1)[1:]).tolist()
+    for among in (spoken, [n for n, kind in enumerate(passages.types) if kind == "person"]):
+        people = {n for n in among if teller <= set(name_key(passages.names[n]).split())}
+        if people and among is spoken:
+            return searcher.find(question, frozenset(people))
     about = [r for r in searcher.find(question) if people.intersection(passages.mentioned(r.sentence))]
     return about if people else None
 
@@ -461,7 +462,7 @@ def _crossed(
     for sentence in ranked:
         for entity in passages.mentioned(sentence.sentence):
             weights[entity] += sentence.score
-    frequency = np.bincount(passages.mentions, minlength=len(passages.names))
+    frequency = np.bincount(passages.mentions[:], minlength=len(passages.names))
     scores = {e: weight * idf(len(passages), int(frequency[e])) for e, weight in weights.items()}
     words = wording(language_of([question]))
     whole = searcher.read(question).about_whole

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from threading import Lock
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from conspectus.errors import ModelError, NotSupported
 from conspectus.index import Index
@@ -36,15 +35,7 @@ class ExtractiveModel(Model):
     def __init__(self, passages: SentenceStore | None = None, index: Index | None = None) -> None:
         self.passages = passages
         self._index = index
-        self._searcher: Searcher | None = None
-        self._opening = Lock()
         self.choices = Choices()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_opening"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _opening=Lock())
 
     def portable(self, documents: range | None = None) -> ExtractiveModel:
         """Return what describes and reports alike, or extracts from some documents, to be sent to another process."""
@@ -86,10 +77,7 @@ class ExtractiveModel(Model):
     @property
     def searcher(self) -> Searcher:
         """The sentences of the index, ready to be searched."""
-        with self._opening:  # threads that ask at once share one searcher
-            if self._searcher is None:
-                self._searcher = Searcher(self.index)
-            return self._searcher
+        return self.index.derive(Searcher)
 
     @cached_property
     def boilerplate(self) -> Mapping[str, float]:

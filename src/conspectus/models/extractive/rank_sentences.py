@@ -89,7 +89,8 @@ def rank_sentences(
     chunk_rank = chunk_ranks(chunks, searcher)
     # The best chunks may be those where somebody speaks most, not is spoken of.
     if named and subject and not rest:
-        for sentence in np.flatnonzero(searcher.shares(subject) > COMPLETE).tolist():
+        holding, share = searcher.holding(subject)
+        for sentence in holding[share > COMPLETE].tolist():
             chunk_rank.setdefault(sentence, len(chunks))
     sentences = sorted(chunk_rank)
     if not sentences or not (subject or rest):
@@ -169,7 +170,7 @@ def _subject_shares(subject: Mapping[str, float], sentences: Sequence[int], sear
     if not subject:
         return about
     passages, weights = searcher.passages, np.array(list(subject.values()), np.float32)
-    own = np.stack([searcher.shares({term: 1.0})[list(sentences)] for term in subject])
+    own = np.stack([searcher.shares({term: 1.0}, np.array(sentences)) for term in subject])
     speakers = list(map(passages.speaker_of, sentences))
     for speaker in {speaker for speaker in speakers if speaker >= 0}:
         named = set(search_terms(passages.names[speaker], searcher.index)).intersection(subject)
@@ -199,13 +200,13 @@ def _fits_of_answers(
     is left of its score. `near` is how much each is about what is named, and how much a walk from there is on it.
     """
     about, walked = near
-    own = searcher.shares(rest)
-    with_neighbours = own + np.float32(BESIDE) * searcher.beside(own)
+    own = searcher.shares(rest, np.array(sentences))
+    with_neighbours = own + np.float32(BESIDE) * searcher.beside(rest, np.array(sentences))
     known_weight = sum(weight for term, weight in rest.items() if searcher.frequency(term))
     mostly_unknown = 2 * known_weight < sum(rest.values())
     query_terms = frozenset(search_terms(question.text, searcher.index))
     for i, sentence in enumerate(sentences):
-        around = float(with_neighbours[sentence])
+        around = float(with_neighbours[i])
         off_subject = about[i] < MIN_SUBJECT_SHARE and walked[i] < MIN_WALKED
         cued = any(cue.search(searcher.passages.text(sentence)) for cue in question.cues)
         if around < MIN_REST_SHARE and (off_subject or (mostly_unknown and not cued)):
@@ -219,14 +220,14 @@ def _fits_of_answers(
             factor *= OFF_SUBJECT_FACTOR if about[i] < MIN_SUBJECT_SHARE else 1.0
             missing = not answers and (not (around or cued) or question.wants in ("date", "number"))
             factor *= OFF_POINT_FACTOR if missing else 1.0
-        yield i, fit + WALK_WEIGHT * float(walked[i]), float(own[sentence]), factor
+        yield i, fit + WALK_WEIGHT * float(walked[i]), float(own[i]), factor
 
 
 def _fits_of_definitions(
     subject: dict[str, float], sentences: Sequence[int], searcher: Searcher
 ) -> Iterator[tuple[int, float, float, float]]:
     """Yield the same for the sentences that name what is to be told of; best where they say what it is."""
-    shares = searcher.shares(subject)[list(sentences)]
+    shares = searcher.shares(subject, np.array(sentences))
     for i in np.flatnonzero(shares >= MIN_SUBJECT_SHARE).tolist():
         text = searcher.passages.text(sentences[i])
         says_what, name, start, end = 0.0, set[str](), 0, -APART - 1

@@ -140,8 +140,9 @@ def follow_chain(
     if not passages or not searcher.may_know(question):
         return []
     subject, asked = split_question(question, named, searcher)
-    rest = searcher.shares(asked)
-    answered = max(float(rest[s]) for s in passages[0])
+    walked = [sentence for passage in passages for sentence in passage]
+    rest = dict(zip(walked, searcher.shares(asked, np.array(walked)).tolist(), strict=True))
+    answered = max(rest[s] for s in passages[0])
     if not question.joins_facts and not (subject and asked and answered < ANSWERED):
         return []
     query_terms = frozenset(search_terms(question.text, searcher.index))
@@ -151,10 +152,10 @@ def follow_chain(
     for mass, room in zip(passages, accumulate(HOPS), strict=False):
         hop: list[RankedSentence] = []
         for sentence, share in ((s, m) for s, m in mass.items() if states(searcher.passages.text(s))):
-            score = WALK_WEIGHT * share + REST_WEIGHT * float(rest[sentence])
+            score = WALK_WEIGHT * share + REST_WEIGHT * rest[sentence]
             score += KIND_WEIGHT * any(candidates(question, sentence, query_terms, searcher))
             score += LEAD_WEIGHT * searcher.passages.opens_document(sentence)
-            hop.append(RankedSentence(sentence, score, float(rest[sentence])))
+            hop.append(RankedSentence(sentence, score, rest[sentence]))
         new: list[RankedSentence] = []
         for ranked in sorted(hop, key=lambda s: -s.score):
             words = all_terms(searcher.passages.text(ranked.sentence))
@@ -189,7 +190,7 @@ def next_thought(task: NextThought, index: Index) -> str:
     Words count by their squared inverse frequency; what earlier thoughts hold is not looked for again.
     """
     number_of_word = index.number_of_word
-    postings = Postings.of(index.arrays, "chunk_terms")
+    postings = Postings.of(index.slices, "chunk_terms")
     earlier = {term for thought in task.thoughts for term in search_terms(thought, index)}
     weights = {
         term: idf(len(postings.lengths), postings.frequency(number_of_word[term])) ** 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -55,25 +55,12 @@ class Searcher:
     def __init__(self, index: Index) -> None:
         self.index = index
         self.passages = SentenceStore.of_index(index)
-        self._postings = Postings.of(index.arrays, "sentence_terms")
+        self._postings = Postings.of(index.slices, "sentence_terms")
         self.numbers = lru_cache(TERMS)(self._numbers)
+        self._texts = lru_cache(TERMS)(self._read_texts)
         self.find = lru_cache(QUESTIONS)(self._find)
         self.by_community = lru_cache(QUESTIONS)(self._by_community)
         self.rank_among_parts = lru_cache(QUESTIONS)(self._rank_among_parts)
-
-    @cached_property
-    def _context(self) -> tuple[Ints, Ints]:
-        """Starts and mentions of every sentence; where it has none, of the nearest sentence before it."""
-        sizes = np.diff(self.passages.mention_starts)
-        document = self.passages.document
-        own = np.where(sizes > 0, np.arange(len(sizes)), -1)
-        last = np.maximum.accumulate(own) if len(own) else own
-        last[(last >= 0) & (document[last] != document)] = -1
-        size = np.where(last >= 0, sizes[last], 0)
-        starts = np.concatenate(([0], np.cumsum(size)))
-        begin = np.where(last >= 0, self.passages.mention_starts[:-1][last], 0)
-        take = np.repeat(begin - starts[:-1], size) + np.arange(int(starts[-1]))
-        return starts, self.passages.mentions[take].astype(np.int64)
 
     @cached_property
     def _chunks_of_document(self) -> dict[str, list[int]]:
@@ -119,7 +106,7 @@ class Searcher:
     def _has_namesakes(self, name: str, question: Question) -> bool:
         """Tell whether nothing in the corpus has all of a name, but a person of another name has its first word."""
         first, words = f"{name.split()[0]} ", self.terms_of(name, question)
-        together = self.shares(dict.fromkeys(words, 1.0)).max(initial=0.0) > COMPLETE
+        together = self.holding(dict.fromkeys(words, 1.0))[1].max(initial=0.0) > COMPLETE
         if together or entity_of_key(name_key(name), self.index) is not None:
             return False
         people = zip(self.passages.names, self.passages.types, strict=True)
@@ -135,19 +122,31 @@ class Searcher:
         """Return terms without those that the corpus never has of scripts that are searched by pieces of words."""
         return [t for t in terms if self.frequency(t) or not (UNSPACED.search(t) or PAIRED.search(t))]
 
-    def shares(self, weights: dict[str, float]) -> Floats:
-        """Return for each sentence the share it holds of the weights of some terms."""
-        return self._sum(weights) / (sum(weights.values()) or 1.0)
+    def holding(self, weights: dict[str, float]) -> tuple[Ints, Floats]:
+        """Return the sentences that hold some terms, ascending, and of each the share of the weights of those."""
+        sentences = self._union(map(self._texts, weights))
+        return sentences, self.shares(weights, sentences)
 
-    def _sum(self, weights: dict[str, float]) -> Floats:
-        """Return for each sentence the weights of the terms that it holds, each counted once."""
-        scores = np.zeros(len(self._postings.lengths), np.float32)
+    def shares(self, weights: dict[str, float], sentences: Ints) -> Floats:
+        """Return of each of some sentences the share it holds of the weights of some terms."""
+        scores = np.zeros(len(sentences), np.float32)
         for term, weight in weights.items():
-            numbers = self.numbers(term)
-            texts = [self._postings.texts[slice(*self._postings.starts[n : n + 2])] for n in numbers]
-            if texts:
-                scores[texts[0] if len(texts) == 1 else np.unique(np.concatenate(texts))] += weight
-        return scores
+            texts = self._texts(term)
+            at = np.minimum(np.searchsorted(texts, sentences), len(texts) - 1)
+            scores[texts[at] == sentences if len(texts) else []] += weight
+        return scores / (sum(weights.values()) or 1.0)
+
+    def _read_texts(self, term: str) -> Ints:
+        """Return the sentences that hold a term in any of its forms, ascending."""
+        starts = (self._postings.starts[n : n + 2] for n in self.numbers(term))
+        return self._union(self._postings.texts[slice(*edges)] for edges in starts)
+
+    def _union(self, parts: Iterable[Any]) -> Ints:
+        """Return the sentences of some arrays, ascending, each once; -1 and the one behind the last are none."""
+        marks = np.zeros(len(self.passages) + 1, bool)
+        for sentences in parts:
+            marks[sentences] = True
+        return np.flatnonzero(marks[:-1])
 
     def terms_of(self, text: str, question: Question) -> list[str]:
         """Return the terms of a text in a question's language alone: stems of others are rare, and weigh the most."""
@@ -181,16 +180,18 @@ class Searcher:
         if not any(map(self.frequency, weights)):
             return []
         weights, min_share = self._expected(weights, question)
-        own, around = self._own_and_around(weights)
-        if speakers:
-            around[~np.isin(self.passages.speaker, list(speakers))] = 0
-            own[around == 0] = 0
+        sentences, own = self._likely(weights, speakers)
+        around = np.zeros_like(own)
+        for term, weight in weights.items():
+            share = self.shares({term: 1.0}, sentences)
+            near = BESIDE * self.beside({term: 1.0}, sentences)
+            around += weight / sum(weights.values()) * np.maximum(share, near)
         often = float(np.partition(around, -MANY)[-MANY]) if len(around) > MANY else 0.0
         passing = np.flatnonzero((own >= min_share - 1e-6) & (around >= often))
-        best = passing[np.argsort(-around[passing], kind="stable")][: 2 * CANDIDATES]
-        readable = (i for i in best.tolist() if states(self.passages.text(i)))
-        scores = ((i, float(around[i]) * (0.3 + 0.7 * self.passages.quality(i))) for i in readable)
-        ranked = [RankedSentence(i, score, float(own[i])) for i, score in scores]
+        best = passing[np.argsort(-around[passing], kind="stable")][: 2 * CANDIDATES].tolist()
+        rows = zip(*(each[best].tolist() for each in (sentences, around, own)), strict=True)
+        readable = (row for row in rows if states(self.passages.text(row[0])))
+        ranked = [RankedSentence(s, a * (0.3 + 0.7 * self.passages.quality(s)), o) for s, a, o in readable]
         return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))[:CANDIDATES]
 
     def _expected(self, weights: dict[str, float], question: Question) -> tuple[dict[str, float], float]:
@@ -206,34 +207,36 @@ class Searcher:
         known = {term: weight for term, weight in weights.items() if self.frequency(term)}
         return known, min(SHARE, max(known.values()) / sum(known.values()))
 
-    def _own_and_around(self, weights: dict[str, float]) -> tuple[Floats, Floats]:
-        """Return for each sentence the share of what is asked that it holds, and that share with its neighbours'."""
-        own = self.shares(weights)
-        around = np.zeros_like(own)
-        for term, weight in weights.items():
-            share = self.shares({term: 1.0})
-            around += weight / sum(weights.values()) * np.maximum(share, BESIDE * self.beside(share))
-        return own, around
+    def _likely(self, weights: dict[str, float], speakers: frozenset[int]) -> tuple[Ints, Floats]:
+        """Return all sentences, of some speakers if given, that may be among the best, and the share each holds."""
+        sentences, own = self.holding(weights)
+        near = self._union((sentences - 1, sentences, sentences + 1))
+        if speakers:
+            own = own * np.isin(self.passages.speaker[sentences], list(speakers))
+            near = near[np.isin(self.passages.speaker[near], list(speakers))]
+        often = np.partition(own, -MANY)[-MANY] if len(own) > MANY else 0.0
+        if often > BESIDE:  # what is beside a sentence adds less
+            likely = (own > 0) & (own + BESIDE * (1 - own) > often - 1e-3)
+            return sentences[likely], own[likely]
+        return near, self.shares(weights, near)
 
-    def beside(self, shares: Floats) -> Floats:
-        """Return for each sentence the larger share of the two beside it in its document."""
-        joined = np.pad(self.passages.document[1:] == self.passages.document[:-1], 1)
-        padded = np.pad(shares, 1)
-        return np.maximum(padded[:-2] * joined[:-1], padded[2:] * joined[1:])
+    def beside(self, weights: dict[str, float], sentences: Ints) -> Floats:
+        """Return of each of some sentences the larger share of the two beside it in its document."""
+        document, last = self.passages.document, len(self.passages) - 1
+        sides = np.maximum(sentences - 1, 0), np.minimum(sentences + 1, last)
+        own = (self.shares(weights, side) * (document[side] == document[sentences]) for side in sides)
+        before, after = (share * (side != sentences) for share, side in zip(own, sides, strict=True))
+        return np.maximum(before, after)
 
     # Communities
 
     def _by_community(self, question: Question, level: int) -> dict[int, list[RankedSentence]]:
         """Return the sentences that speak to a question, by the community of a level that they mostly mention."""
-        starts, mentions = self._context
-        community_of = np.full(len(self.index.entities), -1, np.int64)
-        for community in self.index.communities_at(level):
-            community_of[list(community.entity_numbers)] = community.number
+        at = frozenset(self.index.numbers_at(level))
         grouped: dict[int, list[RankedSentence]] = {}
         for ranked in self.find(question):
-            mentioned = mentions[starts[ranked.sentence] : starts[ranked.sentence + 1]]
-            if len(mentioned):
-                counts: Counter[int] = Counter(community_of[mentioned].tolist())
+            holders = map(self.index.communities_of, self.passages.mentioned_near(ranked.sentence))
+            if counts := Counter(next((c for c in own if c in at), -1) for own in holders):
                 grouped.setdefault(counts.most_common(1)[0][0], []).append(ranked)
         return grouped
 

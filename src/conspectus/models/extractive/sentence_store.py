@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -93,7 +94,8 @@ class SentenceStore:
             names=column(index.entities, "name"),
             types=column(index.entities, "type"),
             texts=(),
-            **{name: index.arrays[f"sentences.{name}"] for name in _KEPT},
+            **{name: index.slices[f"sentences.{name}"] for name in _KEPT}
+            | {"document": index.arrays["sentences.document"]},
         )
 
     def __len__(self) -> int:
@@ -150,10 +152,6 @@ class SentenceStore:
     def _number(self) -> dict[str, int]:
         return {id_: i for i, id_ in enumerate(column(self.documents, "id"))}
 
-    @cached_property
-    def _first(self) -> Ints:
-        return np.searchsorted(self.document, np.arange(len(self.documents) + 1)).astype(np.int32)
-
     def knows(self, chunk: Chunk) -> bool:
         """Tell whether a chunk is of a document that was read."""
         return chunk.document_id in self._number
@@ -161,7 +159,8 @@ class SentenceStore:
     def within(self, chunk: Chunk | Span) -> range:
         """Return the sentences that lie wholly within a chunk, or within other characters of a document."""
         document = self._number[chunk.document_id]
-        low, high = int(self._first[document]), int(self._first[document + 1])
+        low = bisect_left(self.document, document)
+        high = bisect_right(self.document, document, low)
         first = low + int(np.searchsorted(self.start[low:high], chunk.start))
         last = low + int(np.searchsorted(self.end[low:high], chunk.end, side="right"))
         return range(first, max(first, last))
@@ -170,6 +169,12 @@ class SentenceStore:
         """Return what a sentence mentions, in the order of its words."""
         first, last = self.mention_starts[sentence : sentence + 2].tolist()
         return self.mentions[first:last].tolist() if first < last else []
+
+    def mentioned_near(self, sentence: int) -> list[int]:
+        """Return what a sentence mentions, or where that is nothing the nearest one before it in its document."""
+        while not (own := self.mentioned(sentence)) and not self.opens_document(sentence):
+            sentence -= 1
+        return own
 
     def are_related(self, one: int, other: int) -> bool:
         """Tell whether two names meet more than by chance."""
@@ -244,7 +249,7 @@ class SentenceStore:
     def boilerplate(self) -> dict[str, float]:
         """What is left of the quality of each sentence that holds set phrases, by its words as quoted."""
         factors: dict[str, float] = {}
-        for sentence in np.flatnonzero(self.templated).tolist():
+        for sentence in np.flatnonzero(self.templated[:]).tolist():
             words = without_opening(self.text(sentence), self.language(sentence)).strip(QUOTES)
             factors[words] = self._left(sentence)
         return factors

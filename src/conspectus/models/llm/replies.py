@@ -423,8 +423,8 @@ def _rated(passage: int, rating: float) -> tasks.Rated:
     return tasks.Rated(passage - 1, rating)
 
 
-def _choice(entity: int, relations: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    return entity, relations
+def _pair(**values: Any) -> Any:
+    return tuple(values.values())
 
 
 def _first_ratings(ratings: tuple[tasks.Rated, ...]) -> tuple[tasks.Rated, ...]:
@@ -440,10 +440,6 @@ def _chosen(choices: tuple[tuple[int, tuple[int, ...]], ...]) -> tuple[tuple[int
     for entity, relations in choices:
         chosen.setdefault(entity - 1, []).extend(relation - 1 for relation in relations)
     return tuple(tuple(dict.fromkeys(chosen.get(n, ()))) for n in range(max(chosen, default=-1) + 1))
-
-
-def _path_clue(path: int, clue: str) -> tuple[int, str]:
-    return path, clue
 
 
 def _examined(
@@ -493,7 +489,7 @@ _PERSONA = _object(tasks.Persona, name=NAME, description=NAME)
 _ENDS = {"head": NAME, "relation": NAME, "tail": NAME}
 _TRIPLE = _object(tasks.FoundTriple, **_ENDS, time=LINE, location=LINE, amount=LINE)
 _STRICT_TRIPLES = _single_field("triples", _rows("triple", _object(tasks.FoundTriple, **_ENDS)))
-_CHOICE = _object(_choice, entity=COUNT, relations=COUNTS)
+_CHOICE = _object(_pair, entity=COUNT, relations=COUNTS)
 _NUMBERED = _object(tasks.Numbered, number=COUNT, text=NAME)
 FORMS: Mapping[type[Task[Any]], Kind | Callable[[str], Any]] = {
     tasks.ExtractGraph: _GRAPH,
@@ -514,7 +510,7 @@ FORMS: Mapping[type[Task[Any]], Kind | Callable[[str], Any]] = {
         reasoning=TEXT,
         complete=YES,
         answers=TEXTS,
-        clues=_rows("clue", _object(_path_clue, path=COUNT, clue=LINE)),
+        clues=_rows("clue", _object(_pair, path=COUNT, clue=LINE)),
     ),
     tasks.DraftAnswer: _object(tasks.Draft, reasoning=TEXT, answer=NAME),
     tasks.Personas: _single_field("personas", _rows("persona", _PERSONA)),
