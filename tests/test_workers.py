@@ -115,7 +115,7 @@ def test_nothing_that_is_stored_is_made_again_by_however_many_workers(alone: Ind
             "sentences_in",
             "terms_in",
             "extract_shard",
-            "describe_element",
+            "descriptions",
         }
         assert len(set(first)) == len(first) > 20
 
@@ -180,7 +180,7 @@ def test_forged_results_that_lead_nowhere_are_made_again(alone: Index, tmp_path:
                 number = draw.randrange(len(columns))
                 columns[number] = columns[number].astype(np.int64) + draw.choice([1 << 20, -(1 << 20)])
                 forged = value | {"columns": columns}
-            if name.startswith("describe_element"):
+            if name.startswith("descriptions"):
                 forged = {key: [10**9, 1] for key in value}
             if name.startswith("extract_shard"):
                 draw = random.Random(name)

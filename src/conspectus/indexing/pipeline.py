@@ -338,8 +338,13 @@ async def _describe_and_report(
     large = reported(communities, settings.reports)
     contexts = CommunityContextBuilder(communities, *rows, settings.reports.context_tokens, graph.claims)
     choices, files = getattr(model, "choices", None), build.workers.files
+    earlier: dict[str, tuple[int, ...]] = {}
+    name = ""
     if choices and files:
-        choices.read(files)
+        load = choices.descriptions
+        name = files.name(load, ())
+        earlier = files.read(name, load) or {}
+        choices.earlier = earlier
     try:
         writer = None if graph.claims else portable(model)
         before, tick = build.before, show.stage("describe", 0)
@@ -352,7 +357,9 @@ async def _describe_and_report(
             how = writer, settings.reports, language
             written, failed = await map_reports(graph, contexts, how, build.workers, known, tick)
             if choices and files:
-                choices.write(files)
+                chosen = choices.made
+                if chosen != earlier:
+                    files.write(name, chosen)
             return graph, written, [*graph.failures, *failed]
         writing = write_reports(communities, contexts, model, settings.reports, language, tick, graph.ready)
         reports = asyncio.ensure_future(writing)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, combinations, product
+from typing import Any
 
 from conspectus.models.base import performs
 from conspectus.models.extractive.sentence_store import SentenceStore
@@ -24,7 +25,6 @@ from conspectus.text.language import ENGLISH
 from conspectus.text.question import question_pattern
 from conspectus.text.sentences import quality
 from conspectus.text.words import cached_by_hash, is_unspaced, unspaced_terms
-from conspectus.workers import ShardFiles
 
 STRENGTH = 8.0
 """Strength of every relationship, on the scale of 1 to 10 that language models use. It orders those of the same weight
@@ -120,18 +120,10 @@ class Choices:
     """Those of the build before; None where nothing is stored."""
     made: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
-    def read(self, files: ShardFiles) -> None:
-        """Take those of the build before."""
-        stored = files.read(
-            files.name(describe_element, ()),
-            lambda stored: {str(key): tuple(map(int, numbers)) for key, numbers in stored.items()},
-        )
-        self.earlier = stored or {}
-
-    def write(self, files: ShardFiles) -> None:
-        """Store those of this build for the next one."""
-        if self.made != self.earlier:
-            files.write(files.name(describe_element, ()), self.made)
+    @staticmethod
+    def descriptions(stored: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+        """Return what was stored of `made`."""
+        return {key: tuple(map(int, numbers)) for key, numbers in stored.items()}
 
 
 @performs(DescribeElement)
