@@ -67,8 +67,11 @@ def test_references_rows_of_figures_pointers_and_questions_state_nothing():
                 "Of 1811: 40 and 3.5 and 7,000 and 1,200.",
                 "Learn more about how a weir is mended.",
                 "Why did the weir break?",
+                "For more on tides, see the list of weirs at the end.",
+                "See Table 3 for the heights that were measured.",
             ),
         )
     )
+    assert states("Check digits stand in the tables that Orrin Press prints.")
     assert states("The weir is 40 feet wide, which is told on pp. 31-40 of her book.")
     assert states("In 1811 and again in 1813 the weir broke.")

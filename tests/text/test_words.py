@@ -140,3 +140,4 @@ def test_what_is_cached_by_hash_is_computed_once_until_there_is_too_much():
     assert [read(text) for text in ("a", "b", "a", "b", "c", "c")] == ["A", "B", "A", "B", "C", "C"]
     assert computed == ["a", "b", "c"]
     assert (read("a"), computed) == ("A", ["a", "b", "c", "a"])
+    assert (read(text="b"), read(text="c")) == ("B", "C")

@@ -158,7 +158,7 @@ class Question:
 
     @cached_property
     def cues(self) -> tuple[re.Pattern[str], ...]:
-        """What tells an answer to what it asks, though the question does not say it: `because` where it asks why."""
+        """Patterns of the words that tell an answer to it, such as `because` where it asks why."""
         pairs = () if self.asks_definition else _PATTERNS.get(self.language, {}).get("cues", ())
         return tuple(re.compile(cue, re.I) for asked, cue in pairs if re.search(asked, self.text, re.I))
 

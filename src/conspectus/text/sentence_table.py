@@ -48,6 +48,9 @@ _FILE_LIKE = re.compile(r"\S*(?:_\S*|\.[a-z]{2,5})(?:\s+[./\\]+)*\s+")
 _LOWER = re.compile(r"\b[^\W\d_A-Z][\w'’]*")
 _LETTER = re.compile(r"[^\W\d_]")
 
+CARRIED_CHARS = 30
+"""Characters of a sentence, above which the same one elsewhere has the same speaker: many say "Right, yeah.". Of 34,927
+sentences of interviews 33,440 have a speaker; with 0 it would be 126 more, with 60 500 fewer."""
 READ_AT_ONCE = 4096
 """Sentences that are cut out of their documents at once, where all are read one after the other: some 1 MB."""
 
@@ -400,19 +403,20 @@ def _carried_over(raw: RawSentences) -> Ints:
 
     A sentence of unknown speaker takes the speaker of the same sentence elsewhere, and those after it follow.
     """
+    text, _, _, size = raw.marks
     speaker, row = raw.table.speaker, np.arange(len(raw.table))
-    texts, kind = np.unique(raw.marks[0], return_inverse=True)
-    said = np.flatnonzero((speaker >= 0) & (raw.marks[3] > 30))
-    by = np.full(len(texts), -1)
-    by[kind[said]] = speaker[said]
-    by[kind[said][by[kind[said]] != speaker[said]]] = -1  # several say it
-    known = by[kind]
+    texts, kind = np.unique(text, return_inverse=True)
+    labelled = np.flatnonzero((speaker >= 0) & (size > CARRIED_CHARS))
+    by_text = np.full(len(texts), -1)
+    by_text[kind[labelled]] = speaker[labelled]
+    several = by_text[kind[labelled]] != speaker[labelled]
+    by_text[kind[labelled][several]] = -1
+    elsewhere = by_text[kind]
     opens = np.append(True, np.diff(raw.table.document) > 0)[: len(row)]
     first = np.maximum.accumulate(np.where(opens, row, 0))
-    labelled = np.maximum.accumulate(np.where(speaker >= 0, row, -1)) >= first
-    guessed = np.flatnonzero((known >= 0) & ~labelled)
-    tells = speaker >= 0
-    tells[guessed[np.unique(first[guessed], return_index=True)[1]]] = True  # the first one in each document
-    teller = np.maximum.accumulate(np.where(tells, row, -1))
-    who = np.where(speaker >= 0, speaker, known)
-    return np.where(teller >= first, who[teller], -1)
+    announced = np.maximum.accumulate(np.where(speaker >= 0, row, -1)) >= first
+    guessed = np.flatnonzero((elsewhere >= 0) & ~announced)
+    known = speaker >= 0
+    known[guessed[np.unique(first[guessed], return_index=True)[1]]] = True  # the first one in each document
+    latest = np.maximum.accumulate(np.where(known, row, -1))
+    return np.where(latest >= first, np.where(speaker >= 0, speaker, elsewhere)[latest], -1)

@@ -95,7 +95,7 @@ def sentences(
 ) -> Iterator[tuple[int, int]]:
     """Yield the spans of the sentences of a line, without the white space around them."""
     end = len(text) if end is None else end
-    begin = start
+    begin, in_list = start, False
     for at, stop in _ends(text, start, end, _GREEK_MARKS if language == "el" else _MARKS):
         before = max(begin - 1, at - 12, 0)  # room for an abbreviation
         if text[at] == "." and _ABBREVIATION.search(text, before, at):
@@ -103,11 +103,12 @@ def sentences(
         if language != ENGLISH and _continues(text, before, at, stop, language):
             continue
         item = _ITEM.match(text, stop, end)
-        if item and _LISTS.search(text, begin, at):
+        in_list = in_list or bool(item and _LISTS.search(text, begin, at))
+        if item and in_list:
             continue
         if span := _trimmed(text, begin, stop):
             yield span
-        begin = item.end() if item else stop
+        begin, in_list = item.end() if item else stop, False
     if span := _trimmed(text, begin, end):
         yield span
 
@@ -256,8 +257,9 @@ headings); Wikipedia's tables of facts, each in one line, which answer a few of 
 
 _SAYS_NOTHING = re.compile(
     r"(?:to )?(?:learn|read|find out|see) (?:more|also)\b|for (?:more|further) information\b|.*\d{30}|"
-    r"(?:for [^.]{3,120}, )?(?:please )?(?:see|check|visit|go to|refer to|consult|read) .{0,100}"
-    r"\b(?:summary|summaries|list|sections?|pages?|site|website|articles?|topics?|guide|publication|tables?|figures?)\b",
+    r"(?:for [^.]{3,120}, )?(?:please )?(?:see|check|visit|go to|refer to|consult|read) "
+    r"(?:(?:the|our|your|these|this|an?)\b.{0,100}\b(?:summary|summaries|list|sections?|pages?|site|website|articles?"
+    r"|topics?|guide|publication|tables?|figures?)|tables?|figures?|sections?|pages?)\b",
     re.I,
 )
 """A sentence that only says where to read on, or holds a number that nobody reads."""

@@ -64,7 +64,7 @@ def cached_by_hash(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
         @wraps(function)
         def call(*arguments: P.args, **named: P.kwargs) -> T:
-            key = hash(arguments)
+            key = hash((*arguments, *named.items()))
             result = results.get(key)
             if result is None:
                 if len(results) >= most:

@@ -122,7 +122,7 @@ class Choices:
 
     @staticmethod
     def descriptions(stored: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-        """Return what was stored of `made`."""
+        """Return the choices of a build from what it stored of them."""
         return {key: tuple(map(int, numbers)) for key, numbers in stored.items()}
 
 
@@ -138,7 +138,7 @@ def describe_element(
     if choices is None or choices.earlier is None:
         chosen = _choose(task, boilerplate)
     else:
-        phrases = [boilerplate.get(text[slice(*_said(text)[1:])]) for text in texts]
+        phrases = [boilerplate.get(text[slice(*_statement(text)[1:])]) for text in texts]
         key = content_id(task.kind, task.name, task.language, *texts, str(phrases))
         chosen = choices.earlier.get(key, ())
         if not 0 <= min(chosen, default=-1) <= max(chosen) < len(texts):  # it may be forged
@@ -170,7 +170,7 @@ def _words(description: str) -> frozenset[str]:
     return frozenset(unspaced_terms(text)) if is_unspaced(text) else frozenset(text.split())
 
 
-def _said(description: str) -> tuple[int, int, int]:
+def _statement(description: str) -> tuple[int, int, int]:
     """Return where the speaker of a description ends (0: nobody), and the span of what is said."""
     first = (description.splitlines() or [""])[0]
     match = _QUOTED.match(first)
@@ -182,7 +182,7 @@ def _said(description: str) -> tuple[int, int, int]:
 @cached_by_hash(1 << 18)
 def _reading(description: str, language: str) -> tuple[float, int, int, int]:
     """Return the quality of a description, where its speaker ends (0: nobody), and the span of what is said."""
-    speaker_end, start, end = _said(description)
+    speaker_end, start, end = _statement(description)
     more = (0.9 * _reading(line, language)[0] for line in description.splitlines()[1:])
     return min(quality(description[start:end], language), *more, 1.0), speaker_end, start, end
 
