@@ -111,7 +111,7 @@ def test_nothing_that_is_stored_is_made_again_by_however_many_workers(alone: Ind
         assert {name.partition("-")[0] for name in first} == {
             "examined",
             "windows_in",
-            "labels_in",
+            "speakers_in",
             "sentences_in",
             "terms_in",
             "extract_shard",
@@ -207,7 +207,7 @@ def test_an_edited_document_changes_one_shard_of_each_stage(tmp_path: Path):
     assert len(cut(texts)) > 8
 
     edited = cut([*texts[:40], "Ruben Vale sold it.", *texts[41:]])
-    assert sorted(name.partition("-")[0] for name in edited) == ["labels_in", "sentences_in"]
+    assert sorted(name.partition("-")[0] for name in edited) == ["sentences_in", "speakers_in"]
     assert len(cut([*texts[:70], *texts[71:]])) < 20
     assert not set(cut(texts)).isdisjoint(path.name for path in tmp_path.iterdir())
 
