@@ -30,8 +30,6 @@ LINK_SHARE = 0.5
 """Share of the letters of a line in links from which on the line is navigation. Of the 29,367 lines with links of 367 web
 pages on mathematics and society 54 % have more than 0.9, and 4 % between 0.3 and 0.7. Of 50 omitted lines between 0.5
 and 0.7, one was a piece of a sentence; of 50 between 0.3 and 0.5 six were prose."""
-PROSE = 12
-"""Words outside of links from which on a line is prose, whatever its share of links is."""
 OTHER_LINES = 2
 """Lines in a row without a year, an address or a link at which a list of references has ended."""
 CONTENTS_LINES = 3
@@ -65,7 +63,7 @@ _TARGET = rf"\(\s*+(?:<[^<>\n]*>|{_URL}+)(?:\s++(?:\"[^\"]{{0,1000}}\"|'[^'\n]*'
 _IMAGE = rf"!\[[^\[\]\n]*\]{_TARGET}"
 _LISTS = {name: "|".join(sorted(words)) for name, words in read_word_sets("cleaning").items()}
 _MARKUP = re.compile(
-    rf"(?P<image>\[\s*(?:{_IMAGE}\s*)+\]{_TARGET}|{_IMAGE})"
+    rf"(?P<image>{_IMAGE})"
     r"|(?P<link>\[(?P<text>(?:[^\[\]\n]++|\[[^\[\]\n]*+\])*+)\]"
     rf"{_TARGET})"
     rf"|(?P<tag></?(?:{_LISTS['tags']})(?:\s[^<>]*)?/?>)"
@@ -81,7 +79,6 @@ _RULER = re.compile(r"\n[ \t]*+(?:={3,}|-{3,}|(?:\*[ \t]*+){3,}|(?:_[ \t]*+){3,}
 _HIDDEN = {"<!--": "-->", "<script": "</script>", "<style": "</style>"}
 """What opens and closes parts of a page that nobody sees."""
 _HEADING = re.compile(r"[ \t]*(#{1,6})[ \t]+\S")
-_RULE = re.compile(r"[ \t]*(?:=+|-+)[ \t]*$", re.MULTILINE)
 _REFERENCES = re.compile(
     rf"^[^\w\n]{{0,8}}(?:\d{{1,2}}[.)]? )?(?:{_LISTS['references'].replace('_', ' ')})[^\w\n]{{0,8}}$",
     re.IGNORECASE | re.MULTILINE,
@@ -286,7 +283,7 @@ def _markup(text: str) -> tuple[list[Span], list[Span]]:
 
 
 def _navigation(shown: Content, lines: Sequence[Span], links: Sequence[Span]) -> Iterator[Span]:
-    """Yield the lines that have nothing to read, or hardly anything but links."""
+    """Yield the lines that have hardly anything but links."""
     following = 0
     for start, end in lines:
         first = following
@@ -295,10 +292,6 @@ def _navigation(shown: Content, lines: Sequence[Span], links: Sequence[Span]) ->
         if first < following:
             inside = [(max(a, start), min(b, end)) for a, b in links[first:following]]
             if _is_navigation(shown.text, (start, end), inside):
-                yield start, end
-        elif start < end and not _WORDS.search(shown.text, start, end):
-            a, b = shown.span(max(start - 1, 0), min(end + 1, len(shown.text)))
-            if b - a > end - start + 2:  # something was there
                 yield start, end
 
 
@@ -318,9 +311,9 @@ def _is_navigation(text: str, line: Span, links: Sequence[Span]) -> bool:
     linked = [word for link in links for word in _WORDS.findall(text, *link)]
     if not words:
         return True
-    others = sum(len(word) > 1 for word in words) - sum(len(word) > 1 for word in linked)
+    others = len(words) - len(linked)
     share = sum(map(len, linked)) / sum(map(len, words))
-    if share <= LINK_SHARE or others >= PROSE or _HEADING.match(text, start, end):
+    if share <= LINK_SHARE or _HEADING.match(text, start, end):
         return False
     if others and text.startswith("|", start) and text.count("|", start, end) > 2:
         return False  # a row of a table
@@ -333,7 +326,7 @@ def _announced_references(text: str) -> Iterator[Span]:
     for heading in _REFERENCES.finditer(text):
         last, others = -1, 0
         for start, end in _lines(text, heading.end() + 1) if heading.start() >= done else ():
-            if _RULE.match(text, start, end) or not _LETTERS.search(text, start, end):
+            if not _LETTERS.search(text, start, end):
                 continue
             others = 0 if _REFERENCE.search(text, start, end) else others + 1
             if others > OTHER_LINES or _HEADING.match(text, start, end):
