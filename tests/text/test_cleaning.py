@@ -192,19 +192,6 @@ def test_lists_of_people_works_and_events_stay(lines: list[str]):
     assert lines_of("\n".join(lines)) == lines
 
 
-def test_contents_without_leaders_are_omitted():
-    contents = "The quay 1\nThe gate of the old\nharbour    12\n\nThe lane 30\nThe wall 31\nThe pier 77\n"
-
-    assert lines_of(f"{PROSE}\n\n{contents}\n{PROSE}") == [PROSE, PROSE]
-
-
-@pytest.mark.parametrize("numbers", [(1, 2, 3, 4, 5, 6), (5, 10, 15, 20, 25, 30), (40, 12, 31, 7, 22, 9)])
-def test_ranks_verses_and_counts_stay(numbers: tuple[int, ...]):
-    lines = [f"The {name} {number}" for name, number in zip("abcdef", numbers, strict=True)]
-
-    assert lines_of("\n".join(lines)) == lines
-
-
 def test_contents_with_dot_leaders_are_omitted():
     contents = "The quay ........ 1\nThe gate . . . . . 12\nThe lane …… 30\n"
 

@@ -34,18 +34,12 @@ OTHER_LINES = 2
 """Lines in a row without a year, an address or a link at which a list of references has ended."""
 CONTENTS_LINES = 3
 """Lines of a text that end in dots and a page number, from which on they are its table of contents."""
-ENTRY_LINES = 5
-"""Lines that an entry of a table of contents may take; in a novel's list of illustrations one takes up to five."""
 REFERENCE_LINES = 4
 """References in a row from which on they are a list without a heading. With three, lines of prose in a PDF that cite
 three papers were taken for one."""
 REFERENCE_CHARS = 60
 """Characters of a reference for each of its years, initials, volumes, pages and addresses, at most. In 318 web pages on
 society the median is 25, and 95 % of the references have one in 61; of the paragraphs that name a year, 2 % have."""
-ENTRIES = 5
-"""Lines that end in ascending page numbers, without leaders, from which on they are a table of contents."""
-ENTRY_CHARS = 400
-"""Characters between two page numbers of a table of contents at most: ENTRY_LINES lines of a page."""
 GAP_CHARS = 200
 """Characters of a line without a year, from which on it is no part of a reference, but a paragraph between two lists."""
 DATA_WORDS, DATA_SHARE = 8, 0.6
@@ -84,9 +78,8 @@ _REFERENCES = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _REFERENCE = re.compile(r"\b(?:1[5-9]|20)\d\d[a-z]?\b|https?://|\bdoi\b|\]\(", re.IGNORECASE)
-_PAGE = re.compile(r"\d{1,4}+[ \t]*$", re.MULTILINE)
-_LEADERS = "....", ". . .", "……", "····", "____"
-"""Between what is in a table of contents and its page."""
+_CONTENTS = re.compile(r"^.*(?:\.{4}|\. \. \.|……|····|____)[ \t]*\d{1,4}[ \t]*$", re.MULTILINE)
+"""What is in a table of contents, leaders and its page."""
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d(?<!\w.{4})(?:[a-z]?\b|(?=[A-Z]))")
 _INITIAL = re.compile(
     r"[A-ZÀ-Þ]\.(?<!\w..)| (?<=[^\W\d_].)[A-ZÀ-Þ]{1,3}(?=[,.;:]|$| \()|et al\b(?<!\w.{5})"
@@ -384,47 +377,10 @@ def _is_list(run: Sequence[_Citation]) -> bool:
     return len(run) >= REFERENCE_LINES and 2 * initials >= len(run) and 3 * locators >= len(run)
 
 
-class _Entry(NamedTuple):
-    """A line that ends with a page number."""
-
-    start: int
-    end: int
-    title: str
-    page: int
-
-
-def _contents(text: str) -> Iterator[Span]:
-    """Yield the tables of contents: lines with leaders anywhere, others only where page numbers ascend."""
-    dotted: list[Span] = []
-    run: list[_Entry] = []
-    for match in _PAGE.finditer(text):
-        start = text.rfind("\n", 0, match.start()) + 1
-        title = text[start : match.start()].rstrip()
-        if title.endswith(_LEADERS):
-            dotted.append((start, match.end()))
-        elif _LETTERS.search(title) and not title[-1].isdigit() and text[match.start() - 1].isspace():
-            entry = _Entry(start, match.end(), title, int(match[0]))
-            if run and not _follows(text, run[-1], entry):
-                yield from _ascending(run)
-                run = []
-            run.append(entry)
-    yield from _ascending(run)
-    if len(dotted) >= CONTENTS_LINES:
-        yield from dotted
-
-
-def _follows(text: str, before: _Entry, entry: _Entry) -> bool:
-    """Tell whether an entry is the next one, whose title may take some lines."""
-    if not before.page <= entry.page < 1000 or entry.start - before.end > ENTRY_CHARS:
-        return False
-    return len(list(filter(str.strip, text[before.end : entry.start].splitlines()))) < ENTRY_LINES
-
-
-def _ascending(run: Sequence[_Entry]) -> Iterator[Span]:
-    """Yield a table of contents: its titles differ, and its pages by more than the numbers of ranks and verses."""
-    titles, steps = {entry.title for entry in run}, {b.page - a.page for a, b in pairwise(run)}
-    if 2 * len(titles) > len(run) >= ENTRIES and len(steps) > 2 and run[-1].page - run[0].page >= len(run):
-        yield run[0].start, run[-1].end
+def _contents(text: str) -> list[Span]:
+    """Return the lines of a table of contents: those with leaders before a page number."""
+    dotted = [match.span() for match in _CONTENTS.finditer(text)]
+    return dotted if len(dotted) >= CONTENTS_LINES else []
 
 
 def _empty_sections(text: str, lines: Sequence[Span], spans: Sequence[int]) -> Iterator[Span]:
