@@ -22,7 +22,6 @@ from conspectus.rows import Document
 from conspectus.text.chinese import ROLES, is_person
 from conspectus.text.cleaning import blocks, content_of, excerpt, is_data
 from conspectus.text.sentences import lines, sentences
-from conspectus.text.types import GIVEN_NAMES
 from conspectus.text.vocabulary import Ints, TokenRows, tokens_of, unique_numbers
 from conspectus.text.words import CJK
 from conspectus.workers import Workers
