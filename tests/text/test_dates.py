@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conspectus.text.mentions import find_dates, find_titles
+from conspectus.text.mentions import MARKED, find_dates, find_titles
+from conspectus.text.vocabulary import read_vocabulary
 
 
 @pytest.mark.parametrize(
@@ -38,3 +39,23 @@ def test_dates_are_read_in_many_forms_and_written_in_one(text: str, dates: list[
 )
 def test_what_is_quoted_and_written_like_a_title_is_one(text: str, titles: list[str]):
     assert list(find_titles(text)) == titles
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("It came in 1951.", "en"),
+        ("It came on the 4th of March, 2021, they say.", "en"),
+        ("see http://orran.example/2021 for more", "en"),
+        ("She wrote 'A Geography of Orrin', he says.", "en"),
+        ("Elle écrit « Le Moulin d’Orran » ici.", "fr"),
+        ("Sie schrieb „Die Mühle“ dort.", "de"),
+        ("他写了《路》和「石门纪事」一文", "zh"),
+        ("2021年3月4日发布", "zh"),
+    ],
+)
+def test_a_text_with_a_date_or_a_title_is_marked_by_its_tokens(text: str, language: str):
+    assert [*find_dates(text, language), *find_titles(text, language)]
+
+    texts = ["They may come.", text, "It's the mill's."]
+    assert read_vocabulary(texts, [language] * 3).sentences_with(MARKED).tolist() == [1]

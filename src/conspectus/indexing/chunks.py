@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -213,18 +213,18 @@ def map_extract(
     """Do what `extract` does shard by shard; the model can be sent to other processes (`models.base.portable`)."""
     number = {document.id: i for i, document in enumerate(documents)}
 
-    def model_for(shard: range) -> Any:
+    def documents_of(shard: range) -> range:
         first, last = (number[chunks[i].document_id] for i in (shard[0], shard[-1]))
-        return portable(model, range(first, last + 1))
+        return range(first, last + 1)
 
     parts = workers.map_stored(
         extract_shard,
         [len(chunk.text) for chunk in chunks],
         (f"{chunk.id} {documents[number[chunk.document_id]].omitted}" for chunk in chunks),
-        lambda shard: (chunks[shard.start : shard.stop], model_for(shard), *more),
+        lambda shard: (chunks[shard.start : shard.stop], portable(model, documents_of(shard)), *more),
         lambda stored, shard: _loaded(stored, chunks[shard.start : shard.stop]),
         lambda part, _: _stored(part),
-        lambda shard: f"{more[0].model_dump_json()} {model_for(shard).digest()}",
+        lambda shard: f"{more[0].model_dump_json()} {cast('Any', model).digest(documents_of(shard))}",
     )
     extracted = Extracted()
     for part in parts:

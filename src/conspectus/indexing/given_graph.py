@@ -317,8 +317,9 @@ def with_sentences(index: Index) -> Index:
     words, arrays = text_arrays(index.documents, index.chunks, lexicon.sentences)
     arrays |= sentence_arrays(index.documents, lexicon, entity_of_key, resolved)
     arrays |= {"sentences.mention_starts": starts, "sentences.mentions": mentions}
-    rows = zip(table.document.tolist(), table.start.tolist(), table.end.tolist(), strict=True)
-    spans = [Span(index.documents[d].id, start, end) for d, start, end in rows]
+    inside: list[int] = table.document.tolist()
+    ids = [index.documents[d].id for d in inside]
+    spans = list(map(Span, ids, table.start.tolist(), table.end.tolist()))
     clarity = [quality(text) for text in texts]
     entities, relationships = _with_spans(index, mentioned, spans, clarity, names.last_names)
     joins = [

@@ -199,9 +199,11 @@ def content_of(document: Document) -> Content:
 
 def excerpt(document: Document, start: int, end: int) -> str:
     """Return the content in characters `start` to `end` of a document."""
-    return (
-        without(document.text, document.omitted, start, end) if document.omitted else document.text[start:end]
-    )
+    spans = document.omitted
+    edge = bisect_right(spans, start)
+    if edge % 2 == 0 and (edge == len(spans) or spans[edge] > end):  # nothing is omitted there
+        return document.text[start:end]
+    return without(document.text, spans, start, end)
 
 
 def without(text: str, spans: Sequence[int], start: int = 0, end: int | None = None) -> str:

@@ -17,7 +17,7 @@ from conspectus.rows import Document
 from conspectus.text.language import ENGLISH
 from conspectus.text.mention_extraction import Candidate, extract_mentions, written
 from conspectus.text.phrases import boilerplate_weights
-from conspectus.text.sentence_table import Lines, SentenceTable, find_sentences
+from conspectus.text.sentence_table import Lines, SentenceTable, find_sentences, lines_at
 from conspectus.text.types import ALL
 from conspectus.text.vocabulary import (
     Floats,
@@ -145,7 +145,7 @@ def read_lexicon(
         where = (document[inside], source[document[inside]])
         own_texts = unique
         if len(inside) < len(unique):
-            own_texts = [text for text, code in zip(unique, languages, strict=True) if code == language]
+            own_texts = list(lines_at(inside, unique))
         own = extract_mentions(own_texts, vocabulary.subset(inside, language), where, table.speakers)
         candidates = _united(candidates, own, inside) if candidates or len(inside) < len(unique) else own
     candidates = _of_types(candidates, entity_types, unique, listed or {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,9 +13,10 @@ import numpy as np
 from conspectus.text.chinese import find_chinese
 from conspectus.text.language import ENGLISH
 from conspectus.text.language_rules import UNCASED, LanguageRules, joined
-from conspectus.text.mentions import find_dates, find_titles
+from conspectus.text.mentions import MARKED, find_dates, find_titles
 from conspectus.text.names import Mention, find_names
 from conspectus.text.phrases import find_phrases
+from conspectus.text.sentence_table import lines_at
 from conspectus.text.types import (
     CALENDAR,
     CONCEPT,
@@ -78,7 +79,9 @@ def extract_mentions(
         _note_name(candidates[_key(mention.words, vocabulary.rules)], mention, vocabulary)
     candidates = _sifted_names(candidates, vocabulary, large)
     _note_concepts(candidates, vocabulary, where, named, 3 if large else 2)
-    _note_dates_and_titles(candidates, texts, vocabulary.rules)
+    marked = vocabulary.sentences_with(MARKED)
+    rows = zip(marked.tolist(), lines_at(marked, texts), strict=True)
+    _note_dates_and_titles(candidates, rows, vocabulary.rules)
     lower = dict(zip(vocabulary.words, vocabulary.lower.tolist(), strict=True))
     first_names = GIVEN_NAMES | {name_key(s).split()[0] for s in speakers if " " in s}
     for candidate in candidates.values():
@@ -207,9 +210,11 @@ def _stems(key: str, rules: LanguageRules) -> str:
     return " ".join((*words[:keep], *(stem(word, rules.language) for word in words[keep:])))
 
 
-def _note_dates_and_titles(by_key: dict[str, Candidate], texts: Sequence[str], rules: LanguageRules) -> None:
+def _note_dates_and_titles(
+    by_key: dict[str, Candidate], rows: Iterable[tuple[int, str]], rules: LanguageRules
+) -> None:
     dates: dict[str, Candidate] = defaultdict(Candidate)
-    for sentence, text in enumerate(texts):
+    for sentence, text in rows:
         for date in find_dates(text, rules.language):
             dates[date].note(sentence, max(text.find(date.split()[0]), 0) // 6)
             dates[date].forms[tuple(date.split())] += 1

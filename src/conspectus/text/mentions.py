@@ -238,6 +238,8 @@ def lead_subjects(sentence: str) -> list[str]:
 
 # Dates and quoted titles
 
+MARKED = re.compile(r"\d|[“”»』」]|[\"’'](?!\w)")
+"""Is in one of the tokens, at least, of a text that has a date or quotes a title."""
 _DIGIT = re.compile(r"\d")
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATE = re.compile(

@@ -52,8 +52,6 @@ sentences of interviews 33,440 have a speaker; with 0 it would be 126 more, with
 READ_AT_ONCE = 4096
 """Sentences that are cut out of their documents at once, where all are read one after the other: some 1 MB."""
 
-IntArray = np.ndarray[tuple[int], np.dtype[np.int32]]
-
 
 @dataclass(frozen=True)
 class SentenceTable:
@@ -62,10 +60,10 @@ class SentenceTable:
     `speaker[i]` is a place in `speakers`, -1 where nobody is known to say it.
     """
 
-    document: IntArray
-    start: IntArray
-    end: IntArray
-    speaker: IntArray
+    document: Ints
+    start: Ints
+    end: Ints
+    speaker: Ints
     speakers: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -99,12 +97,18 @@ class Lines(Sequence[str]):
         return [" ".join(excerpt(self.documents[i], start, end).split()) for i, start, end in rows]
 
     def __iter__(self) -> Iterator[str]:
-        for start in range(0, len(self), READ_AT_ONCE):
-            yield from self[start : start + READ_AT_ONCE]
+        return lines_at(np.arange(len(self)), self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Go to another process as a list, without the documents."""
         return list, (list(self),)
+
+
+def lines_at(places: Ints, texts: Sequence[str]) -> Iterator[str]:
+    """Yield some of the sentences of a table, or of other texts."""
+    for start in range(0, len(places), READ_AT_ONCE):
+        part = places[start : start + READ_AT_ONCE]
+        yield from texts[part] if isinstance(texts, Lines) else map(texts.__getitem__, part.tolist())
 
 
 def find_sentences(documents: Sequence[Document], workers: Workers) -> tuple[SentenceTable, Ints, TokenRows]:
@@ -211,7 +215,9 @@ def _stored(raw: RawSentences, shard: range) -> dict[str, Any]:
     spans = table.document - shard.start, table.start, table.end, table.speaker + 1
     columns = *spans, tokens.form, tokens.sizes, tokens.rows
     small = [column.astype(np.min_scalar_type(column.max(initial=0))) for column in columns]
-    return {"columns": small, "names": ("", *table.speakers), "forms": tokens.forms, "labels": raw.labels}
+    marks = raw.marks[0], *raw.marks[1:].astype(np.uint32)
+    texts = {"names": ("", *table.speakers), "forms": tokens.forms, "labels": raw.labels}
+    return {"columns": small, "marks": marks, **texts}
 
 
 def _loaded(
@@ -220,7 +226,7 @@ def _loaded(
     """Return the stored sentences of a shard; raise ValueError where its labels are others now, or it cannot be so."""
     if any((key in labels) != known for key, known in stored["labels"].items()):
         raise ValueError("the labels of speakers are others now")
-    columns: list[IntArray] = [column.astype(np.int32) for column in stored["columns"]]
+    columns: list[Ints] = [column.astype(np.int32) for column in stored["columns"]]
     document, start, end, speaker, form, sizes, rows = columns
     names, forms = list(map(str, stored["names"])), list(map(str, stored["forms"]))
     ends = (document, len(documents)), (speaker, len(names)), (form, len(forms)), (rows, len(sizes))
@@ -230,11 +236,12 @@ def _loaded(
     length = np.array([len(document.text) for document in documents])[document]
     if (np.diff(document) < 0).any() or not ((start >= 0) & (start < end) & (end <= length)).all():
         raise ValueError("a sentence is not in its document")
-    if not len(document) == len(speaker) == len(rows):
+    marks = np.array([column.astype(np.int64) for column in stored["marks"]])
+    if not (len(document) == len(speaker) == len(rows) and marks.shape == (4, len(rows))):
         raise ValueError("there are no such sentences")
     speaker = np.array([i if name else -1 for i, name in enumerate(names)], np.int32)[speaker]
     table = SentenceTable(document, start, end, speaker, tuple(names))
-    tokens, marks = TokenRows(forms, form, sizes, rows), _marks_of(Lines(documents, table))
+    tokens = TokenRows(forms, form, sizes, rows)
     return RawSentences(replace(table, document=document + shard.start), marks, tokens, {})
 
 

@@ -45,9 +45,9 @@ class ExtractiveModel(Model):
         model.multilingual = self.multilingual
         return model
 
-    def digest(self) -> str:
-        """Return a digest of what its extraction depends on, beside chunks and settings."""
-        return self.passages.digest() if self.passages else ""
+    def digest(self, documents: range) -> str:
+        """Return a digest of what its extraction from some documents depends on, beside chunks and settings."""
+        return self.passages.digest(documents) if self.passages else ""
 
     @classmethod
     def fit(cls, documents: Sequence[Document], entity_types: tuple[str, ...]) -> ExtractiveModel:

@@ -27,6 +27,7 @@ from conspectus.text.language import ENGLISH, with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.mentions import written_names
 from conspectus.text.question import question_pattern
+from conspectus.text.sentence_table import Lines, SentenceTable, lines_at
 from conspectus.text.sentences import quality, sentences, without_opening
 from conspectus.text.vocabulary import Ints, read_vocabulary
 from conspectus.text.words import CJK, SMALL, VAGUE, WORD, fold, is_unspaced, name_key, stem, terms
@@ -141,10 +142,11 @@ class SentenceStore:
         ends = number[np.stack((low, high))[:, own[high] == other]]
         return np.sort(ends.min(axis=0).astype(np.int64) * len(own) + ends.max(axis=0))
 
-    def digest(self) -> str:
-        """Return a digest of all that is extracted from the sentences of a part, beside the texts of its documents."""
-        digest = sha256(json.dumps([self.names, self.types, [d.language for d in self.documents]]).encode())
-        for numbers in (*(getattr(self, name) for name in _KEPT), self.related):
+    def digest(self, documents: range) -> str:
+        """Return a digest of all that the sentences of some documents are extracted by, beside their texts."""
+        part = replace(self, texts=()).part(documents)
+        digest = sha256(json.dumps([part.names, part.types, [d.language for d in part.documents]]).encode())
+        for numbers in (*(getattr(part, name) for name in _KEPT), part.related):
             digest.update(b"" if numbers is None else numbers.astype(np.int64).tobytes() + b"|")
         return digest.hexdigest()
 
@@ -239,20 +241,24 @@ class SentenceStore:
 
     def quality(self, sentence: int) -> float:
         """Return how well a sentence reads alone, 0 to 1; set phrases take away from it."""
-        return quality(self.text(sentence), self.language(sentence)) * self._left(sentence)
-
-    def _left(self, sentence: int) -> float:
-        """Return what set phrases leave of the quality of a sentence."""
-        return max(0.0, 1 - SET_PHRASE * int(self.templated[sentence]) / 100)
+        return quality(self.text(sentence), self.language(sentence)) * _left(int(self.templated[sentence]))
 
     @cached_property
     def boilerplate(self) -> dict[str, float]:
         """What is left of the quality of each sentence that holds set phrases, by its words as quoted."""
+        templated = self.templated[:]
+        rows = np.flatnonzero(templated)
+        table = SentenceTable(self.document, self.start, self.end, self.speaker)
+        texts = lines_at(rows, self.texts or Lines(self.documents, table))
         factors: dict[str, float] = {}
-        for sentence in np.flatnonzero(self.templated[:]).tolist():
-            words = without_opening(self.text(sentence), self.language(sentence)).strip(QUOTES)
-            factors[words] = self._left(sentence)
+        for sentence, share, text in zip(rows.tolist(), templated[rows].tolist(), texts, strict=True):
+            factors[without_opening(text, self.language(sentence)).strip(QUOTES)] = _left(share)
         return factors
+
+
+def _left(templated: int) -> float:
+    """Return what set phrases leave of the quality of a sentence, of so many per cent of its words."""
+    return max(0.0, 1 - SET_PHRASE * templated / 100)
 
 
 _LABEL = re.compile(rf"^[^\W\d_{SMALL}](?:[^\W\d_{SMALL}]|[.'’ /-]){{2,40}}: ")
