@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -58,18 +58,25 @@ _IMAGE = rf"!\[[^\[\]\n]*\]{_TARGET}"
 _LISTS = {name: "|".join(sorted(words)) for name, words in read_word_sets("cleaning").items()}
 _MARKUP = re.compile(
     rf"(?P<image>{_IMAGE})"
-    r"|(?P<link>\[(?P<text>(?:[^\[\]\n]++|\[[^\[\]\n]*+\])*+)\]"
-    rf"{_TARGET})"
+    r"|(?P<link>\[(?P<text>(?:[^\[\]\n]++|\n(?!\s*\n)|\[[^\[\]\n]*+\])*+)\]"
+    rf"(?:(?P<target>{_TARGET})|\[(?P<label>[^\[\]]*+)\])?+)"
+    r"|(?P<code>(?P<ticks>`++)(?:[^`\n]|\n(?!\s*\n)|(?!(?P=ticks))`){1,300}?(?P=ticks))"
     rf"|(?P<tag></?(?:{_LISTS['tags']})(?:\s[^<>]*)?/?>)"
-    r"|(?P<emphasis>(?:(?P<strong>\*\*(?!\d)|(?<!\w)__)|(?<![\w*_])[*_])"
-    r"(?=[^\s*_])(?P<emphasised>[^*_\n]{1,300}?)(?<=[^\s*_])"
+    r"|(?P<emphasis>(?:(?P<strong>\*\*(?!\d)|(?<![\w)\]])\*\*|(?<!\w)__)|(?<![\w*_])[*_])"
+    r"(?=[^\s*_])(?P<emphasised>(?:[^*_\n]|\n(?!\s*\n)){1,300}?)(?<=[^\s*_])"
     r"(?:(?(strong)(?:\*\*|__(?!\w))|[*_](?![\w*_]))))",
     re.DOTALL | re.IGNORECASE,
 )
 _BREAK = re.compile(rf"(?<=\S)</?(?:{_LISTS['breaks']})\b", re.IGNORECASE)
-_OPENING = re.compile(r"[!\[<*_]")
+_OPENING = re.compile(r"[!\[<*_`~]")
 """How markup begins: looked for before the pattern, in a fifth of its time."""
 _RULER = re.compile(r"\n[ \t]*+(?:={3,}|-{3,}|(?:\*[ \t]*+){3,}|(?:_[ \t]*+){3,})[ \t]*+$", re.MULTILINE)
+_DEFINITION = re.compile(
+    r"^ {0,3}\[((?!\^)(?:[^\[\]\n]|\[[^\[\]\n]*+\])++)\]:[ \t]*"
+    r"(?:#|<|(?:https?|mailto):|[\w.-]*/|[\w.-]+\.(?:md|html?|rst)\b)\S*(?:[ \t]+[\"'(].*)?$",
+    re.MULTILINE,
+)
+"""Where a link leads that is named by its text or a label; it is no speaker who says one word."""
 _HIDDEN = {"<!--": "-->", "<script": "</script>", "<style": "</style>"}
 """What opens and closes parts of a page that nobody sees."""
 _HEADING = re.compile(r"[ \t]*(#{1,6})[ \t]+\S")
@@ -109,7 +116,9 @@ def omitted(text: str) -> Omitted:
     >>> without(text, omitted(text))
     'See the map.'
     """
-    markup, links = _markup(text)
+    definitions = list(_DEFINITION.finditer(text)) if "]:" in text else []
+    markup, links = _markup(text, {_folded(match[1]) for match in definitions})
+    markup += [match.span() for match in definitions]
     rulers = [(match.start(), match.end() - 1) for match in _RULER.finditer(f"\n{text}")]
     edges = _edges([*markup, *rulers, *_hidden(text)])
     shown = _content(text, edges)
@@ -251,27 +260,45 @@ def _hidden(text: str) -> Iterator[Span]:
             start = small.find(opening, end)
 
 
-def _markup(text: str) -> tuple[list[Span], list[Span]]:
-    """Return what is markup, and the texts of links, each as starts and ends."""
+def _folded(label: str) -> str:
+    """Return the label of a link as its definition may have it."""
+    return " ".join(label.split()).casefold()
+
+
+def _markup(text: str, defined: Collection[str] = ()) -> tuple[list[Span], list[Span]]:
+    """Return what is markup, and the texts of links, each as starts and ends.
+
+    defined: the labels of links whose addresses are elsewhere in the text.
+    """
     markup: list[Span] = []
     links: list[Span] = []
     at = 0
     while opening := _OPENING.search(text, at):
         at = opening.end()
+        if fence := opening[0] in "`~" and _CODE.match(text, opening.start()):
+            at = fence.end()
+            continue
         if (match := _MARKUP.match(text, opening.start())) is None:
             continue
-        start, at = match.span()
         if match["link"] is not None:
+            label = match["label"] or match["text"]
+            a_citation = match["label"] is None and label.isdecimal()
+            if match["target"] is None and (a_citation or _folded(label) not in defined):
+                continue
+            start, at = match.span()
             first, last = match.span("text")
             markup += [(start, first), (last, at)]
-            inside, _ = _markup(text[first:last])
+            inside, _ = _markup(text[first:last], defined)
             markup += [(first + a, first + b) for a, b in inside]
-            links.append((first, last))
-        elif match["emphasis"] is not None:
+            if match["target"] is not None:  # those of menus have their addresses with them
+                links.append((first, last))
+            continue
+        start, at = match.span()
+        if match["emphasis"] is not None:
             first, last = match.span("emphasised")
             markup += [(start, first), (last, at)]
             at = first
-        else:
+        elif match["code"] is None:
             break_ = _BREAK.match(text, start) and text[at : at + 1].strip()
             markup.append((start + 1 if break_ else start, at))  # its "<" is read as a space
     return markup, links
