@@ -80,7 +80,7 @@ LIMITS: dict[str, float] = {
     "files entered by a global question": 37,
     "files entered by a build": 64,
     "constants without an explanation": 15,
-    "characters per line of code, mean": 43.2,  # short lines (`try:`, `except ImportError:`) went
+    "characters per line of code, mean": 43.4,  # short lines (`try:`, `except ImportError:`) went
 }
 """Where the source is still above its budget: what it must not exceed meanwhile."""
 
