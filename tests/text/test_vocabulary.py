@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from conspectus.text.vocabulary import Vocabulary, read_vocabulary
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conspectus.text.vocabulary import Vocabulary, first_places, read_vocabulary
 
 
 def read(*sentences: str) -> Vocabulary:
@@ -64,3 +68,10 @@ def test_a_word_is_nominal_where_determiners_stand_before_it_and_not_pronouns():
 def test_an_empty_vocabulary_has_nothing_to_tell():
     assert read().starts.tolist() == [0]
     assert len(read("", "").count) == 0
+
+
+@given(st.lists(st.integers(0, 9)))
+def test_numbers_are_led_to_where_they_stand_first(numbers: list[int]):
+    expected = [numbers.index(number) for number in sorted(set(numbers))]
+
+    assert first_places(np.array(numbers, np.int32)).tolist() == expected

@@ -23,6 +23,7 @@ from conspectus.text.vocabulary import (
     Floats,
     Ints,
     Vocabulary,
+    first_places,
     repeated,
     rounded_size,
     sentence_terms,
@@ -135,8 +136,7 @@ def read_lexicon(
     table, which, unique = sentences.table, sentences.which, sentences.distinct
     # what a copy caches goes with it, and changes nothing while another process is sent the sentences
     vocabulary, languages = replace(sentences.vocabulary), sentences.languages
-    _, first = np.unique(which, return_index=True)
-    document = table.document[first]
+    document = table.document[first_places(which)]
     source = np.array(sources([d.path for d in documents]), np.int32)
     templated = (100 * boilerplate_weights(vocabulary, source[document])[which]).astype(np.int32)
     candidates: dict[str, Candidate] = {}

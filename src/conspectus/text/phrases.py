@@ -14,7 +14,15 @@ import numpy as np
 
 from conspectus.text.language import ENGLISH, read_data
 from conspectus.text.types import ROLES
-from conspectus.text.vocabulary import Bools, Floats, Ints, Vocabulary, rounded_size, unique_numbers
+from conspectus.text.vocabulary import (
+    Bools,
+    Floats,
+    Ints,
+    Vocabulary,
+    first_places,
+    rounded_size,
+    unique_numbers,
+)
 from conspectus.text.words import stem
 
 LONGEST = 6
@@ -133,11 +141,9 @@ def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
         start = np.flatnonzero(inside[:count] & same & last[end])
         inside = inside[:count] & same & inner[end]
         _, kind, counts = np.unique(code[start], return_inverse=True, return_counts=True)
-        start = start[counts[kind] > 1]
-        _, first, kind, counts = np.unique(
-            code[start], return_index=True, return_inverse=True, return_counts=True
-        )
-        runs.append(_Runs(size, start, kind, start[first], counts))
+        often = counts > 1
+        start, kind = start[often[kind]], (np.cumsum(often) - 1)[kind[often[kind]]]
+        runs.append(_Runs(size, start, kind, start[first_places(kind)], counts[often]))
     return runs
 
 
