@@ -271,10 +271,12 @@ class DescribedGraph:
 
     def _add(self, table: int, number: int, texts: Mapping[str, Span], description: Description) -> None:
         """Describe a row, by the instances that the description used; without any, by the first ones."""
-        rows, spans = self._tables[table], list(texts.values())
+        row, spans = self._tables[table][number], list(texts.values())
         used = [spans[n] for n in description.used if n < len(spans)]
         distinct = tuple(dict.fromkeys(used or spans))[:MOST_SPANS]
-        rows[number] = replace(rows[number], description=description.text, spans=distinct)
+        # in place, for `replace` takes fourteen times as long: nobody has had a row before it is complete
+        object.__setattr__(row, "description", description.text)
+        object.__setattr__(row, "spans", distinct)
 
     async def ready(self, community: Community, claims: Iterable[int] = ()) -> None:
         """Wait for the descriptions of all that is in a community."""
