@@ -43,6 +43,24 @@ def test_a_single_word_that_is_bursty_is_a_concept():
     )
 
 
+def test_a_word_that_is_mostly_inside_longer_concepts_is_none_by_itself():
+    alone = ("The path is here.", "Some fear the path.")
+    kinds = ("coastal", "tidal", "canal", "garden", "forest")
+    inside = [text for kind in kinds for text in (f"The {kind} path is bad.", f"A {kind} path came.")]
+
+    assert "path" in concepts(*alone * 6)
+    found = concepts(alone[0], *inside)
+    assert "coastal path" in found
+    assert "path" not in found
+
+
+def test_whoever_it_may_be_is_no_concept():
+    text = [f"The bargee who {verb} is here." for verb in ("came", "left", "saw")]
+
+    assert "bargee" not in concepts(*text)
+    assert "bargee" in concepts(*[line.replace(" who", " and") for line in text])
+
+
 def test_what_pronouns_and_modal_verbs_stand_before_is_a_verb_and_no_concept():
     assert "dredge" not in concepts(
         "They will dredge it.", "We dredge and you can dredge.", "Can she dredge? I must dredge."

@@ -1,7 +1,8 @@
 """Terms: the words and noun phrases that a corpus is about, by how they are used in it, without a tagger.
 
-Phrases are ranked by their C-value (Frantzi, Ananiadou and Mima, 2000), single words by how bursty they are (residual
-IDF; Church and Gale, 1995) and by how much more frequent they are than in general English.
+Phrases are ranked by their C-value (Frantzi, Ananiadou and Mima, 2000), single words by their uses outside of phrases: how
+bursty these are (residual IDF; Church and Gale, 1995), against general words of the corpus, and how much more frequent
+than in general English.
 """
 
 from __future__ import annotations
@@ -46,12 +47,20 @@ RELATIONAL = 0.25
 treatment (0.33) and belongs (0.95) against surgery (0.22), cancer (0.02) and inequality (0.03), on medquad and web
 pages."""
 COMPLEMENTS = ("of", "to", "with", "between", "for")
-TERMHOOD = 1.5
-"""Least sum of the burstiness of a single word, in bits, and of its contrast with general English, in powers of ten.
-On medquad cancer has 4.2 and brain 2.0, condition 1.5 and information 0.7; on podcasts fusion has 2.6, tools 0.9."""
-CONTRAST = 0.75
-"""Least contrast of a single word, in powers of ten: test has 0.80 and brain 0.80 on medquad; men 0.55, paper 0.62 and
-functions 0.52 on medquad and web pages of mathematics, like nearly all that is below."""
+TERMHOOD = 1.55
+"""Least termhood of a single word outside of longer terms: its contrast with general English, in powers of ten, and its
+burstiness above that of general words, in bits. On medquad liver has 2.9, pain 1.6, organs 1.5, disease 1.3, body 1.0.
+With 1.2 five more of the 50 best connected entities are such words; with 2.0 three less, and 1.4 points of its subjects."""
+MOST_FLAT = 0.4
+"""Bits that a word at the most loses for being less bursty: "prime" is on most of 49 pages on primes."""
+GENERAL, LEAST_GENERAL = 4.0, 10
+"""Zipf frequency and uses from which on a word is general: 2,000 on medquad. With 3.5 and 4.5 the hubs are as good."""
+NEIGHBOURS = 51
+"""General words as frequent, whose median is the burstiness to be expected: 0.3 bits for 50 uses on medquad, 1.0 on web
+pages on society. With half and double one of 100 hubs more is a general word."""
+PERSONS = 0.05
+"""Share of uses before "who" from which on a word is of anybody and closes no term: doctor, providers and adults have 0.06
+to 0.1, surgeons 0.04. Without, doctor, infants and health care provider are among medquad's 50 best connected entities."""
 UNKNOWN_FREQUENCY = 2.5
 """Zipf frequency taken for a word that the table of general English lacks: a third of the rarest that it has."""
 BURSTINESS = 1.1
@@ -107,7 +116,8 @@ def find_phrases(
         if size > 1:
             good = value >= MIN_C_VALUE
         else:
-            good = (value > 0) & (of_size.count >= least) & _terms(of_size, vocabulary, (document, source))
+            good = (value > 0) & (of_size.count >= least)
+            good &= _terms(of_size, vocabulary, (document, source), ~taken)
         token = of_size.start[good[of_size.kind]]
         for k in range(size):
             token = token[~taken[token + k]]
@@ -149,34 +159,26 @@ def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
 
 def _inner(vocabulary: Vocabulary) -> Bools:
     """Tell which words may stand inside a phrase."""
-    return (
-        _content(vocabulary)
-        & ~_adverbs(vocabulary)
-        & (vocabulary.attributive > VERBAL_INSIDE)
-        & ~_is(vocabulary, "verbs")
-    )
+    return _content(vocabulary) & (vocabulary.attributive > VERBAL_INSIDE) & ~_is(vocabulary, "verbs")
 
 
 def _last(vocabulary: Vocabulary) -> Bools:
     """Tell which tokens may close a phrase."""
     small = ~vocabulary.capital[vocabulary.form] | vocabulary.rules.nouns_capitalised
     nouns = (vocabulary.nominal > VERBAL) & (vocabulary.closing >= CLOSING)
-    nouns &= ~(_is(vocabulary, "verbs") | _is(vocabulary, "modifiers") | _adverbs(vocabulary))
+    nouns &= vocabulary.share_before("who", "whose") < PERSONS
+    nouns &= ~_is(vocabulary, "verbs", "modifiers")
     return (_content(vocabulary) & nouns)[vocabulary.token_word] & small
 
 
-def _adverbs(vocabulary: Vocabulary) -> Bools:
-    """Tell which words are adverbs, or abbreviations as "e.g."."""
-    return np.array([w.endswith((*vocabulary.rules.adverbs, ".")) for w in vocabulary.words], bool)
-
-
-def _is(vocabulary: Vocabulary, kind: str) -> Bools:
-    """Tell which words are verbs, or modifiers, in general English, and here no nouns by their use."""
-    if vocabulary.rules.language != ENGLISH:
-        return np.zeros(len(vocabulary.words), bool)
-    general = _general_words(kind)
+def _is(vocabulary: Vocabulary, *kinds: str) -> Bools:
+    """Tell which words are adverbs, abbreviations as "e.g.", or of some kinds in general English and here no nouns."""
+    general: set[str] = set()
+    if vocabulary.rules.language == ENGLISH:
+        general.update(*map(_general_words, kinds))
     known = np.array([w in general for w in vocabulary.words], bool)
-    return known & ~((vocabulary.count >= FREQUENT) & (vocabulary.share_as_head >= HEAD))
+    known &= ~((vocabulary.count >= FREQUENT) & (vocabulary.share_as_head >= HEAD))
+    return known | np.array([w.endswith((*vocabulary.rules.adverbs, ".")) for w in vocabulary.words], bool)
 
 
 def _content(vocabulary: Vocabulary) -> Bools:
@@ -202,30 +204,56 @@ def _c_values(runs: list[_Runs]) -> list[Floats]:
     ]
 
 
-def _terms(runs: _Runs, vocabulary: Vocabulary, where: tuple[Ints, Ints]) -> Bools:
-    """Tell which single words are terms: bursty, rarer in general English, and no mere relation."""
+def _terms(runs: _Runs, vocabulary: Vocabulary, where: tuple[Ints, Ints], free: Bools) -> Bools:
+    """Tell which single words are terms: bursty, rarer in general English, and no mere relation.
+
+    What tells are the uses of a word, in singular and plural, that are `free` of longer terms.
+    """
     word = vocabulary.token_word[runs.first]
-    count = vocabulary.count[word]
-    uses = np.flatnonzero(np.isin(vocabulary.token_word, word))
-    kind = np.searchsorted(np.sort(word), vocabulary.token_word[uses])
-    order = np.argsort(word, kind="stable")
-    bursty = np.full(len(word), -np.inf)
-    for unit in where:
-        spread = np.empty(len(word), np.int64)
-        spread[order] = _spread(kind, unit[vocabulary.sentence[uses]])
-        bursty = np.maximum(bursty, _burstiness(count, spread, int(unit.max(initial=0)) + 1))
-    words = [vocabulary.words[w] for w in cast("list[int]", word.tolist())]
+    of_word = np.full(len(vocabulary.words), -1)
+    of_word[word] = np.unique(vocabulary.lemma[word], return_inverse=True)[1]
+    kind = of_word[word]
+    count, bursty = _use(of_word, free, vocabulary, where)
     if vocabulary.rules.language != ENGLISH:
-        return bursty >= BURSTINESS
-    frequencies = _general_frequencies()
-    general = np.array([frequencies.get(w, UNKNOWN_FREQUENCY) for w in words])
-    contrast = np.log10(count / rounded_size(len(vocabulary.form)) * 1e9) - general
-    verbal = np.array([w.endswith(vocabulary.rules.verbs) for w in words], bool)
-    headed = (vocabulary.share_as_head > 0)[word] | ((vocabulary.closing >= ALWAYS_CLOSING)[word] & ~verbal)
+        return (bursty >= BURSTINESS)[kind]
+    zipf = _general_frequencies()
+    words = [vocabulary.words[w] for w in cast("list[int]", word.tolist())]
+    power = np.bincount(kind, [10.0 ** zipf.get(w, 0.0) for w in words])
+    contrast = np.log10(np.maximum(count, 0.1) / rounded_size(len(vocabulary.form)) * 1e9)
+    contrast -= np.log10(np.maximum(power, 10**UNKNOWN_FREQUENCY))
+    bursty -= _ordinary(count, free, vocabulary, where)
+    term = contrast + np.maximum(bursty, -MOST_FLAT) >= TERMHOOD
+    verbal = np.array([w.endswith(vocabulary.rules.verbs) for w in vocabulary.words], bool)
+    headed = (vocabulary.share_as_head > 0) | ((vocabulary.closing >= ALWAYS_CLOSING) & ~verbal)
+    headed &= vocabulary.share_before(*COMPLEMENTS) < RELATIONAL
     titles = {stem(t.casefold().rstrip("."), ENGLISH) for t in ROLES | vocabulary.rules.titles}
     office = np.array([stem(w, ENGLISH) in titles for w in words], bool)
-    relational = vocabulary.share_before(*COMPLEMENTS)[word] >= RELATIONAL
-    return headed & ~office & ~relational & (contrast >= CONTRAST) & (bursty + contrast >= TERMHOOD)
+    return headed[word] & ~office & term[kind]
+
+
+def _ordinary(count: Ints, free: Bools, vocabulary: Vocabulary, where: tuple[Ints, Ints]) -> Floats:
+    """Return for each count how bursty general words are that occur about as often."""
+    zipf = _general_frequencies()
+    general = np.array([zipf.get(word, 0.0) >= GENERAL for word in vocabulary.words], bool)
+    general &= ~vocabulary.stop & (vocabulary.count >= LEAST_GENERAL)
+    uses, bursty = _use(np.where(general, np.cumsum(general) - 1, -1), free, vocabulary, where)
+    size = min(NEIGHBOURS, len(uses))
+    if not size:
+        return np.zeros(len(count))
+    order = np.argsort(uses, kind="stable")
+    medians = np.median(np.lib.stride_tricks.sliding_window_view(bursty[order], size), axis=1)
+    nearest = np.searchsorted(uses[order], count) - size // 2
+    return medians[np.clip(nearest, 0, len(medians) - 1)]
+
+
+def _use(of_word: Ints, free: Bools, vocabulary: Vocabulary, where: tuple[Ints, Ints]) -> tuple[Ints, Floats]:
+    """Return how often each kind of word occurs in free tokens, and how bursty it is; words of no kind have -1."""
+    kind, kinds = of_word[vocabulary.token_word], int(of_word.max(initial=-1)) + 1
+    tokens = np.flatnonzero(free & (kind >= 0))
+    kind, sentence = kind[tokens], vocabulary.sentence[tokens]
+    count = np.bincount(kind, minlength=kinds)
+    bursty = [_burstiness(count, kind, unit[sentence], int(unit.max(initial=0)) + 1) for unit in where]
+    return count, np.max(bursty, axis=0)
 
 
 @cache
@@ -254,14 +282,13 @@ def _apart(start: Ints, size: int) -> Ints:
     return np.array(chosen, np.int64)
 
 
-def _spread(kind: Ints, where: Ints) -> Ints:
-    """Return in how many units each kind occurs."""
-    width = int(where.max(initial=0)) + 1
-    return np.bincount(unique_numbers(kind.astype(np.int64) * width + where) // width)
+def _burstiness(count: Ints, kind: Ints, unit: Ints, total: int) -> Floats:
+    """Return the residual IDF in bits: how much rarer documents with a kind of token are than chance would have them.
 
-
-def _burstiness(count: Ints, spread: Ints, total: int) -> Floats:
-    """Return the residual IDF in bits: how much rarer documents with it are than chance would have them."""
+    Token `i` is of kind `kind[i]`, in document `unit[i]` of `total`; kind `k` occurs `count[k]` times.
+    """
+    documents = unique_numbers(kind.astype(np.int64) * total + unit) // total
+    spread = np.maximum(np.bincount(documents, minlength=len(count)), 1)
     total = rounded_size(total)
     return np.log2(total / spread) + np.log2(1 - np.exp(-count / total) + 1e-12)
 

@@ -186,12 +186,25 @@ class Vocabulary:
         ends[:-1] = self.stop[self.token_word[1:]] | (self.sentence[1:] != self.sentence[:-1])
         return ends
 
+    @cached_property
+    def lemma(self) -> Ints:
+        """A number for each word that in English its singular and plural share (Harman's S stemmer, 1991)."""
+        number: dict[str, int] = {}
+        of = _singular if self.rules.language == ENGLISH else str
+        return np.array([number.setdefault(of(word), len(number)) for word in self.words], np.int32)
+
     def share_before(self, *followers: str) -> Floats:
-        """Return the share of the uses of each word that stand before one of some others."""
+        """Return the share of the uses of each word that stand before one of some others.
+
+        It is the greater one of those of its singular and plural; less than three uses count as none.
+        """
         before = np.zeros(len(self.form), bool)
         follows = self._words_in(frozenset(followers))[self.token_word[1:]]
         before[:-1] = follows & (self.sentence[1:] == self.sentence[:-1])
-        return self._count_of_words(self.token_word[before]) / np.maximum(self.count, 1)
+        uses = self._count_of_words(self.token_word[before])
+        share = np.zeros(len(self.words))
+        np.maximum.at(share, self.lemma, np.where(uses < 3, 0.0, uses / np.maximum(self.count, 1)))
+        return share[self.lemma]
 
     def subset(self, sentences: Ints, language: str) -> Vocabulary:
         """Return the tokens of some sentences (ascending, renumbered from 0), with the rules of a language."""
@@ -305,6 +318,12 @@ def read_vocabulary(sentences: Sequence[str], languages: Sequence[str] = ()) -> 
 def is_acronym(form: str) -> bool:
     """Tell whether a form is written as an acronym: such a one is a word of its own, for STEP is no step."""
     return 1 < len(form) <= 6 and form.isalpha() and form.isupper()
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    return word.removesuffix("s") if not word.endswith(("ss", "us", "is")) else word
 
 
 def _word_of(form: str) -> str:
