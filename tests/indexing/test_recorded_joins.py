@@ -113,7 +113,6 @@ def test_joins_of_a_strong_model_are_right_and_none_is_missed(
     entity_of = {key: {names.resolved(key, d) for d in names.source_of} for key in names.display}
 
     assert not [pair for pair in FALSE if any(pair == (join.name, join.into) for join in names.joins)]
-    assert not [join for join in names.joins if join.rule == "short form"]
     for name, into in wanted:
         assert entity_of[key_of(into)] & entity_of[key_of(name)], name
 
@@ -150,4 +149,3 @@ def test_joins_of_musique_are_acronyms_people_and_firms(shared: Path):
     joins = resolved(of_musique(shared)).joins
 
     assert len(joins) == 83, "each was read: AC is wrong in one of its two documents, and no other"
-    assert not [join for join in joins if join.rule == "short form"]

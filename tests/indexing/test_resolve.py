@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -244,18 +243,6 @@ def test_what_is_no_person_is_not_joined_by_its_last_word_as_one():
     assert joined(resolved(named("Mara Tolan", ("Tolan", "location")))) == set()
 
 
-def test_the_last_words_of_a_name_join_it_in_its_source():
-    names = resolved(
-        named(("Port Orrin Town Council", GUILD), ("Town Council", GUILD)), named(("Town Council", GUILD))
-    )
-
-    assert joined(names) == {("Town Council", "Port Orrin Town Council", "short form")}
-    assert [name_in(names, "Town Council", i) for i in range(2)] == [
-        "Port Orrin Town Council",
-        "Town Council",
-    ]
-
-
 @pytest.mark.parametrize(
     ("short", "kind", "long", "kind_of_long"),
     [
@@ -273,23 +260,6 @@ def test_a_longer_name_with_another_head_or_type_is_another_thing(
     short: str, kind: str, long: str, kind_of_long: str
 ):
     assert joined(resolved(named((long, kind_of_long), (short, kind)))) == set()
-
-
-@pytest.mark.parametrize(("language", "long"), [("de", "Verein für Neue Werft"), ("fr", "Groupe Neue Werft")])
-def test_a_longer_name_in_another_language_is_another_thing(language: str, long: str):
-    documents, chunks = corpus(["text"])
-    documents = [replace(documents[0], metadata={"language": language})]
-    graphs = [named((long, GUILD), ("Neue Werft", GUILD))]
-
-    assert joined(resolve(chunks, graphs, documents, ResolveSettings())) == set()
-
-
-def test_the_last_words_of_two_names_join_neither():
-    names = resolved(
-        named(("Port Orrin Town Council", GUILD), ("Old Quenda Town Council", GUILD), ("Town Council", GUILD))
-    )
-
-    assert joined(names) == set()
 
 
 def test_a_chain_of_joins_ends_in_one_entity():

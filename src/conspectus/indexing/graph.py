@@ -15,7 +15,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -40,7 +40,7 @@ from conspectus.rows import (
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import ConfirmJoins, Extraction, FoundClaim, FoundEntity, FoundRelationship, FoundTriple
 from conspectus.text.cleaning import content_of
-from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES, rules_of
+from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES
 from conspectus.text.lexicon import sources
 from conspectus.text.sentences import located
 from conspectus.text.words import CJK, UNSPACED, name_key
@@ -53,8 +53,6 @@ else:
 MOST_WORDS = 4
 """Words of a person's name without titles at the most: what is longer is a description."""
 _IMPERSONAL = re.compile(r"['’]s?(?=\s|$)|[()\[\]（）,;:/&\d]|^(?:the|an?)\s", re.I)
-_PARTS_OF_NAME = re.compile(r"[()\[\]（）,;:/&–—]")
-"""Marks that part a name into two."""
 _LEGAL = frozenset(
     "inc incorporated corp corporation ltd limited llc plc gmbh ag sa oy oyj ab bv srl".split()
 )
@@ -70,7 +68,6 @@ class _Name:
     forms: Counter[str] = field(default_factory=Counter[str])
     types: Counter[str] = field(default_factory=Counter[str])
     sources: set[int] = field(default_factory=set[int])
-    documents: set[str] = field(default_factory=set[str])
 
     @property
     def display(self) -> str:
@@ -141,14 +138,13 @@ def resolve(
             name.forms[entity.name] += 1
             name.types[entity.type.lower()] += 1
             name.sources.add(source_of.get(chunk.document_id, -1))
-            name.documents.add(chunk.document_id)
     result = Names({key: name.display for key, name in names.items()}, {}, {}, source_of, [])
     if settings.resolve != "exact":
         for key, into in parenthetical_aliases(chunks, names.keys()):
             _join(result, key, into, "gloss", "the text gives it in brackets after the other")
         _join_acronyms(names, chunks, result)
         _join_people(names, result)
-        _join_short_forms(names, {d.id: d.language for d in documents}, result)
+        _join_legal_forms(names, result)
     return result
 
 
@@ -369,13 +365,8 @@ def _join_part_of_name(
         _join_within_sources(result, key, names, meant, "short name", "the only person of that name")
 
 
-def _join_short_forms(names: dict[str, _Name], language_of: Mapping[str, str], result: Names) -> None:
-    """Join a name with that without its legal form, and the last words of a name with it: the Town Council.
-
-    The latter where just one organization of the source ends so. What stands before must be no more than an attribute:
-    a name that ends in another behind "of", a comma or a number is of something else, as is North Little Rock.
-    """
-    by_tail: dict[str, list[str]] = defaultdict(list)
+def _join_legal_forms(names: dict[str, _Name], result: Names) -> None:
+    """Join a name with that without its legal form, or its title: of a person's nephew too."""
     for key, name in sorted(names.items()):
         words = key.split()
         bare = " ".join(words[: next((n for n in range(len(words), 1, -1) if words[n - 1] not in _LEGAL), 1)])
@@ -383,28 +374,6 @@ def _join_short_forms(names: dict[str, _Name], language_of: Mapping[str, str], r
             bare = " ".join(without)
         if bare != key and bare in names and names[bare].type in ("", name.type):
             _join(result, key, bare, "title or legal form", f"without it, it is {result.display[bare]!r}")
-        languages = {language_of[d] for d in name.documents}
-        apart = _PARTS_OF_NAME.search(name.display) or any(
-            rules_of(code).adjectives_follow for code in languages
-        )
-        if apart or name.type != "organization":
-            continue
-        for cut in range(1, len(words) - 1):
-            word = words[cut - 1]
-            if not word.isalpha() or any(word in _small_words(language) for language in languages):
-                break
-            by_tail[" ".join(words[cut:])].append(key)
-    for key in sorted((by_tail.keys() & names.keys()) - result.everywhere.keys()):
-        type_ = names[key].type
-        alike = [(other, names[other].sources) for other in by_tail[key] if names[other].type == type_]
-        _join_within_sources(result, key, names, alike, "short form", "the only name that ends so")
-
-
-@cache
-def _small_words(language: str) -> frozenset[str]:
-    """Return the words of a language behind which another thing may be named, as keys have them."""
-    rules = rules_of(language)
-    return frozenset(map(name_key, rules.stop | rules.joints.keys()))
 
 
 LONGEST = 14
