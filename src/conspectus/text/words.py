@@ -390,25 +390,12 @@ def roots_of_label(label: str) -> tuple[str, ...]:
 
 
 @lru_cache(WORDS_CACHED)
-def grams(word: str) -> frozenset[str]:
-    """Return the runs of three characters of a word with its ends marked."""
-    marked = f"^{word}$"
-    return frozenset(marked[i : i + 3] for i in range(len(marked) - 2))
-
-
-@lru_cache(WORDS_CACHED)
 def likeness(one: str, other: str) -> float:
-    """Return how like two roots are, 0 to 1: the same, of like meaning, one the end of the other, or of like letters."""
+    """Return how like two roots are, 0 to 1: the same, one the end of the other, or of like meaning."""
     if one == other:
         return 1.0
     meanings = _meanings()
     if meanings.get(one, frozenset()) & meanings.get(other, frozenset()):
         return 0.7
     short, long = sorted((one, other), key=len)
-    if len(short) >= 4 and long.endswith(short):
-        return 0.85
-    if len(short) >= 4 and long.startswith(short):
-        return 0.6
-    a, b = grams(one), grams(other)
-    shared = 2 * len(a & b) / (len(a) + len(b))
-    return shared if shared >= 0.6 else 0.0
+    return 0.85 if len(short) >= 4 and long.endswith(short) else 0.0
