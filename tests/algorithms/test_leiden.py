@@ -263,7 +263,7 @@ def test_a_clique_stays_whole_and_says_so():
 def test_what_is_neither_and_does_not_divide_says_how_far_it_was_tried():
     parts = divided(*graph(list(combinations(range(14), 2))[1:], 14), resolution=0.5)
 
-    assert [(p.members.size, p.unsplit) for p in parts] == [(14, "no division found at resolution 32")]
+    assert [(p.members.size, p.unsplit) for p in parts] == [(14, "no division found at resolution 2")]
 
 
 @pytest.mark.parametrize(("size", "lone"), [(3, 6), (4, 0)])

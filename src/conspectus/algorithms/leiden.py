@@ -224,15 +224,16 @@ def _next_level(
     ]
 
 
-FACTORS = (1, 2, 4, 8, 16, 32, 64)  # unexplained
-"""What the resolution is multiplied by, one after the other, while a community comes back whole."""
+FACTORS = (1, 2, 4)
+"""What the resolution is multiplied by, one after the other, while a community comes back whole. Of six corpora one has
+three communities that 1 and 2 do not divide; up to 64 no other is divided."""
 
 Partition = Callable[[Graph, float, int], Ints]
 """Gives each node of a graph the label of a community, by a resolution and a seed."""
 
-ITERATIONS = 3  # unexplained
-"""Of Leiden where it starts from nothing: the second gains about .01 of modularity, and what has settled
-moves less when a later run starts from it."""
+ITERATIONS = 3
+"""Of Leiden where it starts from nothing. With 1, 2, 3 and 6 the podcasts' graph has modularity 0.648, 0.653, 0.654 and
+0.654, that of society 0.796, 0.801, 0.802 and 0.803; six take twice the time."""
 
 
 def leiden(graph: Graph, resolution: float, seed: int, start: Ints | None = None) -> Ints:
@@ -309,8 +310,10 @@ def _balanced(graph: Graph) -> Graph:
     return graph._replace(data=graph.data / (root[graph.rows] * root[graph.indices]))
 
 
-TOLERANCE = 0.01  # unexplained
-"""Share of the modularity of a new partition that one that is carried on may lack."""
+TOLERANCE = 0.01
+"""Share of the modularity of a new partition that one that is carried on may lack. Where 2 % of the entities are new,
+92, 93 and 97 % of the communities of podcasts, society and sample stay; with none 53, 60 and 83 %, with double 96, 96
+and 99."""
 
 Way = Callable[[], Ints | str]
 """Makes a partition; says in words why not, where it cannot."""

@@ -23,13 +23,15 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 Pairs = tuple[Ints, Ints, Floats]
 """First and second place (first < second) and cosine of each pair, in the order of the places."""
 
-BLOCK = 1024  # unexplained
-"""Rows whose products with all others are held at once."""
+BLOCK = 1024
+"""Rows whose products with all others are held at once: 82 MB for 20,000; with 256 or 4,096 it is no faster."""
 MANY = 20_000
 """Vectors up to which all are compared with all: 2 CPU s."""
-CENTRES, NEAREST = 4, 8  # unexplained
-"""Beyond: centres, as a multiple of the square root of the vectors, and how many each vector is counted to."""
+CENTRES, NEAREST = 4, 8
+"""Beyond: centres, as a multiple of the square root of the vectors, and how many each vector is counted to. All of 451
+pairs of 6,970 names are found, with 4 nearest 96 %; with 16, or twice the centres, not more, by twice the work."""
 ROUNDING = 1e-6
+"""Share by which sums of squares in 32 bits may be wrong: of names by up to 0.3 of it."""
 
 
 def pairs_of_vectors(vectors: Floats, threshold: float, block: int = BLOCK, many: int = MANY) -> Pairs:

@@ -78,8 +78,6 @@ def _class(form: str) -> str:
         return "o"
     if form in PLACES:
         return "l"
-    if tag.startswith("n") and form.endswith(ORGANIZATIONS) and len(form) > 2:
-        return "o" if tag == "n" else "O"
     if form in MISTAGGED_PLACES or tag == "ns":
         return "L" if len(form) > 1 and form not in NO_PLACES else "x"
     if tag.startswith("nr"):

@@ -399,8 +399,6 @@ def short_answer(
 
 
 SOMEWHAT_RELEVANT, MOST_RELEVANT = 2, 5  # on the scale that the task gives language models, too
-FULL_RELEVANCE = 0.6  # unexplained
-"""The relevance from which on a report is rated best."""
 
 
 @performs(RateReport)
@@ -411,7 +409,7 @@ def rate_report(task: RateReport, searcher: Searcher) -> int:
         return SOMEWHAT_RELEVANT
     inside = _sentences_of(task.report, question, task.report.level, searcher)
     relevance = _relevance(question, task.report, inside) if inside else 0.0
-    return min(MOST_RELEVANT, math.ceil(MOST_RELEVANT * relevance / FULL_RELEVANCE))
+    return min(MOST_RELEVANT, math.ceil(MOST_RELEVANT * relevance))
 
 
 @performs(PrimeAnswer)

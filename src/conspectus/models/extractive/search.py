@@ -36,8 +36,9 @@ QUESTIONS = 64
 its primer and 3 steps of 5 follow-ups), often; a question holds up to 400 sentences, some 60 kB."""
 TERMS = 1 << 12
 """Terms of questions whose numbers are cached: a question has some 10, and each is looked up in many places."""
-CANDIDATES = 400  # unexplained
-"""Sentences that are read for one question at the most."""
+CANDIDATES = 400
+"""Sentences that are read for one question at the most, as those that hold its one word alike: with half or double no
+answer that is measured moves."""
 
 
 @dataclass(frozen=True)

@@ -386,8 +386,9 @@ SUPPORTED = 0.7
 
 On the reports of an index that GPT-4.1 wrote it takes 12 % of the sentences for supported by the rows that they cite,
 2.5 % by other rows of their report, and 0.1 % by rows of another: it misses paraphrases rather than make support up."""
-MIN_KEY_TERMS = 3  # unexplained
-"""Key terms of a sentence that says something of its own: names alone do not."""
+MIN_KEY_TERMS = 3
+"""Key terms of a sentence that says something of its own. Of 519 sentences of a strong model's answers 76.5 % are taken
+for facts; with 1 77.5 % ("In 1951."), with 6 64.2 %, without "The building work is said to support 34 jobs."."""
 MIN_QUALITY = 0.35
 """The quality from which on a sentence is no fragment."""
 _ASKS = re.compile(r"[?？][\"”’」』)]*$")

@@ -52,9 +52,9 @@ FIRST_BACKOFF = 1.0
 """Seconds of backoff before the second attempt of a call; doubles with each further one."""
 HOPELESS = 20
 """Calls that fail for good, with none answered, after which no more are made."""
-BATCH_TEXTS = 64
-BATCH_CHARACTERS = 50_000
-"""The most that goes into one request for embeddings."""
+BATCH_TEXTS, BATCH_CHARACTERS = 64, 50_000
+"""The most that goes into one request for embeddings: 64 sentences of podcasts have some 7,000 characters, so that one
+that is sent again costs little; of chunks some 20 have room."""
 BATCH_PASSAGES = 32
 """Passages in one request to a reranker at the most: what servers take by default."""
 SHORTEST = 40
