@@ -7,6 +7,7 @@ depend on who did it: not on the number of workers, and not on the size of shard
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
@@ -153,6 +154,7 @@ def main() -> None:
     os.dup2(2, 1)  # what a library prints is no reply
     _limit_memory(pickle.load(sys.stdin.buffer))  # noqa: S301  # of the process that started this one
     gc.set_threshold(GARBAGE)
+    return_large_blocks()
     with suppress(EOFError):
         while True:
             function, arguments, named = pickle.load(sys.stdin.buffer)  # noqa: S301
@@ -164,6 +166,18 @@ def main() -> None:
             pickle.dump(reply, replies, pickle.HIGHEST_PROTOCOL)
             replies.flush()
             del function, arguments, named, reply
+
+
+LARGE_BLOCK = 1 << 17
+"""Bytes of memory from which on a block goes back to the system when it is freed: what the C library of Linux begins
+with. By itself it raises that to 32 MB: 4 million tokens then take 605 MB for 544, in no less time."""
+
+
+def return_large_blocks() -> None:
+    """Have the C library of Linux return every large block that is freed; others do so, or cannot be told."""
+    if sys.platform == "linux":
+        with suppress(AttributeError, OSError):
+            ctypes.CDLL(None).mallopt(-3, LARGE_BLOCK)  # M_MMAP_THRESHOLD
 
 
 def _limit_memory(limit: int | None) -> None:
@@ -272,6 +286,7 @@ class Workers:
                 )
 
     def __enter__(self) -> Workers:
+        return_large_blocks()
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -34,11 +34,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache, partial
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from itertools import chain
 from pathlib import Path
 from threading import get_ident
-from typing import Any
+from typing import IO, Any
 from zlib import crc32
 
 from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, StoreError
@@ -59,7 +59,7 @@ from conspectus.storage.manifests import (
     snapshots,
     writing,
 )
-from conspectus.storage.tables import TABLES, Stored, encode, release_memory
+from conspectus.storage.tables import TABLES, Stored, release_memory, writers
 
 log = logging.getLogger("conspectus")
 
@@ -211,45 +211,62 @@ def _put_all(folder: Path, index: Index) -> dict[str, StoredFile]:
     release_memory()
     waiting: list[Future[tuple[str, StoredFile]]] = []
     with ThreadPoolExecutor(WRITERS) as pool:
-
-        def put(stem: str, suffix: str, parts: Sequence[bytes | memoryview]) -> None:
-            waiting.append(pool.submit(_put, folder, stem, suffix, parts))
+        for name, write in writers(index):
+            # written at once, since the next table takes memory, too; a temporary file that `trim` knows
+            temporary = folder / OBJECTS / f"{name}-{'0' * 12}.parquet.tmp"
+            with _created(temporary) as file:
+                write(file)
+            waiting.append(pool.submit(_put_table, folder, f"{OBJECTS}/{name}", temporary))
+        for name in sorted(index.arrays):
+            parts = encoded(name, index.arrays[name])
+            waiting.append(pool.submit(_put_array, folder, f"{ARRAYS}/{name}", parts))
             if sum(map(len, parts)) > LARGE:  # there is room for one of those
                 waiting[-1].result()
-
-        for name, content in encode(index):
-            put(f"{OBJECTS}/{name}", ".parquet", [content])
-            del content  # it would stay while the next table is encoded
-        for name in sorted(index.arrays):
-            put(f"{ARRAYS}/{name}", ".npy", encoded(name, index.arrays[name]))
     return dict(done.result() for done in waiting)
 
 
-def _put(folder: Path, stem: str, suffix: str, parts: Sequence[bytes | memoryview]) -> tuple[str, StoredFile]:
-    """Store a file under the name of its content, unless it is there, and return its path and what it is."""
+def _put_table(folder: Path, stem: str, temporary: Path) -> tuple[str, StoredFile]:
+    """Store a table that was written under the name of its content, and return its path and what it is."""
+    with temporary.open("rb+") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+        size = file.seek(-8, os.SEEK_END) + 8
+        file.seek(-8 - int.from_bytes(file.read(4), "little"), os.SEEK_END)
+        facts = StoredFile(digest, size, footer_crc32=crc32(file.read()))
+        os.fsync(file.fileno())
+    path = f"{stem}-{digest[:12]}.parquet"
+    if _is_stored(folder / path, facts):
+        temporary.unlink()
+    else:
+        temporary.replace(folder / path)
+    return path, facts
+
+
+def _put_array(folder: Path, stem: str, parts: Sequence[bytes | memoryview]) -> tuple[str, StoredFile]:
+    """Store an array under the name of its content, unless it is there, and return its path and what it is."""
     digest = sha256()
     for part in parts:
         digest.update(part)
-    path = f"{stem}-{digest.hexdigest()[:12]}{suffix}"
-    footer = crc32(_footer(parts[0])) if suffix == ".parquet" else None
-    blocks: tuple[int, ...] = ()
-    for part in parts if footer is None else ():
-        blocks += tuple(crc32(part[i : i + BLOCK]) for i in range(0, len(part), BLOCK))
-    facts = StoredFile(digest.hexdigest(), sum(map(len, parts)), footer_crc32=footer, blocks=blocks)
-    try:
-        _map(folder / path, facts, verify=True)
-    except IndexDamaged:
+    path = f"{stem}-{digest.hexdigest()[:12]}.npy"
+    blocks = (crc32(part[i : i + BLOCK]) for part in parts for i in range(0, len(part), BLOCK))
+    facts = StoredFile(digest.hexdigest(), sum(map(len, parts)), blocks=tuple(blocks))
+    if not _is_stored(folder / path, facts):
         _write(folder / path, parts)
     return path, facts
 
 
+def _is_stored(path: Path, facts: StoredFile) -> bool:
+    try:
+        _map(path, facts, verify=True)
+    except IndexDamaged:
+        return False
+    return True
+
+
 def _write(path: Path, parts: Sequence[bytes | memoryview]) -> None:
     """Write a file so that under its name it is there as a whole or not at all."""
-    path.parent.mkdir(exist_ok=True)
     temporary = path.with_name(path.name + ".tmp")
     try:
-        temporary.unlink(missing_ok=True)  # of a writer that was killed, or a symbolic link
-        with temporary.open("xb") as file:
+        with _created(temporary) as file:
             for part in parts:
                 file.write(part)
             file.flush()
@@ -258,6 +275,13 @@ def _write(path: Path, parts: Sequence[bytes | memoryview]) -> None:
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _created(path: Path) -> IO[bytes]:
+    """Open a new temporary file."""
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)  # of a writer that was killed, or a symbolic link
+    return path.open("xb")
 
 
 def _sync(*folders: Path) -> None:
