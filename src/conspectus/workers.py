@@ -14,18 +14,19 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, fields
+from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import chain, islice, starmap
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Event, Timer
+from threading import Event, Lock, Timer
 from typing import Any, ParamSpec, TypeVar
 from zlib import crc32
 
@@ -34,6 +35,7 @@ import numpy as np
 import conspectus
 from conspectus.errors import UsageError, WorkerEnded
 from conspectus.lazy import lazy_module
+from conspectus.rows import Chunk, Document
 
 distributed = lazy_module("distributed", "conspectus[distributed]")  # Dask's
 
@@ -225,6 +227,7 @@ class Workers:
     shard: characters of a shard at most.
     least: characters of a corpus from which on there is more than one shard.
     files: where results of `map_stored` are stored, if they are.
+    texts: where those of a large corpus are; elsewhere they are alive with their documents and chunks.
     """
 
     count: int = 1
@@ -232,6 +235,7 @@ class Workers:
     shard: int = SHARD
     least: int = LEAST
     files: ShardFiles | None = None
+    texts: TextFile | None = field(default=None, init=False)
     _own: Processes | None = field(default=None, init=False, repr=False)
     _cluster: Any = field(default=None, init=False, repr=False)
 
@@ -290,12 +294,22 @@ class Workers:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        if self.texts:
+            self.texts.close()
+            self.texts = None
         if self._cluster:
             self._cluster.close()
             self._cluster = None
         if self._own:
             self._own.shutdown()
             self._own = None
+
+    def with_texts_apart(self, documents: Sequence[Document], folder: Path) -> Sequence[Document]:
+        """Return documents whose texts are in a temporary file in a folder, if they are a large corpus."""
+        if sum(document.size for document in documents) < self.least:
+            return documents
+        texts = self.texts = TextFile(folder)
+        return [texts.document(document) for document in documents]
 
     @property
     def several(self) -> bool:
@@ -521,3 +535,85 @@ class ShardFiles:
             if path.name not in self._used:
                 with suppress(OSError):
                     path.unlink()
+
+
+# Texts that are not alive
+
+READ_AGAIN = 8
+"""Texts read last that stay alive: what goes along sentences reads the same document again and again."""
+
+
+class TextFile:
+    """Texts of documents and chunks in a temporary file: most of what these take."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open a file in a folder, which is gone when it is closed or this process ends."""
+        self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115  # `close` does
+        self._end, self._lock = 0, Lock()
+        self.read = lru_cache(READ_AGAIN)(self._read)
+
+    def close(self) -> None:
+        """Remove the file, after which none of its texts can be read."""
+        self._file.close()
+
+    def document(self, row: Document) -> Document:
+        """Return a document whose text is in the file."""
+        values = {f.name: getattr(row, f.name) for f in fields(row)}
+        return _Document(**values | {"text": self._put(row.text)})
+
+    def chunk(self, row: Chunk) -> Chunk:
+        """Return a chunk whose text is in the file."""
+        return _Chunk(
+            row.id, row.number, row.document_id, row.start, row.end, self._put(row.text), row.n_tokens
+        )
+
+    def _put(self, text: str) -> Any:
+        """Return where a text is from now on: in memory, where the disk is full."""
+        content = text.encode("utf-8", "surrogatepass")
+        with self._lock, suppress(OSError):
+            self._file.seek(self._end)
+            if self._file.write(content) == len(content):
+                self._end += len(content)
+                return self, self._end - len(content), len(content), len(text)
+        return text
+
+    def _read(self, start: int, length: int) -> str:
+        if hasattr(os, "pread"):
+            return os.pread(self._file.fileno(), length, start).decode("utf-8", "surrogatepass")
+        with self._lock:  # on Windows
+            self._file.seek(start)
+            return self._file.read(length).decode("utf-8", "surrogatepass")
+
+
+class _TextApart:
+    """A row whose text is read when it is asked for, and goes to another process with it."""
+
+    __slots__ = ()
+    _text: Any
+
+    @property
+    def text(self) -> str:
+        if isinstance(self._text, str):
+            return self._text
+        file, start, length, _ = self._text
+        return file.read(start, length)
+
+    @text.setter
+    def text(self, text: Any) -> None:  # by the constructor of the row, which is frozen
+        object.__setattr__(self, "_text", text)
+
+    @property
+    def size(self) -> int:
+        return len(self._text) if isinstance(self._text, str) else self._text[3]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        row: Any = self
+        return type(self).__bases__[1], tuple(getattr(row, f.name) for f in fields(row))
+
+
+class _Document(_TextApart, Document):  # pyright: ignore[reportIncompatibleVariableOverride]
+    __slots__ = ("_text",)
+
+
+class _Chunk(_TextApart, Chunk):  # pyright: ignore[reportIncompatibleVariableOverride]
+    __slots__ = ("_text",)

@@ -234,10 +234,12 @@ async def abuild(
     request = BuildRequest.of(folder, options)
     with shown(progress) as bars, paused_garbage_collection(), Workers.of(workers) as several:
         several.files = ShardFiles(request.folder / SHARDS, fresh=request.fresh)
-        read = read_sources(
-            sources, options.get("documents"), request.settings, bars, several, index=request.folder
+        request = replace(request, progress=bars, agree=agree, workers=several)
+        given = options.get("documents")
+        # nobody else has what was read, so that its texts can go
+        built = await build_read(
+            read_sources(sources, given, request.settings, bars, several, index=request.folder), request
         )
-        built = await build_read(read, replace(request, progress=bars, agree=agree, workers=several))
     from_memory = options.get("documents") is not None
     notices = _update_notices(built, from_memory=from_memory, fresh=request.fresh)
     return replace(built, notices=(*built.notices, *notices))
@@ -266,6 +268,7 @@ async def build_read(read: Read | None, request: BuildRequest) -> Built:
         if update.up_to_date and (existing := update.existing):
             store.trim(folder, settings.model_dump(mode="json"))
             return Built(existing, existing.snapshot, folder, skipped, guessed, update=update)
+        read = read._replace(documents=request.workers.with_texts_apart(read.documents, folder))
         check_embedder(request.resolved, folder)
         warning = _warn_of_replacement(update, request) if not request.agree else ""
         index, notices, spent = await _indexed(read, request, update)

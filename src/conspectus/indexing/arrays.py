@@ -141,7 +141,7 @@ def map_chunk_terms(
     own = [of[chunk.document_id] for chunk in chunks]
     parts = (workers or Workers()).map_stored(
         terms_in,
-        [len(chunk.text) for chunk in chunks],
+        [chunk.size for chunk in chunks],
         (f"{chunk.id} {d.omitted} {d.language}" for chunk, d in zip(chunks, own, strict=True)),
         lambda shard: ([chunks[i].text for i in shard], [own[i].language for i in shard]),
         lambda stored, shard: _checked(ChunkTerms(*stored), len(shard)),

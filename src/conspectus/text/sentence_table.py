@@ -20,7 +20,7 @@ import numpy as np
 
 from conspectus.rows import Document
 from conspectus.text.chinese import ROLES, is_person
-from conspectus.text.cleaning import blocks, content_of, excerpt, is_data
+from conspectus.text.cleaning import blocks, content_of, is_data, without
 from conspectus.text.sentences import lines, sentences
 from conspectus.text.vocabulary import Ints, TokenRows, tokens_of, unique_numbers
 from conspectus.text.words import CJK
@@ -94,7 +94,14 @@ class Lines(Sequence[str]):
             return self[at : at + 1][0]
         columns = self.table.document, self.table.start, self.table.end
         rows: list[tuple[int, int, int]] = np.column_stack([column[at] for column in columns]).tolist()
-        return [" ".join(excerpt(self.documents[i], start, end).split()) for i, start, end in rows]
+        texts: list[str] = []
+        last, text, omitted = -1, "", ()
+        for i, start, end in rows:
+            if i != last:
+                last, text, omitted = i, self.documents[i].text, self.documents[i].omitted
+            stretch = without(text, omitted, start, end) if omitted else text[start:end]
+            texts.append(" ".join(stretch.split()))
+        return texts
 
     def __iter__(self) -> Iterator[str]:
         return lines_at(np.arange(len(self)), self)
@@ -119,7 +126,7 @@ def find_sentences(documents: Sequence[Document], workers: Workers) -> tuple[Sen
     labels = _speakers(documents, headers, workers)
     parts = workers.map_stored(
         sentences_in,
-        [len(document.text) for document in documents],
+        [document.size for document in documents],
         (f"{d.id} {d.omitted} {d.language} {header}" for d, header in zip(documents, headers, strict=True)),
         lambda shard: (shard, [documents[i] for i in shard], [headers[i] for i in shard], labels),
         lambda stored, shard: _loaded(stored, shard, [documents[i] for i in shard], labels),
@@ -233,7 +240,7 @@ def _loaded(
     inside = all(not len(column) or 0 <= column.min() <= column.max() < n for column, n in ends)
     if not (inside and all(forms) and sizes.min(initial=0) >= 0 and sizes.sum() == len(form)):
         raise ValueError("there are no such tokens")
-    length = np.array([len(document.text) for document in documents])[document]
+    length = np.array([document.size for document in documents])[document]
     if (np.diff(document) < 0).any() or not ((start >= 0) & (start < end) & (end <= length)).all():
         raise ValueError("a sentence is not in its document")
     marks = np.array([column.astype(np.int64) for column in stored["marks"]])
@@ -270,7 +277,7 @@ def _speakers(documents: Sequence[Document], headers: Sequence[int], workers: Wo
     """Return the labels of speakers: what stands before lines again and again, and is written as a name."""
     parts = workers.map_stored(
         speakers_in,
-        [len(document.text) for document in documents],
+        [document.size for document in documents],
         (f"{d.id} {d.omitted} {header}" for d, header in zip(documents, headers, strict=True)),
         lambda shard: ([documents[i] for i in shard], headers[shard.start : shard.stop]),
         lambda stored, _: list(map(str, stored)),
