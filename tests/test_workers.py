@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -30,6 +31,7 @@ from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Document, content_id
 from conspectus.settings import Settings
+from conspectus.storage.tables import encode
 from conspectus.text.lexicon import Lexicon
 from conspectus.text.sentence_table import find_sentences
 from conspectus.workers import Processes, ShardFiles, Workers
@@ -46,12 +48,13 @@ def two() -> Iterator[Workers]:
         yield workers
 
 
-def index_by(workers: Workers, added: str = "") -> Index:
-    """Index eight documents; the last one opens with the text that is added."""
+def index_by(workers: Workers, added: str = "", texts_in: Path | None = None) -> Index:
+    """Index eight documents; the last one opens with the text that is added. Texts are apart in a folder, if any."""
     settings = Settings()
     *documents, last = read([SAMPLE], settings.read, workers=workers).documents[:8]
     documents.append(replace(last, id=content_id(last.id, added), text=f"{added}{last.text}"))
-    build = BuildInput(documents, settings, workers=workers)
+    apart = workers.with_texts_apart(documents, texts_in) if texts_in else documents
+    build = BuildInput(apart, settings, workers=workers)
     return run_sync(build_index(build, lambda d, lexicon: ExtractiveModel(SentenceStore.read(d, lexicon))))
 
 
@@ -240,6 +243,29 @@ def test_a_new_label_of_a_speaker_is_seen_in_shards_that_are_stored(tmp_path: Pa
     assert speakers("Nobody came.") == ["VALE"]
     assert speakers("NELL DRAY: So it was.\n" * 3) == ["NELL DRAY", "VALE"]
     assert speakers("Nobody came at all.") == ["VALE"]
+
+
+def test_texts_of_a_large_corpus_are_read_from_a_file(alone: Index, tmp_path: Path):
+    with Workers(1, least=0) as workers:
+        index = index_by(workers, texts_in=tmp_path)
+        assert dict(encode(index)) == dict(encode(alone))
+        assert [row.size for row in (*index.documents, *index.chunks)] == [
+            len(row.text) for row in (*alone.documents, *alone.chunks)
+        ]
+        # they go to other processes with their texts
+        assert pickle.loads(pickle.dumps([*index.documents])) == alone.documents  # noqa: S301
+    with pytest.raises(ValueError, match="closed"):
+        print(index.documents[0].text)
+    documents = list(alone.documents)
+    assert Workers().with_texts_apart(documents, tmp_path) is documents  # of a small one they are alive
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file that refuses what is written")
+def test_texts_stay_in_memory_where_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    documents = [Document("a", 0, "A", "The barge sailed.", "a.txt")]
+    with Path("/dev/full").open("wb", buffering=0) as full, Workers(1, least=0) as workers:
+        monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: full)
+        assert workers.with_texts_apart(documents, tmp_path)[0].text == documents[0].text
 
 
 def test_what_was_read_of_the_texts_is_gone_before_the_graph_is_made():

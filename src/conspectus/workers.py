@@ -309,7 +309,7 @@ class Workers:
         if sum(document.size for document in documents) < self.least:
             return documents
         texts = self.texts = TextFile(folder)
-        return [texts.document(document) for document in documents]
+        return [texts.apart(document) for document in documents]
 
     @property
     def several(self) -> bool:
@@ -555,17 +555,12 @@ class TextFile:
     def close(self) -> None:
         """Remove the file, after which none of its texts can be read."""
         self._file.close()
+        self.read.cache_clear()
 
-    def document(self, row: Document) -> Document:
-        """Return a document whose text is in the file."""
-        values = {f.name: getattr(row, f.name) for f in fields(row)}
-        return _Document(**values | {"text": self._put(row.text)})
-
-    def chunk(self, row: Chunk) -> Chunk:
-        """Return a chunk whose text is in the file."""
-        return _Chunk(
-            row.id, row.number, row.document_id, row.start, row.end, self._put(row.text), row.n_tokens
-        )
+    def apart(self, row: Any) -> Any:
+        """Return a document or a chunk whose text is in the file."""
+        values = {f.name: getattr(row, f.name) for f in fields(row)} | {"text": self._put(row.text)}
+        return (_Document if isinstance(row, Document) else _Chunk)(**values)
 
     def _put(self, text: str) -> Any:
         """Return where a text is from now on: in memory, where the disk is full."""
