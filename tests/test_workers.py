@@ -249,7 +249,7 @@ def test_texts_of_a_large_corpus_are_read_from_a_file(alone: Index, tmp_path: Pa
     with Workers(1, least=0) as workers:
         index = index_by(workers, texts_in=tmp_path)
         assert dict(encode(index)) == dict(encode(alone))
-        assert [row.size for row in (*index.documents, *index.chunks)] == [
+        assert [len(row.text) for row in (*index.documents, *index.chunks)] == [
             len(row.text) for row in (*alone.documents, *alone.chunks)
         ]
         # they go to other processes with their texts
@@ -263,7 +263,7 @@ def test_texts_of_a_large_corpus_are_read_from_a_file(alone: Index, tmp_path: Pa
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file that refuses what is written")
 def test_texts_stay_in_memory_where_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     documents = [Document("a", 0, "A", "The barge sailed.", "a.txt")]
-    with Path("/dev/full").open("wb", buffering=0) as full, Workers(1, least=0) as workers:
+    with Path("/dev/full").open("wb") as full, Workers(1, least=0) as workers:
         monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: full)
         assert workers.with_texts_apart(documents, tmp_path)[0].text == documents[0].text
 

@@ -114,11 +114,6 @@ class Document(Row, shows="number path"):
     """The characters that are no content (`text.cleaning`), as ascending starts and ends."""
 
     @property
-    def size(self) -> int:
-        """Characters of its text."""
-        return len(self.text)
-
-    @property
     def language(self) -> str:
         """The language that it is in, as a code of two letters; see `text.language.with_languages`."""
         return self.metadata.get("language", "en").partition("-")[0].lower()
@@ -161,11 +156,6 @@ class Chunk(Row, shows="number text"):
     end: int
     text: str
     n_tokens: int
-
-    @property
-    def size(self) -> int:
-        """Characters of its text."""
-        return len(self.text)
 
     @property
     def span(self) -> Span:

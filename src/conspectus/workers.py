@@ -26,7 +26,7 @@ from hashlib import sha256
 from itertools import chain, islice, starmap
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Event, Lock, Timer
+from threading import Event, Timer
 from typing import Any, ParamSpec, TypeVar
 from zlib import crc32
 
@@ -305,11 +305,11 @@ class Workers:
             self._own = None
 
     def with_texts_apart(self, documents: Sequence[Document], folder: Path) -> Sequence[Document]:
-        """Return documents whose texts are in a temporary file in a folder, if they are a large corpus."""
-        if sum(document.size for document in documents) < self.least:
-            return documents
-        texts = self.texts = TextFile(folder)
-        return [texts.apart(document) for document in documents]
+        """Return documents whose texts are in a temporary file in a folder, if they are many (not on Windows)."""
+        if sum(len(document.text) for document in documents) >= self.least and hasattr(os, "pread"):
+            self.texts = TextFile(folder)
+            documents = [self.texts.apart(document) for document in documents]
+        return documents
 
     @property
     def several(self) -> bool:
@@ -544,12 +544,11 @@ READ_AGAIN = 8
 
 
 class TextFile:
-    """Texts of documents and chunks in a temporary file: most of what these take."""
+    """Texts of documents and chunks, most of what these take, in a file that is gone when this process ends."""
 
     def __init__(self, folder: Path) -> None:
-        """Open a file in a folder, which is gone when it is closed or this process ends."""
-        self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115  # `close` does
-        self._end, self._lock = 0, Lock()
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # `close` does
+        self._end = 0
         self.read = lru_cache(READ_AGAIN)(self._read)
 
     def close(self) -> None:
@@ -558,26 +557,18 @@ class TextFile:
         self.read.cache_clear()
 
     def apart(self, row: Any) -> Any:
-        """Return a document or a chunk whose text is in the file."""
-        values = {f.name: getattr(row, f.name) for f in fields(row)} | {"text": self._put(row.text)}
-        return (_Document if isinstance(row, Document) else _Chunk)(**values)
-
-    def _put(self, text: str) -> Any:
-        """Return where a text is from now on: in memory, where the disk is full."""
-        content = text.encode("utf-8", "surrogatepass")
-        with self._lock, suppress(OSError):
-            self._file.seek(self._end)
-            if self._file.write(content) == len(content):
+        """Return a document or a chunk whose text is in the file; where the disk is full, return it as it is."""
+        content = row.text.encode("utf-8", "surrogatepass")
+        with suppress(OSError):
+            if os.pwrite(self._file.fileno(), content, self._end) == len(content):
+                values = {f.name: getattr(row, f.name) for f in fields(row)}
+                values["text"] = partial(self.read, self._end, len(content))
                 self._end += len(content)
-                return self, self._end - len(content), len(content), len(text)
-        return text
+                return (_Document if isinstance(row, Document) else _Chunk)(**values)
+        return row
 
     def _read(self, start: int, length: int) -> str:
-        if hasattr(os, "pread"):
-            return os.pread(self._file.fileno(), length, start).decode("utf-8", "surrogatepass")
-        with self._lock:  # on Windows
-            self._file.seek(start)
-            return self._file.read(length).decode("utf-8", "surrogatepass")
+        return os.pread(self._file.fileno(), length, start).decode("utf-8", "surrogatepass")
 
 
 class _TextApart:
@@ -588,18 +579,11 @@ class _TextApart:
 
     @property
     def text(self) -> str:
-        if isinstance(self._text, str):
-            return self._text
-        file, start, length, _ = self._text
-        return file.read(start, length)
+        return self._text if isinstance(self._text, str) else self._text()
 
     @text.setter
     def text(self, text: Any) -> None:  # by the constructor of the row, which is frozen
         object.__setattr__(self, "_text", text)
-
-    @property
-    def size(self) -> int:
-        return len(self._text) if isinstance(self._text, str) else self._text[3]
 
     def __reduce__(self) -> tuple[Any, ...]:
         row: Any = self

@@ -32,7 +32,6 @@ from conspectus.index import Index
 from conspectus.indexing.graph import Names
 from conspectus.lazy import lazy_module
 from conspectus.rows import Chunk, Document
-from conspectus.storage.tables import release_memory
 from conspectus.text.language import ENGLISH, gives_instructions
 from conspectus.text.lexicon import Lexicon, Sentences
 from conspectus.text.mentions import (
@@ -73,7 +72,6 @@ def text_arrays(
     `chunk_terms` are their search terms, where they have been read before.
     """
     arrays = _walk(documents, chunks, sentences, without)
-    release_memory()
     number, starts, ids = sentences.terms()
     chunk_terms = chunk_terms or map_chunk_terms(documents, chunks)()
     owned = _with_titles(documents, chunks, chunk_terms, number)
@@ -141,7 +139,7 @@ def map_chunk_terms(
     own = [of[chunk.document_id] for chunk in chunks]
     parts = (workers or Workers()).map_stored(
         terms_in,
-        [chunk.size for chunk in chunks],
+        [len(chunk.text) for chunk in chunks],
         (f"{chunk.id} {d.omitted} {d.language}" for chunk, d in zip(chunks, own, strict=True)),
         lambda shard: ([chunks[i].text for i in shard], [own[i].language for i in shard]),
         lambda stored, shard: _checked(ChunkTerms(*stored), len(shard)),

@@ -54,7 +54,7 @@ def chunk(
     workers, size = workers or Workers(), f"{settings.tokens} {settings.overlap}"
     parts = workers.map_stored(
         windows_in,
-        [document.size for document in documents],
+        [len(document.text) for document in documents],
         (f"{document.id} {document.omitted} {size}" for document in documents),
         lambda shard: ([documents[i] for i in shard], settings),
         lambda stored, shard: _checked([documents[i] for i in shard], stored),
@@ -81,7 +81,7 @@ def _checked(documents: Sequence[Document], stored: Any) -> list[list[tuple[int,
     """Return stored windows of documents; raise ValueError or TypeError where they are none."""
     windows = [[(int(a), int(b), int(n)) for a, b, n in rows] for rows in stored]
     for document, rows in zip(documents, windows, strict=True):
-        if not all(0 <= a < b <= document.size and n > 0 for a, b, n in rows):
+        if not all(0 <= a < b <= len(document.text) and n > 0 for a, b, n in rows):
             raise ValueError("a window is not in its document")
     return windows
 
@@ -220,7 +220,7 @@ def map_extract(
 
     parts = workers.map_stored(
         extract_shard,
-        [chunk.size for chunk in chunks],
+        [len(chunk.text) for chunk in chunks],
         (f"{chunk.id} {documents[number[chunk.document_id]].omitted}" for chunk in chunks),
         lambda shard: (chunks[shard.start : shard.stop], portable(model, documents_of(shard)), *more),
         lambda stored, shard: _loaded(stored, chunks[shard.start : shard.stop]),

@@ -43,7 +43,6 @@ from conspectus.rows import (
     content_id,
 )
 from conspectus.settings import CommunitySettings, ReportSettings
-from conspectus.storage.tables import release_memory
 from conspectus.tasks import DescribeElement, Description, ReportDraft, WriteReport
 from conspectus.text.vocabulary import unique_numbers
 from conspectus.text.words import WORD, is_unspaced
@@ -481,7 +480,6 @@ async def map_reports(
     reports, failures = list(known.values()), list[Failure]()
     results = workers.map(write_shard, calls())
     await asyncio.sleep(0)  # the arrays come before it helps
-    release_memory()
     for of_shard in results:
         for written, failed in of_shard:
             reports += written

@@ -50,7 +50,7 @@ from conspectus.messages import wording
 from conspectus.models.base import Model, Tick, portable, together, writes
 from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple, Usage, content_id
 from conspectus.settings import Settings
-from conspectus.storage.tables import paused_garbage_collection, release_memory
+from conspectus.storage.tables import paused_garbage_collection
 from conspectus.tasks import ConfirmJoins, Extraction
 from conspectus.text.cleaning import content_of
 from conspectus.text.language import gives_instructions, in_languages, languages_in
@@ -227,7 +227,6 @@ async def _extract(
 
     Raises ModelError where all failed.
     """
-    release_memory()
     settings, tick = build.settings, show.stage("extract", len(chunks))
     dates = dates_of(build.documents)
     if portable(model):
@@ -350,7 +349,6 @@ async def _describe_and_report(
         before, tick = build.before, show.stage("describe", 0)
         if before or not writer:
             await graph.describe(language, priorities(large, contexts), tick)
-            release_memory()
         tick = show.stage("reports", len(large))
         if writer:
             known = earlier_reports(before, communities, graph, writer, language) if before else {}

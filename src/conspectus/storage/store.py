@@ -59,7 +59,7 @@ from conspectus.storage.manifests import (
     snapshots,
     writing,
 )
-from conspectus.storage.tables import TABLES, Stored, release_memory, writers
+from conspectus.storage.tables import TABLES, Stored, writers
 
 log = logging.getLogger("conspectus")
 
@@ -68,8 +68,6 @@ OBJECTS, PUBLISHED, ARRAYS, DERIVED = "objects", "tables", "arrays", "derived"
 of a snapshot for questions, whose id is in the names."""
 WRITERS = 8
 """Files that are written at once: many are small, and each waits for the disk."""
-LARGE = 2**24
-"""Bytes of a file above which nothing else is encoded before it is written."""
 SMALL = 1 << 16
 """Bytes up to which a file is read when its index is opened: each that is mapped holds a file open."""
 _OURS = re.compile(
@@ -199,76 +197,66 @@ def _make_current(folder: Path, manifest: Manifest, before: Manifest | None) -> 
     """Put a manifest in the place of the one before, which is kept among the earlier ones if it is another snapshot."""
     text = manifest.to_json()  # first: settings may hold what JSON cannot
     if before and before.snapshot != manifest.snapshot:
-        _write(folder / HISTORY / f"{before.snapshot}.json", [before.to_json()])
+        _write(folder / HISTORY / f"{before.snapshot}.json", before.to_json())
         _sync(folder / HISTORY)
-    _write(folder / NAME, [text])
+    _write(folder / NAME, text)
     _sync(folder)
     _publish(folder, manifest)
 
 
 def _put_all(folder: Path, index: Index) -> dict[str, StoredFile]:
     """Store every file of a snapshot, and return what each is by its path."""
-    release_memory()
     waiting: list[Future[tuple[str, StoredFile]]] = []
+    tables = ((OBJECTS, name, ".parquet", write) for name, write in writers(index))
+    arrays = ((ARRAYS, name, ".npy", partial(_write_array, index, name)) for name in sorted(index.arrays))
     with ThreadPoolExecutor(WRITERS) as pool:
-        for name, write in writers(index):
-            # written at once, since the next table takes memory, too; a temporary file that `trim` knows
-            temporary = folder / OBJECTS / f"{name}-{'0' * 12}.parquet.tmp"
+        for kind, name, suffix, write in chain(tables, arrays):
+            # written at once, since the next one takes memory, too; a temporary file that `trim` knows
+            temporary = folder / kind / f"{name}-{'0' * 12}{suffix}.tmp"
             with _created(temporary) as file:
                 write(file)
-            waiting.append(pool.submit(_put_table, folder, f"{OBJECTS}/{name}", temporary))
-        for name in sorted(index.arrays):
-            parts = encoded(name, index.arrays[name])
-            waiting.append(pool.submit(_put_array, folder, f"{ARRAYS}/{name}", parts))
-            if sum(map(len, parts)) > LARGE:  # there is room for one of those
-                waiting[-1].result()
+            waiting.append(pool.submit(_put, folder, f"{kind}/{name}", suffix, temporary))
     return dict(done.result() for done in waiting)
 
 
-def _put_table(folder: Path, stem: str, temporary: Path) -> tuple[str, StoredFile]:
-    """Store a table that was written under the name of its content, and return its path and what it is."""
+def _write_array(index: Index, name: str, file: IO[bytes]) -> None:
+    file.writelines(encoded(name, index.arrays[name]))
+
+
+def _put(folder: Path, stem: str, suffix: str, temporary: Path) -> tuple[str, StoredFile]:
+    """Store a file that was written under the name of its content, and return its path and what it is."""
+    footer, blocks = None, tuple[int, ...]()
     with temporary.open("rb+") as file:
-        digest = file_digest(file, "sha256").hexdigest()
-        size = file.seek(-8, os.SEEK_END) + 8
-        file.seek(-8 - int.from_bytes(file.read(4), "little"), os.SEEK_END)
-        facts = StoredFile(digest, size, footer_crc32=crc32(file.read()))
+        digest, size = file_digest(file, "sha256").hexdigest(), file.tell()
+        if suffix == ".parquet":
+            file.seek(size - 8)
+            file.seek(size - 8 - int.from_bytes(file.read(4), "little"))
+            footer = crc32(file.read())
+        else:
+            file.seek(8)
+            head = file.read(2)
+            file.seek(0)
+            head = file.read(10 + int.from_bytes(head, "little"))
+            blocks = tuple(map(crc32, chain([head], iter(partial(file.read, BLOCK), b""))))
         os.fsync(file.fileno())
-    path = f"{stem}-{digest[:12]}.parquet"
-    if _is_stored(folder / path, facts):
+    path, facts = (
+        f"{stem}-{digest[:12]}{suffix}",
+        StoredFile(digest, size, footer_crc32=footer, blocks=blocks),
+    )
+    try:
+        _map(folder / path, facts, verify=True)
         temporary.unlink()
-    else:
+    except IndexDamaged:
         temporary.replace(folder / path)
     return path, facts
 
 
-def _put_array(folder: Path, stem: str, parts: Sequence[bytes | memoryview]) -> tuple[str, StoredFile]:
-    """Store an array under the name of its content, unless it is there, and return its path and what it is."""
-    digest = sha256()
-    for part in parts:
-        digest.update(part)
-    path = f"{stem}-{digest.hexdigest()[:12]}.npy"
-    blocks = (crc32(part[i : i + BLOCK]) for part in parts for i in range(0, len(part), BLOCK))
-    facts = StoredFile(digest.hexdigest(), sum(map(len, parts)), blocks=tuple(blocks))
-    if not _is_stored(folder / path, facts):
-        _write(folder / path, parts)
-    return path, facts
-
-
-def _is_stored(path: Path, facts: StoredFile) -> bool:
-    try:
-        _map(path, facts, verify=True)
-    except IndexDamaged:
-        return False
-    return True
-
-
-def _write(path: Path, parts: Sequence[bytes | memoryview]) -> None:
+def _write(path: Path, content: bytes) -> None:
     """Write a file so that under its name it is there as a whole or not at all."""
     temporary = path.with_name(path.name + ".tmp")
     try:
         with _created(temporary) as file:
-            for part in parts:
-                file.write(part)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -580,8 +580,3 @@ def paused_garbage_collection() -> Generator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def release_memory() -> None:
-    """Return to the system what was freed: the C library keeps a third of what a large corpus took for a while."""
-    pa.system_memory_pool().release_unused()

@@ -126,7 +126,7 @@ def find_sentences(documents: Sequence[Document], workers: Workers) -> tuple[Sen
     labels = _speakers(documents, headers, workers)
     parts = workers.map_stored(
         sentences_in,
-        [document.size for document in documents],
+        [len(document.text) for document in documents],
         (f"{d.id} {d.omitted} {d.language} {header}" for d, header in zip(documents, headers, strict=True)),
         lambda shard: (shard, [documents[i] for i in shard], [headers[i] for i in shard], labels),
         lambda stored, shard: _loaded(stored, shard, [documents[i] for i in shard], labels),
@@ -240,7 +240,7 @@ def _loaded(
     inside = all(not len(column) or 0 <= column.min() <= column.max() < n for column, n in ends)
     if not (inside and all(forms) and sizes.min(initial=0) >= 0 and sizes.sum() == len(form)):
         raise ValueError("there are no such tokens")
-    length = np.array([document.size for document in documents])[document]
+    length = np.array([len(document.text) for document in documents])[document]
     if (np.diff(document) < 0).any() or not ((start >= 0) & (start < end) & (end <= length)).all():
         raise ValueError("a sentence is not in its document")
     marks = np.array([column.astype(np.int64) for column in stored["marks"]])
@@ -277,7 +277,7 @@ def _speakers(documents: Sequence[Document], headers: Sequence[int], workers: Wo
     """Return the labels of speakers: what stands before lines again and again, and is written as a name."""
     parts = workers.map_stored(
         speakers_in,
-        [document.size for document in documents],
+        [len(document.text) for document in documents],
         (f"{d.id} {d.omitted} {header}" for d, header in zip(documents, headers, strict=True)),
         lambda shard: ([documents[i] for i in shard], headers[shard.start : shard.stop]),
         lambda stored, _: list(map(str, stored)),
