@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from math import prod
-from typing import Any
+from typing import IO, Any
 from zlib import crc32
 
 import numpy as np
@@ -71,16 +71,15 @@ _AXES = {"sentences": "sentences.document", "names": "walk.names", "keys": "keys
 """An array that has a value for each row of an axis that is no table."""
 
 
-def encoded(name: str, array: Array) -> list[bytes | memoryview]:
-    """Return the parts of the `.npy` file of an array; raise `UsageError` where it cannot be stored."""
+def write_array(name: str, array: Array, file: IO[bytes]) -> None:
+    """Write the `.npy` file of an array; raise `UsageError` where it cannot be stored."""
     if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
         raise UsageError(f"an array is named {name!r}; letters, digits, '.', '_' and '-' can be stored")
     if array.dtype.hasobject:
         raise UsageError(f"the array {name} holds Python objects; numbers and fixed-width text can be stored")
     array = np.asarray(array, order="C")
-    head = BytesIO()
-    npy.write_array_header_1_0(head, npy.header_data_from_array_1_0(array))
-    return [head.getvalue(), array.reshape(-1).view(np.uint8).data if array.nbytes else b""]
+    npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(array))
+    file.write(array.reshape(-1).view(np.uint8).data if array.nbytes else b"")
 
 
 class StoredArray:

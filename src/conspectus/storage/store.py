@@ -29,7 +29,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -45,7 +45,7 @@ from conspectus.errors import IndexDamaged, IndexMissing, IndexOutdated, StoreEr
 from conspectus.index import Index, LazyMapping, Rows
 from conspectus.rows import Usage
 from conspectus.settings import StoreSettings
-from conspectus.storage.arrays import BLOCK, StoredArray, encoded
+from conspectus.storage.arrays import BLOCK, StoredArray, write_array
 from conspectus.storage.manifests import (
     HISTORY,
     MOST_ROWS,
@@ -208,7 +208,10 @@ def _put_all(folder: Path, index: Index) -> dict[str, StoredFile]:
     """Store every file of a snapshot, and return what each is by its path."""
     waiting: list[Future[tuple[str, StoredFile]]] = []
     tables = ((OBJECTS, name, ".parquet", write) for name, write in writers(index))
-    arrays = ((ARRAYS, name, ".npy", partial(_write_array, index, name)) for name in sorted(index.arrays))
+    arrays = (
+        (ARRAYS, name, ".npy", partial(write_array, name, index.arrays[name]))
+        for name in sorted(index.arrays)
+    )
     with ThreadPoolExecutor(WRITERS) as pool:
         for kind, name, suffix, write in chain(tables, arrays):
             # written at once, since the next one takes memory, too; a temporary file that `trim` knows
@@ -217,10 +220,6 @@ def _put_all(folder: Path, index: Index) -> dict[str, StoredFile]:
                 write(file)
             waiting.append(pool.submit(_put, folder, f"{kind}/{name}", suffix, temporary))
     return dict(done.result() for done in waiting)
-
-
-def _write_array(index: Index, name: str, file: IO[bytes]) -> None:
-    file.writelines(encoded(name, index.arrays[name]))
 
 
 def _put(folder: Path, stem: str, suffix: str, temporary: Path) -> tuple[str, StoredFile]:
@@ -233,10 +232,9 @@ def _put(folder: Path, stem: str, suffix: str, temporary: Path) -> tuple[str, St
             file.seek(size - 8 - int.from_bytes(file.read(4), "little"))
             footer = crc32(file.read())
         else:
-            file.seek(8)
-            head = file.read(2)
             file.seek(0)
-            head = file.read(10 + int.from_bytes(head, "little"))
+            head = file.read(10)
+            head += file.read(int.from_bytes(head[8:], "little"))
             blocks = tuple(map(crc32, chain([head], iter(partial(file.read, BLOCK), b""))))
         os.fsync(file.fileno())
     path, facts = (
