@@ -106,11 +106,16 @@ def _tuple_kind(kind: Kind) -> Kind:
 
     def unpack(array: pa.Array, ids: Callable[[], Sequence[str]]) -> list[Any]:
         offsets: list[int] = array.offsets.to_pylist()
-        first = offsets[0]
-        flat = kind.unpack(array.values.slice(first, offsets[-1] - first), ids)
+        first, flat = offsets[0], kind.unpack(_flat(array), ids)
         return [tuple(flat[start - first : end - first]) for start, end in pairwise(offsets)]
 
     return Kind(type_, pack, unpack)
+
+
+def _flat(lists: pa.ListArray) -> pa.Array:
+    """Return the values of lists, none of which is missing, one after the other."""
+    first, last = (lists.offsets[at].as_py() for at in (0, -1))
+    return lists.values.slice(first, last - first)
 
 
 def _struct(make: Callable[..., Any], *parts: tuple[str, str, Kind]) -> Kind:
@@ -554,9 +559,10 @@ class Stored(Generic[T]):
 def _numbers_of(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
     """Return the numbers of a column without gaps, or of its lists, one after the other.
 
-    They are views of its buffers: `to_numpy` imports pandas where it is installed, at .2 s and 50 MB.
+    They are views of its buffers: `to_numpy` imports pandas where it is installed, at .2 s and 50 MB, and `flatten`
+    what computes, at .05 s.
     """
-    flat = [piece.flatten() if pa.types.is_list(column.type) else piece for piece in column.chunks]
+    flat = list(map(_flat, column.chunks)) if pa.types.is_list(column.type) else column.chunks
     kind = _DTYPES[flat[0].type] if flat else np.int64
     views = [np.frombuffer(a.buffers()[1], kind, a.offset + len(a))[a.offset :] for a in flat if len(a)]
     return np.concatenate([np.zeros(0, kind), *views])
