@@ -6,6 +6,7 @@ of the commands are repeated here; a test compares them with the commands' own.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -84,10 +85,14 @@ Other options:
   progress and notes to standard error."""
 NO_READER = 141
 """Exit code of a process that is ended by SIGPIPE."""
+GARBAGE = 10_000
+"""Objects that a command makes before Python looks for cycles. Python's own 700 take .04 s of the .65 that it takes to
+find nothing changed in 1,669 files."""
 
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    gc.set_threshold(GARBAGE)
     # First of all, as imports take longest when a machine is busy; `app.main` then interrupts the command instead.
     signal.signal(signal.SIGINT, _interrupted_at_start)
     # Of a stream that was closed a file that is opened later would get the number.
