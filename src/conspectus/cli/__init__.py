@@ -86,8 +86,7 @@ Other options:
 NO_READER = 141
 """Exit code of a process that is ended by SIGPIPE."""
 GARBAGE = 10_000
-"""Objects that a command makes before Python looks for cycles. Python's own 700 take .04 s of the .65 that it takes to
-find nothing changed in 1,669 files."""
+"""Objects made before Python looks for cycles: its own 700 take .04 of the .65 s of finding nothing changed."""
 
 
 def main() -> None:
