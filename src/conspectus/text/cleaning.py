@@ -31,9 +31,11 @@ LINK_SHARE = 0.5
 pages on mathematics and society 54 % have more than 0.9, and 4 % between 0.3 and 0.7. Of 50 omitted lines between 0.5
 and 0.7, one was a piece of a sentence; of 50 between 0.3 and 0.5 six were prose."""
 OTHER_LINES = 2
-"""Lines in a row without a year, an address or a link at which a list of references has ended."""
+"""Lines in a row without a year, an address or a link at which a list of references has ended: with one, 3 % of the
+omitted characters of 155 web pages stay, of references; with four 1 % more go, of them paragraphs behind a list."""
 CONTENTS_LINES = 3
-"""Lines of a text that end in dots and a page number, from which on they are its table of contents."""
+"""Lines of a text that end in dots and a page number, from which on they are its table of contents: with one or six no
+page of the development corpora changes, but one line may be a figure in a form."""
 REFERENCE_LINES = 4
 """References in a row from which on they are a list without a heading. With three, lines of prose in a PDF that cite
 three papers were taken for one."""
@@ -41,13 +43,15 @@ REFERENCE_CHARS = 60
 """Characters of a reference for each of its years, initials, volumes, pages and addresses, at most. In 318 web pages on
 society the median is 25, and 95 % of the references have one in 61; of the paragraphs that name a year, 2 % have."""
 GAP_CHARS = 200
-"""Characters of a line without a year, from which on it is no part of a reference, but a paragraph between two lists."""
+"""Characters of a line without a year, from which on it is no part of a reference, but a paragraph between two lists: with
+half 46,466 characters of references stay on 106 pages on society, with double 40,825 more go on five."""
 DATA_WORDS, DATA_SHARE = 8, 0.6
 """Words of a line, and the share of these with a digit or an underscore, from which on it is a row of a table or a list
 of fields. Of 29,500 lines of interviews, of the sample and of Wikipedia no line is, of a novel one (the years of its
 editions), of web pages on society 2 %. With half, "Chicks reared per nest: 0.31 in 2021, 0.44 in 2022 …" was one."""
 WORD_CHARS = 20
-"""Characters of a word on average, from which on a line is not in words: Chinese, or an address."""
+"""Characters of a word on average, from which on a line is not in words: Chinese, or an address. Without, six Chinese
+passages with numbers were rows of figures; with half 11 of 682 such rows on web pages are none."""
 DATA_CHARS = 100_000
 """Characters by which a longer line is judged, for a whole text may be one line: twice the longest of the development
 corpora (49,341, in a web page on society), whose lines are so judged as a whole."""
