@@ -24,8 +24,8 @@ from conspectus.retrieval.local import entities_in
 from conspectus.rows import Answer, Entity, counted
 from conspectus.runtime import DEFAULT_FOLDER, check_question, public, synchronous
 from conspectus.tasks import Exchange, StandaloneQuestion
-from conspectus.text.language import language_of
-from conspectus.text.question import read_question
+from conspectus.text.language import ENGLISH, language_of
+from conspectus.text.question import question_pattern, read_question
 from conspectus.text.words import CJK, name_key
 
 if TYPE_CHECKING:
@@ -187,28 +187,13 @@ _DATE = ("date", "time", "日期", "时间")
 _OF_PERSONS = frozenset("he him his himself she her hers herself 他 她".split())
 _OF_THINGS = frozenset("it its itself 它 其".split())
 _POSSESSIVE = frozenset("his her its their hers theirs".split())
-_PRONOUN = re.compile(
-    r"\b(?:he|him|his|himself|she|hers?|herself|its?|itself|they|them|theirs?|themselves)\b", re.IGNORECASE
-)
-_PRONOUN_ZH = re.compile("他们|她们|它们|[他她它]|(?<![极尤与])其(?!中|他|实|它|余)")
-_EXPLETIVE = re.compile(
-    r"\b(?:is|was) it (?=true|possible|likely|clear|known|said|that)\b|\bit (?=is said|seems|rain|snow)",
-    re.IGNORECASE,
-)
-_LEAD = re.compile(
-    r"^(?:(?:and|but|so|then|also|ok(?:ay)?|well|now|(?:what|how) about)\b[ ,]*)+"
-    r"|^(?:那么?(?![里儿个家座本部位首所种条])|然后|还有|另外)[，, ]?|呢(?=[?？]?$)",
-    re.IGNORECASE,
-)
+_PRONOUN = question_pattern(ENGLISH, "pronoun")
+_PRONOUN_ZH = question_pattern("zh", "pronoun", re.NOFLAG)
+_EXPLETIVE = question_pattern(ENGLISH, "expletive")
+_LEAD = question_pattern(ENGLISH, "goes_on")
 """What a question begins with that goes on with the last one."""
-_ALONE = re.compile(
-    r"^(?:why|how|when|where|who|since when|为什么|为何|何时|在哪里?|怎么)[?？]?$", re.IGNORECASE
-)
-_QUESTION = re.compile(
-    r"\b(?:who|whom|whose|which|when|where|why|what|how)\b"
-    r"|^(?:did|does|do|is|are|was|were|has|have|can|will)\b|谁|什么|哪|何|多少|几|吗|怎",
-    re.IGNORECASE,
-)
+_ALONE = question_pattern(ENGLISH, "stands_alone")
+_QUESTION = question_pattern(ENGLISH, "asks_anything")
 
 
 def rewrite_question(question: str, exchanges: Sequence[Exchange], index: Index) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from functools import cache
 
 from conspectus.text.language import ENGLISH, function_words_of
 from conspectus.text.language_rules import rules_of
+from conspectus.text.question import question_pattern
 from conspectus.text.words import (
     CJK,
     SMALL,
@@ -36,11 +37,7 @@ def _runs(marks: str) -> re.Pattern[str]:
 
 
 _MARKS, _GREEK_MARKS = ".!?…؟۔।॥", ".!;?…؟۔।॥"
-_ABBREVIATION = re.compile(
-    r"(?:^|[\s(\[\"“'])(?:Mr|Mrs|Ms|Dr|Prof|Sr|Jr|St|Gen|Col|Capt|Lt|Sgt|Rev|Hon|Cllr|Gov|Sen|Rep|vs|No|Nos|Vol|Fig|"
-    r"Eq|Inc|Ltd|Co|Corp|Bros|approx|cf|e\.g|i\.e|al|pp|ca|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec|[^\W\d_]"
-    r"|(?:[^\W\d_]\.)+[^\W\d_])$"
-)
+_ABBREVIATION = question_pattern(ENGLISH, "abbreviation", re.NOFLAG)
 _ABBREVIATION_ELSEWHERE = re.compile(
     r"(?:^|[\s(\[«„“'])(?:bzw|usw|vgl|evtl|geb|gest|Nr|Hr|Fr|Abs|Abb|Str|Bd|Mio|Mrd|Mme|Mlle|MM|env|art|Sra|Srta|Dra|Ud|"
     r"Uds|pág|aprox|Exmo|Sig|Dott|mevr|dhr|blz|гг|ул|им|др|тыс|млн|млрд|рис|стр|д-р|проф|акад|св|Αγ|κ|πρ|μ)$"
@@ -171,22 +168,10 @@ def located(words: str, text: str, start: int = 0, end: int | None = None) -> tu
     return (found.start(), found.end()) if found else None
 
 
-_OPENING = re.compile(
-    r"^(?:(?:and|but|so|or|yeah|yes|yep|no|well|oh|ah|hmm|um|uh|okay|ok|right|sure|exactly|absolutely|look|like|anyway|"
-    r"you know|i mean|i think|i guess|of course|actually|honestly|frankly|basically|because|then)\b"
-    r"[,.]?(?:\s+|$)(?:[–—-]+\s*)?)+",
-    re.IGNORECASE,
-)
-_FILLER = re.compile(
-    r"\b(?:you know|i mean|sort of|kind of|like,|, like|um|uh|i guess|or whatever|et cetera|blah|gonna|"
-    r"kinda|stuff|thing is|right\?|okay,|yeah|hmm|thank(?:s| you)|welcome|hello|--)"
-)
+_OPENING = question_pattern(ENGLISH, "opens_loosely")
+_FILLER = question_pattern(ENGLISH, "filler", re.NOFLAG)
 """In small letters: a pattern that ignores case takes three times as long."""
-_DANGLING = re.compile(
-    r"^(?:it|he|she|they|this|that|these|those|there|here|him|her|them|its|his|their|which|who|what|how|why|where|when|"
-    r"it's|he's|she's|they're|that's|there's|here's|let's|do|does|did|is|are|was|were|can|could|will|would)\b",
-    re.IGNORECASE,
-)
+_DANGLING = question_pattern(ENGLISH, "dangles")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _SAYS_LITTLE = STOPWORDS | VAGUE
 _ADDRESS = re.compile(r"\S*(?:@|://)\S*|^(?:Subject|Re|Fwd?): .*")
@@ -197,13 +182,8 @@ ASKS = ("?", "？", "؟")
 CLOSING = "\"”’'」』）)»"
 
 # Chinese and Japanese
-_OPENING_UNSPACED = re.compile(
-    r"^(?:但是?|而且?|不过|因此|所以|然而|另外|此外|同时|并且|于是|其实|当然|那么|しかし|また|そして|なお)[，,、]"
-)
-_DANGLING_UNSPACED = re.compile(
-    r"^(?:他|她|它|是|为|為|乃|被|曾|这|這|那|该|該|此|其|以上|以下|如下|后者|前者"
-    r"|并|並|而|但|也|还|則|则|即|以及|或|彼|これ|それ|この|その|ここ|そこ)"
-)
+_OPENING_UNSPACED = question_pattern("zh", "opens_loosely", re.NOFLAG)
+_DANGLING_UNSPACED = question_pattern("zh", "dangles", re.NOFLAG)
 _SHORT = 12
 """Characters of a Chinese or Japanese sentence that says enough; half or double moves no quotation of cmrc-zh."""
 
@@ -255,19 +235,11 @@ as many of them as others, the second anyhow. The sample's headings have at most
 headings); Wikipedia's tables of facts, each in one line, which answer a few of MuSiQue's questions, have 19 and more."""
 
 
-_SAYS_NOTHING = re.compile(
-    r"(?:to )?(?:learn|read|find out|see) (?:more|also)\b|for (?:more|further) information\b|.*\d{30}|"
-    r"(?:for [^.]{3,120}, )?(?:please )?(?:see|check|visit|go to|refer to|consult|read) "
-    r"(?:(?:the|our|your|these|this|an?)\b.{0,100}\b(?:summary|summaries|list|sections?|pages?|site|website|articles?"
-    r"|topics?|guide|publication|tables?|figures?)|tables?|figures?|sections?|pages?)\b",
-    re.I,
-)
+_SAYS_NOTHING = question_pattern(ENGLISH, "says_nothing")
 """A sentence that only says where to read on, or holds a number that nobody reads."""
-_REFERENCE = re.compile(r"\d ?(?:\(\d+\) ?)?[:,] ?\d+ ?[-–] ?\d|\bpp\. ?\d|\b(?:doi|ISBN|ISSN)\b|\beds?\.")
+_REFERENCE = question_pattern(ENGLISH, "refers_to_work", re.NOFLAG)
 """What a work is referred to by: its volume and pages, its number, its editors."""
-_PROSE = re.compile(
-    r"\b(?:is|was|are|were|be|been|has|have|had|that|who|which|it|they|we|not|than|this|these)\b"
-)
+_PROSE = question_pattern(ENGLISH, "prose", re.NOFLAG)
 
 
 def states(sentence: str) -> bool:

@@ -21,7 +21,6 @@ from conspectus.tasks import (
     FoundEntity,
     FoundRelationship,
 )
-from conspectus.text.language import ENGLISH
 from conspectus.text.question import question_pattern
 from conspectus.text.sentences import quality
 from conspectus.text.words import cached_by_hash, is_unspaced, unspaced_terms
@@ -102,14 +101,6 @@ MOST_WORDS = 70
 """Words of a description at the most, but for its first sentence. With half, the sample's descriptions share less with
 those of a language model (F1 of their terms -4.1); with double 0.4 more, which is within chance."""
 _QUOTED = re.compile(r'^([^":：]{2,40})(?:: "(.*)"|：“(.*)”)$', re.DOTALL)
-_DEFINES = question_pattern(ENGLISH, "defines")
-_DEFINES_ELSEWHERE = re.compile(
-    r"^.{0,12}\b(?:ist|war|sind|waren|wurde|est|était|sont|fut|es|era|fue|son|é|foi|são|è|fu|sono|werd|zijn|"
-    r"является|являлся|был|была|είναι|ήταν)\b"
-    r"|^[^，。；]{0,14}(?:是|为|為|即|指|位于|位於|成立于|创立|创办|生于|とは|である|です)"
-    r"|^\s*(?:—|هو|هي)\s",
-    re.IGNORECASE,
-)
 
 
 @dataclass
@@ -197,7 +188,6 @@ def _merit(task: DescribeElement, description: str, boilerplate: Mapping[str, fl
     at = said.lower().find(name.lower())
     if at >= 0:
         merit += 0.15 if at < 20 else 0.0
-        defines = _DEFINES if task.language == ENGLISH else _DEFINES_ELSEWHERE
-        if defines.match(said[at + len(name) :]):
+        if question_pattern(task.language, "defines").match(said[at + len(name) :]):
             merit += 0.35
     return merit
