@@ -161,3 +161,11 @@ def test_a_word_for_a_kind_of_organization_is_none_where_several_are_named():
     assert "University" in types_of(
         read("The University grew.", "We love the University.", "It is a University.")
     )
+
+
+def test_what_a_list_names_meets_nothing_in_it():
+    towns = ("Larwood", "Stannick", "Brackwater")
+    alone = [f"We saw {town}." for town in towns]
+
+    assert len(read(*alone, "We saw {} near {} and {} on the way.".format(*towns)).related) == 3
+    assert len(read(*alone, "In {}, {}, {}, 1963.".format(*towns)).related) == 0

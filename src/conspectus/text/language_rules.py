@@ -161,15 +161,20 @@ DOTS = frozenset("·・‧•")
 """Marks between the parts of a foreign name."""
 
 
+_ACCENT = re.compile(r"(?<=[^\W\d_])([¨˜¸] ?|´ )([a-z])")
+"""An accent that PDF files write before its letter: `Sch¨ onemann`; `´` alone may be an apostrophe."""
+
+
 def tokenize(sentence: str, language: str) -> list[str]:
-    """Return the tokens of a sentence, in composed characters.
+    """Return the tokens of a sentence, in composed characters, and accents on their letters.
 
     French and Italian ones without what they elide; Chinese ones as the dictionary has them, Japanese ones as runs of
     one kind of characters.
     """
     if sentence.isascii() and language not in ELIDING:
         return tokens_in(sentence)
-    text = unicodedata.normalize("NFC", sentence)
+    accented = _ACCENT.sub(lambda m: m[2] + unicodedata.normalize("NFKD", m[1][0])[-1], sentence)
+    text = unicodedata.normalize("NFC", accented)
     if language in ELIDING:
         return _patterns().eliding.findall(text)
     if language == "ar":

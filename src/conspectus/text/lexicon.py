@@ -20,6 +20,7 @@ from conspectus.text.phrases import boilerplate_weights
 from conspectus.text.sentence_table import Lines, SentenceTable, find_sentences, lines_at
 from conspectus.text.types import ALL
 from conspectus.text.vocabulary import (
+    Bools,
     Floats,
     Ints,
     Vocabulary,
@@ -84,6 +85,8 @@ class Lexicon:
     """For each speaker of the table of sentences, the place of their name in `names`, or -1."""
     templated: Ints
     """Per cent of the words of each sentence that stand in set phrases of the corpus."""
+    lists: Bools
+    """Whether each sentence is a list: it has less than half as many function words as things it names, three or more."""
 
     def without_texts(self) -> Lexicon:
         """Return it with the table of its sentences alone, without their texts and tokens."""
@@ -95,13 +98,15 @@ class Lexicon:
     def related(self) -> Ints:
         """The pairs of names that meet more than by chance, ascending: `low * len(names) + high`.
 
-        They meet in a sentence, in one and the next of its document, or where one speaks of the other.
+        They meet in a sentence that is no list, in one and the next of its document, or where one speaks of the other.
         """
         count, table = len(self.starts) - 1, self.sentences.table
         speaker = np.append(self.speaker_names, -1)[table.speaker]
         spoken = np.flatnonzero(speaker >= 0)
-        row = np.concatenate([np.repeat(np.arange(count), np.diff(self.starts)), spoken])
-        column = np.concatenate([self.mentions, speaker[spoken]])
+        named = np.repeat(np.arange(count), np.diff(self.starts))
+        told = ~self.lists[named]
+        row = np.concatenate([named[told], spoken])
+        column = np.concatenate([self.mentions[told], speaker[spoken]])
         follows = np.append(table.document[1:] == table.document[:-1], False)[row]
         rows = np.concatenate([row, row[follows] + 1])
         columns = np.concatenate([column, column[follows]])
@@ -140,18 +145,22 @@ def read_lexicon(
     source = np.array(sources([d.path for d in documents]), np.int32)
     templated = (100 * boilerplate_weights(vocabulary, source[document])[which]).astype(np.int32)
     candidates: dict[str, Candidate] = {}
+    function_words = np.zeros(len(unique), np.int64)
     for language in dict.fromkeys(languages):
         inside = np.flatnonzero(np.array([code == language for code in languages]))
         where = (document[inside], source[document[inside]])
         own_texts = unique
         if len(inside) < len(unique):
             own_texts = list(lines_at(inside, unique))
-        own = extract_mentions(own_texts, vocabulary.subset(inside, language), where, table.speakers)
+        part = vocabulary.subset(inside, language)
+        function_words[inside] = part.function_words
+        own = extract_mentions(own_texts, part, where, table.speakers)
         candidates = _united(candidates, own, inside) if candidates or len(inside) < len(unique) else own
     candidates = _of_types(candidates, entity_types, unique, listed or {})
     order = sorted(candidates, key=lambda key: (min(candidates[key].places, default=len(unique) << 32), key))
     place = {key: i for i, key in enumerate(order)}
     starts, mentions = _mentions([candidates[key] for key in order], which, len(unique))
+    size = np.diff(starts)
     return Lexicon(
         sentences=sentences,
         names=tuple(written(candidates[key].forms) for key in order),
@@ -160,6 +169,7 @@ def read_lexicon(
         mentions=mentions,
         speaker_names=np.array([place.get(name_key(s), -1) for s in table.speakers], np.int32),
         templated=templated,
+        lists=(size > 2) & (2 * function_words[which] < size),
     )
 
 

@@ -129,6 +129,12 @@ class Vocabulary:
         return np.array([w in self.rules.stop or not w[0].isalnum() for w in self.words], bool)
 
     @cached_property
+    def function_words(self) -> Ints:
+        """How many function words each sentence has; where there are no spaces, how many tokens."""
+        function = (self._words_in(self.rules.stop) | self.rules.unspaced)[self.token_word]
+        return np.bincount(self.sentence[function], minlength=len(self.starts) - 1)
+
+    @cached_property
     def vague(self) -> Bools:
         """Whether a word carries too little content to be a name or concept."""
         return self.stop | np.array([w in self.rules.vague for w in self.words], bool)
