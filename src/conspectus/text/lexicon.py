@@ -141,20 +141,18 @@ def read_lexicon(
     table, which, unique = sentences.table, sentences.which, sentences.distinct
     # what a copy caches goes with it, and changes nothing while another process is sent the sentences
     vocabulary, languages = replace(sentences.vocabulary), sentences.languages
-    document = table.document[first_places(which)]
-    source = np.array(sources([d.path for d in documents]), np.int32)
-    templated = (100 * boilerplate_weights(vocabulary, source[document])[which]).astype(np.int32)
+    source = np.array(sources([d.path for d in documents]), np.int32)[table.document[first_places(which)]]
+    templated = (100 * boilerplate_weights(vocabulary, source)[which]).astype(np.int32)
     candidates: dict[str, Candidate] = {}
     function_words = np.zeros(len(unique), np.int64)
     for language in dict.fromkeys(languages):
         inside = np.flatnonzero(np.array([code == language for code in languages]))
-        where = (document[inside], source[document[inside]])
         own_texts = unique
         if len(inside) < len(unique):
             own_texts = list(lines_at(inside, unique))
         part = vocabulary.subset(inside, language)
         function_words[inside] = part.function_words
-        own = extract_mentions(own_texts, part, where, table.speakers)
+        own = extract_mentions(own_texts, part, source[inside], table.speakers)
         candidates = _united(candidates, own, inside) if candidates or len(inside) < len(unique) else own
     candidates = _of_types(candidates, entity_types, unique, listed or {})
     order = sorted(candidates, key=lambda key: (min(candidates[key].places, default=len(unique) << 32), key))

@@ -61,11 +61,11 @@ class Candidate:
 
 
 def extract_mentions(
-    texts: Sequence[str], vocabulary: Vocabulary, where: tuple[Ints, Ints], speakers: Sequence[str]
+    texts: Sequence[str], vocabulary: Vocabulary, source: Ints, speakers: Sequence[str]
 ) -> dict[str, Candidate]:
     """Return everything that distinct sentences of one language mention, by key, typed and sifted.
 
-    `where` is the document and the source of each sentence.
+    `source` is that of each sentence.
     """
     large = len(texts) >= LARGE
     candidates: dict[str, Candidate] = defaultdict(Candidate)
@@ -78,7 +78,7 @@ def extract_mentions(
         named[mention.start : mention.end] = True
         _note_name(candidates[_key(mention.words, vocabulary.rules)], mention, vocabulary)
     candidates = _sifted_names(candidates, vocabulary, large)
-    _note_concepts(candidates, vocabulary, where, named, 3 if large else 2)
+    _note_concepts(candidates, vocabulary, source, named, 3 if large else 2)
     marked = vocabulary.sentences_with(MARKED)
     rows = zip(marked.tolist(), lines_at(marked, texts), strict=True)
     _note_dates_and_titles(candidates, rows, vocabulary.rules)
@@ -165,14 +165,14 @@ def _sifted_names(
 
 
 def _note_concepts(
-    by_key: dict[str, Candidate], vocabulary: Vocabulary, where: tuple[Ints, Ints], named: Bools, least: int
+    by_key: dict[str, Candidate], vocabulary: Vocabulary, source: Ints, named: Bools, least: int
 ) -> None:
     """Add the concepts; one that is also written as a name is that name ("Computer Science")."""
     rules = vocabulary.rules
     by_stems = {
         _stems(key, rules): key for key in sorted(by_key, reverse=True) if not by_key[key].context.speaks
     }
-    phrases = find_phrases(vocabulary, *where, least, named)
+    phrases = find_phrases(vocabulary, source, least, named)
     sentences = vocabulary.sentence[phrases.start]
     offsets = phrases.start - vocabulary.starts[sentences]
     columns = phrases.start, phrases.words, sentences, offsets

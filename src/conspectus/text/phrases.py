@@ -95,13 +95,10 @@ class _Runs:
         return np.where(self.start[at] == tokens, self.kind[at], -1)
 
 
-def find_phrases(
-    vocabulary: Vocabulary, document: Ints, source: Ints, least: int, named: Bools | None = None
-) -> Phrases:
+def find_phrases(vocabulary: Vocabulary, source: Ints, least: int, named: Bools | None = None) -> Phrases:
     """Return the mentions of terms, longer ones before those inside them.
 
-    Sentence `s` is in document `document[s]`; burstiness is measured over documents, and over `source[s]`, which may have
-    several. A phrase occurs twice or more, a single word `least` times. Where capitals do not tell names, tokens that are
+    Sentence `s` is in source `source[s]`, over which burstiness is measured. A phrase occurs twice or more, a single word `least` times. Where capitals do not tell names, tokens that are
     `named` are no part of a term.
     """
     taken = np.zeros(len(vocabulary.form), bool)
@@ -117,7 +114,7 @@ def find_phrases(
             good = value >= MIN_C_VALUE
         else:
             good = (value > 0) & (of_size.count >= least)
-            good &= _terms(of_size, vocabulary, (document, source), ~taken)
+            good &= _terms(of_size, vocabulary, source, ~taken)
         token = of_size.start[good[of_size.kind]]
         for k in range(size):
             token = token[~taken[token + k]]
@@ -134,7 +131,8 @@ def find_phrases(
 def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
     """Return the runs of each size, from one word up, that could be noun phrases and occur twice."""
     word = vocabulary.token_word
-    inner, last = _inner(vocabulary)[word] & free, _last(vocabulary) & free
+    inner = _content(vocabulary) & (vocabulary.attributive > VERBAL_INSIDE) & ~_is(vocabulary, "verbs")
+    inner, last = inner[word] & free, _last(vocabulary) & free
     runs: list[_Runs] = []
     inside, code = np.ones(len(word), bool), np.zeros(len(word), np.int64)
     for size in range(1, LONGEST + 1):
@@ -157,11 +155,6 @@ def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
     return runs
 
 
-def _inner(vocabulary: Vocabulary) -> Bools:
-    """Tell which words may stand inside a phrase."""
-    return _content(vocabulary) & (vocabulary.attributive > VERBAL_INSIDE) & ~_is(vocabulary, "verbs")
-
-
 def _last(vocabulary: Vocabulary) -> Bools:
     """Tell which tokens may close a phrase."""
     small = ~vocabulary.capital[vocabulary.form] | vocabulary.rules.nouns_capitalised
@@ -174,8 +167,8 @@ def _last(vocabulary: Vocabulary) -> Bools:
 def _is(vocabulary: Vocabulary, *kinds: str) -> Bools:
     """Tell which words are adverbs, abbreviations as "e.g.", or of some kinds in general English and here no nouns."""
     general: set[str] = set()
-    if vocabulary.rules.language == ENGLISH:
-        general.update(*map(_general_words, kinds))
+    for kind in kinds if vocabulary.rules.language == ENGLISH else ():
+        general.update(read_data("general_english")[kind].split())
     known = np.array([w in general for w in vocabulary.words], bool)
     known &= ~((vocabulary.count >= FREQUENT) & (vocabulary.share_as_head >= HEAD))
     return known | np.array([w.endswith((*vocabulary.rules.adverbs, ".")) for w in vocabulary.words], bool)
@@ -204,7 +197,7 @@ def _c_values(runs: list[_Runs]) -> list[Floats]:
     ]
 
 
-def _terms(runs: _Runs, vocabulary: Vocabulary, where: tuple[Ints, Ints], free: Bools) -> Bools:
+def _terms(runs: _Runs, vocabulary: Vocabulary, source: Ints, free: Bools) -> Bools:
     """Tell which single words are terms: bursty, rarer in general English, and no mere relation.
 
     What tells are the uses of a word, in singular and plural, that are `free` of longer terms.
@@ -213,7 +206,7 @@ def _terms(runs: _Runs, vocabulary: Vocabulary, where: tuple[Ints, Ints], free: 
     of_word = np.full(len(vocabulary.words), -1)
     of_word[word] = np.unique(vocabulary.lemma[word], return_inverse=True)[1]
     kind = of_word[word]
-    count, bursty = _use(of_word, free, vocabulary, where)
+    count, bursty = _use(of_word, free, vocabulary, source)
     if vocabulary.rules.language != ENGLISH:
         return (bursty >= BURSTINESS)[kind]
     zipf = _general_frequencies()
@@ -221,7 +214,7 @@ def _terms(runs: _Runs, vocabulary: Vocabulary, where: tuple[Ints, Ints], free: 
     power = np.bincount(kind, [10.0 ** zipf.get(w, 0.0) for w in words])
     contrast = np.log10(np.maximum(count, 0.1) / rounded_size(len(vocabulary.form)) * 1e9)
     contrast -= np.log10(np.maximum(power, 10**UNKNOWN_FREQUENCY))
-    bursty -= _ordinary(count, free, vocabulary, where)
+    bursty -= _ordinary(count, free, vocabulary, source)
     term = contrast + np.maximum(bursty, -MOST_FLAT) >= TERMHOOD
     verbal = np.array([w.endswith(vocabulary.rules.verbs) for w in vocabulary.words], bool)
     headed = (vocabulary.share_as_head > 0) | ((vocabulary.closing >= ALWAYS_CLOSING) & ~verbal)
@@ -231,12 +224,12 @@ def _terms(runs: _Runs, vocabulary: Vocabulary, where: tuple[Ints, Ints], free: 
     return headed[word] & ~office & term[kind]
 
 
-def _ordinary(count: Ints, free: Bools, vocabulary: Vocabulary, where: tuple[Ints, Ints]) -> Floats:
+def _ordinary(count: Ints, free: Bools, vocabulary: Vocabulary, source: Ints) -> Floats:
     """Return for each count how bursty general words are that occur about as often."""
     zipf = _general_frequencies()
     general = np.array([zipf.get(word, 0.0) >= GENERAL for word in vocabulary.words], bool)
     general &= ~vocabulary.stop & (vocabulary.count >= LEAST_GENERAL)
-    uses, bursty = _use(np.where(general, np.cumsum(general) - 1, -1), free, vocabulary, where)
+    uses, bursty = _use(np.where(general, np.cumsum(general) - 1, -1), free, vocabulary, source)
     size = min(NEIGHBOURS, len(uses))
     if not size:
         return np.zeros(len(count))
@@ -246,20 +239,18 @@ def _ordinary(count: Ints, free: Bools, vocabulary: Vocabulary, where: tuple[Int
     return medians[np.clip(nearest, 0, len(medians) - 1)]
 
 
-def _use(of_word: Ints, free: Bools, vocabulary: Vocabulary, where: tuple[Ints, Ints]) -> tuple[Ints, Floats]:
-    """Return how often each kind of word occurs in free tokens, and how bursty it is; words of no kind have -1."""
+def _use(of_word: Ints, free: Bools, vocabulary: Vocabulary, source: Ints) -> tuple[Ints, Floats]:
+    """Return how often each kind of word occurs in free tokens, and its residual IDF in bits: how much rarer sources with
+    it are than chance would have them. Words of no kind have -1.
+    """
     kind, kinds = of_word[vocabulary.token_word], int(of_word.max(initial=-1)) + 1
     tokens = np.flatnonzero(free & (kind >= 0))
-    kind, sentence = kind[tokens], vocabulary.sentence[tokens]
-    count = np.bincount(kind, minlength=kinds)
-    bursty = [_burstiness(count, kind, unit[sentence], int(unit.max(initial=0)) + 1) for unit in where]
-    return count, np.max(bursty, axis=0)
-
-
-@cache
-def _general_words(kind: str) -> frozenset[str]:
-    """Return the words that are mostly verbs, or modifiers, in general English."""
-    return frozenset(read_data("general_english")[kind].split())
+    width = int(source.max(initial=0)) + 1
+    count = np.bincount(kind[tokens], minlength=kinds)
+    inside = unique_numbers(kind[tokens] * width + source[vocabulary.sentence[tokens]]) // width
+    spread = np.maximum(np.bincount(inside, minlength=kinds), 1)
+    total = rounded_size(width)
+    return count, np.log2(total / spread) + np.log2(1 - np.exp(-count / total) + 1e-12)
 
 
 @cache
@@ -280,17 +271,6 @@ def _apart(start: Ints, size: int) -> Ints:
             chosen.append(token)
             end = token + size
     return np.array(chosen, np.int64)
-
-
-def _burstiness(count: Ints, kind: Ints, unit: Ints, total: int) -> Floats:
-    """Return the residual IDF in bits: how much rarer documents with a kind of token are than chance would have them.
-
-    Token `i` is of kind `kind[i]`, in document `unit[i]` of `total`; kind `k` occurs `count[k]` times.
-    """
-    documents = unique_numbers(kind.astype(np.int64) * total + unit) // total
-    spread = np.maximum(np.bincount(documents, minlength=len(count)), 1)
-    total = rounded_size(total)
-    return np.log2(total / spread) + np.log2(1 - np.exp(-count / total) + 1e-12)
 
 
 RUN_WORDS = 4
