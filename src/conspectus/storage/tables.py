@@ -11,6 +11,7 @@ from functools import cache, cached_property, lru_cache, partial
 from io import BytesIO
 from itertools import chain, pairwise
 from operator import attrgetter
+from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -458,34 +459,34 @@ class Stored(Generic[T]):
         self._name = next(name for name, known in TABLES.items() if known is table)
         self._group = lru_cache(GROUPS)(self._stored_rows)
         self._check_tree = cache(self._tree_checked)
+        self._lock = Lock()  # a reader of Parquet files is no matter for two threads at once
 
     @cached_property
-    def _metadata(self) -> Any:
-        """What the footer says of the file; it is read once, however many groups are."""
+    def _file(self) -> Any:
+        """The file, of which the footer is read once, however many groups are."""
         try:
-            metadata = pq.read_metadata(pa.BufferReader(pa.py_buffer(self._content())))
+            source = pa.BufferReader(pa.py_buffer(self._content()))
+            file = pq.ParquetFile(source, page_checksum_verification=True)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._damaged(f"cannot be read ({error})") from error
-        if self._counts is not None and metadata.num_rows != self._counts[self._name]:
-            rows = self._counts[self._name]
-            raise self._damaged(f"has {metadata.num_rows} rows, its manifest says {rows}")
-        return metadata
+        rows = file.metadata.num_rows
+        if self._counts is not None and rows != self._counts[self._name]:
+            raise self._damaged(f"has {rows} rows, its manifest says {self._counts[self._name]}")
+        return file
 
     @cached_property
     def _group_size(self) -> int:
         """The number of rows of each group but the last."""
-        return max(1, self._metadata.row_group(0).num_rows) if self._metadata.num_row_groups else 1
+        return max(1, self._file.metadata.row_group(0).num_rows) if self._file.metadata.num_row_groups else 1
 
     def _read(self, columns: Sequence[Column], groups: Iterable[int] | None = None) -> pa.Table:
         """Return columns of some groups, of all where none are named."""
-        groups = range(self._metadata.num_row_groups) if groups is None else groups
+        groups = range(self._file.metadata.num_row_groups) if groups is None else groups
         try:
-            source = pa.BufferReader(pa.py_buffer(self._content()))
-            file = pq.ParquetFile(source, metadata=self._metadata, page_checksum_verification=True)
-            present = file.schema_arrow.names
-            table = file.read_row_groups(
-                list(groups), [c.name for c in columns if c.name in present], use_threads=False
-            )
+            present = self._file.schema_arrow.names
+            names = [c.name for c in columns if c.name in present]
+            with self._lock:
+                table = self._file.read_row_groups(list(groups), names, use_threads=False)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._damaged(f"cannot be read ({error})") from error
         for column in (c for c in columns if c.name not in present):
@@ -506,7 +507,7 @@ class Stored(Generic[T]):
         self._check_tree()
         table = self._read(self._table.stored, range(first, last + 1))
         numbers = np.arange(
-            first * self._group_size, min((last + 1) * self._group_size, self._metadata.num_rows)
+            first * self._group_size, min((last + 1) * self._group_size, self._file.metadata.num_rows)
         )
         numbered = self._counts is not None and self._table.stored[:2] == KEYS
         if len(table) != len(numbers) or (numbered and (_numbers_of(table.column(1)) != numbers).any()):
