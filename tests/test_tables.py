@@ -67,7 +67,8 @@ def test_rows_are_found_by_what_names_them():
     assert INDEX.chunk_of[INDEX.chunks[0].id] is INDEX.chunks[0]
     assert INDEX.entity_of_name["Cows"] == 2
     assert INDEX.edges_of(1) == [0, 1]
-    assert INDEX.edges_of(3) == ()
+    assert INDEX.edges_of(3) == []
+    assert "Emus" not in INDEX.entity_of_name
     assert INDEX.communities_of(0) == [4, 2, 0]
     assert INDEX.report_of_community[2].title == "C"
 
@@ -77,8 +78,13 @@ def test_what_an_index_has_arrays_for_is_what_its_tables_say():
     keys = INDEX.derive(entity_keys)
 
     for entity in range(len(INDEX.entities)):
-        assert list(stored.edges_of(entity)) == list(INDEX.edges_of(entity))
-        assert list(stored.communities_of(entity)) == list(INDEX.communities_of(entity))
+        assert stored.edges_of(entity) == INDEX.edges_of(entity)
+        assert stored.communities_of(entity) == INDEX.communities_of(entity)
+        assert stored.listed("entity_chunk", entity) == INDEX.listed("entity_chunk", entity)
+    for document in range(len(INDEX.documents)):
+        assert stored.listed("chunk", document) == INDEX.listed("chunk", document)
+    for name in ("number_of_document", "number_of_chunk", "entity_of_name", "number_of_word"):
+        assert dict(getattr(stored, name)) == dict(getattr(INDEX, name))
     for index in (stored, INDEX):
         assert {key: entity_of_key(key, index) for key in keys} == keys
         assert entity_of_key("emus", index) is None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
 import conspectus
 from conspectus.errors import RowMissing
@@ -26,6 +26,7 @@ from conspectus.rows import (
     Usage,
     column,
     counted,
+    plural,
 )
 
 if TYPE_CHECKING:
@@ -35,9 +36,12 @@ if TYPE_CHECKING:
 
     from conspectus import EntityView
     from conspectus.rows import Answer, Hit
+    from conspectus.text import mentions
 else:
+    np, mentions = lazy_module("numpy"), lazy_module("conspectus.text.mentions")
     pd, pl = lazy_module("pandas", "pandas"), lazy_module("polars", "polars")
 
+Arrays: TypeAlias = "dict[str, np.ndarray[Any, Any]]"
 T = TypeVar("T")
 K = TypeVar("K")
 COUNTED = {
@@ -142,39 +146,44 @@ class Index:
 
     def derive(self, make: Callable[[Index], T]) -> T:
         """Return what a function or class makes of the index; it is made once, and cached while the index is open.
-
-        A copy with other rows starts without. Threads share it: what is made is a function of the index alone, so that
-        it does not matter who makes it.
+        Threads share it; a copy with other rows starts without.
         """
         if make not in self._derived:
             self._derived.setdefault(make, make(self))
         return self._derived[make]
 
     @cached_property
-    def number_of_word(self) -> Mapping[str, int]:
+    def number_of_word(self) -> Numbers:
         """Places of the words of the vocabulary."""
-        return {word: i for i, word in enumerate(self.words)}
+        return Numbers(self, "words")
+
+    @cached_property
+    def number_of_document(self) -> Numbers:
+        """Numbers of documents by id."""
+        return Numbers(self, "documents", "id")
 
     @cached_property
     def document_of(self) -> Mapping[str, Document]:
         """Documents by id."""
-        return _by(self.documents, "id")
+        return LazyMapping(number := self.number_of_document, lambda id_: self.documents[number[id_]])
+
+    @cached_property
+    def number_of_chunk(self) -> Numbers:
+        """Numbers of chunks by id."""
+        return Numbers(self, "chunks", "id")
 
     @cached_property
     def chunk_of(self) -> Mapping[str, Chunk]:
         """Chunks by id."""
-        return _by(self.chunks, "id")
-
-    @cached_property
-    def number_of_chunk(self) -> Mapping[str, int]:
-        """Numbers of chunks by id."""
-        return _Numbers({id: number for number, id in enumerate(column(self.chunks, "id"))})
+        return LazyMapping(number := self.number_of_chunk, lambda id_: self.chunks[number[id_]])
 
     @cached_property
     def report_of_community(self) -> Mapping[int, Report]:
         """Reports by the number of their community."""
-        lazy: Mapping[int, Report] | None = getattr(self.reports, "by_community", None)
-        return _by(self.reports, "community") if lazy is None else lazy
+        if (lazy := getattr(self.reports, "by_community", None)) is not None:
+            return lazy
+        number = {community: i for i, community in enumerate(column(self.reports, "community"))}
+        return LazyMapping(number, lambda community: self.reports[number[community]])
 
     @cached_property
     def levels(self) -> range:
@@ -209,53 +218,117 @@ class Index:
         return reports
 
     @cached_property
-    def entity_of_name(self) -> Mapping[str, int]:
+    def entity_of_name(self) -> Numbers:
         """Numbers of entities by name."""
-        return _Numbers({name: number for number, name in enumerate(column(self.entities, "name"))})
-
-    @cached_property
-    def _edges(self) -> Mapping[str, list[int]]:
-        edges: dict[str, list[int]] = {}
-        ends = zip(column(self.relationships, "source"), column(self.relationships, "target"), strict=True)
-        for number, (source, target) in enumerate(ends):
-            edges.setdefault(source, []).append(number)
-            edges.setdefault(target, []).append(number)
-        return edges
+        return Numbers(self, "entities", "name")
 
     def edges_of(self, entity: int) -> Sequence[int]:
         """Return the numbers of an entity's relationships."""
-        if "graph.edges" in self.arrays:
-            return self._listed("graph.edge_starts", "graph.edges", entity)
-        return self._edges.get(self.entities[entity].name, ())
-
-    def _listed(self, starts: str, values: str, row: int) -> Sequence[int]:
-        first, last = self.slices[starts][row : row + 2].tolist()
-        return self.slices[values][first:last].tolist()
-
-    @cached_property
-    def _communities(self) -> Mapping[int, list[int]]:
-        holders: dict[int, list[int]] = {}
-        level, members = (column(self.communities, name) for name in ("level", "entity_numbers"))
-        for community in sorted(range(len(level)), key=lambda number: (-level[number], number)):
-            for entity in members[community]:
-                holders.setdefault(entity, []).append(community)
-        return holders
+        return self.listed("edge", entity)
 
     def communities_of(self, entity: int) -> Sequence[int]:
         """Return the numbers of the communities that hold an entity, the deepest first."""
-        if "graph.communities" in self.arrays:
-            return self._listed("graph.community_starts", "graph.communities", entity)
-        return self._communities.get(entity, ())
+        return self.listed("community", entity)
+
+    def listed(self, name: str, row: int) -> Sequence[int]:
+        """Return the numbers that a row has of one of `LISTED`."""
+        starts, values = self.lists(name)
+        first, last = starts[row : row + 2].tolist()
+        return values[first:last].tolist()
+
+    def lists(self, name: str) -> tuple[Any, Any]:
+        """Return where the lists of one of `LISTED` begin, and their numbers: stored ones, or made now."""
+        starts, values = f"graph.{name}_starts", f"graph.{plural(name)}"
+        arrays = self.slices if starts in self.arrays else self.derive(LISTED[name])
+        return arrays[starts], arrays[values]
 
 
-# Tables and mappings that are made when they are read, and caches of them
+# Tables and mappings that are made when they are read
 
 
-class _Numbers(dict[str, int]):
-    """Numbers of rows by the key by which other rows name them."""
+class Numbers(Mapping[str, int]):
+    """Numbers of the rows of a table by what names them: an id, a name, a word. Each is looked up by its hash."""
 
-    def __missing__(self, key: str) -> int:
-        raise RowMissing(key)
+    def __init__(self, index: Index, table: str, attribute: str = "") -> None:
+        rows = getattr(index, table)
+        self._texts = partial(column, rows, attribute) if attribute else lambda: rows
+        self._known: dict[str, int] = {}
+        hashes, row = f"ids.{table}_hash", f"ids.{table}_row"
+        self.arrays = {name: index.arrays[name] for name in (hashes, row) if name in index.arrays}
+        if len(self.arrays) < 2:
+            hash_of = mentions.hash_of
+            codes = np.array([hash_of([text]) for text in self._texts()], np.uint64)
+            order = np.argsort(codes, kind="stable")
+            self.arrays = {hashes: codes[order], row: order.astype(np.int32)}
+        self._hashes, self._rows = self.arrays.values()
+
+    def __getitem__(self, text: str) -> int:
+        if text not in self._known:
+            code = self._hashes.dtype.type(mentions.hash_of([text]))
+            at = int(self._hashes.searchsorted(code, "right")) - 1
+            if at < 0 or self._hashes[at] != code or self._rows[at] < 0:
+                raise RowMissing(text)
+            self._known[text] = int(self._rows[at])
+        return self._known[text]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+class Chosen(Sequence[T]):
+    """Rows of a table by their numbers, each made when it is read."""
+
+    def __init__(self, rows: Sequence[T], numbers: Sequence[int]) -> None:
+        self._rows, self._numbers = rows, numbers
+
+    def __getitem__(self, at: int | slice) -> Any:
+        chosen = self._numbers[at]
+        return self._rows[chosen] if isinstance(chosen, int) else Chosen[T](self._rows, chosen)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+# What is looked up: arrays that an index has, or that are made where it lacks them
+
+
+def listed_arrays(index: Index, name: str) -> Arrays:
+    """Return the arrays of one of `LISTED`: the numbers, list after list, and where each begins."""
+    count = len(index.entities)
+    match name:
+        case "chunk":
+            number, count = index.number_of_document, len(index.documents)
+            values: Sequence[int] = range(len(index.chunks))
+            owners = [[number[id_]] for id_ in column(index.chunks, "document_id")]
+        case "community":
+            members, level = (column(index.communities, name) for name in ("entity_numbers", "level"))
+            values = sorted(range(len(level)), key=lambda community: -level[community])
+            owners = [members[community] for community in values]
+        case "edge":
+            number, edges = index.entity_of_name, index.relationships
+            values = range(len(edges))
+            ends = zip(column(edges, "source"), column(edges, "target"), strict=True)
+            owners = [[number[end] for end in both] for both in ends]
+        case _:
+            rows = index.relationships if name == "edge_chunk" else index.entities
+            number, count = index.number_of_chunk, len(rows)
+            chunk_ids = column(rows, "chunk_ids")
+            values = [number[id_] for ids in chunk_ids for id_ in ids]
+            owners = [[row] for row, ids in enumerate(chunk_ids) for _ in ids]
+    owner = np.array([row for own in owners for row in own], np.int64)
+    order = np.argsort(owner, kind="stable")
+    starts = np.searchsorted(owner[order], np.arange(count + 1)).astype(np.int32)
+    listed = np.repeat(np.array(values, np.int32), list(map(len, owners)))[order]
+    return {f"graph.{name}_starts": starts, f"graph.{plural(name)}": listed}
+
+
+KINDS = ("chunk", "community", "edge", "edge_chunk", "entity_chunk")
+LISTED = {kind: partial(listed_arrays, name=kind) for kind in KINDS}
+"""What is listed: the chunks of a document; of an entity the communities, the deepest first, the relationships (edges)
+and the chunks; and the chunks of a relationship."""
 
 
 class BoundedCache(Generic[K, T]):
@@ -301,10 +374,11 @@ class Rows(Sequence[T]):
         self._spent = 0
 
     def column(self, name: str) -> Sequence[Any]:
-        """Return one attribute of all rows; where they are in a file, they need not be made for it."""
+        """Return one attribute of all rows; where they are in a file, it is read alone, and as soon as it is needed."""
         if self._stored is None or "_all" in self.__dict__:
             return [getattr(row, name) for row in self._all]
-        return self._stored.column(name)
+        values = cache(partial(self._stored.column, name))
+        return Rows(self._length, lambda first, last: values()[first:last])
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table, as `index.entities`, as a DataFrame with the columns of its file in `tables/`."""
@@ -352,19 +426,13 @@ class Rows(Sequence[T]):
         return f"<{len(self):,} rows{first}>"
 
 
-def _by(rows: Sequence[T], name: str) -> Mapping[Any, T]:
-    """Return rows by one of their attributes; those of a stored table are made when they are looked up."""
-    number = {value: i for i, value in enumerate(column(rows, name))}
-    return LazyMapping(number, lambda value: rows[number[value]])
-
-
 class LazyMapping(Mapping[K, T]):
     """Values by key, each made when it is first read."""
 
     slices: Mapping[str, Any] | None = None  # what reads parts of stored arrays
 
-    def __init__(self, keys: Iterable[K], make: Callable[[K], T]) -> None:
-        self._keys = dict.fromkeys(keys)
+    def __init__(self, keys: Collection[K], make: Callable[[K], T]) -> None:
+        self._keys = keys
         self._make = make
         self._made: dict[K, T] = {}
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from conspectus.algorithms.ranking import Postings, bm25, scaled
+from conspectus.algorithms.ranking import Postings, bm25, ranges, scaled
 from conspectus.algorithms.sentence_walk import Incidence, Matrix, totals, walk
 from conspectus.errors import UsageError
 from conspectus.index import Index
@@ -56,7 +56,7 @@ class SentenceEntityGraph:
 
     def matrix(self, way: str, rows: Ints | None = None) -> Matrix:
         """Return the names of sentences (`out`) or the sentences of names (`in`), of all where none are given."""
-        sizes = {"names": len(self.names), "sentences": len(self.sentences.lengths)}
+        sizes: dict[str, int] = {"names": len(self.names), "sentences": len(self.sentences.lengths)}
         columns = "names" if way == "out" else "sentences"
         parts = [f"walk.{way}_{part}" for part in ("weights", columns, "starts")]
         # that the numbers lead to rows and columns is checked when the arrays are read (`storage.arrays`)
@@ -64,10 +64,8 @@ class SentenceEntityGraph:
             weights, numbers, starts = map(self._index.arrays.__getitem__, parts)
         else:
             weights, numbers, edges = map(self._index.slices.__getitem__, parts)
-            first, last = edges[rows].astype(np.int64), edges[rows + 1]
-            starts = np.concatenate(([0], np.cumsum(np.maximum(last - first, 0))))
-            at = np.repeat(first - starts[:-1], np.diff(starts)) + np.arange(int(starts[-1]))
-            weights, numbers = weights[at], numbers[at]
+            at, counts = ranges(edges[rows], edges[rows + 1])
+            weights, numbers, starts = weights[at], numbers[at], np.cumsum([0, *counts])
         return sparse.csr_array((weights, numbers, starts), shape=(len(starts) - 1, sizes[columns]))
 
     def find(self, keys: Sequence[Sequence[str]]) -> Ints:

@@ -33,6 +33,13 @@ def highest(scores: Floats, k: int) -> Ints:
     return places[np.argsort(-scores[places], kind="stable")][:k]
 
 
+def ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
+    """Return the numbers from each first one to before its last, range after range, and how many are in each."""
+    sizes = np.maximum(last - first.astype(np.int64), 0)
+    begin = np.cumsum(sizes) - sizes
+    return np.repeat(first - begin, sizes) + np.arange(int(sizes.sum())), sizes
+
+
 BLOCK = 1 << 22
 """Numbers of vectors that are converted at once: 16 MB. numpy multiplies float16 eight times slower than float32."""
 

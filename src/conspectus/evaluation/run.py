@@ -257,9 +257,7 @@ REPLIES: Mapping[type[Any], Range] = {
 
 
 def assumed(task: Any) -> Any:
-    """Return what an estimate takes for the reply, where the extractive model has none or finds less than a language
-    model; else None.
-    """
+    """Return what an estimate takes for a reply where the extractive model has none, or a smaller one; else None."""
     match task:
         case tasks.ExtractTriples():
             return ()

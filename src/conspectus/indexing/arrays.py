@@ -5,8 +5,9 @@
 - `sentence_terms.*`, `chunk_terms.*`: postings (`algorithms.ranking.Postings`); terms are places in `Index.words`.
 - `walk_terms.*`: the postings of the sentences, each with the title of its document.
 - `graph.*` (`edge_starts`, `edges`, `community_starts`, `communities`): the relationships of each entity, and the
-  communities that hold it, the deepest first; `keys.*` (`hash`, `entity`): what its names have in common with other
-  spellings, by hash, ascending (`mentions.entity_of_key`).
+  communities that hold it, the deepest first; `chunk_starts`, `chunks`: the chunks of each document; `keys.*` (`hash`,
+  `entity`): what its names have in common with other spellings, by hash, ascending (`mentions.entity_of_key`).
+- `ids.*`: the rows of a table by the hashes of what names them, ascending (`mentions.hash_of`).
 - `walk.*`: which sentences hold which names, as the sentence-entity walk goes along them (`retrieval.walk`). A passage
   is a chunk with the title of its document.
   - `first`, `last`: the sentences of each passage, as a range; chunks that overlap share some.
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from conspectus.algorithms.ranking import postings
-from conspectus.index import Index
+from conspectus.index import LISTED, Index
 from conspectus.indexing.graph import Names
 from conspectus.lazy import lazy_module
 from conspectus.rows import Chunk, Document
@@ -196,9 +197,7 @@ def title_terms(document: Document) -> list[str]:
 def sentence_arrays(
     documents: Sequence[Document], lexicon: Lexicon, entity: Mapping[str, int], names: Names
 ) -> Arrays:
-    """Return the table of sentences, with mentions as numbers of entities, given by their keys; what is no entity is
-    left out.
-    """
+    """Return the table of sentences, with mentions as numbers of entities, given by their keys; others are left out."""
     table = lexicon.sentences.table
     of_mention = np.repeat(table.document, np.diff(lexicon.starts))
     mentions = _resolved(lexicon.mentions, of_mention, documents, lexicon, names, entity)
@@ -239,32 +238,20 @@ def _resolved(
 
 def graph_arrays(index: Index) -> Arrays:
     """Return what is looked up in the graph of an index, so that no question has to read all of it."""
-    number = index.entity_of_name
-    ends = [number[end] for edge in index.relationships for end in (edge.source, edge.target)]
-    edges, edge_starts = _grouped(ends, np.repeat(np.arange(len(index.relationships)), 2), len(number))
-    deepest = sorted(index.communities, key=lambda community: (-community.level, community.number))
-    holders = np.repeat(
-        [community.number for community in deepest], [community.size for community in deepest]
-    )
-    members = [entity for community in deepest for entity in community.entity_numbers]
-    communities, community_starts = _grouped(members, holders, len(number))
-    numbers = sorted(hashes_of_keys(index).items())
-    return {
-        "graph.edge_starts": edge_starts,
-        "graph.edges": edges,
-        "graph.community_starts": community_starts,
-        "graph.communities": communities,
-        "keys.hash": np.array([code for code, _ in numbers], np.uint64),
-        "keys.entity": np.array([entity for _, entity in numbers], np.int32),
-    }
-
-
-def _grouped(owners: Sequence[int], values: Ints, n: int) -> tuple[Ints, Ints]:
-    """Return the values of each of n owners in their order, one owner after the other, and where each one's start."""
-    owner = np.array(owners, np.int64)
-    order = np.argsort(owner, kind="stable")
-    starts = np.searchsorted(owner[order], np.arange(n + 1)).astype(np.int32)
-    return values[order].astype(np.int32), starts
+    arrays: Arrays = {}
+    for numbers in (
+        index.number_of_document,
+        index.number_of_chunk,
+        index.entity_of_name,
+        index.number_of_word,
+    ):
+        arrays |= numbers.arrays
+    for lists in LISTED.values():
+        arrays |= lists(index)
+    keys = sorted(hashes_of_keys(index).items())
+    arrays["keys.hash"] = np.array([code for code, _ in keys], np.uint64)
+    arrays["keys.entity"] = np.array([entity for _, entity in keys], np.int32)
+    return arrays
 
 
 RARE = 0.4

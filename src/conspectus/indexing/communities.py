@@ -195,9 +195,7 @@ class DescribedGraph:
     def __init__(
         self, merged: Merged, model: Model, documents: Iterable[Document] = (), *, strict: bool = False
     ) -> None:
-        """Complete the rows of `merged`; few and short descriptions are joined without a language model, unless it is
-        `strict`.
-        """
+        """Complete the rows of `merged`; few short descriptions are joined without a model, unless `strict`."""
         self.entities, self.relationships, self.claims = merged.entities, merged.relationships, merged.claims
         self._tables: tuple[list[Any], ...] = (self.entities, self.relationships, self.claims)
         self._elements = merged.entity_elements, merged.relationship_elements, merged.claim_elements

@@ -135,7 +135,7 @@ async def build_index(
         show.stage("communities", 0)
         made = build_graph(build, chunks, extracted, names, language)
         documents, chunks = made.documents, [*chunks, *made.corrected.chunks]
-        planted = begun.planted | _planted(made.corrected.chunks)
+        planted = begun.planted | {c.id for c in made.corrected.chunks if gives_instructions(c.text)}
         if check:
             await check(made, language)
         indexing = _beside(partial(_arrays, build, chunks, begun, made), performer.generative)
@@ -368,11 +368,6 @@ async def _describe_and_report(
         raise
     written, failed = reports.result()
     return graph, written, [*graph.failures, *failed]
-
-
-def _planted(chunks: Sequence[Chunk]) -> set[str]:
-    """Return the ids of the chunks that give instructions to language models."""
-    return {chunk.id for chunk in chunks if gives_instructions(chunk.text)}
 
 
 def _with_warnings(reports: list[Report], made: GraphBuild, planted: set[str], language: str) -> list[Report]:

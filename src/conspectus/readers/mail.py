@@ -37,7 +37,9 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
         if mail.get_content_type() in _ENCRYPTED:
             raise DocumentError("is encrypted (OpenPGP, S/MIME): save it decrypted from its program")
         attached = [line(part.get_filename() or part.get_content_type()) for part in mail.iter_attachments()]
-        for message in (mail, *(part.get_content() for part in mail.walk() if _is_attached_message(part))):
+        parts = (part for part in mail.walk() if part.is_multipart())
+        inside = (part.get_content() for part in parts if part.get_content_type() == "message/rfc822")
+        for message in (mail, *inside):
             if message is not mail:
                 text += f"\n\n{_shown({name: _header(message, name) for name in HEADERS})}\n\n"
             body = cast("EmailMessage | None", message.get_body(("plain", "html")))
@@ -57,10 +59,6 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
         "attachments": ", ".join(attached),
     }
     yield prose.document(headers["Subject"], mail_date(headers["Date"]), about)
-
-
-def _is_attached_message(part: EmailMessage) -> bool:
-    return part.get_content_type() == "message/rfc822" and part.is_multipart()
 
 
 def _shown(headers: Mapping[str, str]) -> str:

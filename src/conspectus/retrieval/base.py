@@ -190,15 +190,17 @@ def pack(rows: Context, limit: int) -> Context:
     return replace(rows, **fitting, available=available)
 
 
-def _fit(rows: Sequence[Row], room: float, at_least: int = 0) -> tuple[tuple[Row, ...], int]:
+def _fit(rows: Iterable[Row], room: float, at_least: int = 0) -> tuple[list[Row], int]:
     """Return the first rows that fit, and their tokens."""
+    fitting: list[Row] = []
     used = 0
-    for n, row in enumerate(rows):
+    for row in rows:
         size = row.n_tokens + ROW_TOKENS if isinstance(row, Chunk) else tokens.count(render(row, 100))
-        if n >= at_least and used + size > room:
-            return tuple(rows[:n]), used
+        if len(fitting) >= at_least and used + size > room:
+            break
+        fitting.append(row)
         used += size
-    return tuple(rows), used
+    return fitting, used
 
 
 async def answer_within(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conspectus.algorithms.ranking import highest, products
-from conspectus.index import Index
+from conspectus.algorithms.ranking import highest, products, ranges
+from conspectus.index import Chosen, Index
 from conspectus.lazy import lazy_module
 from conspectus.models.base import Model
 from conspectus.retrieval import method
 from conspectus.retrieval.base import answer_within, first_chunks, most_chunks, pack
 from conspectus.retrieval.bm25 import scores_of
-from conspectus.rows import Answer, Claim, Entity, Relationship, Report
+from conspectus.rows import Answer, Claim, Entity, Relationship, Report, column
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks.base import Context
 from conspectus.text.mentions import entity_of_key, units
@@ -82,13 +82,13 @@ def rows_around(
     """Return the rows around what a question names, or `start`, the most relevant of each table first."""
     named = entities_in(question, index)[:MOST_NAMED] if start is None else start
     scores = scores_of(question, index)
-    edges = _edges(named, scores, index)
+    edges = Chosen(index.relationships, _edges(named, scores, index))
     around = _scores_around(named, edges, scores, index)
     best: list[int] = highest(around, most_chunks(settings)).tolist()
     return Context(
         reports=tuple(_reports(named, index)) if with_reports else (),
         entities=(*named, *_nearest(named, edges, index)),
-        relationships=tuple(edges),
+        relationships=edges,
         claims=tuple(claims_of({entity.name for entity in named}, scores, index)),
         sources=first_chunks((i for i in best if around[i] > 0), index, settings),
         available={"sources": len(index.chunks)},
@@ -134,16 +134,17 @@ def _named_by(words: Sequence[str], index: Index) -> set[int]:
     return {number for key in keys if (number := entity_of_key(key, index)) is not None}
 
 
-def _edges(named: Sequence[Entity], scores: Floats, index: Index) -> list[Relationship]:
-    """Return the relationships of the named entities: between two of them first, then by relevant chunks."""
-    names = {entity.name for entity in named}
-    numbers = sorted({number for entity in named for number in index.edges_of(entity.number)})
-
-    def order(edge: Relationship) -> tuple[float, ...]:
-        both = edge.source in names and edge.target in names
-        return (-float(both), -_relevance(edge.chunk_ids, scores, index), -edge.weight, edge.number)
-
-    return sorted((index.relationships[number] for number in numbers), key=order)
+def _edges(named: Sequence[Entity], scores: Floats, index: Index) -> list[int]:
+    """Return the numbers of named entities' relationships: between two of them first, then by chunks and weight."""
+    ends = [number for entity in named for number in index.edges_of(entity.number)]
+    numbers, named_ends = np.unique(np.array(ends, np.int64), return_counts=True)
+    starts, chunks = index.lists("edge_chunk")
+    weights = column(index.relationships, "weight")
+    at, sizes = ranges(starts[numbers], starts[numbers + 1])
+    relevance = np.zeros(len(numbers), np.float32)
+    np.maximum.at(relevance, np.repeat(np.arange(len(numbers)), sizes), scores[chunks[at]])
+    weight = np.array([weights[number] for number in numbers.tolist()])
+    return numbers[np.lexsort((-weight, -relevance, -named_ends))].tolist()
 
 
 def claims_of(names: Collection[str], scores: Floats, index: Index) -> list[Claim]:
@@ -151,13 +152,10 @@ def claims_of(names: Collection[str], scores: Floats, index: Index) -> list[Clai
 
     def order(claim: Claim) -> tuple[float, ...]:
         both = claim.subject in names and claim.object in names
-        return (-float(both), -_relevance(claim.chunk_ids, scores, index), claim.number)
+        chunks = map(index.number_of_chunk.__getitem__, claim.chunk_ids)
+        return (-float(both), -max(scores[list(chunks)], default=0.0), claim.number)
 
     return sorted((c for c in index.claims if c.subject in names or c.object in names), key=order)
-
-
-def _relevance(chunk_ids: Sequence[str], scores: Floats, index: Index) -> float:
-    return max((float(scores[index.number_of_chunk[chunk]]) for chunk in chunk_ids), default=0.0)
 
 
 def _nearest(named: Sequence[Entity], edges: Sequence[Relationship], index: Index) -> Iterator[Entity]:
@@ -189,8 +187,7 @@ def _scores_around(
     """Return the score of each chunk by its words, higher where it tells of named entities and their edges."""
     gain = np.zeros(len(index.chunks), np.float32)
     for entity in named:
-        for chunk in entity.chunk_ids:
-            gain[index.number_of_chunk[chunk]] += 1 / np.sqrt(len(entity.chunk_ids))
+        gain[index.listed("entity_chunk", entity.number)] += 1 / np.sqrt(max(len(entity.chunk_ids), 1))
     for edge in edges[:40]:
         for chunk in edge.chunk_ids:
             gain[index.number_of_chunk[chunk]] += 0.1

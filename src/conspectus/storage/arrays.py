@@ -43,6 +43,8 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "vectors.entities": ("entities", ""),
     "vectors.names": ("phrases", ""),
     "vectors.triples": ("triples", ""),
+    **{f"ids.{table}_hash": (table, "") for table in ("documents", "chunks", "entities", "words")},
+    **{f"ids.{table}_row": (table, table) for table in ("documents", "chunks", "entities", "words")},
 }
 """Arrays with a value for each row of an axis, and the axis whose rows the values number (-1 for none), if they do."""
 EDGES = ("walk.first", "walk.last")
@@ -54,7 +56,10 @@ LISTS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("words", "sentences", ("sentence_terms.starts", "sentence_terms.texts", "sentence_terms.counts")),
     ("words", "chunks", ("chunk_terms.starts", "chunk_terms.texts", "chunk_terms.counts")),
     ("words", "sentences", ("walk_terms.starts", "walk_terms.texts", "walk_terms.counts")),
+    ("documents", "chunks", ("graph.chunk_starts", "graph.chunks")),
     ("entities", "relationships", ("graph.edge_starts", "graph.edges")),
+    ("entities", "chunks", ("graph.entity_chunk_starts", "graph.entity_chunks")),
+    ("relationships", "chunks", ("graph.edge_chunk_starts", "graph.edge_chunks")),
     ("entities", "communities", ("graph.community_starts", "graph.communities")),
 )
 """Lists for each row of an axis, of rows of another: row `i` has `values[starts[i]:starts[i + 1]]`, with what more is
@@ -65,7 +70,7 @@ LARGEST = 2.0**50
 BLOCK = 1 << 18
 """Bytes of an array that are compared together: it takes 0.2 ms. One of 200 MB, as at 100 million tokens, has 800, each
 10 bytes of the manifest."""
-OF_WHOLE = ("graph.", "keys.")
+OF_WHOLE = ("graph.", "ids.", "keys.")
 """How the names of arrays begin that hold for a whole index alone, and not for some of its documents."""
 _AXES = {"sentences": "sentences.document", "names": "walk.names", "keys": "keys.hash"}
 """An array that has a value for each row of an axis that is no table."""

@@ -136,7 +136,7 @@ class Context:
 
     reports: tuple[Report, ...] = ()
     entities: tuple[Entity, ...] = ()
-    relationships: tuple[Relationship, ...] = ()
+    relationships: Sequence[Relationship] = ()
     claims: tuple[Claim, ...] = ()
     sources: tuple[Chunk, ...] = ()
     topics: tuple[str, ...] = ()

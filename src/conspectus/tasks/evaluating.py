@@ -33,9 +33,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Personas(Task[tuple[Persona, ...]]):
-    """Name `count` kinds of people who would use a corpus, from its description alone, beside those that are
-    `known` (GraphRAG algorithm 1).
-    """
+    """Name `count` kinds of people, beside those `known`, who would use a corpus so described (GraphRAG alg. 1)."""
 
     description: str
     count: int
@@ -54,9 +52,7 @@ class UserTasks(Task[tuple[str, ...]]):
 
 @dataclass(frozen=True)
 class GlobalQuestions(Task[tuple[str, ...]]):
-    """Write `count` questions that somebody would ask for a task, each about the whole corpus and none that is
-    known (GraphRAG algorithm 1).
-    """
+    """Write `count` new questions on the whole corpus that somebody would ask for a task (GraphRAG algorithm 1)."""
 
     description: str
     persona: Persona

@@ -113,8 +113,4 @@ def like_person(form: str) -> bool:
     surname = (form[0] in SURNAMES and len(form) <= 3) or (
         form[:2] in DOUBLE_SURNAMES and 3 <= len(form) <= 4
     )
-    return surname and not _is_common(form)
-
-
-def _is_common(form: str) -> bool:
-    return form in NO_PERSONS or form[-1] in NO_GIVEN
+    return surname and form not in NO_PERSONS and form[-1] not in NO_GIVEN

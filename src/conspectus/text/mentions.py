@@ -111,9 +111,8 @@ def units(key: str) -> list[str]:
 
 def hash_of(pieces: Sequence[str]) -> int:
     """Return the 64 bits under which an index keeps a name."""
-    return int.from_bytes(
-        blake2b(" ".join(pieces).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
-    )
+    text = " ".join(pieces).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
 
 
 def hashes_of_keys(index: Keyed) -> dict[int, int]:

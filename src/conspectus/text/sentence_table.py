@@ -119,9 +119,7 @@ def lines_at(places: Ints, texts: Sequence[str]) -> Iterator[str]:
 
 
 def find_sentences(documents: Sequence[Document], workers: Workers) -> tuple[SentenceTable, Ints, TokenRows]:
-    """Return the sentences of the documents that are no boilerplate, a number for each that those with the same text
-    share, and their tokens.
-    """
+    """Return the sentences that are no boilerplate, a number for each that those of the same text share, and tokens."""
     headers = _shared_openings([content_of(document).text[:OPENING] for document in documents])
     labels = _speakers(documents, headers, workers)
     parts = workers.map_stored(

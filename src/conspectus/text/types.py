@@ -69,7 +69,10 @@ def type_of(
     if by_words:
         return by_words
     score = {PERSON: 0.0, WORK: 2.0 * context.quoted}
-    score[LOCATION] = _count_in(context.before, _LISTS["before_places"]) + 0.5 * context.before["at"]
+    places = _LISTS["before_places"]
+    score[LOCATION] = (
+        sum(n for word, n in context.before.items() if word in places) + 0.5 * context.before["at"]
+    )
     if len(words) <= 4 and lower[0] in first_names:
         score[PERSON] += 2 + 0.5 * mentions
     elif 2 <= len(words) <= 3 and never_lower and language not in UNCASED:
@@ -114,7 +117,3 @@ _COMPOUNDING = frozenset(("de", "nl", "sv", "da", "no"))
 def organizations_of(language: str) -> tuple[str, ...]:
     """Return words that name kinds of organizations in a language."""
     return tuple(function_words_of(language).organizations.split())
-
-
-def _count_in(counts: Counter[str], words: frozenset[str]) -> float:
-    return float(sum(n for word, n in counts.items() if word in words))

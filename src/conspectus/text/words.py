@@ -377,15 +377,10 @@ def _meanings() -> dict[str, frozenset[int]]:
     return {word: frozenset(places) for word, places in found.items()}
 
 
-def words_of_label(label: str) -> list[str]:
-    """Return the folded words of a relation's label: `directed_by`, `people.person.bornIn`, `was born in`."""
-    return _WORD.findall(fold(_CAMEL.sub(" ", label)))
-
-
 @lru_cache(WORDS_CACHED)
 def roots_of_label(label: str) -> tuple[str, ...]:
     """Return the roots of the words of a label that carry content, or of all where none does."""
-    words = words_of_label(label)
+    words = _WORD.findall(fold(_CAMEL.sub(" ", label)))
     return tuple(dict.fromkeys(root(w) for w in words if is_content(w))) or tuple(map(root, words))
 
 

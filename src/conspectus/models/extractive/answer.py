@@ -347,11 +347,15 @@ def _by_speaker(question: Question, searcher: Searcher) -> list[RankedSentence] 
     teller = {name for name in question.names if name in before}
     if not teller:
         return None
-    spoken: list[int] = np.flatnonzero(np.bincount(passages.speaker[:] + 1)[1:]).tolist()
-    for among in (spoken, [n for n, kind in enumerate(passages.types) if kind == "person"]):
-        people = {n for n in among if teller <= set(name_key(passages.names[n]).split())}
-        if people and among is spoken:
-            return searcher.find(question, frozenset(people))
+
+    def named(numbers: Iterable[int]) -> frozenset[int]:
+        return frozenset(n for n in numbers if teller <= set(name_key(passages.names[n]).split()))
+
+    speaks = np.zeros(len(passages.names) + 1, bool)
+    speaks[passages.speaker[:]] = True
+    if people := named(np.flatnonzero(speaks[:-1]).tolist()):
+        return searcher.find(question, people)
+    people = named(n for n, kind in enumerate(passages.types) if kind == "person")
     about = [r for r in searcher.find(question) if people.intersection(passages.mentioned(r.sentence))]
     return about if people else None
 

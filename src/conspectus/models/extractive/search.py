@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from conspectus.algorithms.ranking import Postings, idf
 from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
-from conspectus.rows import Span, column
+from conspectus.rows import Span
 from conspectus.text.mentions import entity_of_key
 from conspectus.text.question import Question, other_forms, read_question
 from conspectus.text.sentences import states
@@ -63,16 +63,12 @@ class Searcher:
         self.by_community = lru_cache(QUESTIONS)(self._by_community)
         self.rank_among_parts = lru_cache(QUESTIONS)(self._rank_among_parts)
 
-    @cached_property
-    def _chunks_of_document(self) -> dict[str, list[int]]:
-        chunks: dict[str, list[int]] = {}
-        for number, document in enumerate(column(self.index.chunks, "document_id")):
-            chunks.setdefault(document, []).append(number)
-        return chunks
-
     def chunk_at(self, span: Span) -> int | None:
         """Return the number of the first chunk that holds a span, None where a chunk's edge cuts it."""
-        chunks = map(self.index.chunks.__getitem__, self._chunks_of_document.get(span.document_id, ()))
+        document = self.index.number_of_document.get(span.document_id, -1)
+        chunks = map(
+            self.index.chunks.__getitem__, self.index.listed("chunk", document) if document >= 0 else ()
+        )
         holding = (c.number for c in chunks if c.start <= span.start and span.end <= c.end)
         return next(holding, None)
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from conspectus.algorithms.ranking import ranges
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import performs
@@ -65,6 +66,7 @@ class SentenceStore:
     """The sentences as lines, where they are known; else each is cut out of its document."""
     related: Ints | None = None
     """The pairs of names that meet more than by chance, as codes (`Lexicon.related`); None where that is not known."""
+    numbers: Mapping[str, int] | None = None
     _opened: dict[int, Document] = field(default_factory=dict[int, Document], init=False, repr=False)
     _quotes: dict[tuple[int, ...], str] = field(
         default_factory=dict[tuple[int, ...], str], init=False, repr=False
@@ -95,6 +97,7 @@ class SentenceStore:
             names=column(index.entities, "name"),
             types=column(index.entities, "type"),
             texts=(),
+            numbers=index.number_of_document,
             **{name: index.slices[f"sentences.{name}"] for name in _KEPT}
             | {"document": index.arrays["sentences.document"]},
         )
@@ -135,9 +138,8 @@ class SentenceStore:
             return None
         firsts = own.astype(np.int64) * len(self.names)
         begin, end = np.searchsorted(self.related, (firsts, firsts + len(self.names)))
-        low = np.repeat(np.arange(len(own)), end - begin)
-        at = np.arange(len(low)) + np.repeat(begin - (np.cumsum(end - begin) - (end - begin)), end - begin)
-        other = self.related[at] % len(self.names)
+        at, sizes = ranges(begin, end)
+        low, other = np.repeat(np.arange(len(own)), sizes), self.related[at] % len(self.names)
         high = np.minimum(np.searchsorted(own, other), len(own) - 1)
         ends = number[np.stack((low, high))[:, own[high] == other]]
         return np.sort(ends.min(axis=0).astype(np.int64) * len(own) + ends.max(axis=0))
@@ -151,8 +153,8 @@ class SentenceStore:
         return digest.hexdigest()
 
     @cached_property
-    def _number(self) -> dict[str, int]:
-        return {id_: i for i, id_ in enumerate(column(self.documents, "id"))}
+    def _number(self) -> Mapping[str, int]:
+        return self.numbers or {document.id: i for i, document in enumerate(self.documents)}
 
     def knows(self, chunk: Chunk) -> bool:
         """Tell whether a chunk is of a document that was read."""
