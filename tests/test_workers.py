@@ -34,7 +34,7 @@ from conspectus.settings import Settings
 from conspectus.storage.tables import encode
 from conspectus.text.lexicon import Lexicon
 from conspectus.text.sentence_table import find_sentences
-from conspectus.workers import Processes, ShardFiles, Workers
+from conspectus.workers import Processes, ShardFiles, TextFile, Workers
 
 dask: Any = import_module("dask")
 distributed: Any = import_module("distributed")
@@ -261,11 +261,23 @@ def test_texts_of_a_large_corpus_are_read_from_a_file(alone: Index, tmp_path: Pa
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file that refuses what is written")
+def test_arrays_are_read_from_a_file(tmp_path: Path):
+    texts, numbers = TextFile(tmp_path), np.arange(5, dtype=np.int32)
+    texts.apart(Document("a", 0, "A", "The barge.", "a.txt"))
+    for array in (numbers, np.zeros(0, np.float32), numbers.astype(float).reshape(5, 1)):
+        apart = texts.array(array)
+        np.testing.assert_array_equal(apart, array)
+        assert apart.dtype == array.dtype
+    texts.close()
+
+
 def test_texts_stay_in_memory_where_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     documents = [Document("a", 0, "A", "The barge sailed.", "a.txt")]
     with Path("/dev/full").open("wb") as full, Workers(1, least=0) as workers:
         monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: full)
         assert workers.with_texts_apart(documents, tmp_path)[0].text == documents[0].text
+        assert workers.texts
+        assert workers.texts.array(np.arange(3)).tolist() == [0, 1, 2]
 
 
 def test_what_was_read_of_the_texts_is_gone_before_the_graph_is_made():

@@ -177,9 +177,8 @@ with. By itself it raises that to 32 MB: 4 million tokens then take 605 MB for 5
 
 def return_large_blocks() -> None:
     """Have the C library of Linux return every large block that is freed; others do so, or cannot be told."""
-    if sys.platform == "linux":
-        with suppress(AttributeError, OSError):
-            ctypes.CDLL(None).mallopt(-3, LARGE_BLOCK)  # M_MMAP_THRESHOLD
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).mallopt(-3, LARGE_BLOCK)  # M_MMAP_THRESHOLD
 
 
 def _limit_memory(limit: int | None) -> None:
@@ -298,7 +297,6 @@ class Workers:
     def __exit__(self, *exception: object) -> None:
         if self.texts:
             self.texts.close()
-            self.texts = None
         if self._cluster:
             self._cluster.close()
             self._cluster = None
@@ -544,9 +542,6 @@ class ShardFiles:
 
 # Texts that are not alive
 
-READ_AGAIN = 8
-"""Texts read last that stay alive: what goes along sentences reads the same document again and again."""
-
 
 class TextFile:
     """Texts of documents and chunks, most of what these take, in a file that is gone when this process ends."""
@@ -554,7 +549,7 @@ class TextFile:
     def __init__(self, folder: Path) -> None:
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # `close` does
         self._end = 0
-        self.read = lru_cache(READ_AGAIN)(self._read)
+        self.read = lru_cache(8)(self._read)  # what goes along sentences reads a document again and again
 
     def close(self) -> None:
         """Remove the file, after which none of its texts can be read."""
@@ -566,11 +561,20 @@ class TextFile:
         content = row.text.encode("utf-8", "surrogatepass")
         with suppress(OSError):
             if os.pwrite(self._file.fileno(), content, self._end) == len(content):
-                values = {f.name: getattr(row, f.name) for f in fields(row)}
-                values["text"] = partial(self.read, self._end, len(content))
+                text: Any = partial(self.read, self._end, len(content))
+                values = {f.name: getattr(row, f.name) for f in fields(row)} | {"text": text}
                 self._end += len(content)
                 return (_Document if isinstance(row, Document) else _Chunk)(**values)
         return row
+
+    def array(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return an array that is in the file; where the disk is full, return it as it is."""
+        start = self._end + -self._end % 8  # numbers stand at multiples of their size
+        with suppress(OSError):
+            if array.nbytes and os.pwrite(self._file.fileno(), array.data, start) == array.nbytes:
+                self._end = start + array.nbytes
+                return np.memmap(self._file, array.dtype, "r", start, array.shape)
+        return array
 
     def _read(self, start: int, length: int) -> str:
         return os.pread(self._file.fileno(), length, start).decode("utf-8", "surrogatepass")

@@ -236,8 +236,7 @@ async def abuild(
         several.files = ShardFiles(request.folder / SHARDS, fresh=request.fresh)
         request = replace(request, progress=bars, agree=agree, workers=several)
         given = options.get("documents")
-        # nobody else has what was read, so that its texts can go
-        built = await build_read(
+        built = await build_read(  # nobody else has what was read, so that its texts can go
             read_sources(sources, given, request.settings, bars, several, index=request.folder), request
         )
     from_memory = options.get("documents") is not None

@@ -197,6 +197,8 @@ def _begin_arrays(
     spans = [replace(chunk, text="") for chunk in chunks]
     begun = build.workers.beside(text_arrays, titles, spans, lexicon.sentences, (), terms)
     made = begun() if now else None
+    if made and (texts := build.workers.texts):
+        made = made[0], {name: texts.array(array) for name, array in made[1].items()}
     lexicon = lexicon if build.corrections else lexicon.without_texts()
     return BegunArrays(
         lexicon, (lambda: made) if made else begun, {chunks[int(number)].id for number in terms.instructing}

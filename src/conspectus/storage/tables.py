@@ -398,9 +398,8 @@ def encode(index: Index) -> Iterator[tuple[str, memoryview]]:
 
 
 def writers(index: Index) -> Iterator[tuple[str, Callable[[IO[bytes]], None]]]:
-    """Yield the file name (without suffix) of each table and what writes its Parquet file; equal rows give equal bytes.
-
-    That raises `UsageError` where a row names another that is not there, or holds text that is not valid Unicode.
+    """Yield the file name (without suffix) of each table and what writes its Parquet file, the same for equal rows; it
+    raises `UsageError` where a row names another that is not there, or holds text that is not valid Unicode.
     """
     row_of_document = {d.id: row for row, d in enumerate(index.documents)}
     for name, table in TABLES.items():

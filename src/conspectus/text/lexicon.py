@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from sys import intern
 
 import numpy as np
 
@@ -122,7 +123,7 @@ def read_sentences(documents: Sequence[Document], workers: Workers | None = None
     place[order] = np.arange(len(order))
     distinct = table.take(first[order])
     inside: list[int] = distinct.document.tolist()
-    languages = [documents[i].language for i in inside]
+    languages = [intern(documents[i].language) for i in inside]  # which millions of sentences share
     vocabulary = tokens.take(first[order]).vocabulary(languages[0] if languages else ENGLISH)
     return Sentences(table, Lines(documents, distinct), place[kind], languages, vocabulary)
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from conspectus.rows import Document
 from conspectus.text.chinese import ROLES, is_person
-from conspectus.text.cleaning import blocks, content_of, is_data, without
+from conspectus.text.cleaning import blocks, content_of, excerpt, is_data
 from conspectus.text.sentences import lines, sentences
 from conspectus.text.vocabulary import Ints, TokenRows, tokens_of, unique_numbers
 from conspectus.text.words import CJK
@@ -94,14 +94,7 @@ class Lines(Sequence[str]):
             return self[at : at + 1][0]
         columns = self.table.document, self.table.start, self.table.end
         rows: list[tuple[int, int, int]] = np.column_stack([column[at] for column in columns]).tolist()
-        texts: list[str] = []
-        last, text, omitted = -1, "", ()
-        for i, start, end in rows:
-            if i != last:
-                last, text, omitted = i, self.documents[i].text, self.documents[i].omitted
-            stretch = without(text, omitted, start, end) if omitted else text[start:end]
-            texts.append(" ".join(stretch.split()))
-        return texts
+        return [" ".join(excerpt(self.documents[i], start, end).split()) for i, start, end in rows]
 
     def __iter__(self) -> Iterator[str]:
         return lines_at(np.arange(len(self)), self)
