@@ -62,6 +62,7 @@ class SentenceEntityGraph:
         # that the numbers lead to rows and columns is checked when the arrays are read (`storage.arrays`)
         if rows is None:
             weights, numbers, starts = map(self._index.arrays.__getitem__, parts)
+            starts = starts.astype(numbers.dtype)  # of two types, all numbers would be copied
         else:
             weights, numbers, edges = map(self._index.slices.__getitem__, parts)
             at, counts = ranges(edges[rows], edges[rows + 1])
