@@ -145,6 +145,16 @@ def test_a_report_that_quotes_nothing_leads_to_the_places_behind_all_its_finding
     assert set(shown(citation)) == {SWARM, WAX}
 
 
+def test_a_heading_that_cites_a_report_quotes_nothing():
+    heading, line = cited(
+        "### Bees swarm in May [Data: Reports (0)]\n\n- Bees swarm in May [Data: Reports (0)]"
+    )
+
+    assert shown(line) == ["Bees swarm in May"]
+    assert "Bees swarm in May" not in shown(heading)
+    assert any("Bees swarm in May" in text for text in shown(heading))
+
+
 def test_a_report_that_stands_on_reports_leads_through_them():
     (citation,) = cited("It is all about bees. [Data: Reports (1)]")
 

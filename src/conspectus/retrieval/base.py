@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from itertools import islice
+from functools import cache, lru_cache
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -368,11 +368,17 @@ def row_of(reference: Reference, index: Index) -> Row | None:
 
 def sources_of(reference: Reference, statement: str, index: Index) -> list[Source]:
     """Return where a reference ends: the quoted characters of a quotation, else the places behind the row."""
-    spans = list(dict.fromkeys(_spans(reference, statement, index, frozenset())))
+    distinct: dict[Span, None] = {}
+    is_heading = reference.table == "Reports" and statement.startswith("#")  # which quotes nothing
+    for span in _spans(reference, statement, index, frozenset()):
+        distinct[span] = None
+        if is_heading and len(distinct) == MOST_SOURCES:
+            break
+    spans = [] if is_heading else list(distinct)
     quoted = [location for span in spans for location in _locate_quotations(statement, span, index)]
     if reference.table == "Sources" and not quoted:
         quoted = [location for span in spans if (location := _sentence_with(statement, span, index))]
-    return [_source(span, index) for span in (list(dict.fromkeys(quoted)) or spans[:MOST_SOURCES])]
+    return [_source(span, index) for span in (list(dict.fromkeys(quoted)) or list(distinct)[:MOST_SOURCES])]
 
 
 def _spans(
@@ -380,12 +386,12 @@ def _spans(
     statement: str,
     index: Index,
     seen: frozenset[Reference],
-    documents: Collection[str] | None = None,
+    holds: Callable[[str], bool] | None = None,
 ) -> Iterator[Span]:
     """Yield the spans behind a row; of a report those of the findings that hold the statement, of all if none does.
 
-    Those behind a report are in `documents`, which its community stands on: of several indexes that are asked as one,
-    an entity may have spans in them all, and the report was written from those of one.
+    Those behind a report are in documents that its community `holds`: of several indexes that are asked as one, an
+    entity may have spans in them all, and the report was written from those of one.
     """
     row = row_of(reference, index)
     match row:
@@ -397,25 +403,32 @@ def _spans(
                 texts = [_report_text(text) for text in (row.summary, *(f.explanation for f in row.findings))]
                 holding = [r for bare, references in texts if words and words in bare for r in references]
                 named = holding or [r for _, references in texts for r in references]
-                documents = documents or _documents_of(row, index)
+                holds = holds or _documents_of(row, index)
                 for inner in dict.fromkeys(named):
-                    yield from _spans(inner, statement, index, seen | {reference}, documents)
+                    yield from _spans(inner, statement, index, seen | {reference}, holds)
         case Entity() | Relationship() | Claim():
-            spans = [span for span in row.spans if not documents or span.document_id in documents]
+            own = (span for span in row.spans if not holds or holds(span.document_id))
             of_chunks = (index.chunk_of[chunk].span for chunk in row.chunk_ids)
-            inside = (span for span in of_chunks if not documents or span.document_id in documents)
-            yield from spans or islice(inside, MOST_SOURCES)
+            inside = (span for span in of_chunks if not holds or holds(span.document_id))
+            first = next(own, None)
+            yield from islice(inside, MOST_SOURCES) if first is None else chain([first], own)
         case None:
             return
 
 
-def _documents_of(report: Report, index: Index) -> frozenset[str]:
-    """Return the documents that the community of a report stands on; none where that is not known."""
+def _documents_of(report: Report, index: Index) -> Callable[[str], bool] | None:
+    """Return what tells whether the community of a report stands on a document; None where that is not known."""
     if not 0 <= report.community < len(index.communities):
-        return frozenset()
-    documents = column(index.chunks, "document_id")
-    chunks = index.communities[report.community].chunk_ids
-    return frozenset(documents[index.number_of_chunk[chunk]] for chunk in chunks)
+        return None
+    if not (chunks := frozenset(index.communities[report.community].chunk_ids)):
+        return None
+
+    @cache
+    def holds(document: str) -> bool:
+        own = index.listed("chunk", index.number_of_document[document])
+        return any(index.chunks[chunk].id in chunks for chunk in own)
+
+    return holds
 
 
 def _bare(text: str) -> str:
