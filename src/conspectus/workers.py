@@ -204,7 +204,7 @@ LEAST = 2_000_000
 """Characters of a corpus from which on other processes help. It takes some 4 CPU s; a process takes 0.5 to start."""
 SPARED = 4
 """How many times that a corpus has from which on memory is spared: its texts are in a file, and freed blocks go back.
-That takes 0.25 of 7 CPU s of a build of the podcast corpus, and of 3.5 of an update, to save 10 of 275 MB."""
+That takes 0.25 of 7 CPU s of a build of the podcast corpus, and of 3.5 of an update, to save 30 of 272 MB."""
 PIECES = 4
 """Shards for each worker where a corpus is smaller: no worker waits for long for the last one to finish."""
 
