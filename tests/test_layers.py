@@ -42,7 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "models": VALUES | {"algorithms", "text", "tasks", "index", "sentence_graph", "triple_graph"},
     "corrections": VALUES | {"storage", "text"},
     "filters": ENGINE,
-    "workers": {"errors", "lazy", "__version__"},
+    "workers": {"errors", "lazy", "rows", "__version__"},
     "indexing": ENGINE | {"readers", "workers", "__version__"},
     "retrieval": ENGINE,
     "api": ENGINE

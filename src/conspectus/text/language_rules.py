@@ -161,7 +161,7 @@ DOTS = frozenset("·・‧•")
 """Marks between the parts of a foreign name."""
 
 
-_ACCENT = re.compile(r"(?<=[^\W\d_])([¨˜¸] ?|´ )([a-z])")
+_ACCENT = re.compile(r"(?<=[^\W\d_])([¨˜¸] ?|´ )([^\W\d_])")
 """An accent that PDF files write before its letter: `Sch¨ onemann`; `´` alone may be an apostrophe."""
 
 

@@ -238,7 +238,7 @@ headings); Wikipedia's tables of facts, each in one line, which answer a few of 
 _SAYS_NOTHING = question_pattern(ENGLISH, "says_nothing")
 """A sentence that only says where to read on, or holds a number that nobody reads."""
 _REFERENCE = question_pattern(ENGLISH, "refers_to_work", re.NOFLAG)
-"""What a work is referred to by: its volume and pages, its number, its editors, a journal behind its title."""
+"""What a work is referred to by: its volume and pages, its number, its editors."""
 _PROSE = question_pattern(ENGLISH, "prose", re.NOFLAG)
 
 

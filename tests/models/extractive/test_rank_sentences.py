@@ -144,6 +144,17 @@ def test_what_several_disagree_about_is_where_they_are_named_together():
     )
 
 
+def test_who_somebody_is_may_be_said_outside_the_best_chunks():
+    index = an_index(
+        "Mara Tolan spoke. Mara Tolan spoke again.", "Mara Tolan is a mason.", entities=["Mara Tolan"]
+    )
+    searcher = Searcher(index)
+
+    best = rank_sentences(read_question("Who is Mara Tolan?"), index.chunks[:1], {0}, searcher)[0]
+
+    assert searcher.passages.text(best.sentence) == "Mara Tolan is a mason."
+
+
 def test_a_question_only_to_be_told_of_something_asks_nothing_else_of_it():
     searcher = Searcher(INDEX)
     tolan = {INDEX.entity_of_name["Mara Tolan"]}
@@ -330,56 +341,3 @@ def test_the_number_of_a_reference_is_not_what_is_asked_for():
     texts = ("The mast of the Heron was tall (15), see also [16].", "The mast of the Heron was 40 feet.")
 
     assert read("How high was the mast of the Heron?", index=an_index_of(*texts))[0] == texts[1]
-
-
-def test_what_stands_below_a_heading_speaks_of_it():
-    rules = "Oak goes below the water. Tar goes above it."
-    index = an_index(
-        " ".join(FILLER), f"The Rules of Weirs\n\n{rules}", "A weir of elm burned in those years."
-    )
-
-    assert read("What are the rules of weirs?", index=index)[0] == "Oak goes below the water."
-
-
-def test_words_that_a_question_has_together_are_sought_together():
-    texts = (
-        "The cold store and the water mill of the guild were sold by the heirs.",
-        "The store of the guild, by the mill, sold cold water and warm bread by the loaf.",
-    )
-    index = an_index(" ".join(FILLER), *texts)
-
-    assert read("Who sold the cold store and the water mill?", index=index)[0] == texts[0]
-
-
-def test_a_sentence_that_says_where_something_is_told_comes_behind_one_that_tells_it():
-    texts = (
-        "Chapter 18 discusses Quenda querns, which are a kind of mill.",
-        "There a Quenda quern grinds corn between two stones.",
-    )
-    index = an_index(" ".join(FILLER), *texts, entities=["Quenda quern"])
-
-    assert read("What are Quenda querns?", "Quenda quern", index=index)[0] == texts[1]
-
-
-def test_all_of_a_short_document_is_about_what_it_names():
-    cure = "Broth, given hot, is the treatment of choice."
-    index = an_index(
-        " ".join(FILLER),
-        f"{cure} Those who nurse somebody with gatefever sleep apart.",
-        "Gatefever is rare. There are towns without it.",
-        entities=["gatefever"],
-    )
-
-    assert read("How is gatefever treated?", "gatefever", index=index)[0] == cure
-
-
-def test_a_reference_is_not_quoted_for_its_title():
-    texts = (
-        'C. Vale and H. Brook, "Quenda querns and other mills," J. Old Mills, **26:1 (1993/4) 1--7.',
-        'M. Tolan, "A new Quenda quern," Mills, **21:4 (1989) 276.',
-        'K. Vale and S. Brook, "Largest known Quenda querns," Math.',
-        "A Quenda quern is a stone for corn.",
-    )
-    index = an_index(" ".join(FILLER), *texts, entities=["Quenda quern"])
-
-    assert read("What is a Quenda quern?", "Quenda quern", index=index) == [texts[3]]

@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conspectus.algorithms.ranking import scaled
 from conspectus.lazy import lazy_module
-from conspectus.models.extractive.search import BESIDE, RankedSentence, Searcher
+from conspectus.models.extractive.search import BESIDE, COMPLETE, RankedSentence, Searcher
 from conspectus.models.extractive.sentence_store import FIRST_PERSON
 from conspectus.rows import Chunk
 from conspectus.text.language import ENGLISH
@@ -24,7 +23,7 @@ from conspectus.text.mentions import date_spans
 from conspectus.text.question import Question, question_pattern
 from conspectus.text.sentences import states
 from conspectus.text.types import CURRENCIES
-from conspectus.text.words import VAGUE, WORD, fold, is_content, name_key, search_terms, stems
+from conspectus.text.words import SMALL, VAGUE, WORD, fold, is_content, name_key, search_terms, stems
 
 if TYPE_CHECKING:
     from conspectus import sentence_graph
@@ -41,41 +40,37 @@ CUE_WEIGHT = 0.3
 from the right passage for 29 % of MedQuAD's first 75 even questions, without it for 24 %."""
 CHUNK_RANK_WEIGHT = 0.4
 """What it counts to stand in the best chunk, over the square root of its place in others. The quotations of 58 of
-2Wiki's questions 101 to 250 hold the answer; of 42 with 0.1 / place."""
+2Wiki's questions 101 to 250 hold the answer; of 42 with 0.1 / place, of 57 where five chunks alone are read."""
+DEFINITION_RANK_WEIGHT = 0.1
+"""The same where nothing is asked but to be told of something: a definition may stand in any chunk. With 0.4, what
+asthma is came after five sentences on its treatment (MedQuAD)."""
 WALK_WEIGHT = 0.4
 """What it counts that a walk among the sentences, from what is named, is on one: six quotes hold the answer of 89 % of
 cmrc-zh's first 150 questions and of 18 of the sample's facts; without the walk 87 % and 17, with 0.8 89 % and 16."""
 MIN_WALKED = 0.5
-"""The root of the walk's share from which on a sentence is read though it shares little: of cmrc-zh 89, not 79 %."""
+"""The root of the share of the walk on its most visited sentence, from which on one is read though it shares little:
+with 0.25 90 % of cmrc-zh's, with none by the walk alone 79 %."""
 CARRY_FACTOR = 0.8
 """What is left, one sentence on, of being about something: with nothing 16 of the sample's facts are held, not 18."""
 MIN_REST_SHARE = 0.3
-"""Least share of the rest of a question to hold with a neighbour; with 0.6 two of the sample's facts fewer are held."""
+"""Least share of the rest of a question that a sentence and its neighbour must hold: with 0.6 16 of the sample's facts
+are held, with 0.15 20, by more quotes that are beside the point."""
 MIN_SUBJECT_SHARE = 0.4
-"""How much of what is named a sentence must be about to be read though it holds less, but for words never heard of."""
+"""How much of what is named a sentence must be about to be read though it holds less, but for words never heard of.
+With 0.8 17 of the sample's facts are held, with 0.2 19, and a point less of the words of society's answers."""
 UNREADABLE_FACTOR = 0.8
-"""What is left of the worth of a sentence that does not read alone: with 1 four fewer of 140 questions are answered."""
+"""What is left of the worth of a sentence that does not read alone at all. With 0.5 the answer of 4 % fewer of
+cmrc-zh's questions 151 to 300 is held, and 3 % fewer words of answers from wild/mathematics."""
 OFF_SUBJECT_FACTOR, OFF_POINT_FACTOR = 0.35, 0.5
 """What is left of a sentence that is not about what is named, and of one that has nothing of what is asked of it, as a
-date: with 1 the first quotation is from the right passage for 23 % of MedQuAD's even questions, not 27 %."""
-PAIR_WEIGHT, TOGETHER = 0.3, 3
-"""What it counts to have words within so many that a question has in a row (a sequential dependence model): the first
-quotation answers 79 of 140 questions on four corpora, 76 without it."""
-OPENING_WEIGHT = 0.3
-"""What it counts to open a document or section: the first quotation is right for 38 of MedQuAD's 100, not for 33."""
-HEADED = 0.5
-"""What the words of a heading, or of a question before an answer, count for the sentence below it, and less for each
-one on: 104 of 140 questions are answered by a quotation, 102 without it."""
-HEADING_WORDS = 14  # at the most: longer lines without a verb are rows of a table
-SHORT_DOCUMENT, SAME_DOCUMENT = 25, 0.5
-"""Sentences of a document that is short, and how much each of them is about what another one names: without it the
-first quotation answers 83 of 140 questions, not 86."""
-_POINTER = re.compile(
-    r"\b(?:chapters?|sections?|appendix) \d", re.I
-)  # to where something is told: off the point
+date: with 1 the first quotation is from the right passage for 23 % of MedQuAD's even questions (27 %), of all 17 % are
+(21 %). With 0.5 for both, sentences on another disease answer of the treatment of one of which little is known; with
+0.25 for the first, 12 of the sample's 17 single facts are held, not 13."""
 _SAYS_WHAT = question_pattern(ENGLISH, "says_what", re.VERBOSE)
 SAYS_SOMETHING = 0.6
 """Worth of a sentence that says something else of X ("GIMPS is organized as"), where "X is a" at its start has 1."""
+APART = 3
+"""Characters between two words of one name at the most: the mark in "Lucas-Lehmer", or a quotation mark."""
 _OPENS = question_pattern(ENGLISH, "before_defined")
 _VAGUE = stems(VAGUE)
 
@@ -92,22 +87,26 @@ def rank_sentences(
         return []
     subject, rest = split_question(question, named, searcher)
     chunk_rank = chunk_ranks(chunks, searcher)
+    # The best chunks may be those where somebody speaks most, not is spoken of.
+    if named and subject and not rest:
+        holding, share = searcher.holding(subject)
+        for sentence in holding[share > COMPLETE].tolist():
+            chunk_rank.setdefault(sentence, len(chunks))
     sentences = sorted(chunk_rank)
     if not sentences or not (subject or rest):
         return []
     about = _subject_shares(subject, sentences, searcher)
-    headed, opens = _headings({**subject, **rest}, sentences, searcher)
-    pairs = PAIR_WEIGHT * _pair_shares(question, sentences, searcher)
     walked: Floats = np.sqrt(scaled(sentence_graph.walk_among(question.text, sentences, searcher.index)))
     if rest or question.cues:
-        fits = _fits_of_answers(question, rest, (about, walked, headed, opens), sentences, searcher)
+        fits = _fits_of_answers(question, rest, (about, walked), sentences, searcher)
+        rank_weight = CHUNK_RANK_WEIGHT
     else:
-        fits = _fits_of_definitions(subject, headed, sentences, searcher)
+        fits = _fits_of_definitions(subject, sentences, searcher)
+        rank_weight = DEFINITION_RANK_WEIGHT
     ranked: list[RankedSentence] = []
     for i, fit, share, factor in (f for f in fits if states(searcher.passages.text(sentences[f[0]]))):
-        score = SUBJECT_WEIGHT * float(about[i]) + fit + float(pairs[i])
-        score += CHUNK_RANK_WEIGHT / math.sqrt(1 + chunk_rank[sentences[i]])
-        factor *= OFF_POINT_FACTOR if _POINTER.search(searcher.passages.text(sentences[i])) else 1.0
+        score = SUBJECT_WEIGHT * float(about[i]) + fit
+        score += rank_weight / math.sqrt(1 + chunk_rank[sentences[i]])
         quality = searcher.passages.quality(sentences[i])
         score *= factor * (UNREADABLE_FACTOR + (1 - UNREADABLE_FACTOR) * quality)
         ranked.append(RankedSentence(sentences[i], score, share))
@@ -180,57 +179,11 @@ def _subject_shares(subject: Mapping[str, float], sentences: Sequence[int], sear
                 own[:, i] = np.maximum(own[:, i], [term in named for term in subject])
     documents = passages.document[list(sentences)].tolist()
     carried = np.zeros(len(weights), np.float32)
-    for document in (d for d in set(documents) if documents.count(d) <= SHORT_DOCUMENT):
-        inside = own[:, np.array(documents) == document]
-        own[:, np.array(documents) == document] = np.maximum(
-            inside, SAME_DOCUMENT * inside.max(1, keepdims=True)
-        )
     for i, sentence in enumerate(sentences):
         follows = i > 0 and documents[i - 1] == documents[i] and sentences[i - 1] == sentence - 1
         carried = np.maximum(carried * CARRY_FACTOR * follows, own[:, i])
         about[i] = carried @ weights
     return about / weights.sum()
-
-
-def _pair_shares(question: Question, sentences: Sequence[int], searcher: Searcher) -> Floats:
-    """Return for each sentence how many of the pairs of words in a row in a question it has together, by weight."""
-
-    def places_of(text: str) -> dict[str, list[int]]:
-        places: dict[str, list[int]] = {}
-        for place, word in enumerate(WORD.finditer(text)):
-            for term in search_terms(word[0], searcher.index)[:1]:
-                places.setdefault(term, []).append(place)
-        return places
-
-    in_order = [term for term in places_of(question.text) if term in question.focus]
-    weights = {pair: min(map(searcher.weight, pair)) for pair in pairwise(in_order)}
-    held = {term: searcher.shares({term: 1.0}, np.array(sentences)) > 0 for term in in_order}
-    shares = np.zeros(len(sentences), np.float32)
-    both = np.any([held[a] & held[b] for a, b in weights] or [shares > 0], axis=0)
-    for i in np.flatnonzero(both).tolist():
-        places = places_of(searcher.passages.text(sentences[i]))
-        for (a, b), weight in weights.items():
-            if any(abs(x - y) <= TOGETHER for x in places.get(a, ()) for y in places.get(b, ())):
-                shares[i] += weight
-    return shares / (math.fsum(weights.values()) or 1.0)
-
-
-def _headings(
-    weights: dict[str, float], sentences: Sequence[int], searcher: Searcher
-) -> tuple[Floats, list[bool]]:
-    """Return for each sentence how much of a question the heading above it holds, less with each sentence between them,
-    and whether it is the first below a heading or of its document, and nobody is known to say it.
-    """
-    passages, own = searcher.passages, searcher.shares(weights, np.array(sentences))
-    shares, opens = np.zeros(len(sentences), np.float32), [False] * len(sentences)
-    for i, sentence in enumerate(sentences):
-        before = passages.text(sentence - 1) if sentence else ""
-        opens[i] = passages.opens_document(sentence)
-        if not opens[i] and i and sentences[i - 1] == sentence - 1:
-            headed = len(before.split()) <= HEADING_WORDS and before[-1] not in ".:,;" and not states(before)
-            opens[i], shares[i] = headed, own[i - 1] if headed else CARRY_FACTOR * shares[i - 1]
-        opens[i] = opens[i] and passages.speaker_of(sentence) < 0
-    return shares, opens
 
 
 # How well sentences answer
@@ -239,18 +192,16 @@ def _headings(
 def _fits_of_answers(
     question: Question,
     rest: dict[str, float],
-    near: tuple[Floats, Floats, Floats, Sequence[bool]],
+    near: tuple[Floats, Floats],
     sentences: Sequence[int],
     searcher: Searcher,
 ) -> Iterator[tuple[int, float, float, float]]:
     """Yield the place, the fit, the share of the rest of each sentence that says something of what is asked, and what
-    is left of its score. `near` is how much each is about what is named, how much a walk from there is on it, how much
-    of the question the heading above it holds, and whether it opens a document or section.
+    is left of its score. `near` is how much each is about what is named, and how much a walk from there is on it.
     """
-    about, walked, headed, opens = near
+    about, walked = near
     own = searcher.shares(rest, np.array(sentences))
-    beside = np.float32(BESIDE) * searcher.beside(rest, np.array(sentences))
-    with_neighbours = own + np.maximum(beside, np.float32(HEADED) * headed)
+    with_neighbours = own + np.float32(BESIDE) * searcher.beside(rest, np.array(sentences))
     known_weight = sum(weight for term, weight in rest.items() if searcher.frequency(term))
     mostly_unknown = 2 * known_weight < sum(rest.values())
     query_terms = frozenset(search_terms(question.text, searcher.index))
@@ -261,13 +212,9 @@ def _fits_of_answers(
         if around < MIN_REST_SHARE and (off_subject or (mostly_unknown and not cued)):
             continue
         answers = list(candidates(question, sentence, query_terms, searcher)) if question.wants else []
-        answered = max((weight for _, weight in answers), default=0.0)
-        fit = REST_WEIGHT * around + ANSWER_WEIGHT * answered
+        fit = REST_WEIGHT * around + ANSWER_WEIGHT * max((weight for _, weight in answers), default=0.0)
         if cued:
             fit += CUE_WEIGHT * max(around, float(about[i]))
-        if opens[i]:
-            gives = 1.0 if cued or not question.wants else answered * float(own[i])
-            fit += OPENING_WEIGHT * float(about[i]) * gives
         factor = 1.0
         if not question.joins_facts:
             factor *= OFF_SUBJECT_FACTOR if about[i] < MIN_SUBJECT_SHARE else 1.0
@@ -277,17 +224,26 @@ def _fits_of_answers(
 
 
 def _fits_of_definitions(
-    subject: dict[str, float], headed: Floats, sentences: Sequence[int], searcher: Searcher
+    subject: dict[str, float], sentences: Sequence[int], searcher: Searcher
 ) -> Iterator[tuple[int, float, float, float]]:
     """Yield the same for the sentences that name what is to be told of; best where they say what it is."""
-    shares = np.maximum(searcher.shares(subject, np.array(sentences)), headed)
+    shares = searcher.shares(subject, np.array(sentences))
     for i in np.flatnonzero(shares >= MIN_SUBJECT_SHARE).tolist():
         text = searcher.passages.text(sentences[i])
-        words = [w for w in WORD.finditer(text) if subject.keys() & {*search_terms(w[0], searcher.index)}]
-        said = (says for word in words if (says := _SAYS_WHAT.match(text, word.end())))
-        says_what = max((1.0 if says["what"] else SAYS_SOMETHING for says in said), default=0.0)
-        opens = words and _OPENS.fullmatch(text, 0, words[0].start())
-        says_what *= 1.0 if opens else SAYS_SOMETHING
+        says_what, name, start, end = 0.0, set[str](), 0, -APART - 1
+        for word in WORD.finditer(text):
+            terms = subject.keys() & set(search_terms(word.group(), searcher.index))
+            if not terms:
+                continue
+            if word.start() - end > APART:
+                name, start = set[str](), word.start()
+            name |= terms
+            end = word.end()
+            if says := _SAYS_WHAT.match(text, end):
+                worth = math.fsum(subject[term] for term in name) / math.fsum(subject.values())
+                worth *= 1.0 if says["what"] else SAYS_SOMETHING
+                worth *= 1.0 if _OPENS.fullmatch(text, 0, start) else SAYS_SOMETHING
+                says_what = max(says_what, worth)
         share = float(shares[i])
         yield i, REST_WEIGHT * share + ANSWER_WEIGHT * says_what, share, 1.0
 
@@ -305,6 +261,8 @@ _UNIT = question_pattern(ENGLISH, "unit_given", re.NOFLAG)
 _PERIOD = question_pattern(ENGLISH, "period_given", re.NOFLAG)
 _JOINED = re.compile(r"(?:[A-Za-zÀ-ʯ]{1,20}-?|[/#])$")
 _KINDS = {"person": "person", "place": "location"}
+_WHERE = re.compile(rf"\b(?:in|at|near|from|of) (?:the )?([^\W\d_{SMALL}][\w'’-]+)")
+"""What is taken for a place where nobody has told the kinds of names."""
 
 
 def candidates(
@@ -339,6 +297,8 @@ def _spans_of_kind(
             yield from ((start, end, 1.0) for start, end in _numbers(text))
         case "" if not question.asks_name:
             return  # what is asked for is seldom a name
+        case "place" if not searcher.passages.names:
+            yield from ((*m.span(1), PLAIN) for m in _WHERE.finditer(text))
         case wants:
             passages, kind = searcher.passages, _KINDS.get(wants)
             for entity in dict.fromkeys(passages.mentioned(sentence)):
