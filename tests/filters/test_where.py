@@ -291,7 +291,7 @@ def test_every_number_of_the_part_leads_to_a_row_of_it(marked: Index, kept: set[
         for child in community.children:
             assert part.communities[child].parent == community.number
     for report in part.reports:
-        references = [r for f in report.findings for r in find(f.explanation)]
+        references = find("\n".join([report.summary, *(f.explanation for f in report.findings)]))
         assert references
         assert all(row_of(reference, part) for reference in references)
         assert part.report_of_community[report.community] == report
