@@ -15,7 +15,8 @@ from conspectus.algorithms.ranking import Postings, bm25, ranges, scaled
 from conspectus.algorithms.sentence_walk import Incidence, Matrix, totals, walk
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.text.mentions import KNOWN, LONGEST, OPENING, hash_of, units, written_names
+from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_mentions, find_runs, hash_of, units
+from conspectus.text.vocabulary import read_vocabulary
 from conspectus.text.words import name_key, search_terms
 
 Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
@@ -134,7 +135,9 @@ def _named(question: str, words: Sequence[str], graph: SentenceEntityGraph) -> d
 
 def _written(question: str, words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple[str, ...], int]:
     """Return what is written as a name; a first word alone only if the corpus takes it for one anywhere."""
-    keys = [tuple(units(key)) for key in written_names(question)]
+    vocabulary = read_vocabulary([question])
+    opening = np.ones(len(vocabulary.form), bool)
+    keys = [tuple(units(key)) for _, key in find_mentions([question], find_runs(vocabulary, opening))]
     named = {key: name for key, name in zip(keys, graph.find(keys).tolist(), strict=True) if name >= 0}
     first = tuple(words[:1])
     if first in named and not graph.kinds[named[first]] & OPENING:

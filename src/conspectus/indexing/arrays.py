@@ -40,6 +40,7 @@ from conspectus.text.mentions import (
     OPENING,
     Run,
     find_known,
+    find_mentions,
     find_runs,
     hash_of,
     hashes_of_keys,
@@ -337,7 +338,7 @@ def sentence_ranges(
 
 def _mentions(sentences: Sentences, runs: Sequence[Run], names: NameNumbers) -> Matrix:
     """Return sentences by names, 1 where one mentions the other; `runs` are those of the distinct sentences."""
-    pairs = [(text, names.number(key)) for text, keys in runs for key in keys]
+    pairs = [(text, names.number(key)) for text, key in find_mentions(sentences.distinct, runs)]
     rows, known = find_known(sentences.vocabulary, names.sought)
     number = np.array([names.keys[key] for key in names.sought], np.int64)
     met = np.array(pairs, np.int64).reshape(-1, 2)

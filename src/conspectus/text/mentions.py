@@ -1,15 +1,15 @@
 """Mentions, taken generously: whatever in a text may name something, which a walk over sentences goes by.
 
 A graph wants few, clean entities (`names`); a walk wants every thing that two sentences may share, and takes no harm
-from what only one of them has. So a name here is every run of capitalised words with what holds it together, and each
-part of it. Names that are known (the titles of documents, what their first sentences are about) are found wherever they
-stand, however they are written; that is enough in Chinese. Quotations and dates led to no better passages.
+from what only one of them has. So a name here is every run of capitalised words with what holds it together, each part
+of it, and every date and year. Names that are known (the titles of documents, what their first sentences are about) are
+found wherever they stand, however they are written; that is enough in Chinese. Quotations led to no better passages.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import pairwise
@@ -19,7 +19,7 @@ import numpy as np
 
 from conspectus.text.language import ENGLISH, function_words_of
 from conspectus.text.language_rules import UNCASED
-from conspectus.text.vocabulary import BLOCK, Bools, Ints, Vocabulary, read_vocabulary, repeated
+from conspectus.text.vocabulary import BLOCK, Bools, Ints, Vocabulary, repeated
 from conspectus.text.words import CJK, STOPWORDS, WORDS_CACHED, Keyed, entity_keys, name_key
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
@@ -37,6 +37,7 @@ _JOINTS = frozenset(
 # carries no content; C: a joint; D: a number; p: a full stop
 _RUN = re.compile(rb"(?:[UI]|u(?=[USI])|S(?=[USI]))(?:[USI]|(?<=I)p(?=[USI])|(?<=[USI])D|C(?=C?[USI]))*")
 _PART = re.compile(r" (?:and|&|in|on|to|at|for) |['’]s ")
+_YEAR = re.compile(r"[12]\d{3}$")
 _DATE_BY_SIGNS = re.compile(
     r"\d{3,4}[年년](?: ?\d{1,2}[月월](?: ?\d{1,2}[日일])?)?|\d{1,2}[月월] ?\d{1,2}[日일]"
 )
@@ -47,11 +48,14 @@ Run = tuple[int, tuple[str, ...]]
 """The number of a text, and the keys of a run of capitalised words in it and of its parts."""
 
 
-def written_names(text: str) -> list[str]:
-    """Return the keys of the runs of capitalised words in a text and of their parts, also where one opens it."""
-    vocabulary = read_vocabulary([text])
-    opening = np.ones(len(vocabulary.form), bool)
-    return [key for _, keys in find_runs(vocabulary, opening) for key in keys]
+def find_mentions(texts: Sequence[str], runs: Iterable[Run]) -> Iterator[tuple[int, str]]:
+    """Yield the number of a text and the key of something it names: its runs (`find_runs`), its dates and their years."""
+    yield from ((text, name) for text, names in runs for name in names)
+    for i, text in enumerate(texts):
+        for date in find_dates(text):
+            yield i, name_key(date)
+            if date[-4:] != date and _YEAR.search(date):
+                yield i, date[-4:]
 
 
 def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[Run]:

@@ -26,7 +26,7 @@ from conspectus.text.chinese import find_chinese
 from conspectus.text.cleaning import excerpt
 from conspectus.text.language import ENGLISH, with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
-from conspectus.text.mentions import written_names
+from conspectus.text.mentions import find_mentions, find_runs
 from conspectus.text.question import question_pattern
 from conspectus.text.sentence_table import Lines, SentenceTable, lines_at
 from conspectus.text.sentences import quality, sentences, without_opening
@@ -376,8 +376,10 @@ def speaker_of(statement: str) -> str:
 
 
 def name_entities(text: str) -> tuple[str, ...]:
-    """Return what a text names by its capitals, and in Chinese by the rules for names there, as keys."""
-    keys = written_names(text)
+    """Return what a text names by its capitals and dates, and in Chinese by the rules for names there, as keys."""
+    vocabulary = read_vocabulary([text])
+    opening = np.ones(len(vocabulary.form), bool)
+    keys = [key for _, key in find_mentions([text], find_runs(vocabulary, opening))]
     if CJK.search(text):
         keys += [name_key(mention.words[0]) for mention in find_chinese(read_vocabulary([text], ["zh"]))]
     return tuple(dict.fromkeys(keys))
