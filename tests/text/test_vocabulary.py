@@ -39,13 +39,6 @@ def test_forms_of_a_word_that_differ_in_case_or_possessive_are_one_word():
     assert vocabulary.words == ("mill", "and", "the", "miller")
 
 
-def test_an_accent_that_stands_before_its_letter_is_put_on_it():
-    forms = read("Sch¨ onemann and Fran¸cois wrote a M´ emoire, it´s said.").forms
-
-    assert {"Schönemann", "François", "Mémoire"} <= set(forms)
-    assert not {"onemann", "itś"} & set(forms)
-
-
 def test_an_acronym_is_a_word_of_its_own():
     vocabulary = read("We took a step towards STEP, step by step.")
 

@@ -161,20 +161,15 @@ DOTS = frozenset("·・‧•")
 """Marks between the parts of a foreign name."""
 
 
-_ACCENT = re.compile(r"(?<=[^\W\d_])([¨˜¸] ?|´ )([^\W\d_])")
-"""An accent that PDF files write before its letter: `Sch¨ onemann`; `´` alone may be an apostrophe."""
-
-
 def tokenize(sentence: str, language: str) -> list[str]:
-    """Return the tokens of a sentence, in composed characters, and accents on their letters.
+    """Return the tokens of a sentence, in composed characters.
 
     French and Italian ones without what they elide; Chinese ones as the dictionary has them, Japanese ones as runs of
     one kind of characters.
     """
     if sentence.isascii() and language not in ELIDING:
         return tokens_in(sentence)
-    accented = _ACCENT.sub(lambda m: m[2] + unicodedata.normalize("NFKD", m[1][0])[-1], sentence)
-    text = unicodedata.normalize("NFC", accented)
+    text = unicodedata.normalize("NFC", sentence)
     if language in ELIDING:
         return _patterns().eliding.findall(text)
     if language == "ar":
