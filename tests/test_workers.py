@@ -49,12 +49,12 @@ def two() -> Iterator[Workers]:
 
 
 def index_by(workers: Workers, added: str = "", texts_in: Path | None = None) -> Index:
-    """Index eight documents; the last one opens with the text that is added. Texts are apart in a folder, if any."""
+    """Index eight documents, their texts in a file of a folder, if any; the last opens with the text that is added."""
     settings = Settings()
     *documents, last = read([SAMPLE], settings.read, workers=workers).documents[:8]
     documents.append(replace(last, id=content_id(last.id, added), text=f"{added}{last.text}"))
-    apart = workers.with_texts_apart(documents, texts_in) if texts_in else documents
-    build = BuildInput(apart, settings, workers=workers)
+    rows = workers.with_texts_in_file(documents, texts_in) if texts_in else documents
+    build = BuildInput(rows, settings, workers=workers)
     return run_sync(build_index(build, lambda d, lexicon: ExtractiveModel(SentenceStore.read(d, lexicon))))
 
 
@@ -257,17 +257,17 @@ def test_texts_of_a_large_corpus_are_read_from_a_file(alone: Index, tmp_path: Pa
     with pytest.raises(ValueError, match="closed"):
         print(index.documents[0].text)
     documents = list(alone.documents)
-    assert Workers().with_texts_apart(documents, tmp_path) is documents  # of a small one they are alive
+    assert Workers().with_texts_in_file(documents, tmp_path) is documents  # of a small one they are alive
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file that refuses what is written")
 def test_arrays_are_read_from_a_file(tmp_path: Path):
     texts, numbers = TextFile(tmp_path), np.arange(5, dtype=np.int32)
-    texts.apart(Document("a", 0, "A", "The barge.", "a.txt"))
+    texts.store(Document("a", 0, "A", "The barge.", "a.txt"))
     for array in (numbers, np.zeros(0, np.float32), numbers.astype(float).reshape(5, 1)):
-        apart = texts.array(array)
-        np.testing.assert_array_equal(apart, array)
-        assert apart.dtype == array.dtype
+        stored = texts.array(array)
+        np.testing.assert_array_equal(stored, array)
+        assert stored.dtype == array.dtype
     texts.close()
 
 
@@ -275,7 +275,7 @@ def test_texts_stay_in_memory_where_the_disk_is_full(tmp_path: Path, monkeypatch
     documents = [Document("a", 0, "A", "The barge sailed.", "a.txt")]
     with Path("/dev/full").open("wb") as full, Workers(1, least=0) as workers:
         monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: full)
-        assert workers.with_texts_apart(documents, tmp_path)[0].text == documents[0].text
+        assert workers.with_texts_in_file(documents, tmp_path)[0].text == documents[0].text
         assert workers.texts
         assert workers.texts.array(np.arange(3)).tolist() == [0, 1, 2]
 

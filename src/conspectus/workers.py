@@ -202,9 +202,9 @@ SHARD = 4_000_000
 some 150 MB."""
 LEAST = 2_000_000
 """Characters of a corpus from which on other processes help. It takes some 4 CPU s; a process takes 0.5 to start."""
-SPARED = 4
-"""How many times that a corpus has from which on memory is spared: its texts are in a file, and freed blocks go back.
-That takes 0.25 of 7 CPU s of a build of the podcast corpus, and of 3.5 of an update, to save 30 of 272 MB."""
+LARGE = 4
+"""Texts of a corpus of this many times `LEAST` characters are in a file, and freed memory goes back to the system. That
+would take 0.25 of 7 CPU s of a build of the podcast corpus, and of 3.5 of an update, to save 30 of 272 MB."""
 PIECES = 4
 """Shards for each worker where a corpus is smaller: no worker waits for long for the last one to finish."""
 
@@ -304,14 +304,14 @@ class Workers:
             self._own.shutdown()
             self._own = None
 
-    def with_texts_apart(self, documents: Sequence[Document], folder: Path) -> Sequence[Document]:
+    def with_texts_in_file(self, documents: Sequence[Document], folder: Path) -> Sequence[Document]:
         """Return documents whose texts are in a temporary file in a folder, if they are many (not on Windows)."""
-        if sum(len(document.text) for document in documents) < SPARED * self.least:
+        if sum(len(document.text) for document in documents) < LARGE * self.least:
             return documents
         return_large_blocks()
         if hasattr(os, "pread"):
             self.texts = TextFile(folder)
-            documents = [self.texts.apart(document) for document in documents]
+            documents = [self.texts.store(document) for document in documents]
         return documents
 
     @property
@@ -540,7 +540,7 @@ class ShardFiles:
                     path.unlink()
 
 
-# Texts that are not alive
+# Texts in a temporary file
 
 
 class TextFile:
@@ -556,7 +556,7 @@ class TextFile:
         self._file.close()
         self.read.cache_clear()
 
-    def apart(self, row: Any) -> Any:
+    def store(self, row: Any) -> Any:
         """Return a document or a chunk whose text is in the file; where the disk is full, return it as it is."""
         content = row.text.encode("utf-8", "surrogatepass")
         with suppress(OSError):
@@ -580,7 +580,7 @@ class TextFile:
         return os.pread(self._file.fileno(), length, start).decode("utf-8", "surrogatepass")
 
 
-class _TextApart:
+class _TextInFile:
     """A row whose text is read when it is asked for, and goes to another process with it."""
 
     __slots__ = ()
@@ -599,9 +599,9 @@ class _TextApart:
         return type(self).__bases__[1], tuple(getattr(row, f.name) for f in fields(row))
 
 
-class _Document(_TextApart, Document):  # pyright: ignore[reportIncompatibleVariableOverride]
+class _Document(_TextInFile, Document):  # pyright: ignore[reportIncompatibleVariableOverride]
     __slots__ = ("_text",)
 
 
-class _Chunk(_TextApart, Chunk):  # pyright: ignore[reportIncompatibleVariableOverride]
+class _Chunk(_TextInFile, Chunk):  # pyright: ignore[reportIncompatibleVariableOverride]
     __slots__ = ("_text",)

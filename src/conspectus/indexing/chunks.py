@@ -68,7 +68,7 @@ def chunk(
                 start, end = content.span(first, last)
                 id_ = content_id(document.id, str(start), str(end))
                 row = Chunk(id_, len(chunks), document.id, start, end, text, n_tokens)
-                chunks.append(workers.texts.apart(row) if workers.texts else row)
+                chunks.append(workers.texts.store(row) if workers.texts else row)
     return chunks
 
 

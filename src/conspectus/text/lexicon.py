@@ -105,9 +105,9 @@ class Lexicon:
         speaker = np.append(self.speaker_names, -1)[table.speaker]
         spoken = np.flatnonzero(speaker >= 0)
         named = np.repeat(np.arange(count), np.diff(self.starts))
-        told = ~self.lists[named]
-        row = np.concatenate([named[told], spoken])
-        column = np.concatenate([self.mentions[told], speaker[spoken]])
+        in_prose = ~self.lists[named]
+        row = np.concatenate([named[in_prose], spoken])
+        column = np.concatenate([self.mentions[in_prose], speaker[spoken]])
         follows = np.append(table.document[1:] == table.document[:-1], False)[row]
         rows = np.concatenate([row, row[follows] + 1])
         columns = np.concatenate([column, column[follows]])

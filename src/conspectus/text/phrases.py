@@ -206,7 +206,7 @@ def _terms(runs: _Runs, vocabulary: Vocabulary, source: Ints, free: Bools) -> Bo
     of_word = np.full(len(vocabulary.words), -1)
     of_word[word] = np.unique(vocabulary.lemma[word], return_inverse=True)[1]
     kind = of_word[word]
-    count, bursty = _use(of_word, free, vocabulary, source)
+    count, bursty = _burstiness(of_word, free, vocabulary, source)
     if vocabulary.rules.language != ENGLISH:
         return (bursty >= BURSTINESS)[kind]
     zipf = _general_frequencies()
@@ -214,7 +214,7 @@ def _terms(runs: _Runs, vocabulary: Vocabulary, source: Ints, free: Bools) -> Bo
     power = np.bincount(kind, [10.0 ** zipf.get(w, 0.0) for w in words])
     contrast = np.log10(np.maximum(count, 0.1) / rounded_size(len(vocabulary.form)) * 1e9)
     contrast -= np.log10(np.maximum(power, 10**UNKNOWN_FREQUENCY))
-    bursty -= _ordinary(count, free, vocabulary, source)
+    bursty -= _general_burstiness(count, free, vocabulary, source)
     term = contrast + np.maximum(bursty, -MOST_FLAT) >= TERMHOOD
     verbal = np.array([w.endswith(vocabulary.rules.verbs) for w in vocabulary.words], bool)
     headed = (vocabulary.share_as_head > 0) | ((vocabulary.closing >= ALWAYS_CLOSING) & ~verbal)
@@ -224,12 +224,12 @@ def _terms(runs: _Runs, vocabulary: Vocabulary, source: Ints, free: Bools) -> Bo
     return headed[word] & ~office & term[kind]
 
 
-def _ordinary(count: Ints, free: Bools, vocabulary: Vocabulary, source: Ints) -> Floats:
-    """Return for each count how bursty general words are that occur about as often."""
+def _general_burstiness(count: Ints, free: Bools, vocabulary: Vocabulary, source: Ints) -> Floats:
+    """Return for each count how bursty general words of about that count are, the median of the nearest."""
     zipf = _general_frequencies()
     general = np.array([zipf.get(word, 0.0) >= GENERAL for word in vocabulary.words], bool)
     general &= ~vocabulary.stop & (vocabulary.count >= LEAST_GENERAL)
-    uses, bursty = _use(np.where(general, np.cumsum(general) - 1, -1), free, vocabulary, source)
+    uses, bursty = _burstiness(np.where(general, np.cumsum(general) - 1, -1), free, vocabulary, source)
     size = min(NEIGHBOURS, len(uses))
     if not size:
         return np.zeros(len(count))
@@ -239,7 +239,7 @@ def _ordinary(count: Ints, free: Bools, vocabulary: Vocabulary, source: Ints) ->
     return medians[np.clip(nearest, 0, len(medians) - 1)]
 
 
-def _use(of_word: Ints, free: Bools, vocabulary: Vocabulary, source: Ints) -> tuple[Ints, Floats]:
+def _burstiness(of_word: Ints, free: Bools, vocabulary: Vocabulary, source: Ints) -> tuple[Ints, Floats]:
     """Return how often each kind of word occurs in free tokens, and its residual IDF in bits: how much rarer sources with
     it are than chance would have them. Words of no kind have -1.
     """

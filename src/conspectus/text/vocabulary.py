@@ -227,8 +227,8 @@ class Vocabulary:
 
     def sentences_with(self, pattern: re.Pattern[str]) -> Ints:
         """Return the numbers of the sentences that have a token in which a pattern is found."""
-        found = np.array([pattern.search(form) is not None for form in self.forms], bool)
-        return unique_numbers(self.sentence[found[self.form]])
+        matching = np.array([pattern.search(form) is not None for form in self.forms], bool)
+        return unique_numbers(self.sentence[matching[self.form]])
 
     def matches(self, pattern: re.Pattern[bytes], classes: Codes) -> Iterator[tuple[int, int]]:
         """Yield the tokens whose classes match a pattern, the first and the one behind the last; a sentence is a line."""
