@@ -263,7 +263,7 @@ def _form(rest: str) -> float:
     score = 1.0
     if not _END.search(rest):
         score *= 0.35
-    first = rest.lstrip("\"“‘'([«„¿¡")[:1]
+    first = rest.lstrip("\"“‘'([«„¿¡「『《（")[:1]
     if first.islower() or not first.isalnum():
         score *= 0.35
     if rest.rstrip(CLOSING).endswith(ASKS):
@@ -274,19 +274,7 @@ def _form(rest: str) -> float:
 @cached_by_hash(CACHED)
 def _quality_unspaced(rest: str) -> float:
     """The same by characters, where there are no spaces."""
-    count = len(UNSPACED.findall(rest))
-    if count < _SHORT / 2:
-        return 0.05
-    score = min(1.0, count / _SHORT)
-    score *= min(1.0, 2 * count / len(rest))  # mostly other letters and signs
-    if not _END.search(rest):
-        score *= 0.35
-    if not rest.lstrip('“「『《"‘（(')[:1].isalnum():
-        score *= 0.35
-    if rest.rstrip(CLOSING).endswith(ASKS):
-        score *= 0.3
-    if sum(map(rest.count, "（(「『《“")) != sum(map(rest.count, "）)」』》”")):
-        score *= 0.5
+    score = min(1.0, len(UNSPACED.findall(rest)) / _SHORT) * _form(rest)
     return score * (0.55 if _DANGLING_UNSPACED.match(rest) else 1.0)
 
 
