@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from conspectus.rows import Document
 
 
+@cache
 def read_data(name: str) -> dict[str, Any]:
     """Return the word lists, or the tables of a language each, of a file in `text/data`.
 

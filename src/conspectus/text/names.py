@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from conspectus.text.language import read_word_sets
 from conspectus.text.language_rules import LanguageRules
 from conspectus.text.types import CALENDAR, GIVEN_NAMES, organizations_of
 from conspectus.text.vocabulary import Bools, Codes, Ints, Vocabulary
@@ -179,10 +180,7 @@ def _is_head(vocabulary: Vocabulary) -> Bools:
     return np.array([stem(word, rules.language) in rules.heads for word in vocabulary.words], bool)
 
 
-_ADJECTIVE_SLAVIC = tuple(
-    "ый ий ой ая яя ое ее ые ие ого его ому ему ым им ом ем ую юю ых их ыми ими ої ий а я е є ого ому у ю ні ски ска ско ske "
-    "ský ská ské ého ému ých ým ou ski ska skie skiego skiej skim ny na ne nego nej nym".split()
-)
+_ADJECTIVE_SLAVIC = tuple(read_word_sets("words")["slavic_adjectives"])
 
 
 def _class(form: str, rules: LanguageRules) -> str:

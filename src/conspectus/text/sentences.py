@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from conspectus.text.language import ENGLISH, function_words_of
+from conspectus.text.language import ENGLISH, function_words_of, read_word_sets
 from conspectus.text.language_rules import rules_of
 from conspectus.text.question import question_pattern
 from conspectus.text.words import (
@@ -39,8 +39,7 @@ def _runs(marks: str) -> re.Pattern[str]:
 _MARKS, _GREEK_MARKS = ".!?…؟۔।॥", ".!;?…؟۔।॥"
 _ABBREVIATION = question_pattern(ENGLISH, "abbreviation", re.NOFLAG)
 _ABBREVIATION_ELSEWHERE = re.compile(
-    r"(?:^|[\s(\[«„“'])(?:bzw|usw|vgl|evtl|geb|gest|Nr|Hr|Fr|Abs|Abb|Str|Bd|Mio|Mrd|Mme|Mlle|MM|env|art|Sra|Srta|Dra|Ud|"
-    r"Uds|pág|aprox|Exmo|Sig|Dott|mevr|dhr|blz|гг|ул|им|др|тыс|млн|млрд|рис|стр|д-р|проф|акад|св|Αγ|κ|πρ|μ)$"
+    rf"(?:^|[\s(\[«„“'])(?:{'|'.join(read_word_sets('words')['abbreviations_elsewhere'])})$"
 )
 _ITEM = re.compile(r"\s+[-*•]\s+")
 _LISTS = re.compile(r":\s+[-*•]\s")

@@ -128,10 +128,7 @@ _STEMMERS = {
     "ro": "romanian", "ru": "russian", "sv": "swedish", "tr": "turkish",
 }  # fmt: skip
 """Snowball's name of each language that it has; Latin words in others are taken for English."""
-_PARTICLES_KO = re.compile(
-    "(?<=..)(?:에서는|에게서|으로써|으로서|이라고|에서|에게|께서|으로|부터|까지|처럼|보다|이다|이나|이란|라고|라는|들은|들이|"
-    "들을|들의|은|는|이|가|을|를|의|에|로|와|과|도|만|나|란|들)$"
-)
+_PARTICLES_KO = re.compile(f"(?<=..)(?:{'|'.join(_LISTS['korean_particles'])})$")
 
 _NAME_MARKS = re.compile(
     "[\u0300-\u0305\u0307-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u0640\u064b-\u065f\u0670]|(?<![\u0438\u0443])\u0306"
@@ -182,10 +179,7 @@ def stem(word: str, language: str = ENGLISH) -> str:
 
 INFLECTING = frozenset("de ru uk bg pl cs el fi hu tr".split())
 """Languages that decline names, so that forms of one name share but a part."""
-_DECLINED = re.compile(
-    "(?<=..)(?:ыми|ими|ого|его|ому|ему|ами|ями|ой|ей|ою|ею|ом|ем|ым|им|ых|их|ах|ях|ая|яя|ое|ее|ые|ие|ый|ий|ую|юю|ам|ям|"
-    "ия|ии|ию|[аяоеыиуюьй])$"
-)
+_DECLINED = re.compile(f"(?<=..)(?:{'|'.join(_LISTS['cyrillic_endings'])})$")
 
 
 @lru_cache(WORDS_CACHED)
