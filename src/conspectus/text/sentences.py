@@ -110,27 +110,16 @@ def sentences(
 
 
 def _ends(text: str, start: int, end: int, marks: str) -> Iterator[tuple[int, int]]:
-    """Yield where end marks stand, with what closes behind them."""
-    done = start
-    wide = None if text.isascii() else _WIDE.search(text, start, end)
-    for run in _runs(marks).finditer(text, start, end):
-        if run.group(2) is None:
-            continue
-        if not wide and done <= run.start():
-            yield run.span()
-            continue
-        while wide and wide.start() < max(run.start(), done):
-            yield wide.span()
-            done = wide.end()
-            wide = _WIDE.search(text, done, end)
-        if done < run.end(1):
-            yield max(run.start(), done), run.end()
-            done = run.end()
-            if wide and wide.start() < done:
-                wide = _WIDE.search(text, done, end)
-    while wide:
-        yield wide.span()
-        wide = _WIDE.search(text, wide.end(), end)
+    """Yield where end marks stand, with what closes behind them; those that overlap are one."""
+    ends = [run.span() for run in _runs(marks).finditer(text, start, end) if run.group(2) is not None]
+    if not text.isascii():
+        ends += (wide.span() for wide in _WIDE.finditer(text, start, end))
+        ends.sort()
+    for i, (at, stop) in enumerate(ends):
+        if i + 1 < len(ends) and ends[i + 1][0] < stop:
+            ends[i + 1] = at, max(stop, ends[i + 1][1])
+        else:
+            yield at, stop
 
 
 def _continues(text: str, before: int, start: int, end: int, language: str) -> bool:
