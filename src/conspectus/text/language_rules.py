@@ -11,7 +11,6 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 from conspectus.text.language import ENGLISH, function_words_of, read_data, read_word_sets
 from conspectus.text.words import (
@@ -60,8 +59,6 @@ class LanguageRules:
 
     heads: frozenset[str] = frozenset()
     """Stems of words for organizations and places that stay small behind a name that is an adjective (Белое море)."""
-    adjectives_follow: bool = False
-    """Whether an adjective stands behind its noun."""
     tells_noun: Callable[[str], bool] | None = None
     """Tells of a word that it may close a noun phrase, where the word itself says so, by its kind or script."""
     tells_attribute: Callable[[str], bool] | None = None
@@ -148,7 +145,6 @@ def rules_of(language: str) -> LanguageRules:
             for w in f"{function_words.organizations} {function_words.places}".split()
             if language in SLAVIC
         ),
-        adjectives_follow=language in ("fr", "es", "pt", "it", "ro", "ca", "ar", "he", "fa", "id", "vi"),
         tells_noun=tells_noun,
         tells_attribute=tells_attribute,
     )
@@ -171,14 +167,14 @@ def tokenize(sentence: str, language: str) -> list[str]:
         return tokens_in(sentence)
     text = unicodedata.normalize("NFC", sentence)
     if language in ELIDING:
-        return _patterns().eliding.findall(text)
+        return re.findall(_ELIDING, text)
     if language == "ar":
-        text = _patterns().arabic_joint.sub(r"\1 ", text)
+        text = re.sub(_ARABIC_JOINT, r"\1 ", text)
     tokens = tokens_in(text)
     if language == "ko":
-        return [piece for token in tokens for piece in _patterns().korean_particle.split(token)]
+        return [piece for token in tokens for piece in re.split(_KOREAN_PARTICLE, token)]
     if language == "tr":
-        return [piece for token in tokens for piece in _patterns().turkish_ending.split(token, 1)]
+        return [piece for token in tokens for piece in re.split(_TURKISH_ENDING, token, maxsplit=1)]
     if language not in ("zh", "ja"):
         return tokens
     return [
@@ -187,53 +183,35 @@ def tokenize(sentence: str, language: str) -> list[str]:
 
 
 def _pieces(token: str, language: str) -> Iterator[str]:
-    at = 0
-    for run in _patterns().run.finditer(token):
-        if at < run.start():
-            yield token[at : run.start()]
-        if language == "ja":
-            for part in _patterns().japanese.findall(run.group()):
-                yield from filter(None, _patterns().japanese_joint.split(part))
+    for run in filter(None, re.split(f"({CJK.pattern}+)", token)):
+        if not CJK.match(run):
+            yield run
+        elif language == "zh":
+            yield from rjieba.cut(run)
         else:
-            yield from rjieba.cut(run.group())
-        at = run.end()
-    if at < len(token):
-        yield token[at:]
+            for part in re.findall(_JAPANESE, run):
+                yield from filter(None, re.split(_japanese_joint(), part))
 
 
-class _Patterns(NamedTuple):
-    """What texts of other languages are cut by; compiled when the first is, for most corpora have none."""
+# What texts of other languages are cut by: `re` compiles each where it is needed first, for most corpora have none
 
-    run: re.Pattern[str]
-    """A stretch of Chinese or Japanese."""
-    japanese: re.Pattern[str]
-    """A stretch of one kind: hiragana, katakana, Chinese characters."""
-    japanese_joint: re.Pattern[str]
-    """Where such a stretch is cut further: behind a prefecture, before and behind a title."""
-    eliding: re.Pattern[str]
-    """Tokens, and what they elide."""
-    arabic_joint: re.Pattern[str]
-    korean_particle: re.Pattern[str]
-    turkish_ending: re.Pattern[str]
-    """What is written behind a name with an apostrophe."""
+_JAPANESE = "[\u3041-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々]+"
+"""A stretch of one kind: hiragana, katakana, Chinese characters."""
+_ELIDING = rf"(?i:{ELIDED.pattern})|{TOKEN.pattern}"
+"""Tokens, and what they elide."""
+_ARABIC_JOINT = r"\b([وفبك])(?=ال\w\w)"
+_KOREAN_PARTICLE = "(?<=[\uac00-\ud7af]{2})(?=(?:에서는|에서|에게서|에게|께서|으로|부터|까지|처럼|보다|은|는|을|를|의|에|와|과|도)$)"
+_TURKISH_ENDING = r"(?<=\w)(?=['’]\w)"
+"""What is written behind a name with an apostrophe."""
 
 
 @cache
-def _patterns() -> _Patterns:
+def _japanese_joint() -> str:
+    """Return where such a stretch is cut further: behind a prefecture, before and behind a title."""
     titles = "|".join(sorted(function_words_of("ja").titles.split(), key=len, reverse=True))
-    return _Patterns(
-        run=re.compile(rf"{CJK.pattern}+"),
-        japanese=re.compile("[\u3041-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々]+"),
-        japanese_joint=re.compile(
-            "(?<=[都道府県])(?=[\u4e00-\u9fff]{1,5}[市区町村郡])"
-            f"|(?<=[\u4e00-\u9fff\u30a0-\u30ff]{{2}})(?=(?:{titles})$)|(?<=^さん)(?=.)"
-        ),
-        eliding=re.compile(rf"(?i:{ELIDED.pattern})|{TOKEN.pattern}"),
-        arabic_joint=re.compile(r"\b([وفبك])(?=ال\w\w)"),
-        korean_particle=re.compile(
-            "(?<=[\uac00-\ud7af]{2})(?=(?:에서는|에서|에게서|에게|께서|으로|부터|까지|처럼|보다|은|는|을|를|의|에|와|과|도)$)"
-        ),
-        turkish_ending=re.compile(r"(?<=\w)(?=['’]\w)"),
+    return (
+        "(?<=[都道府県])(?=[\u4e00-\u9fff]{1,5}[市区町村郡])"
+        f"|(?<=[\u4e00-\u9fff\u30a0-\u30ff]{{2}})(?=(?:{titles})$)|(?<=^さん)(?=.)"
     )
 
 
