@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from itertools import chain, compress, pairwise
+from itertools import chain, pairwise
 from typing import Any, overload
 from zlib import crc32
 
@@ -306,14 +306,15 @@ def _shared_openings(openings: Sequence[str]) -> list[int]:
     """Return how many first characters of each text are a header that looks like a file's name or path, given their
     first OPENING ones; at least three texts open with the same one.
     """
-    ends = [[match.end() for match in _FILE_LIKE.finditer(text)] for text in openings]
     headers = [
-        [" ".join(text[:end].split()).rstrip("./\\ ") for end in own]
-        for text, own in zip(openings, ends, strict=True)
+        {
+            " ".join(text[:end].split()).rstrip("./\\ "): end
+            for end in map(re.Match.end, _FILE_LIKE.finditer(text))
+        }
+        for text in openings
     ]
     count = Counter(chain.from_iterable(headers))
-    shared = ([count[header] > 2 for header in own] for own in headers)
-    return [max(compress(own, chosen), default=0) for own, chosen in zip(ends, shared, strict=True)]
+    return [max((end for header, end in own.items() if count[header] > 2), default=0) for own in headers]
 
 
 def _not_cut(raw: RawSentences, documents: Sequence[Document]) -> Ints:
@@ -327,22 +328,11 @@ def _not_cut(raw: RawSentences, documents: Sequence[Document]) -> Ints:
     cut = np.zeros(len(size), bool)
     for pieces, ends, step in ((edge & (size >= CUT), tail, -1), (closes & (size >= CUT), head, 1)):
         alike = np.flatnonzero(np.isin(ends, ends[pieces]))
-        texts = np.array([text[::step] for text in lines[alike]], object)
-        heads = _heads(set(texts[pieces[alike]]), texts)
+        texts = [text[::step] for text in lines[alike]]
+        # in the order of the alphabet the next text begins with a piece if any does
+        heads = {a for a, b in pairwise(sorted(set(texts))) if b.startswith(a)}
         cut[alike] |= pieces[alike] & np.array([text in heads for text in texts], bool)
     return np.flatnonzero(~cut)
-
-
-def _heads(pieces: set[str], texts: Iterable[str]) -> set[str]:
-    """Return the pieces that a longer text begins with; in the order of the alphabet such a text is the next one."""
-    openings = {piece[:CUT] for piece in pieces if len(piece) >= CUT}
-    alike: dict[str, set[str]] = defaultdict(set)
-    for text in texts:
-        if text[:CUT] in openings:
-            alike[text[:CUT]].add(text)
-    return {
-        a for group in alike.values() for a, b in pairwise(sorted(group)) if b.startswith(a) and a in pieces
-    }
 
 
 def _not_repeated(document: Ints, text: Ints) -> Ints:
