@@ -23,7 +23,7 @@ def concepts(*sentences: str, least: int = 2) -> set[str]:
     corpus = [*FILLER, *sentences, *FILLER, *sentences]
     document = np.arange(len(corpus)) // 6
     vocabulary = read_vocabulary(corpus)
-    found = find_phrases(vocabulary, document.astype(np.int32), least)
+    found = find_phrases(vocabulary, document.astype(np.int32), least, np.zeros(len(vocabulary.form), bool))
     spans = zip(found.start.tolist(), found.words.tolist(), strict=True)
     return {" ".join(vocabulary.folded(start, start + size)) for start, size in spans}
 
@@ -132,7 +132,7 @@ def test_mentions_do_not_overlap_and_are_in_order():
         [*FILLER, "The tidal barrage gate.", "A tidal barrage.", "That barrage gate."] * 2
     )
     document = (np.arange(2 * (len(FILLER) + 3)) // 6).astype(np.int32)
-    found = find_phrases(vocabulary, document, 2)
+    found = find_phrases(vocabulary, document, 2, np.zeros(len(vocabulary.form), bool))
 
     assert (np.diff(found.start) > 0).all()
     assert (found.start[:-1] + found.words[:-1] <= found.start[1:]).all()

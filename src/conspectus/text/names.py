@@ -156,7 +156,7 @@ def _labels(classes: Codes, vocabulary: Vocabulary) -> Bools:
     stands alone as well, "SDG" has no lower case, "Interstate" no such numbers.
     """
     name = classes == ord("C")
-    before = np.flatnonzero(name[:-1] & (classes[1:] == ord("D")) & (np.diff(vocabulary.sentence) == 0))
+    before = np.flatnonzero(name & vocabulary.before(classes == ord("D")))
     words, size = vocabulary.token_word, len(vocabulary.words)
     uses = np.bincount(words[name], minlength=size)
     numbered = np.bincount(words[before], minlength=size) > LABEL_SHARE * uses
@@ -165,14 +165,11 @@ def _labels(classes: Codes, vocabulary: Vocabulary) -> Bools:
     return numbered & (vocabulary.lower > 0) & (np.bincount(first_numbers, minlength=size) == 3)
 
 
-def _heads(classes: Codes, vocabulary: Vocabulary) -> Ints:
-    """Return the small words that close a name, such as the sea of `Белое море`."""
-    behind = classes[:-1] == ord("C")
-    behind &= np.array([w.endswith(_ADJECTIVE_SLAVIC) for w in vocabulary.words], bool)[
-        vocabulary.token_word[:-1]
-    ]
-    behind &= vocabulary.sentence[1:] == vocabulary.sentence[:-1]
-    return 1 + np.flatnonzero(behind & _is_head(vocabulary)[vocabulary.token_word[1:]])
+def _heads(classes: Codes, vocabulary: Vocabulary) -> Bools:
+    """Tell which are the small words that close a name, such as the sea of `Белое море`."""
+    word = vocabulary.token_word
+    adjective = np.array([w.endswith(_ADJECTIVE_SLAVIC) for w in vocabulary.words], bool)[word]
+    return vocabulary.behind(adjective & (classes == ord("C"))) & _is_head(vocabulary)[word]
 
 
 def _is_head(vocabulary: Vocabulary) -> Bools:
@@ -215,8 +212,7 @@ def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
         return _usable_among_nouns(vocabulary, named)
     word, first = vocabulary.token_word, vocabulary.first
     proper = vocabulary.mostly_capitalised[word]
-    before_name = np.zeros(len(word), bool)
-    before_name[:-1] = named[1:] & (vocabulary.sentence[1:] == vocabulary.sentence[:-1]) & ~first[1:]
+    before_name = vocabulary.before(named & ~first)
     seldom_lower = (vocabulary.lower <= vocabulary.capitalised)[word]
     if vocabulary.rules.language in INFLECTING:  # a noun may stand right before a name
         head = _is_head(vocabulary)[word]
@@ -234,9 +230,7 @@ def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
     ("die Deutsche Bank"), a word for an organization ("Universität Heidelberg").
     """
     rules, word = vocabulary.rules, vocabulary.token_word
-    inside = np.zeros(len(word), bool)  # whether the next token is in the same sentence
-    inside[:-1] = vocabulary.sentence[1:] == vocabulary.sentence[:-1]
-    beside = named & inside & np.append(named[1:], False)
+    beside = named & vocabulary.before(named)
     title, given, article = (
         np.array([w in words for w in vocabulary.words], bool)[word]
         for words in (rules.titles, GIVEN_NAMES, rules.articles)
@@ -248,14 +242,12 @@ def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
     bare = (vocabulary.with_article[word] == 0) & ~noun
     recurs = _recurring(vocabulary)
     opens = beside & ~vocabulary.first & (vocabulary.lower[word] > 0)
-    opens[1:] |= beside[1:] & adjective[1:] & article[:-1] & inside[:-1]
+    opens |= beside & adjective & vocabulary.behind(article)
     usable = vocabulary.proper_noun[word] | (given & named & bare) | opens
-    usable[1:] |= (title & inside)[:-1] & named[1:]
-    usable[1:] |= opens[:-1]
+    usable |= named & vocabulary.behind(title) | vocabulary.behind(opens)
     for _ in range(2):  # a name of three words is reached in two steps
-        usable[1:] |= (beside & usable & (given | title | recurs))[:-1] & bare[1:]
-    usable[:-1] |= (head & beside)[:-1] & usable[1:]
-    return usable
+        usable |= bare & vocabulary.behind(beside & usable & (given | title | recurs))
+    return usable | (head & beside & vocabulary.before(usable))
 
 
 def _recurring(vocabulary: Vocabulary) -> Bools:

@@ -95,15 +95,13 @@ class _Runs:
         return np.where(self.start[at] == tokens, self.kind[at], -1)
 
 
-def find_phrases(vocabulary: Vocabulary, source: Ints, least: int, named: Bools | None = None) -> Phrases:
+def find_phrases(vocabulary: Vocabulary, source: Ints, least: int, named: Bools) -> Phrases:
     """Return the mentions of terms, longer ones before those inside them.
 
-    Sentence `s` is in source `source[s]`, over which burstiness is measured. A phrase occurs twice or more, a single word `least` times. Where capitals do not tell names, tokens that are
-    `named` are no part of a term.
+    Sentence `s` is in source `source[s]`, over which burstiness is measured. A phrase occurs twice or more, a single word
+    `least` times. Where capitals do not tell names, tokens that are `named` are no part of a term.
     """
-    taken = np.zeros(len(vocabulary.form), bool)
-    if named is not None and (vocabulary.rules.nouns_capitalised or not vocabulary.rules.cased):
-        taken |= named
+    taken = named & (vocabulary.rules.nouns_capitalised or not vocabulary.rules.cased)
     runs = _runs(vocabulary, ~taken)
     values = _c_values(runs)
     starts: list[Ints] = []

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -70,11 +70,6 @@ class Vocabulary:
         return np.array([f[0].isupper() or f[0].istitle() for f in self.forms], bool)
 
     @cached_property
-    def alphabetic(self) -> Bools:
-        """Whether a form opens with a letter."""
-        return np.array([f[0].isalpha() for f in self.forms], bool)
-
-    @cached_property
     def token_word(self) -> Ints:
         """The word of each token."""
         return self.word[self.form]
@@ -116,12 +111,10 @@ class Vocabulary:
     def with_article(self) -> Ints:
         """How often each word stands with a capital behind an article, or behind an article and one small word."""
         article = self._words_in(self.rules.articles)[self.token_word]
-        small = ~self.capital[self.form] & self.alphabetic[self.form]
-        behind = np.zeros(len(self.form), bool)
-        behind[1:] = article[:-1] & (self.sentence[1:] == self.sentence[:-1])
-        second = np.zeros(len(self.form), bool)
-        second[1:] = behind[:-1] & (small & ~article)[:-1] & (self.sentence[1:] == self.sentence[:-1])
-        return self._count_of_words(self.token_word[(behind | second) & self.capital[self.form]])
+        small = (np.array([f[0].isalpha() for f in self.forms], bool) & ~self.capital)[self.form]
+        behind = self.behind(article)
+        behind |= self.behind(behind & small & ~article)
+        return self._count_of_words(self.token_word[behind & self.capital[self.form]])
 
     @cached_property
     def stop(self) -> Bools:
@@ -165,10 +158,10 @@ class Vocabulary:
 
     @cached_property
     def _used_as_noun(self) -> Floats:
-        before = self.token_word[:-1][self.sentence[1:] == self.sentence[:-1]]
-        after = self.token_word[1:][self.sentence[1:] == self.sentence[:-1]]
-        of_noun = self._count_of_words(after[self._words_in(self.rules.before_nouns)[before]])
-        of_verb = self._count_of_words(after[self._words_in(self.rules.before_verbs)[before]])
+        of_noun, of_verb = (
+            self._count_of_words(self.token_word[self.behind(self._words_in(words)[self.token_word])])
+            for words in (self.rules.before_nouns, self.rules.before_verbs)
+        )
         return (of_noun - 1.5 * of_verb) / np.maximum(of_noun + 1.5 * of_verb, 3.0)
 
     @cached_property
@@ -179,18 +172,14 @@ class Vocabulary:
     @cached_property
     def share_as_head(self) -> Floats:
         """The share of the uses of each word, of those that close a phrase, that are right behind a determiner."""
-        behind = np.zeros(len(self.form), bool)
-        determiners = self._words_in(self.rules.before_nouns)[self.token_word[:-1]]
-        behind[1:] = determiners & (self.sentence[1:] == self.sentence[:-1])
+        behind = self.behind(self._words_in(self.rules.before_nouns)[self.token_word])
         closed = self._count_of_words(self.token_word[behind & self._closes])
         return closed / np.maximum(self._count_of_words(self.token_word[self._closes]), 1)
 
     @cached_property
     def _closes(self) -> Bools:
         """Whether a token ends a phrase: it stands before a function word, a sign or the end."""
-        ends = np.ones(len(self.form), bool)
-        ends[:-1] = self.stop[self.token_word[1:]] | (self.sentence[1:] != self.sentence[:-1])
-        return ends
+        return ~self.before(~self.stop[self.token_word])
 
     @cached_property
     def lemma(self) -> Ints:
@@ -204,13 +193,19 @@ class Vocabulary:
 
         It is the greater one of those of its singular and plural; less than three uses count as none.
         """
-        before = np.zeros(len(self.form), bool)
-        follows = self._words_in(frozenset(followers))[self.token_word[1:]]
-        before[:-1] = follows & (self.sentence[1:] == self.sentence[:-1])
+        before = self.before(self._words_in(frozenset(followers))[self.token_word])
         uses = self._count_of_words(self.token_word[before])
         share = np.zeros(len(self.words))
         np.maximum.at(share, self.lemma, np.where(uses < 3, 0.0, uses / np.maximum(self.count, 1)))
         return share[self.lemma]
+
+    def behind(self, tokens: Bools) -> Bools:
+        """Tell which tokens stand right behind one of some others, in its sentence."""
+        return np.append(False, tokens[:-1] & (self.sentence[1:] == self.sentence[:-1]))[: len(tokens)]
+
+    def before(self, tokens: Bools) -> Bools:
+        """Tell which tokens stand right before one of some others, in its sentence."""
+        return np.append(tokens[1:] & (self.sentence[1:] == self.sentence[:-1]), False)[: len(tokens)]
 
     def subset(self, sentences: Ints, language: str) -> Vocabulary:
         """Return the tokens of some sentences (ascending, renumbered from 0), with the rules of a language."""
@@ -346,45 +341,26 @@ def sentence_terms(
     `vocabulary` holds the tokens of the sentences. A word has the same terms wherever it stands; what has no spaces is
     read as a whole.
     """
-    order: list[Ints] = []
-    sizes: list[Ints] = []
-    flat: list[Ints] = []
+    place = np.empty(len(texts), np.int64)
+    sizes, flat, done = np.zeros(len(texts), np.int64), [np.zeros(0, np.int32)], 0
     for language in dict.fromkeys(languages):
         inside = np.flatnonzero(np.array([code == language for code in languages]))
         part = vocabulary.subset(inside, language)
-        count, ids = (
-            _by_text(texts, inside, language, number) if part.rules.unspaced else _by_word(part, number)
-        )
-        order.append(inside)
-        sizes.append(np.concatenate((count, np.zeros(len(inside) - len(count), np.int64))))
+        if part.rules.unspaced:
+            units = [texts[i] for i in inside.tolist()]
+            which, edges = np.arange(len(inside)), np.arange(len(inside) + 1)
+        else:
+            used = part.count.tolist()
+            units = [word if count else "" for word, count in zip(part.words, used, strict=True)]
+            which, edges = part.token_word, part.starts
+        own = [[number.setdefault(t, len(number)) for t in terms(unit, language)] for unit in units]
+        numbers = np.fromiter(chain.from_iterable(own), np.int32)
+        starts, ids = repeated(which, np.fromiter(map(len, own), np.int64), numbers)
         flat.append(ids)
-    if not order:
-        return np.zeros(1, np.int32), np.zeros(0, np.int32)
-    place = np.empty(len(texts), np.int64)
-    place[np.concatenate(order)] = np.arange(len(texts))
-    return repeated(place, np.concatenate(sizes), np.concatenate(flat))
-
-
-def _by_word(vocabulary: Vocabulary, number: dict[str, int]) -> tuple[Ints, Ints]:
-    """Return how many terms each sentence has, and the terms, given by its tokens."""
-    language = vocabulary.rules.language
-    of_word = [
-        [number.setdefault(term, len(number)) for term in terms(word, language)] if used else ()
-        for word, used in zip(vocabulary.words, vocabulary.count.tolist(), strict=True)
-    ]
-    sizes = np.array([len(each) for each in of_word], np.int64)
-    flat = np.array([t for each in of_word for t in each], np.int32)
-    starts, ids = repeated(vocabulary.token_word, sizes, flat)
-    return np.diff(starts[vocabulary.starts]).astype(np.int64), ids
-
-
-def _by_text(texts: Sequence[str], inside: Ints, language: str, number: dict[str, int]) -> tuple[Ints, Ints]:
-    """Return the same of texts in a language without spaces."""
-    numbers = [
-        [number.setdefault(term, len(number)) for term in terms(texts[int(i)], language)] for i in inside
-    ]
-    sizes = np.array([len(ids) for ids in numbers], np.int64)
-    return sizes, np.array([term for ids in numbers for term in ids], np.int32)
+        sizes[done : done + len(edges) - 1] = np.diff(starts[edges])
+        place[inside] = np.arange(done, done + len(inside))
+        done += len(inside)
+    return repeated(place, sizes, np.concatenate(flat))
 
 
 def repeated(which: Ints, sizes: np.ndarray[Any, Any], flat: Ints) -> tuple[Ints, Ints]:
