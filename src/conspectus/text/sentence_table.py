@@ -306,12 +306,10 @@ def _shared_openings(openings: Sequence[str]) -> list[int]:
     """Return how many first characters of each text are a header that looks like a file's name or path, given their
     first OPENING ones; at least three texts open with the same one.
     """
+    ends = ([match.end() for match in _FILE_LIKE.finditer(text)] for text in openings)
     headers = [
-        {
-            " ".join(text[:end].split()).rstrip("./\\ "): end
-            for end in map(re.Match.end, _FILE_LIKE.finditer(text))
-        }
-        for text in openings
+        {" ".join(text[:end].split()).rstrip("./\\ "): end for end in own}
+        for text, own in zip(openings, ends, strict=True)
     ]
     count = Counter(chain.from_iterable(headers))
     return [max((end for header, end in own.items() if count[header] > 2), default=0) for own in headers]

@@ -342,7 +342,8 @@ def sentence_terms(
     read as a whole.
     """
     place = np.empty(len(texts), np.int64)
-    sizes, flat, done = np.zeros(len(texts), np.int64), [np.zeros(0, np.int32)], 0
+    sizes, done = np.zeros(len(texts), np.int64), 0
+    flat: list[Ints] = [np.zeros(0, np.int32)]
     for language in dict.fromkeys(languages):
         inside = np.flatnonzero(np.array([code == language for code in languages]))
         part = vocabulary.subset(inside, language)
