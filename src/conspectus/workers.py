@@ -205,7 +205,7 @@ LEAST = 2_000_000
 LARGE = 4
 """Texts of a corpus of this many times `LEAST` characters are in a file, and freed memory goes back to the system. That
 would take 0.25 of 7 CPU s of a build of the podcast corpus, and of 3.5 of an update, to save 30 of 272 MB."""
-PIECES = 4
+PIECES = 8
 """Shards for each worker where a corpus is smaller: no worker waits for long for the last one to finish."""
 
 STORED, MOST_STORED = 1 << 17, 1 << 20

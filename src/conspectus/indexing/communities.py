@@ -9,10 +9,11 @@ own community, and of what is described together with that.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice, pairwise
+from itertools import chain, islice, pairwise, starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from conspectus.index import Index
 from conspectus.indexing.graph import Element, Merged
 from conspectus.lazy import lazy_module
 from conspectus.messages import wording
-from conspectus.models.base import Model, Tick, no_tick, run_sync, together, when_answered, writes
+from conspectus.models.base import Model, Tick, no_tick, portable, run_sync, together, when_answered, writes
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.references import renumbered
 from conspectus.rows import (
@@ -176,6 +177,8 @@ TOGETHER = 40
 LAST = -1.0
 """The priority of a description that no report waits for; that of a report of the root is 0."""
 
+ALONE = 2000
+"""Rows described at a time that no report is written from: 0.1 CPU s, as a shard of reports of a million tokens."""
 _ROW = 400
 """Characters of the descriptions of an entity and of its three relationships, on average (podcasts)."""
 Ready = Callable[[Community, Iterable[int]], Awaitable[None]]
@@ -210,14 +213,12 @@ class DescribedGraph:
         language: str = "en",
         priority: tuple[Sequence[float], Sequence[float], Sequence[float]] = ((), (), ()),
         tick: Tick = no_tick,
-        rows: Sequence[Iterable[int]] = (),
     ) -> None:
         """Describe all rows, or, where the model has to be waited for, begin to: `ready` and `done` wait.
 
         `priority` is of the entities, the relationships and the claims: those that reports wait for longest go first.
-        `rows` are the numbers of those to be described, if not all are.
         """
-        works = self._works(language, priority, rows or [range(len(table)) for table in self._tables])
+        works = self.works(language, [range(len(table)) for table in self._tables], priority)
         if self._writes:
             works = iter(sorted(works, key=lambda work: -work[3].priority))
         while group := list(islice(works, TOGETHER)):
@@ -229,8 +230,8 @@ class DescribedGraph:
             self._under_way |= {(table, number): future for table, number, _, _ in group}
             await asyncio.sleep(0)  # the first calls go out meanwhile
 
-    def _works(
-        self, language: str, priority: Sequence[Sequence[float]], rows: Sequence[Iterable[int]]
+    def works(
+        self, language: str, rows: Sequence[Iterable[int]], priority: Sequence[Sequence[float]] = ((), (), ())
     ) -> Iterator[Work]:
         """Yield the rows that are to be described by the model, what is said of each from the oldest to the newest.
 
@@ -257,13 +258,14 @@ class DescribedGraph:
                 yield table, number, texts, task
 
     async def _describe(self, works: Sequence[Work], tick: Tick) -> None:
-        """Describe rows; where the model fails, by the longest description of their instances."""
-        replies = await self._model.perform_all([task for *_, task in works], tick)
+        self.complete(works, await self._model.perform_all([task for *_, task in works], tick))
+
+    def complete(self, works: Sequence[Work], replies: Sequence[Description | ModelError]) -> None:
+        """Describe rows by what a model replied."""
         for (table, number, texts, task), reply in zip(works, replies, strict=True):
             if isinstance(reply, ModelError):
                 self._failures[table, number] = Failure("describe", f"{task.kind} {task.name}: {reply}")
-                reply = Description(max(texts, key=len))
-            self._add(table, number, texts, reply)
+            self._add(table, number, texts, _description(task, reply))
             self._under_way.pop((table, number), None)
 
     def _add(self, table: int, number: int, texts: Mapping[str, Span], description: Description) -> None:
@@ -298,6 +300,13 @@ class DescribedGraph:
 
 
 KINDS = ("entity", "relationship", "claim")
+
+
+def _description(task: DescribeElement, reply: Description | ModelError) -> Description:
+    """Return what a model replied; where it failed, the longest description of the instances."""
+    return Description(max(task.descriptions, key=len)) if isinstance(reply, ModelError) else reply
+
+
 _END = tuple(".!?。！？…")
 
 
@@ -399,9 +408,13 @@ class ReportShard:
     """Number, name, type, description, number of chunks and degree."""
     relationships: Sequence[tuple[int, str, str, str, float, int]]
     """Number, source, target, description, weight and combined degree."""
+    tasks: Mapping[tuple[int, int], DescribeElement]
+    """How rows are described that are not, by table and number; there may be some that no report is written from."""
 
     @classmethod
-    def of(cls, trees: Sequence[Sequence[Community]], contexts: CommunityContextBuilder) -> ReportShard:
+    def of(
+        cls, trees: Sequence[Sequence[Community]], contexts: CommunityContextBuilder, works: Iterable[Work]
+    ) -> ReportShard:
         """Take what the trees need of the rows of a whole graph."""
         roots = [tree[0] for tree in trees]
         entities = (contexts.entities[number] for root in roots for number in root.entity_numbers)
@@ -410,32 +423,51 @@ class ReportShard:
             [[replace(community, chunk_ids=()) for community in tree] for tree in trees],
             [(e.number, e.name, e.type, e.description, e.frequency, e.degree) for e in entities],
             [(r.number, r.source, r.target, r.description, r.weight, r.combined_degree) for r in edges],
+            {(table, number): task for table, number, _, task in works},
         )
 
-    def contexts(self, limit: int) -> CommunityContextBuilder:
+    def contexts(self, limit: int, replies: Sequence[Description | ModelError]) -> CommunityContextBuilder:
         """Return what gathers the contexts of these communities; their sizes matter to no language model."""
+        made = {
+            place: _description(self.tasks[place], r).text
+            for place, r in zip(self.tasks, replies, strict=True)
+        }
         communities = {community.number: community for tree in self.trees for community in tree}
         entities = {
-            number: Entity("", number, name, kind, text, ("",) * chunks, degree=degree)
+            number: Entity("", number, name, kind, made.get((0, number), text), ("",) * chunks, degree=degree)
             for number, name, kind, text, chunks, degree in self.entities
         }
         edges = {
-            number: Relationship("", number, source, target, text, weight, combined_degree=degree)
-            for number, source, target, text, weight, degree in self.relationships
+            n: Relationship("", n, source, target, made.get((1, n), text), weight, combined_degree=degree)
+            for n, source, target, text, weight, degree in self.relationships
         }
         return CommunityContextBuilder(communities, entities, edges, limit, count=tokens.estimate)
 
 
+Written = list[tuple[list[Report], list[Failure]]]
+"""The reports of each tree, and what could not be written."""
+Chosen = dict[str, tuple[int, ...]]
+"""Which instances describe elements (`Choices.made`)."""
+
+
 def write_shard(
     shard: ReportShard, model: Model, settings: ReportSettings, language: str
-) -> list[tuple[list[Report], list[Failure]]]:
-    """Write the reports of a shard, tree by tree, by a model that need not be waited for."""
-    contexts = shard.contexts(settings.context_tokens)
+) -> tuple[list[Description | ModelError], Written, Chosen]:
+    """Describe the rows of a shard and write its reports, tree by tree, by a model that need not be waited for.
 
-    async def write() -> list[tuple[list[Report], list[Failure]]]:
-        return [await write_reports(tree, contexts, model, settings, language) for tree in shard.trees]
+    Returns the replies to the tasks, the reports, and what the model chose.
+    """
+    model = portable(model) or model  # with choices of its own: that of others is being sent to processes
 
-    return run_sync(write())
+    async def write() -> tuple[list[Description | ModelError], Written]:
+        replies = await model.perform_all(list(shard.tasks.values()))
+        contexts = shard.contexts(settings.context_tokens, replies)
+        written = [await write_reports(tree, contexts, model, settings, language) for tree in shard.trees]
+        return replies, written
+
+    replies, written = run_sync(write())
+    choices = getattr(model, "choices", None)
+    return replies, written, choices.made if choices else {}
 
 
 def _trees(communities: Rows[Community]) -> list[list[Community]]:
@@ -455,37 +487,45 @@ async def map_reports(
     workers: Workers,
     known: Mapping[int, Report],
     tick: Tick = no_tick,
-) -> tuple[list[Report], list[Failure]]:
+) -> tuple[list[Report], list[Failure], Chosen]:
     """Do what `write_reports` does shard by shard: no report needs anything of the tree of another root.
 
     `how` is the model, its settings and the language; `known` are reports of whole trees, by community, which are not
-    written again (`earlier_reports`). The graph is described: by this process, while others write reports.
+    written again (`earlier_reports`). Rows are described with the reports that are written from them; which instances
+    describe them is returned, too.
     """
     _, settings, language = how
+    every = _trees(contexts.communities) if settings.write else []
+    every = [tree for tree in every if tree[0].number not in known]
+    shards = workers.shards([sum(_ROW * c.size for c in tree) for tree in every])
+    works: deque[list[Work]] = deque()
 
     def calls() -> Iterator[tuple[Any, ...]]:
         for shard in shards:
             trees = [every[i] for i in shard]
             entities = chain(*(root.entity_numbers for root, *_ in trees))
             edges = chain(*(root.relationship_numbers for root, *_ in trees))
-            run_sync(graph.describe(language, rows=(entities, edges)))
-            yield ReportShard.of(trees, contexts), *how
-        run_sync(graph.describe(language))  # what no report is written from
+            works.append(list(graph.works(language, (entities, edges))))
+            yield ReportShard.of(trees, contexts, works[-1]), *how
+        rest = graph.works(language, [range(len(table)) for table in (graph.entities, graph.relationships)])
+        while group := list(islice(rest, ALONE)):
+            works.append(group)
+            yield ReportShard.of([], contexts, group), *how
 
-    every = _trees(contexts.communities) if settings.write else []
-    every = [tree for tree in every if tree[0].number not in known]
-    shards = workers.shards([sum(_ROW * c.size for c in tree) for tree in every])
     reports, failures = list(known.values()), list[Failure]()
-    results = workers.map(write_shard, calls())
+    made: Chosen = {}
+    results = (workers.map if len(shards) > 1 else starmap)(write_shard, calls())
     await asyncio.sleep(0)  # the arrays come before it helps
-    for of_shard in results:
+    for replies, of_shard, chosen in results:
+        graph.complete(works.popleft(), replies)
+        made |= chosen
         for written, failed in of_shard:
             reports += written
             failures += failed
             for report in written:
                 if report.size >= settings.min_report_entities:
                     tick()
-    return sorted(reports, key=lambda report: report.community), failures
+    return sorted(reports, key=lambda report: report.community), failures, made
 
 
 def earlier_reports(

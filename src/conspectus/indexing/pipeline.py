@@ -349,15 +349,15 @@ async def _describe_and_report(
     try:
         writer = None if graph.claims else portable(model)
         before, tick = build.before, show.stage("describe", 0)
-        if before or not writer:
+        if before or earlier or not writer:
             await graph.describe(language, priorities(large, contexts), tick)
         tick = show.stage("reports", len(large))
         if writer:
             known = earlier_reports(before, communities, graph, writer, language) if before else {}
             how = writer, settings.reports, language
-            written, failed = await map_reports(graph, contexts, how, build.workers, known, tick)
+            written, failed, chosen = await map_reports(graph, contexts, how, build.workers, known, tick)
             if choices and files:
-                chosen = choices.made
+                chosen |= choices.made
                 if chosen != earlier:
                     files.write(name, chosen)
             return graph, written, [*graph.failures, *failed]

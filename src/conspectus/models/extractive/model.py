@@ -41,6 +41,7 @@ class ExtractiveModel(Model):
         """Return what describes and reports alike, or extracts from some documents, to be sent to another process."""
         passages = self.passages.part(documents) if self.passages and documents is not None else None
         model = ExtractiveModel(passages, self._index)
+        model.choices.earlier = None if self.choices.earlier is None else {}
         model.boilerplate = self.boilerplate if documents is None else {}
         model.multilingual = self.multilingual
         return model
