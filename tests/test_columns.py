@@ -286,6 +286,9 @@ def test_rows_and_any_part_of_them_come_back_equal(index: Index):
         assert stored.rows(0, len(rows)) == rows
         for start, stop in parts(len(rows)):
             assert stored.rows(start, stop) == rows[start:stop]
+            for field in fields(rows[0]) if name != "words" else ():
+                values = stored.column(field.name, start, stop)
+                assert values == [getattr(row, field.name) for row in rows[start:stop]]
 
 
 @given(indexes())

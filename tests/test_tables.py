@@ -11,7 +11,7 @@ import conspectus
 from conspectus.index import Index
 from conspectus.indexing.arrays import graph_arrays
 from conspectus.rows import Community
-from conspectus.text.mentions import entity_of_key
+from conspectus.text.mentions import entities_with, entity_of_key
 from conspectus.text.words import entity_keys
 
 TREE = [
@@ -88,6 +88,16 @@ def test_what_an_index_has_arrays_for_is_what_its_tables_say():
     for index in (stored, INDEX):
         assert {key: entity_of_key(key, index) for key in keys} == keys
         assert entity_of_key("emus", index) is None
+
+
+def test_entities_are_found_by_words_of_their_names():
+    index = an_index("Ann Li.", entities=["Ann Li", "Ann", "The Li of Rome"])
+    stored = replace(index, arrays=graph_arrays(index))
+
+    for each in (index, stored):
+        assert entities_with(["ann"], each) == {0, 1}
+        assert entities_with(["li", "ann"], each) == {0}
+        assert entities_with(["li", "emu"], each) == set()
 
 
 def test_a_name_goes_before_an_alias_and_a_shared_alias_leads_nowhere():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
@@ -236,11 +236,14 @@ class Index:
         first, last = starts[row : row + 2].tolist()
         return values[first:last].tolist()
 
-    def lists(self, name: str) -> tuple[Any, Any]:
+    def lists(self, name: str) -> list[Any]:
         """Return where the lists of one of `LISTED` begin, and their numbers: stored ones, or made now."""
-        starts, values = f"graph.{name}_starts", f"graph.{plural(name)}"
-        arrays = self.slices if starts in self.arrays else self.derive(LISTED[name])
-        return arrays[starts], arrays[values]
+        return self.looked_up(LISTED[name], f"graph.{name}_starts", f"graph.{plural(name)}")
+
+    def looked_up(self, make: Callable[[Index], Arrays], *names: str) -> list[Any]:
+        """Return some arrays, of which parts are read: stored ones, or made now."""
+        arrays = self.slices if names[0] in self.arrays else self.derive(make)
+        return [arrays[name] for name in names]
 
 
 # Tables and mappings that are made when they are read
@@ -325,6 +328,12 @@ def listed_arrays(index: Index, name: str) -> Arrays:
     return {f"graph.{name}_starts": starts, f"graph.{plural(name)}": listed}
 
 
+def edge_ranks(index: Index) -> Arrays:
+    """Return the rank of each relationship by its weight, 0 for the heaviest; equal weights have equal ranks."""
+    weights = np.array(column(index.relationships, "weight"), float)
+    return {"graph.edge_ranks": np.unique(-weights, return_inverse=True)[1].astype(np.int32)}
+
+
 KINDS = ("chunk", "community", "edge", "edge_chunk", "entity_chunk")
 LISTED = {kind: partial(listed_arrays, name=kind) for kind in KINDS}
 """What is listed: the chunks of a document; of an entity the communities, the deepest first, the relationships (edges)
@@ -358,27 +367,32 @@ class BoundedCache(Generic[K, T]):
         return len(self._values)
 
 
+ALONE = 300
+"""What reading a part of a column costs beside its values, in values read together with all others (60 and 0.2 us)."""
+
+
 class Rows(Sequence[T]):
     """The rows of a table, made when they are read: a row or a slice alone, all by iteration."""
 
-    _ALONE = 10
-    """What making a part costs beside its rows, in rows made together with all others (40 and 4 us)."""
-
     def __init__(
-        self, length: Callable[[], int], make: Callable[[int, int], Sequence[T]], stored: Any = None
-    ) -> None:
-        """`make` returns the rows from a number to another one, `stored` is the table of the file that they are in."""
+        self, length: Callable[[], int], make: Callable[[int, int], Sequence[T]], stored: Any = None,
+        *, alone: int = 10,
+    ) -> None:  # fmt: skip
+        """`make` returns the rows from a number to another one, `stored` is the table of the file that they are in.
+        `alone` is what making a part costs beside its rows, in rows made together with all others (40 and 4 us).
+        """
         self._length = length
         self._make = make
         self._stored = stored
+        self._alone = alone
         self._spent = 0
+        self._made: dict[int, T] = {}
 
     def column(self, name: str) -> Sequence[Any]:
         """Return one attribute of all rows; where they are in a file, it is read alone, and as soon as it is needed."""
         if self._stored is None or "_all" in self.__dict__:
             return [getattr(row, name) for row in self._all]
-        values = cache(partial(self._stored.column, name))
-        return Rows(self._length, lambda first, last: values()[first:last])
+        return Rows(self._length, partial(self._stored.column, name), alone=ALONE)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table, as `index.entities`, as a DataFrame with the columns of its file in `tables/`."""
@@ -394,7 +408,7 @@ class Rows(Sequence[T]):
 
     def _part(self, start: int, stop: int) -> Sequence[T]:
         # once the parts have cost as much as all rows do, all are made, and cached
-        self._spent += self._ALONE + stop - start
+        self._spent += self._alone + stop - start
         if "_all" in self.__dict__ or self._spent > len(self):
             return self._all[start:stop]
         return self._make(start, stop)
@@ -408,7 +422,9 @@ class Rows(Sequence[T]):
             return self._all[at]
         numbers = range(len(self))[at]
         if isinstance(numbers, int):
-            return self._part(numbers, numbers + 1)[0]
+            return self._made.get(numbers) or self._made.setdefault(
+                numbers, self._part(numbers, numbers + 1)[0]
+            )
         if not numbers:
             return []
         first, last = min(numbers[0], numbers[-1]), max(numbers[0], numbers[-1])

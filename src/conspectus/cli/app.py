@@ -77,11 +77,8 @@ class _Layout:
     help: str | None
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        pieces = ["[OPTIONS]"]
-        for param in self.params:
-            if isinstance(param, TyperArgument):
-                pieces.append(_name(param) if param.required else f"[{_name(param)}]")
-        return pieces
+        arguments = (param for param in self.params if isinstance(param, TyperArgument))
+        return ["[OPTIONS]", *(_name(own) if own.required else f"[{_name(own)}]" for own in arguments)]
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         text, examples = described(self.help)

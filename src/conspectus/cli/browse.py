@@ -104,8 +104,9 @@ def _print_levels(figures: Status) -> None:
     if not figures.chunks:
         return
     table = [["", "Units", "  of this level", "Tokens"]]
-    for row in figures.levels:
-        table.append([f"level {row.level}", f"{row.communities:,}", f"{row.own:,}", f"{row.tokens:,}"])
+    table += [
+        [f"level {r.level}", f"{r.communities:,}", f"{r.own:,}", f"{r.tokens:,}"] for r in figures.levels
+    ]
     table.append(["texts", f"{figures.chunks:,}", "", f"{figures.tokens:,}"])
     if all(row.share <= 1 for row in figures.levels):  # reports on a few lines are longer than those
         shares = ["% of the texts", *(f"{100 * row.share:.1f}" for row in figures.levels), "100"]

@@ -5,8 +5,9 @@
 - `sentence_terms.*`, `chunk_terms.*`: postings (`algorithms.ranking.Postings`); terms are places in `Index.words`.
 - `walk_terms.*`: the postings of the sentences, each with the title of its document.
 - `graph.*` (`edge_starts`, `edges`, `community_starts`, `communities`): the relationships of each entity, and the
-  communities that hold it, the deepest first; `chunk_starts`, `chunks`: the chunks of each document; `keys.*` (`hash`,
-  `entity`): what its names have in common with other spellings, by hash, ascending (`mentions.entity_of_key`).
+  communities that hold it, the deepest first; `chunk_starts`, `chunks`: the chunks of each document; `edge_ranks`.
+- `keys.*` (`hash`, `entity`; `part`, `part_entity`): what the names of an entity have in common with other spellings,
+  and the words of its name, by hash, ascending (`mentions.entity_of_key`, `entities_with`).
 - `ids.*`: the rows of a table by the hashes of what names them, ascending (`mentions.hash_of`).
 - `walk.*`: which sentences hold which names, as the sentence-entity walk goes along them (`retrieval.walk`). A passage
   is a chunk with the title of its document.
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from conspectus.algorithms.ranking import postings
-from conspectus.index import LISTED, Index
+from conspectus.index import LISTED, Index, edge_ranks
 from conspectus.indexing.graph import Names
 from conspectus.lazy import lazy_module
 from conspectus.rows import Chunk, Document
@@ -47,6 +48,7 @@ from conspectus.text.mentions import (
     lead_subjects,
     title_key,
     units,
+    words_of_names,
 )
 from conspectus.text.sentence_table import SentenceTable
 from conspectus.text.vocabulary import Ints, Vocabulary, unique_numbers
@@ -239,19 +241,10 @@ def _resolved(
 
 def graph_arrays(index: Index) -> Arrays:
     """Return what is looked up in the graph of an index, so that no question has to read all of it."""
-    arrays: Arrays = {}
-    for numbers in (
-        index.number_of_document,
-        index.number_of_chunk,
-        index.entity_of_name,
-        index.number_of_word,
-    ):
-        arrays |= numbers.arrays
-    for lists in LISTED.values():
-        arrays |= lists(index)
-    keys = sorted(hashes_of_keys(index).items())
-    arrays["keys.hash"] = np.array([code for code, _ in keys], np.uint64)
-    arrays["keys.entity"] = np.array([entity for _, entity in keys], np.int32)
+    numbers = (index.number_of_document, index.number_of_chunk, index.entity_of_name, index.number_of_word)
+    arrays: Arrays = {name: array for of in numbers for name, array in of.arrays.items()}
+    for make in (*LISTED.values(), edge_ranks, hashes_of_keys, words_of_names):
+        arrays |= make(index)
     return arrays
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conspectus.algorithms.ranking import highest, products, ranges
-from conspectus.index import Chosen, Index
+from conspectus.index import Chosen, Index, edge_ranks
 from conspectus.lazy import lazy_module
 from conspectus.models.base import Model
 from conspectus.retrieval import method
 from conspectus.retrieval.base import answer_within, first_chunks, most_chunks, pack
 from conspectus.retrieval.bm25 import scores_of
-from conspectus.rows import Answer, Claim, Entity, Relationship, Report, column
+from conspectus.rows import Answer, Claim, Entity, Relationship, Report
 from conspectus.settings import AnswerSettings, Settings
 from conspectus.tasks.base import Context
 from conspectus.text.mentions import entity_of_key, units
@@ -82,8 +82,9 @@ def rows_around(
     """Return the rows around what a question names, or `start`, the most relevant of each table first."""
     named = entities_in(question, index)[:MOST_NAMED] if start is None else start
     scores = scores_of(question, index)
-    edges = Chosen(index.relationships, _edges(named, scores, index))
-    around = _scores_around(named, edges, scores, index)
+    numbers = _edges(named, scores, index)
+    edges = Chosen(index.relationships, numbers)
+    around = _scores_around(named, numbers, scores, index)
     best: list[int] = highest(around, most_chunks(settings)).tolist()
     return Context(
         reports=tuple(_reports(named, index)) if with_reports else (),
@@ -139,12 +140,11 @@ def _edges(named: Sequence[Entity], scores: Floats, index: Index) -> list[int]:
     ends = [number for entity in named for number in index.edges_of(entity.number)]
     numbers, named_ends = np.unique(np.array(ends, np.int64), return_counts=True)
     starts, chunks = index.lists("edge_chunk")
-    weights = column(index.relationships, "weight")
+    (ranks,) = index.looked_up(edge_ranks, "graph.edge_ranks")
     at, sizes = ranges(starts[numbers], starts[numbers + 1])
     relevance = np.zeros(len(numbers), np.float32)
     np.maximum.at(relevance, np.repeat(np.arange(len(numbers)), sizes), scores[chunks[at]])
-    weight = np.array([weights[number] for number in numbers.tolist()])
-    return numbers[np.lexsort((-weight, -relevance, -named_ends))].tolist()
+    return numbers[np.lexsort((ranks[numbers], -relevance, -named_ends))].tolist()
 
 
 def claims_of(names: Collection[str], scores: Floats, index: Index) -> list[Claim]:
@@ -181,16 +181,13 @@ def _reports(named: Sequence[Entity], index: Index) -> Iterator[Report]:
         yield index.reports[number]
 
 
-def _scores_around(
-    named: Sequence[Entity], edges: Sequence[Relationship], scores: Floats, index: Index
-) -> Floats:
+def _scores_around(named: Sequence[Entity], edges: Sequence[int], scores: Floats, index: Index) -> Floats:
     """Return the score of each chunk by its words, higher where it tells of named entities and their edges."""
     gain = np.zeros(len(index.chunks), np.float32)
     for entity in named:
         gain[index.listed("entity_chunk", entity.number)] += 1 / np.sqrt(max(len(entity.chunk_ids), 1))
     for edge in edges[:40]:
-        for chunk in edge.chunk_ids:
-            gain[index.number_of_chunk[chunk]] += 0.1
+        gain[index.listed("edge_chunk", edge)] += 0.1
     top = float(scores.max(initial=0.0)) or 1.0
     scale = float(gain.max(initial=0.0)) or 1.0
     return (scores / top + 0.5 * gain / scale).astype(np.float32)

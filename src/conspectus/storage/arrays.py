@@ -1,9 +1,9 @@
 """The arrays of an index: what each runs along and numbers, and how it becomes an `.npy` file and back.
 
 An axis is a table, or another set that arrays run along: `sentences`, `words` (terms), `names` (of the walk), `keys`
-(of entities), `phrases` (the names of the triple graph, in its order). Compiled code follows the numbers of an array
-without looking whether they lead anywhere, and the manifest of a forged index agrees with its files: so what is read of
-an array is checked against what is declared here.
+(of entities), `parts` (words of names), `phrases` (the names of the triple graph, in its order). Compiled code follows
+the numbers of an array without looking whether they lead anywhere, and the manifest of a forged index agrees with its
+files: so what is read of an array is checked against what is declared here.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "walk.names": ("names", ""),
     "walk.frequency": ("names", ""),
     "walk.kinds": ("names", ""),
+    "graph.edge_ranks": ("relationships", ""),
+    "keys.part": ("parts", ""),
+    "keys.part_entity": ("parts", "entities"),
     "keys.hash": ("keys", ""),
     "keys.entity": ("keys", "entities"),
     "vectors.chunks": ("chunks", ""),
@@ -72,7 +75,7 @@ BLOCK = 1 << 18
 10 bytes of the manifest."""
 OF_WHOLE = ("graph.", "ids.", "keys.")
 """How the names of arrays begin that hold for a whole index alone, and not for some of its documents."""
-_AXES = {"sentences": "sentences.document", "names": "walk.names", "keys": "keys.hash"}
+_AXES = {"sentences": "sentences.document", "names": "walk.names", "keys": "keys.hash", "parts": "keys.part"}
 """An array that has a value for each row of an axis that is no table."""
 
 

@@ -357,10 +357,7 @@ def read_snapshot(folder: Path, manifest: Manifest, verify: bool = False) -> Ind
             _check(folder / path, files[path], facts.crc32 or facts.sha256)
         return files[path]
 
-    @cache
-    def document_ids() -> list[str]:
-        return stored["documents"].column("id")
-
+    document_ids = cache(lambda: tables["documents"].column("id"))
     stored = {
         name: Stored(t, partial(content, tables_at[t.file]), document_ids, manifest.counts)
         for name, t in TABLES.items()

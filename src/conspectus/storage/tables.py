@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from conspectus.errors import IndexDamaged, UsageError
+from conspectus.index import ALONE
 from conspectus.rows import (
     AliasDecision,
     Chunk,
@@ -150,7 +151,10 @@ def _unpack_documents(array: pa.Array, ids: Callable[[], Sequence[str]]) -> list
     numbers = array.to_pylist()
     if min(numbers, default=0) < 0:
         raise IndexError("a span is in no document")
-    return list(map(ids().__getitem__, numbers)) if numbers else []
+    known = ids() if numbers else ()
+    if len(numbers) * ALONE > len(known):
+        known = known[:]  # all are read, once
+    return list(map(known.__getitem__, numbers))
 
 
 def _pack_metadata(values: list[Mapping[str, str]], _: Mapping[str, int]) -> pa.Array:
@@ -501,9 +505,11 @@ class Stored(Generic[T]):
     def _damaged(self, what: str) -> IndexDamaged:
         return IndexDamaged(f"the table {self._table.file} {what}; delete manifest.json and index again")
 
-    def _stored_rows(self, first: int, last: int) -> pa.Table:
-        """Return what rows are made of, those of the groups from the first to the last."""
+    def _stored_rows(self, first: int, last: int, name: str = "") -> pa.Table:
+        """Return what rows are made of, or one attribute, of those of the groups from the first to the last."""
         self._check_tree()
+        if name:
+            return self._read([c for c in self._table.columns if c.source == name], range(first, last + 1))
         table = self._read(self._table.stored, range(first, last + 1))
         numbers = np.arange(
             first * self._group_size, min((last + 1) * self._group_size, self._file.metadata.num_rows)
@@ -529,11 +535,13 @@ class Stored(Generic[T]):
         """Return the rows from `start` to `stop`, built column by column."""
         if start >= stop:
             return []
-        first, last = start // self._group_size, (stop - 1) // self._group_size
-        groups = self._group(first, last) if first == last else self._stored_rows(first, last)
-        part = groups.slice(start - first * self._group_size, stop - start)
         with paused_garbage_collection():
-            return list(map(self._table.make, *self._unpacked(part, self._table.stored)))
+            return list(map(self._table.make, *self._unpacked(self._part(start, stop), self._table.stored)))
+
+    def _part(self, start: int, stop: int, name: str = "") -> pa.Table:
+        first, last = start // self._group_size, (stop - 1) // self._group_size
+        groups = (self._group if first == last else self._stored_rows)(first, last, name)
+        return groups.slice(start - first * self._group_size, stop - start)
 
     def _unpacked(self, part: pa.Table, columns: Sequence[Column]) -> list[list[Any]]:
         try:
@@ -545,11 +553,10 @@ class Stored(Generic[T]):
         pieces = part.column(column.name).chunks
         return [value for piece in pieces for value in column.kind.unpack(piece, self._document_ids)]
 
-    def column(self, name: str) -> list[Any]:
-        """Return an attribute of all rows, without reading anything else."""
-        column = next(column for column in self._table.columns if column.source == name)
-        self._check_tree()
-        return self._unpacked(self._read([column]), [column])[0]
+    def column(self, name: str, start: int, stop: int) -> list[Any]:
+        """Return an attribute of the rows from `start` to `stop`, without reading anything else."""
+        column = [c for c in self._table.columns if c.source == name]
+        return self._unpacked(self._part(start, stop, name), column)[0]
 
     def arrow(self) -> Any:
         """Return all columns."""

@@ -9,7 +9,7 @@ found wherever they stand, however they are written; that is enough in Chinese. 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import pairwise
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from conspectus.rows import column
 from conspectus.text.language import ENGLISH, function_words_of
 from conspectus.text.language_rules import UNCASED
 from conspectus.text.vocabulary import BLOCK, Bools, Ints, Vocabulary, repeated
@@ -119,24 +120,41 @@ def hash_of(pieces: Sequence[str]) -> int:
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
 
 
-def hashes_of_keys(index: Keyed) -> dict[int, int]:
-    """Return the numbers of entities by the hash of each key (`words.entity_keys`)."""
+def hashes_of_keys(index: Keyed) -> dict[str, Any]:
+    """Return the hashes of keys (`words.entity_keys`), ascending, and the number of the entity that each leads to."""
     hashes: dict[int, int] = {}
     for key, number in entity_keys(index).items():
         hashes.setdefault(hash_of(units(key)), number)
-    return hashes
+    ascending = sorted(hashes)
+    entities = np.array([hashes[code] for code in ascending], np.int32)
+    return {"keys.hash": np.array(ascending, np.uint64), "keys.entity": entities}
 
 
 def entity_of_key(key: str, index: Keyed) -> int | None:
     """Return the number of the entity that a key leads to, None where there is none."""
+    hashes, entities = index.looked_up(hashes_of_keys, "keys.hash", "keys.entity")
     code = hash_of(units(key))
-    if "keys.hash" not in index.arrays:
-        return index.derive(hashes_of_keys).get(code)
-    hashes = index.arrays["keys.hash"]
-    at = int(np.searchsorted(hashes, np.uint64(code)))
-    if at == len(hashes) or hashes[at] != code:
-        return None
-    return int(index.arrays["keys.entity"][at])
+    at = int(np.searchsorted(hashes[:], np.uint64(code)))
+    return int(entities[at]) if at < len(hashes) and hashes[at] == code else None
+
+
+def words_of_names(index: Keyed) -> dict[str, Any]:
+    """Return the hashes of the words of names, ascending, and the number of the entity that has each."""
+    names = column(index.entities, "name")
+    words = [(word, number) for number, name in enumerate(names) for word in set(name_key(name).split())]
+    hashes = np.array([hash_of([word]) for word, _ in words], np.uint64)
+    order = np.argsort(hashes, kind="stable")
+    entities = np.array([number for _, number in words], np.int32)
+    return {"keys.part": hashes[order], "keys.part_entity": entities[order]}
+
+
+def entities_with(words: Collection[str], index: Keyed) -> set[int]:
+    """Return the numbers of the entities whose names have all of some words, of which there is one at least."""
+    hashes, entities = index.looked_up(words_of_names, "keys.part", "keys.part_entity")
+    codes: Ints = np.array([hash_of([word]) for word in words], np.uint64)
+    first, last = (np.searchsorted(hashes[:], codes, side).tolist() for side in ("left", "right"))
+    named: list[list[int]] = [entities[a:b].tolist() for a, b in zip(first, last, strict=True)]
+    return set(named[0]).intersection(*named)
 
 
 def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints]:

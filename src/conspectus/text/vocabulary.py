@@ -384,10 +384,7 @@ def unique_numbers(codes: Ints) -> Ints:
 
 
 def first_places(numbers: Ints) -> Ints:
-    """Return where each of some small numbers stands first, in the order of the numbers.
-
-    `np.unique` takes ten times as long.
-    """
+    """Return where each of some small numbers stands first, in their order; `np.unique` takes ten times as long."""
     first = np.full(int(numbers.max(initial=-1)) + 1, len(numbers), np.int32)
     first[numbers[::-1]] = np.arange(len(numbers), dtype=np.int32)[::-1]  # what is set last stays
     return first[first < len(numbers)]

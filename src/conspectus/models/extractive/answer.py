@@ -43,6 +43,7 @@ from conspectus.tasks import (
 )
 from conspectus.tasks.base import Context
 from conspectus.text.language import language_of, question_language
+from conspectus.text.mentions import entities_with
 from conspectus.text.question import Question, is_short
 from conspectus.text.words import CJK, name_key, search_terms
 
@@ -347,15 +348,11 @@ def _by_speaker(question: Question, searcher: Searcher) -> list[RankedSentence] 
     teller = {name for name in question.names if name in before}
     if not teller:
         return None
-
-    def named(numbers: Iterable[int]) -> frozenset[int]:
-        return frozenset(n for n in numbers if teller <= set(name_key(passages.names[n]).split()))
-
-    speaks = np.zeros(len(passages.names) + 1, bool)
-    speaks[passages.speaker[:]] = True
-    if people := named(np.flatnonzero(speaks[:-1]).tolist()):
-        return searcher.find(question, people)
-    people = named(n for n, kind in enumerate(passages.types) if kind == "person")
+    named = frozenset(entities_with(teller, searcher.index))
+    said = searcher.find(question, named) if named else []
+    if said or np.isin(list(named), passages.speaker[:]).any():
+        return said
+    people = {n for n in named if passages.types[n] == "person"}
     about = [r for r in searcher.find(question) if people.intersection(passages.mentioned(r.sentence))]
     return about if people else None
 

@@ -207,14 +207,15 @@ class Searcher:
     def _likely(self, weights: dict[str, float], speakers: frozenset[int]) -> tuple[Ints, Floats]:
         """Return all sentences, of some speakers if given, that may be among the best, and the share each holds."""
         sentences, own = self.holding(weights)
-        near = self._union((sentences - 1, sentences, sentences + 1))
         if speakers:
             own = own * np.isin(self.passages.speaker[sentences], list(speakers))
-            near = near[np.isin(self.passages.speaker[near], list(speakers))]
         often = np.partition(own, -MANY)[-MANY] if len(own) > MANY else 0.0
         if often > BESIDE:  # what is beside a sentence adds less
             likely = (own > 0) & (own + BESIDE * (1 - own) > often - 1e-3)
             return sentences[likely], own[likely]
+        near = self._union((sentences - 1, sentences, sentences + 1))
+        if speakers:
+            near = near[np.isin(self.passages.speaker[near], list(speakers))]
         return near, self.shares(weights, near)
 
     def beside(self, weights: dict[str, float], sentences: Ints) -> Floats:

@@ -67,7 +67,6 @@ class SentenceStore:
     related: Ints | None = None
     """The pairs of names that meet more than by chance, as codes (`Lexicon.related`); None where that is not known."""
     numbers: Mapping[str, int] | None = None
-    _opened: dict[int, Document] = field(default_factory=dict[int, Document], init=False, repr=False)
     _quotes: dict[tuple[int, ...], str] = field(
         default_factory=dict[tuple[int, ...], str], init=False, repr=False
     )
@@ -194,9 +193,8 @@ class SentenceStore:
         return Span(self._document(sentence).id, start, end)
 
     def _document(self, sentence: int) -> Document:
-        """Return the document that a sentence is in, which is read once."""
-        number = int(self.document[sentence])
-        return self._opened.get(number) or self._opened.setdefault(number, self.documents[number])
+        """Return the document that a sentence is in."""
+        return self.documents[int(self.document[sentence])]
 
     def text(self, sentence: int) -> str:
         """Return a sentence as one line."""
