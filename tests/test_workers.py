@@ -330,6 +330,20 @@ def test_few_shards_are_begun_before_the_first_is_done():
     assert len(begun) < 10
 
 
+def meet(folder: Path, n: int) -> int:
+    """Wait as call 0 until call 5 is made."""
+    if n == 5:
+        (folder / "made").touch()
+    while n == 0 and not (folder / "made").exists():
+        time.sleep(0.01)
+    return n
+
+
+def test_others_are_done_while_one_takes_long(tmp_path: Path):
+    with Workers(2) as workers:
+        assert list(workers.map(meet, ((tmp_path, n) for n in range(8)))) == list(range(8))
+
+
 def test_what_a_function_raises_is_raised_here():
     with Processes(1) as processes, pytest.raises(ZeroDivisionError):
         processes.submit(operator.truediv, 1, 0).result()

@@ -37,6 +37,7 @@ from conspectus.errors import UsageError, WorkerEnded
 from conspectus.lazy import lazy_module
 from conspectus.rows import Chunk, Document
 
+fcntl: Any = lazy_module("fcntl")  # there is none on Windows
 distributed = lazy_module("distributed", "conspectus[distributed]")  # Dask's
 
 P = ParamSpec("P")
@@ -44,6 +45,9 @@ R = TypeVar("R")
 GARBAGE = 200_000
 """Objects that a process makes before it looks for cycles, of which a shard makes few; Python's own limit is 700. The
 process that builds does not look at all, and a file's parser may take too much memory otherwise."""
+PIPE = 1 << 20
+"""Bytes that go to a process or come from it at once, as many as a pipe of Linux may hold; it begins with 64 kB. After
+each part the thread that sends or receives waits for its turn, while the process that builds computes."""
 _START = "import sys; sys.path[:] = {!r}; from conspectus.workers import main; main()"
 
 
@@ -97,9 +101,13 @@ class _Process:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                bufsize=PIPE,
             )
         except OSError as error:
             raise WorkerEnded(f"no worker process could be started ({error})") from error
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(ImportError, AttributeError, OSError):  # not on Linux, or there is no room
+                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE)
         self.alive = True
         self._send(memory)
 
@@ -377,10 +385,11 @@ class Workers:
     def _results(
         self, function: Callable[..., R], ahead: deque[_Call], calls: Iterator[_Call], most: int
     ) -> Iterator[R]:
-        """Yield the results of the calls that are ahead, while others begin, so that there are no more than so many."""
+        """Yield the results of the calls that are ahead, while others begin, so that `most` are to be done."""
         while ahead:
             yield from self._next(function, ahead)
-            ahead.extend(islice(calls, most - len(ahead)))
+            begun = sum(not future.done() for future, _ in ahead)
+            ahead.extend(islice(calls, min(most - begun, 2 * most - len(ahead))))
 
     def map_stored(
         self,
