@@ -137,7 +137,7 @@ def _written(question: str, words: Sequence[str], graph: SentenceEntityGraph) ->
     """Return what is written as a name; a first word alone only if the corpus takes it for one anywhere."""
     vocabulary = read_vocabulary([question])
     opening = np.ones(len(vocabulary.form), bool)
-    keys = [tuple(units(key)) for _, key in find_mentions([question], find_runs(vocabulary, opening))]
+    keys = [tuple(units(key)) for _, key in find_mentions([(0, question)], find_runs(vocabulary, opening))]
     named = {key: name for key, name in zip(keys, graph.find(keys).tolist(), strict=True) if name >= 0}
     first = tuple(words[:1])
     if first in named and not graph.kinds[named[first]] & OPENING:

@@ -11,7 +11,7 @@ from conspectus.text.vocabulary import read_vocabulary
 def mentioned(text: str, opening: bool = False) -> list[str]:
     vocabulary = read_vocabulary([text])
     runs = find_runs(vocabulary, np.full(len(vocabulary.form), opening))
-    return [key for _, key in find_mentions([text], runs)]
+    return [key for _, key in find_mentions([(0, text)], runs)]
 
 
 def test_runs_of_capitalised_words_are_mentioned_whole_and_by_their_parts():

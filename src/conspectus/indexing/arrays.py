@@ -29,14 +29,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from conspectus.algorithms.ranking import postings
+from conspectus.algorithms.ranking import postings, ranges
 from conspectus.index import LISTED, Index, edge_ranks
 from conspectus.indexing.graph import Names
 from conspectus.lazy import lazy_module
 from conspectus.rows import Chunk, Document
 from conspectus.text.language import ENGLISH, gives_instructions
+from conspectus.text.language_rules import rules_of
 from conspectus.text.lexicon import Lexicon, Sentences
 from conspectus.text.mentions import (
+    DIGIT,
     KNOWN,
     OPENING,
     Run,
@@ -50,8 +52,8 @@ from conspectus.text.mentions import (
     units,
     words_of_names,
 )
-from conspectus.text.sentence_table import SentenceTable
-from conspectus.text.vocabulary import Ints, Vocabulary, unique_numbers
+from conspectus.text.sentence_table import SentenceTable, lines_at
+from conspectus.text.vocabulary import Ints, Vocabulary, repeated, unique_numbers
 from conspectus.text.words import CJK, PAIRED, STOPWORDS, fold, name_key, terms, words_in
 from conspectus.workers import Workers
 
@@ -88,6 +90,18 @@ def text_arrays(
         **of_chunks.arrays("chunk_terms"),
         **_walk_terms(documents, table, (of_sentence, ids), number),
     }
+
+
+def sentences_to_send(sentences: Sentences) -> Sentences:
+    """Return what `text_arrays` reads of sentences in another process: of most no text."""
+    unspaced = {language: rules_of(language).unspaced for language in set(sentences.languages)}
+    read = np.array([unspaced[language] for language in sentences.languages], bool)
+    read[sentences.vocabulary.sentences_with(DIGIT)] = True
+    read[sentences.which[np.diff(sentences.table.document, prepend=-1) > 0]] = True
+    texts, places = [""] * len(read), np.flatnonzero(read)
+    for place, text in zip(places.tolist(), lines_at(places, sentences.distinct), strict=True):
+        texts[place] = text
+    return replace(sentences, distinct=texts)
 
 
 class _Numbered(dict[str, int]):
@@ -183,13 +197,20 @@ def _with_titles(
     documents: Sequence[Document], chunks: Sequence[Chunk], chunk_terms: ChunkTerms, number: dict[str, int]
 ) -> tuple[Ints, Ints]:
     """Return the terms of the chunks and of the titles of their documents, and the chunk of each."""
-    titles = {d.id: [number.setdefault(t, len(number)) for t in title_terms(d)] for d in documents}
-    own = [titles[chunk.document_id] for chunk in chunks]
-    of_titles = np.array([t for title in own for t in title], np.int32)
+    place = {document.id: i for i, document in enumerate(documents)}
+    inside = np.array([place[chunk.document_id] for chunk in chunks], np.int32)
+    of_titles, owners = _of_titles(documents, inside, number)
     of_texts = _numbers_of(chunk_terms.words, number)[chunk_terms.ids]
-    owners = np.arange(len(chunks), dtype=np.int32)
-    both = np.repeat(owners, list(map(len, own))), np.repeat(owners, chunk_terms.sizes)
-    return np.concatenate((of_titles, of_texts)), np.concatenate(both)
+    owners = owners, np.repeat(np.arange(len(chunks), dtype=np.int32), chunk_terms.sizes)
+    return np.concatenate((of_titles, of_texts)), np.concatenate(owners)
+
+
+def _of_titles(documents: Sequence[Document], inside: Ints, number: dict[str, int]) -> tuple[Ints, Ints]:
+    """Return the terms of the titles of the documents that chunks or sentences are in, and the place of these."""
+    titles = [[number.setdefault(t, len(number)) for t in title_terms(d)] for d in documents]
+    flat = np.array([t for title in titles for t in title], np.int32)
+    starts, ids = repeated(inside, np.array(list(map(len, titles)), np.int32), flat)
+    return ids, np.repeat(np.arange(len(inside), dtype=np.int32), np.diff(starts))
 
 
 def title_terms(document: Document) -> list[str]:
@@ -209,9 +230,7 @@ def sentence_arrays(
     keep = mentions >= 0
     sizes = np.bincount(np.repeat(np.arange(len(table)), np.diff(lexicon.starts))[keep], minlength=len(table))
     return {
-        "sentences.document": table.document,
-        "sentences.start": table.start,
-        "sentences.end": table.end,
+        **{f"sentences.{name}": getattr(table, name) for name in ("document", "start", "end")},
         "sentences.speaker": speaker,
         "sentences.templated": lexicon.templated,
         "sentences.mention_starts": np.concatenate(([0], np.cumsum(sizes))).astype(np.int32),
@@ -241,7 +260,7 @@ def _resolved(
 
 def graph_arrays(index: Index) -> Arrays:
     """Return what is looked up in the graph of an index, so that no question has to read all of it."""
-    numbers = (index.number_of_document, index.number_of_chunk, index.entity_of_name, index.number_of_word)
+    numbers = (index.number_of_document, index.number_of_chunk, index.entity_of_name)
     arrays: Arrays = {name: array for of in numbers for name, array in of.arrays.items()}
     for make in (*LISTED.values(), edge_ranks, hashes_of_keys, words_of_names):
         arrays |= make(index)
@@ -297,20 +316,12 @@ def _walk(
 
 
 def _walk_terms(
-    documents: Sequence[Document], table: SentenceTable, terms_of: tuple[Ints, Ints], words: Mapping[str, int]
+    documents: Sequence[Document], table: SentenceTable, terms_of: tuple[Ints, Ints], number: dict[str, int]
 ) -> Arrays:
     """Return the postings of the sentences with their titles, given the sentence and the number of each term."""
-    titles = [[words[t] for t in title_terms(d)] for d in documents]
-    sizes = np.array([len(title) for title in titles], np.int64)
-    flat = np.array([t for title in titles for t in title], np.int32)
-    of_sentence = sizes[table.document]
-    shift = (np.cumsum(sizes) - sizes)[table.document] - (np.cumsum(of_sentence) - of_sentence)
-    places = np.repeat(shift.astype(np.int32), of_sentence)
-    places += np.arange(len(places), dtype=np.int32)
-    of_titles = flat[places]
-    every = np.concatenate((terms_of[1], of_titles))
-    owners = np.concatenate((terms_of[0], np.repeat(np.arange(len(table), dtype=np.int32), of_sentence)))
-    return postings(every, owners, size=len(words), texts=len(table)).arrays("walk_terms")
+    of_titles, owners = _of_titles(documents, table.document, number)
+    every = np.concatenate((terms_of[1], of_titles)), np.concatenate((terms_of[0], owners))
+    return postings(*every, size=len(number), texts=len(table)).arrays("walk_terms")
 
 
 def sentence_ranges(
@@ -331,7 +342,9 @@ def sentence_ranges(
 
 def _mentions(sentences: Sentences, runs: Sequence[Run], names: NameNumbers) -> Matrix:
     """Return sentences by names, 1 where one mentions the other; `runs` are those of the distinct sentences."""
-    pairs = [(text, names.number(key)) for text, key in find_mentions(sentences.distinct, runs)]
+    dated = sentences.vocabulary.sentences_with(DIGIT)
+    texts = zip(dated.tolist(), lines_at(dated, sentences.distinct), strict=True)
+    pairs = [(text, names.number(key)) for text, key in find_mentions(texts, runs)]
     rows, known = find_known(sentences.vocabulary, names.sought)
     number = np.array([names.keys[key] for key in names.sought], np.int64)
     met = np.array(pairs, np.int64).reshape(-1, 2)
@@ -348,9 +361,8 @@ def _mentions(sentences: Sentences, runs: Sequence[Run], names: NameNumbers) -> 
 
 def _holding(first: Ints, last: Ints, sentences: int) -> Matrix:
     """Return passages by sentences, 1 where one holds the other."""
-    sizes = (last - first).astype(np.int64)
-    starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
-    inside = np.arange(int(starts[-1])) + np.repeat(first - starts[:-1], sizes)
+    inside, sizes = ranges(first, last)
+    starts = np.append(0, np.cumsum(sizes))
     return sparse.csr_array((np.ones(len(inside), np.float32), inside, starts), shape=(len(first), sentences))
 
 

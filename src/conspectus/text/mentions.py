@@ -49,10 +49,12 @@ Run = tuple[int, tuple[str, ...]]
 """The number of a text, and the keys of a run of capitalised words in it and of its parts."""
 
 
-def find_mentions(texts: Sequence[str], runs: Iterable[Run]) -> Iterator[tuple[int, str]]:
-    """Yield the number of a text and the key of something it names: its runs (`find_runs`), its dates and their years."""
+def find_mentions(texts: Iterable[tuple[int, str]], runs: Iterable[Run]) -> Iterator[tuple[int, str]]:
+    """Yield the number of a text and the key of something it names: its runs (`find_runs`), its dates and their years;
+    texts without a `DIGIT` may be left out.
+    """
     yield from ((text, name) for text, names in runs for name in names)
-    for i, text in enumerate(texts):
+    for i, text in texts:
         for date in find_dates(text):
             yield i, name_key(date)
             if date[-4:] != date and _YEAR.search(date):
@@ -261,7 +263,7 @@ def lead_subjects(sentence: str) -> list[str]:
 
 MARKED = re.compile(r"\d|[“”»』」]|[\"’'](?!\w)")
 """Is in one of the tokens, at least, of a text that has a date or quotes a title."""
-_DIGIT = re.compile(r"\d")
+DIGIT = re.compile(r"\d")
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATE = re.compile(
     rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_MONTH})(?:,?\s+(?P<year>\d{{4}}))?"
@@ -300,7 +302,7 @@ def date_spans(text: str) -> Iterator[tuple[int, int]]:
 
 def find_dates(text: str, language: str = ENGLISH) -> Iterator[str]:
     """Yield the dates of a text in one form: "4 March 2021", "March 2021", "2021"; in other languages as written."""
-    if not _DIGIT.search(text):
+    if not DIGIT.search(text):
         return
     if language != ENGLISH:
         for m in _dates_in(language).finditer(" ".join(text.split())):

@@ -99,10 +99,6 @@ class Lines(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return lines_at(np.arange(len(self)), self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Go to another process as a list, without the documents."""
-        return list, (list(self),)
-
 
 def lines_at(places: Ints, texts: Sequence[str]) -> Iterator[str]:
     """Yield some of the sentences of a table, or of other texts."""

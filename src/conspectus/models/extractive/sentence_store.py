@@ -377,7 +377,7 @@ def name_entities(text: str) -> tuple[str, ...]:
     """Return what a text names by its capitals and dates, and in Chinese by the rules for names there, as keys."""
     vocabulary = read_vocabulary([text])
     opening = np.ones(len(vocabulary.form), bool)
-    keys = [key for _, key in find_mentions([text], find_runs(vocabulary, opening))]
+    keys = [key for _, key in find_mentions([(0, text)], find_runs(vocabulary, opening))]
     if CJK.search(text):
         keys += [name_key(mention.words[0]) for mention in find_chinese(read_vocabulary([text], ["zh"]))]
     return tuple(dict.fromkeys(keys))
