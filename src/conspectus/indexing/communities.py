@@ -94,19 +94,11 @@ def find_communities(
     for number, (part, (inside, mentioned)) in enumerate(zip(parts, contents, strict=True)):
         places: list[int] = part.members.tolist()
         members = [entities[place] for place in places]
-        communities.append(
-            Community(
-                id=content_id(str(part.level), *sorted(entity.id for entity in members)),
-                number=number,
-                level=part.level,
-                parent=part.parent,
-                children=tuple(part.children),
-                entity_numbers=tuple(entity.number for entity in members),
-                relationship_numbers=tuple(relationships[place].number for place in inside),
-                chunk_ids=tuple(chunk_ids[place] for place in mentioned),
-                unsplit=part.unsplit,
-            )
-        )
+        id_ = content_id(str(part.level), *sorted(entity.id for entity in members))
+        within = tuple(entity.number for entity in members), tuple(relationships[i].number for i in inside)
+        ids = tuple(chunk_ids[place] for place in mentioned)
+        above_below = part.level, part.parent, tuple(part.children)
+        communities.append(Community(id_, number, *above_below, *within, ids, part.unsplit))
     return communities
 
 

@@ -642,9 +642,7 @@ def _rows(
     for number, key in enumerate(by_name):
         name, found = display[key], entities.of(number)
         # an alias says less of what it is
-        types = Counter(e.type for e, _ in found if name_key(e.name) == key) or Counter(
-            e.type for e, _ in found
-        )
+        types = Counter([e.type for e, _ in found if name_key(e.name) == key] or [e.type for e, _ in found])
         type_ = names.types.get(key, "") or min(types, key=lambda t: (-types[t], t))
         aliases = tuple(sorted({entity.name for entity, _ in found} - {name}))
         id_, chunk_ids = content_id("entity", name), tuple(dict.fromkeys(chunk.id for _, chunk in found))

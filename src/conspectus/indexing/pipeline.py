@@ -22,6 +22,7 @@ from conspectus.indexing.arrays import (
     graph_arrays,
     map_chunk_terms,
     sentence_arrays,
+    sentences_to_send,
     text_arrays,
 )
 from conspectus.indexing.chunks import Extracted, dates_of, extract, map_extract
@@ -47,7 +48,7 @@ from conspectus.indexing.graph import (
     triples_of,
 )
 from conspectus.messages import wording
-from conspectus.models.base import Model, Tick, portable, together, writes
+from conspectus.models.base import Model, Tick, no_tick, portable, together, writes
 from conspectus.rows import Chunk, Community, Document, Failure, Report, Triple, Usage, content_id
 from conspectus.settings import Settings
 from conspectus.storage.tables import paused_garbage_collection
@@ -66,32 +67,21 @@ class Progress(Protocol):
     @property
     def shown(self) -> bool:
         """Whether anybody looks, so that what is told is worth finding out."""
-        ...
+        return False
 
     def stage(self, name: str, total: int) -> Tick:
         """Open a stage of `total` pieces of work (0: unknown); the tick is called for each that is done."""
-        ...
+        return no_tick
 
     def note(self, text: str) -> None:
         """Tell something on the way."""
-        ...
 
     def watch(self, usage: Callable[[], Usage]) -> None:
         """Show from now on what `usage` returns: what the run took of servers so far."""
-        ...
 
 
-class Silent:
+class Silent(Progress):
     """Shows nothing."""
-
-    shown = False
-
-    def stage(self, name: str, total: int) -> Tick:
-        return lambda: None
-
-    def note(self, text: str) -> None: ...
-
-    def watch(self, usage: Callable[[], Usage]) -> None: ...
 
 
 ModelFor = Callable[[Sequence[Document], Lexicon], Model]
@@ -144,7 +134,7 @@ async def build_index(
         graph, reports, failed = await _describe_and_report(build, made, performer, language, show)
         show.stage("lexical", 0)
         words, arrays = await indexing
-    index = Index(
+    return Index(
         documents=documents,
         chunks=chunks,
         entities=graph.entities,
@@ -159,7 +149,6 @@ async def build_index(
         arrays=arrays,
         settings={**settings.model_dump(mode="json", by_alias=True), "language": ",".join(languages)},
     )
-    return replace(index, arrays={**arrays, **graph_arrays(index)})
 
 
 @dataclass(frozen=True)
@@ -195,7 +184,8 @@ def _begin_arrays(
     lexicon, terms = read
     titles = [replace(document, text="", omitted=(), places=()) for document in documents]
     spans = [replace(chunk, text="") for chunk in chunks]
-    begun = build.workers.beside(text_arrays, titles, spans, lexicon.sentences, (), terms)
+    sentences = sentences_to_send(lexicon.sentences) if build.workers.several else lexicon.sentences
+    begun = build.workers.beside(text_arrays, titles, spans, sentences, (), terms)
     made = begun() if now else None
     if made and (texts := build.workers.texts):
         made = made[0], {name: texts.array(array) for name, array in made[1].items()}
@@ -325,8 +315,11 @@ def _arrays(
     if corrected.documents:  # other documents do not depend on added facts
         begun = _begin_arrays(build, documents, chunks, _lexicon(build, documents, chunks))
     lexicon, without = begun.lexicon, corrected.deleted
-    words, arrays = text_arrays(documents, chunks, lexicon.sentences, without) if without else begun.texts()
-    return words, {**sentence_arrays(documents, lexicon, made.entity_of_key, corrected.names), **arrays}
+    rows = documents, chunks, made.merged.entities, made.merged.relationships
+    arrays = sentence_arrays(documents, lexicon, made.entity_of_key, corrected.names)
+    arrays |= graph_arrays(Index(*rows, communities=made.communities))
+    words, of_texts = text_arrays(documents, chunks, lexicon.sentences, without) if without else begun.texts()
+    return words, {**arrays, **of_texts, **Index(words=words).number_of_word.arrays}
 
 
 async def _describe_and_report(
@@ -398,9 +391,7 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
     table = sentences.table
     words, arrays = text_arrays(documents, chunks, sentences)
     arrays |= {
-        "sentences.document": table.document,
-        "sentences.start": table.start,
-        "sentences.end": table.end,
+        **{f"sentences.{name}": getattr(table, name) for name in ("document", "start", "end")},
         "sentences.speaker": np.full(len(table), -1, np.int32),
         "sentences.templated": np.zeros(len(table), np.int32),
         "sentences.mention_starts": np.zeros(len(table) + 1, np.int32),
