@@ -113,6 +113,7 @@ def test_forms_of_one_word_share_a_stem():
     assert stem("turbines") == stem("turbine")
     assert stem("harbour's") == stem("harbour")
     assert stem("潮汐") == "潮汐"
+    assert stem("found") == stem("finds") != stem("founded") == stem("founding")
 
 
 def test_an_address_is_one_token_and_a_long_run_of_signs_is_looked_at_once():

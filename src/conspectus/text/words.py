@@ -174,6 +174,8 @@ def stem(word: str, language: str = ENGLISH) -> str:
         return _PARTICLES_KO.sub("", word)
     if language == "tr":  # endings of names stand behind an apostrophe
         word = word.partition("'")[0] or word
+    if word == "found":  # of find: who founded a town is not told by what was found there
+        word = "find"
     return _stemmer(_STEMMERS.get(language, "english"))(word.removesuffix("'s"))
 
 
