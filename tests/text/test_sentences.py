@@ -154,6 +154,24 @@ def test_short_lines_and_finished_ones_stand_alone():
     assert cut_lines(text) == text.split("\n")
 
 
+def test_each_row_of_a_table_stands_alone_however_long():
+    text = (
+        "The packages that the harbour office installs on each machine of its own are\n"
+        "tide-gauge | 12 | reads the gauge of the harbour and sends a message when it is high\n"
+        "tide-log | 3 | stores what was read, by day, and prints a report at the end of a year\n"
+        "and nothing else"
+    )
+
+    assert cut_lines(text) == text.split("\n")
+
+
+def test_an_ellipsis_before_the_word_for_and_so_on_ends_no_sentence():
+    assert cut("由 Wants, Requires, … 等指示来配置。然后启动。") == [
+        "由 Wants, Requires, … 等指示来配置。",
+        "然后启动。",
+    ]
+
+
 @pytest.mark.parametrize(
     ("language", "text", "expected"),
     [

@@ -20,7 +20,9 @@ from conspectus.text.words import (
     stopwords,
 )
 
-_WIDE = re.compile(rf"[。！？；…]+[”’」』）》]*|(?<={CJK.pattern})[!?]+[”’」』）》]*(?={CJK.pattern})")
+_WIDE = re.compile(
+    rf"(?:[。！？；]|…(?!\s*等))+[”’」』）》]*|(?<={CJK.pattern})[!?]+[”’」』）》]*(?={CJK.pattern})"
+)
 """End marks that need no space after them."""
 
 
@@ -32,7 +34,7 @@ def _runs(marks: str) -> re.Pattern[str]:
     matched too, and so looked at once: 60 kB of dots took 94 s when each of them was tried.
     """
     return re.compile(
-        rf"""([{marks}]++)["'”’“»)\]]*+(?:(?=\s+(?:[-*•]\s+)?(?:["'“‘„¿¡(\[]|«\s?)*[^\W_{SMALL}])())?"""
+        rf"""([{marks}]++)["'”’“»)\]]*+(?:(?=\s+(?:[-*•]\s+)?(?:["'“‘„¿¡(\[]|«\s?)*[^\W_{SMALL}等])())?"""
     )
 
 
@@ -49,7 +51,7 @@ _NEXT_WORD = re.compile(r"\W*(\w+)")
 ORDINALS = frozenset("de da no fi pl cs hu".split())
 """Languages that write a full stop after an ordinal number."""
 _BLANK = re.compile(r"\n\s*\n")
-_BULLET = re.compile(rf"\s*(?:[-*•–—>#|]|\d+[.)]\s|[{SMALL}][.)]\s)")
+_BULLET = re.compile(rf"\s*(?:[-*•–—>#|]|\d+[.)]\s|[{SMALL}][.)]\s)|[^|]+ \| ")
 _LABEL = re.compile(rf"\s*(?:[^\W\d_{SMALL}][^:：\n]{{0,40}}|[^\W\d_]\w*)(?::(?:\s|$)|：)")
 WRAPPED = 55
 """A line of so many characters may have been broken to fit a page; its sentence may go on in the next. Of 1,899 lines of
@@ -60,7 +62,8 @@ def lines(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of logical lines: a paragraph, a heading, a list item, a turn of speech.
 
     A newline ends a line, unless the line looks as if it was wrapped: long, without an end mark, and followed
-    by neither a blank line, nor an item, nor a label (one word, or several that open with no small letter).
+    by neither a blank line, nor an item, nor a label (one word, or several that open with no small letter), nor is
+    one of them a row of a table.
     """
     start: int | None = None
     position = previous_length = 0
@@ -79,7 +82,7 @@ def lines(text: str) -> Iterator[tuple[int, int]]:
                 start = None
             if start is None:
                 start = position
-            previous_length = len(raw)
+            previous_length = 0 if " | " in raw else len(raw)
             ends_sentence = raw.rstrip()[-1] in ".!?:。！？…"
         position = end + 1
     if start is not None:
