@@ -160,6 +160,20 @@ def test_a_sentence_that_opens_with_a_pronoun_is_quoted_with_the_one_before_it()
     assert lines(answer_from_context(task, Searcher(index)))[0] == " ".join(texts)
 
 
+def test_a_heading_is_not_quoted_with_the_sentence_below_it():
+    heading, text = (
+        "6.5. The Quenda Weir",
+        "quenda weir is what the masons of Mara Tolan built in a single summer.",
+    )
+    index = an_index(f"{heading}\n\n{text}")
+    searcher = Searcher(index)
+    texts = [searcher.passages.text(sentence) for sentence in range(len(searcher.passages))]
+
+    rows = in_context([RankedSentence(texts.index(text), 1.0, 1.0)], searcher)
+
+    assert [texts[n] for row in rows for n in row] == [text]
+
+
 def test_texts_that_overlap_are_quoted_once():
     first, second = "The Quenda weir was rebuilt by Mara Tolan.", "She brought twelve masons to it."
     index = an_index(f"{first} {second}", f"{first} {second} They stayed for the summer.")

@@ -45,6 +45,7 @@ from conspectus.tasks.base import Context
 from conspectus.text.language import language_of, question_language
 from conspectus.text.mentions import entities_with
 from conspectus.text.question import Question, is_short
+from conspectus.text.sentences import states
 from conspectus.text.words import CJK, name_key, search_terms
 
 MAX_QUOTES = 4
@@ -178,7 +179,7 @@ def in_context(ranked: Sequence[RankedSentence], searcher: Searcher) -> list[ran
     numbers = [r.sentence for r in ranked]
     goes_on = {n + 1 for n in numbers[:CONTINUED] if joined(n) and passages.quality(n + 1) >= MIN_QUALITY}
     before = {n - 1 for n in numbers if joined(n - 1) and not reads_alone(passages.text(n))}
-    chosen = goes_on.union(before, numbers)
+    chosen = {n for n in goes_on | before if states(passages.text(n))} | set(numbers)  # no heading
     rows: list[range] = []
     quoted: set[str] = set()
     for number in numbers:
