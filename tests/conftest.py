@@ -7,6 +7,7 @@ import ipaddress
 import os
 import socket
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,16 @@ def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("indexes") / "sample"
     conspectus.build(SAMPLE, folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """The address of a scheduler with two workers, each a process that is started again when it dies."""
+    dask, distributed = (import_module(name) for name in ("dask", "distributed"))  # it takes a second
+    once = dask.config.set({"distributed.scheduler.allowed-failures": 1})
+    options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
+    with once, distributed.LocalCluster(n_workers=2, **options) as cluster:
+        yield cluster.scheduler_address
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -35,9 +34,6 @@ from conspectus.storage.tables import encode
 from conspectus.text.lexicon import Lexicon
 from conspectus.text.sentence_table import find_sentences
 from conspectus.workers import Processes, ShardFiles, TextFile, Workers
-
-dask: Any = import_module("dask")
-distributed: Any = import_module("distributed")
 
 SAMPLE = Path(__file__).parents[1] / "src" / "conspectus" / "sample"
 
@@ -379,15 +375,6 @@ def test_a_small_corpus_is_one_shard():
 def test_nobody_at_work_is_refused():
     with pytest.raises(UsageError):
         Workers.of(0)
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
-    """The address of a scheduler with two workers, each a process that is started again when it dies."""
-    once = dask.config.set({"distributed.scheduler.allowed-failures": 1})
-    options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
-    with once, distributed.LocalCluster(n_workers=2, **options) as cluster:
-        yield cluster.scheduler_address
 
 
 def die_once(mark: Path, value: int) -> int:

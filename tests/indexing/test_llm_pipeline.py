@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from conspectus.api import Built
 from conspectus.errors import BadKey, BudgetReached, ConspectusError, ModelError, ServerDown, UnknownModel
 from conspectus.index import Index
 from conspectus.models.llm import model
+
+distributed: Any = import_module("distributed")
 
 TABLES = "documents chunks entities relationships claims communities reports joins failures words".split()
 DOCUMENTS = documents()
@@ -286,26 +289,33 @@ def test_where_no_call_succeeds_at_all_that_is_one_line_and_the_index_stays(
 
 COMMAND = """
 import json, sys
+from dataclasses import replace
 import conspectus
+from conspectus.workers import Workers
 from llm_corpus import documents, settings
 chosen = settings(sys.argv[2], llm__concurrency=int(sys.argv[3]))
+if address := sys.argv[4]:  # whose workers would not be asked for so small a corpus
+    workers = replace(Workers.of(address), shard=2_000, least=0)
+    Workers.of = lambda _: workers
 built = conspectus.build(documents=documents(), folder=sys.argv[1], settings=chosen)
 print(json.dumps([built.snapshot, len(built.failures)]))
 """
 
 
-def start(folder: Path, url: str) -> subprocess.Popen[str]:
+def start(folder: Path, url: str, cluster: str = "") -> subprocess.Popen[str]:
     path = os.pathsep.join([str(Path(conspectus.__file__).parents[1]), str(Path(__file__).parents[1])])
     environ = {**os.environ, "PYTHONPATH": path}
-    command = [sys.executable, "-c", COMMAND, str(folder), url, str(CONCURRENCY)]
+    command = [sys.executable, "-c", COMMAND, str(folder), url, str(CONCURRENCY), cluster]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ)
 
 
 CONCURRENCY = 4
 
 
-def kills(folder: Path, times: int, seed: int) -> int:
-    """Kill a build at random moments, then let it end; check what was asked twice and what came of it."""
+def kills(folder: Path, times: int, seed: int, cluster: str = "") -> int:
+    """Kill a build, and a worker of its cluster if it has one, at random moments, then let it end; check what was asked
+    twice and what came of it.
+    """
     whole, _ = built(folder / "whole", Behaviour())
     calls = sum(usage.calls for usage in whole.index.usage.values())
     draw = random.Random(seed)
@@ -314,12 +324,14 @@ def kills(folder: Path, times: int, seed: int) -> int:
 
         def run(until: int | None) -> subprocess.Popen[str]:
             """Build until so many different requests were asked, or to the end."""
-            process = start(folder / "killed", server.url)
+            process = start(folder / "killed", server.url, cluster)
             if until is not None:
                 while len(server.asked) < until and process.poll() is None:
                     time.sleep(0.002)
                 time.sleep(draw.uniform(0, 0.1))
                 process.kill()
+                if cluster:
+                    kill_a_worker(cluster)
             assert process.wait(timeout=60) == (0 if until is None else -signal.SIGKILL)
             assert server.counts["requests"] - len(server.asked) <= CONCURRENCY * killed
             return process
@@ -335,6 +347,17 @@ def kills(folder: Path, times: int, seed: int) -> int:
         run(None)
         assert server.counts["requests"] == total
     return killed
+
+
+def kill_a_worker(cluster: str) -> None:
+    with distributed.Client(cluster, set_as_default=False) as client:
+        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+
+def test_a_build_on_a_cluster_goes_on_where_it_was_when_it_and_workers_are_killed(
+    tmp_path: Path, cluster: str
+):
+    assert kills(tmp_path, 2, seed=9, cluster=cluster) == 2
 
 
 def test_a_build_that_is_killed_goes_on_where_it_was(tmp_path: Path):
