@@ -21,7 +21,7 @@ from conspectus.text.words import (
 )
 
 _WIDE = re.compile(
-    rf"(?:[。！？；]|…(?!\s*等))+[”’」』）》]*|(?<={CJK.pattern})[!?]+[”’」』）》]*(?={CJK.pattern})"
+    rf"(?:[。！？；…]++(?!\s*等)|(?<={CJK.pattern})[!?]+(?=[”’」』）》]*{CJK.pattern}))[”’」』）》]*"
 )
 """End marks that need no space after them."""
 
@@ -50,7 +50,6 @@ _ORDINAL = re.compile(r"(?:^|\W)(?:\d{1,3}|[IVX]{1,4})$")
 _NEXT_WORD = re.compile(r"\W*(\w+)")
 ORDINALS = frozenset("de da no fi pl cs hu".split())
 """Languages that write a full stop after an ordinal number."""
-_BLANK = re.compile(r"\n\s*\n")
 _BULLET = re.compile(rf"\s*(?:[-*•–—>#|]|\d+[.)]\s|[{SMALL}][.)]\s)|[^|]+ \| ")
 _LABEL = re.compile(rf"\s*(?:[^\W\d_{SMALL}][^:：\n]{{0,40}}|[^\W\d_]\w*)(?::(?:\s|$)|：)")
 WRAPPED = 55
@@ -61,9 +60,8 @@ a novel of 70 columns that end inside a sentence 98.6 % are as long, with 65 it 
 def lines(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of logical lines: a paragraph, a heading, a list item, a turn of speech.
 
-    A newline ends a line, unless the line looks as if it was wrapped: long, without an end mark, and followed
-    by neither a blank line, nor an item, nor a label (one word, or several that open with no small letter), nor is
-    one of them a row of a table.
+    A newline ends a line, unless the line looks as if it was wrapped: long, without an end mark or cells, and followed
+    by no blank line, item, row of a table or label (one word, or several that open with no small letter).
     """
     start: int | None = None
     position = previous_length = 0

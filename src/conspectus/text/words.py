@@ -34,8 +34,7 @@ TOKEN = re.compile(
 )
 """Tokens of a text for the rules about names: words with their inner marks, numbers, single signs.
 
-An address is looked for where white space ends, and up to the first `@`: tried at each sign, 60 kB of dots took 10 s.
-"""
+An address is looked for where white space ends, and up to the first `@`: tried at each sign, 60 kB of dots took 10 s."""
 
 _TOKEN_NO_ADDRESS = re.compile(r"[^\W\d]\w*+(?=[ ,])|" + TOKEN.pattern.partition("+@\\S+\\.\\w+|")[2])
 """The same where there is no address, most words at the first try: it takes 0.6 of the time."""
@@ -48,8 +47,7 @@ CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 
 WORDS_CACHED = 1 << 17
 """Words and names of which what was computed is cached, in each of the caches: a corpus of 1 M tokens has about 50,000
-different ones; more would only be held for as long as the process runs (some 20 MB a cache when full).
-"""
+different ones; more would only be held for as long as the process runs (some 20 MB a cache when full)."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -86,8 +84,7 @@ UNSPACED = re.compile(
 
 PAIRED = re.compile("[\uac00-\ud7af\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]")
 """A character of a script whose words stand in one piece with others (Thai, Lao, Burmese, Khmer) or with their
-particles (Korean); they are searched for by pairs of characters too.
-"""
+particles (Korean); they are searched for by pairs of characters too."""
 
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc"
@@ -169,14 +166,13 @@ def _stemmer(name: str) -> Callable[[str], str]:
 
 @lru_cache(WORDS_CACHED)
 def stem(word: str, language: str = ENGLISH) -> str:
-    """Return the stem of a folded word (Snowball; Korean without its particle); other scripts stay as they are."""
+    """Return the stem of a folded word (Snowball, with find for found; Korean: no particle); other scripts stay."""
     if language == "ko":
         return _PARTICLES_KO.sub("", word)
     if language == "tr":  # endings of names stand behind an apostrophe
         word = word.partition("'")[0] or word
-    if word == "found":  # of find: who founded a town is not told by what was found there
-        word = "find"
-    return _stemmer(_STEMMERS.get(language, "english"))(word.removesuffix("'s"))
+    word = "find" if word == "found" else word.removesuffix("'s")
+    return _stemmer(_STEMMERS.get(language, "english"))(word)
 
 
 INFLECTING = frozenset("de ru uk bg pl cs el fi hu tr".split())
