@@ -36,6 +36,7 @@ from unittest.mock import patch
 import numpy as np
 from derived import single_hop
 
+from conspectus import index_models
 from conspectus.evaluation.retrieval import Query, RetrievalData, passage_index, read_beir, recall
 from conspectus.index import Index
 from conspectus.retrieval import RANKINGS, vector, walk
@@ -125,7 +126,7 @@ class Asked:
 def remembered_vectors() -> Iterator[None]:
     """Embed each question once, whatever is varied."""
     kept: dict[tuple[str, ...], Any] = {}
-    embed: Callable[..., Any] = vector.question_vectors
+    embed: Callable[..., Any] = index_models.question_vectors
 
     def question_vectors(texts: Sequence[str], index: Index, settings: Settings) -> Any:
         key = tuple(texts)
@@ -133,7 +134,7 @@ def remembered_vectors() -> Iterator[None]:
             kept[key] = embed(texts, index, settings)
         return kept[key]
 
-    with patch.object(walk, "question_vectors", question_vectors):
+    with patch.object(index_models, "question_vectors", question_vectors):
         yield
 
 

@@ -69,6 +69,7 @@ REMAINING: dict[str, set[str]] = {
     "evaluation": {
         "algorithms",
         "api",
+        "index_models",
         "index_status",
         "indexing",
         "messages",

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from conspectus.configuration import (
     FIELDS,
     FILE_NAME,
@@ -28,10 +30,13 @@ from conspectus.configuration import (
 )
 from conspectus.errors import SettingsError, UsageError
 from conspectus.index import BoundedCache, Index
+from conspectus.models.embedders import MOST_UNREAD, Embedder, embed_call, open_embedder, same_model
 from conspectus.models.llm.adapters import is_registered
 from conspectus.models.llm.providers import PRESETS, is_local
 from conspectus.models.onnx import needs_naming
 from conspectus.settings import EXTRACTIVE, Settings
+
+Floats = np.ndarray[Any, np.dtype[np.float32]]
 
 NONE = "none"
 REPLIES = (
@@ -242,3 +247,69 @@ def embedder_address(settings: Settings) -> str:
 def _provider(model: str) -> str | None:
     prefix, _, rest = model.partition("/")
     return prefix if rest and prefix in PRESETS else None
+
+
+# Vectors of questions, by the model that made those of an index
+
+
+def has_vectors(index: Index) -> bool:
+    """Tell whether an index has vectors of its chunks."""
+    return "vectors.chunks" in index.arrays
+
+
+def open_embedders(_: Index) -> dict[str, Embedder | None]:
+    """Return the embedders that were opened for questions of an index, by name."""
+    return {}
+
+
+def embedder_of(index: Index, settings: Settings) -> Embedder:
+    """Return the embedder that made the vectors of an index, opened once for each name.
+
+    Raises UsageError where there are no vectors, or the settings ask for another embedder than theirs.
+    """
+    made: Mapping[str, Any] = index.settings.get("vectors", {})
+    requested = settings.vectors.embedder
+    if not has_vectors(index):
+        advice = embed_call(index.folder, requested if requested != NONE else "local")
+        raise UsageError(f"the index has no vectors; make them: {advice}")
+    name = made.get("embedder", NONE) if requested == NONE else requested
+    if requested == NONE and not (settings.llm.embedder_base_url or settings.llm.base_url):
+        address = embedder_address(stored_settings(index.settings))
+        without = "method='bm25' to search by words"
+        checked_address(name, address, f"settings={{'llm.embedder_base_url': {address!r}}}", without)
+    name = checked_embedder(name) if requested == NONE else name
+    by_name = index.derive(open_embedders)
+    if name not in by_name:
+        by_name[name] = open_embedder(name, settings, index.folder)
+    embedder = by_name[name]
+    if embedder is None or not same_model(embedder.name, made.get("model", "")):
+        raise _differ(index, embedder.name if embedder else "none", name)
+    return embedder
+
+
+def _differ(index: Index, other: str, name: str) -> UsageError:
+    model: str | None = index.settings.get("vectors", {}).get("model")
+    dimension: int = index.arrays["vectors.chunks"].shape[1]
+    return UsageError(
+        f"the index has vectors of {model} ({dimension} numbers), the question would have one of {other};"
+        f" name that embedder, or make the vectors anew: {embed_call(index.folder, name)}"
+    )
+
+
+def question_vectors(texts: Sequence[str], index: Index, settings: Settings) -> Floats:
+    """Return the vectors of a question, or of several forms of it, in the space of the index.
+
+    Raises UsageError as `embedder_of` does, and what the embedder does.
+    """
+    embedder = embedder_of(index, settings)
+    prefix: str = index.settings["vectors"].get("query_prefix", "")
+    vectors = embedder.embed([prefix + text for text in texts]).astype(np.float32)
+    if vectors.shape[1] != index.arrays["vectors.chunks"].shape[1]:
+        raise _differ(index, f"{vectors.shape[1]} numbers", index.settings["vectors"]["embedder"])
+    return vectors
+
+
+def vectors_if_read(texts: Sequence[str], index: Index, settings: Settings) -> Floats | None:
+    """Return what `question_vectors` does; None where the index has none, or by a model made for another script."""
+    unread: float = index.settings.get("vectors", {}).get("unread", 0.0)
+    return question_vectors(texts, index, settings) if has_vectors(index) and unread < MOST_UNREAD else None

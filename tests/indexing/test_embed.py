@@ -10,12 +10,12 @@ import numpy as np
 from making import Letters, a_document
 
 from conspectus.index import Index
+from conspectus.index_models import open_embedders, question_vectors
 from conspectus.indexing.embed import texts_of, with_vectors, without_vectors
 from conspectus.indexing.given_graph import OpenIe, with_openie
 from conspectus.indexing.pipeline import Silent, index_passages
 from conspectus.models.base import Tick
 from conspectus.models.embedders import Prefixes
-from conspectus.retrieval import vector
 from conspectus.settings import Settings
 from conspectus.storage import store
 from conspectus.tasks import FoundTriple
@@ -143,8 +143,8 @@ def test_prefixes_stand_before_passages_and_questions_and_in_the_index():
     prefixes = Prefixes("ask: ", "tell: ")
 
     index = with_vectors(an_index(), by, "letters:here", prefixes=prefixes)
-    index.derive(vector.open_embedders)["letters:here"] = asked
-    vector.question_vectors(["Who lays eggs?"], index, Settings())
+    index.derive(open_embedders)["letters:here"] = asked
+    question_vectors(["Who lays eggs?"], index, Settings())
 
     assert all(text.startswith("tell: ") for text in by.given)
     assert asked.given == ["ask: Who lays eggs?"]

@@ -13,11 +13,12 @@ from scripted import ScriptedModel
 
 from conspectus.errors import BadReply, NotSupported
 from conspectus.index import Index
+from conspectus.index_models import open_embedders
 from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
 from conspectus.messages import wording
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.retrieval import METHODS, RANKINGS, baselines, vector
+from conspectus.retrieval import METHODS, RANKINGS, baselines
 from conspectus.retrieval.base import extractive, run_ready
 from conspectus.settings import SearchSettings, Settings
 from conspectus.storage import store
@@ -124,7 +125,7 @@ async def test_propositions_of_a_language_model_are_ranked_by_vectors_and_embedd
     for embeds in (True, False):
         opened = replace(index)
         embedder = Initials()
-        opened.derive(vector.open_embedders)["here"] = embedder  # type: ignore[assignment]
+        opened.derive(open_embedders)["here"] = embedder  # type: ignore[assignment]
         rank = METHODS["propositions"].rank_with
         assert rank is not None
         hits = await rank("q?", opened, ScriptedModel({WritePropositions: rewritten}), Settings())

@@ -187,7 +187,7 @@ def test_an_index_without_sentences_to_walk_over_is_ranked_by_words():
 def test_a_question_that_names_nothing_is_ranked_by_words_and_vectors_where_there_are_vectors(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr("conspectus.retrieval.vector.open_embedder", lambda *_: Letters())
+    monkeypatch.setattr("conspectus.index_models.open_embedder", lambda *_: Letters())
     index = with_vectors(passages(*FILMS), Letters(), "letters")
 
     assert order("grazing meadows", index) == order("grazing meadows", index, "hybrid")

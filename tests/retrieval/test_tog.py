@@ -17,12 +17,13 @@ from scripted import ScriptedModel
 
 from conspectus.errors import UsageError
 from conspectus.index import Index
+from conspectus.index_models import open_embedders
 from conspectus.indexing.given_graph import GivenGraph, OpenIe, index_of, with_openie
 from conspectus.indexing.pipeline import index_passages
 from conspectus.indexing.read import read_texts
 from conspectus.interchange.importing import read_triples
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.retrieval import tog, vector
+from conspectus.retrieval import tog
 from conspectus.retrieval.tog import SCORED_CHUNKS, prune, topic_entities
 from conspectus.rows import Entity, ReasoningPath, Relationship, Triple
 from conspectus.settings import Settings, TogSettings
@@ -204,7 +205,7 @@ async def test_a_name_that_the_graph_spells_otherwise_is_linked_by_vectors():
     vectors = Initials().embed(TripleGraph.of(index).names)
     arrays = {**index.arrays, "vectors.names": vectors, "vectors.chunks": np.zeros((0, 26), np.float32)}
     index = replace(index, arrays=arrays, settings={"vectors": {"embedder": "here", "model": "initials"}})
-    index.derive(vector.open_embedders)["here"] = Initials()  # type: ignore[assignment]
+    index.derive(open_embedders)["here"] = Initials()  # type: ignore[assignment]
     model = ScriptedModel({NameEntities: [("raven barge",)], ExamineEvidence: [Examined(("Kell",))]})
 
     found = await tog.explore("Where was the raven barge built?", index, model, Settings())

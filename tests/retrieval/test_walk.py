@@ -150,7 +150,7 @@ def test_chinese_questions_follow_names_too():
 
 @pytest.fixture
 def vectors(monkeypatch: pytest.MonkeyPatch) -> Index:
-    monkeypatch.setattr("conspectus.retrieval.vector.open_embedder", lambda *_: Letters())
+    monkeypatch.setattr("conspectus.index_models.open_embedder", lambda *_: Letters())
     return with_vectors(an_index(), Letters(), "letters")
 
 
@@ -192,7 +192,7 @@ def test_another_embedder_than_the_index_has_is_an_error_that_names_the_command(
     class Other(Letters):
         name = "other"
 
-    monkeypatch.setattr("conspectus.retrieval.vector.open_embedder", lambda *_: Other())
+    monkeypatch.setattr("conspectus.index_models.open_embedder", lambda *_: Other())
     asked = Settings.model_validate({"vectors": {"embedder": "local:other"}})
 
     with pytest.raises(UsageError, match=r"vectors of letters .*embedder=.local:other"):

@@ -202,7 +202,7 @@ def import_openie(file: str | Path, folder: str | Path = DEFAULT_FOLDER, *, sett
 
     Where the index has vectors, the triples get them too. Its graph and reports stay what they are.
     """
-    from conspectus.retrieval.vector import embedder_of, has_vectors
+    from conspectus.index_models import embedder_of, has_vectors
 
     passages = read_openie(Path(file))
     target = path_of(folder)

@@ -19,10 +19,10 @@ from typing import Any
 from conspectus import Index, __version__, status_of
 from conspectus.errors import UsageError, did_you_mean
 from conspectus.evaluation.comparison import PAPER, JsonlTable, Key, Question
+from conspectus.index_models import embedder_of
 from conspectus.retrieval import METHODS, Answering
 from conspectus.retrieval.auto import choose
 from conspectus.retrieval.global_ import level_of
-from conspectus.retrieval.vector import embedder_of
 from conspectus.settings import Settings
 
 AUTO = "auto"

@@ -16,6 +16,7 @@ from conspectus import tokens
 from conspectus.algorithms.ranking import highest
 from conspectus.errors import ModelError, NotSupported
 from conspectus.index import BoundedCache, Index
+from conspectus.index_models import vectors_if_read
 from conspectus.messages import wording
 from conspectus.models.base import Model, writes
 from conspectus.models.extractive.model import ExtractiveModel
@@ -204,12 +205,14 @@ def _fit(rows: Iterable[Row], room: float, at_least: int = 0) -> tuple[list[Row]
 
 
 async def answer_within(
-    rows: Context, draft: Answer, index: Index, model: Model, settings: AnswerSettings
+    rows: Context, draft: Answer, index: Index, model: Model, settings: Settings
 ) -> Answer:
     """Answer the question of a draft from one window with the first of some rows."""
-    context = pack(rows, settings.context_tokens)
+    context = pack(rows, settings.answer.context_tokens)
     if not context.sources:
         return empty_answer(draft, index)
+    if not model.generative and draft.method != "bm25":  # which goes by words alone
+        context = replace(context, vectors=vectors_if_read([draft.question], index, settings))
     draft = replace(draft, context_tokens=tokens.count(context.text), read=context.read)
     return await finish(AnswerFromContext(draft.question, context), draft, index, model)
 
@@ -287,7 +290,7 @@ async def answer_from(
     """Answer from the chunks of a ranking, whatever method made it: as many of the best as a window holds."""
     chunks = tuple(index.chunk_of[hit.chunk] for hit in hits)
     rows = Context(sources=chunks, available={"sources": len(index.chunks)})
-    return await answer_within(rows, Answer(question, "", method), index, model, settings.answer)
+    return await answer_within(rows, Answer(question, "", method), index, model, settings)
 
 
 # Citations: every reference in an answer is followed to characters of a document, or removed and counted. The chain is:

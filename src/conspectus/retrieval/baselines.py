@@ -30,12 +30,12 @@ from conspectus import tokens
 from conspectus.algorithms.ranking import products
 from conspectus.errors import ModelError
 from conspectus.index import Index
+from conspectus.index_models import embedder_of, has_vectors, question_vectors
 from conspectus.messages import wording
 from conspectus.models.base import Model, succeeded, writes
 from conspectus.retrieval import Answering, method, ranking
 from conspectus.retrieval.base import answer_from, extractive, hit, hits_of
 from conspectus.retrieval.bm25 import TextWords
-from conspectus.retrieval.vector import embedder_of, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.storage.store import DERIVED

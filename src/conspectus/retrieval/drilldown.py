@@ -50,7 +50,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     rows = community_rows(question, reports, annotations, index)
     paths = "; ".join(rated.path for rated in selection.chosen)
     draft = replace(draft, why=f"{why}, followed {paths}")
-    return await answer_within(rows, draft, index, model, settings.answer)
+    return await answer_within(rows, draft, index, model, settings)
 
 
 async def follow(

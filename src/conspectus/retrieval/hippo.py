@@ -26,12 +26,12 @@ from conspectus.algorithms.ranking import highest, personalized_pagerank, produc
 from conspectus.algorithms.similarity import Grams, pairs_of_texts, pairs_of_vectors
 from conspectus.errors import UsageError
 from conspectus.index import Index
+from conspectus.index_models import has_vectors, question_vectors
 from conspectus.messages import wording
 from conspectus.models.base import Model
 from conspectus.retrieval import AskingRanking, method
 from conspectus.retrieval.base import answer_from, hits_of
 from conspectus.retrieval.bm25 import TextWords, scores_of
-from conspectus.retrieval.vector import cosines, has_vectors, question_vectors
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tasks import NameEntities, RecognizeTriples
@@ -192,7 +192,7 @@ def occurrences(index: Index) -> Matrix:
 def _similarity(question: str, index: Index, settings: Settings) -> Floats:
     """Return how like the question each chunk is, by its vector where there is one, else by BM25."""
     if has_vectors(index):
-        return cosines(question_vectors([question], index, settings)[0], index)
+        return products(index.arrays["vectors.chunks"], question_vectors([question], index, settings)[0])
     return scores_of(question, index)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from conspectus.algorithms.ranking import highest, products, ranges
 from conspectus.index import Chosen, Index, edge_ranks
-from conspectus.lazy import lazy_module
+from conspectus.index_models import question_vectors
 from conspectus.models.base import Model
 from conspectus.retrieval import method
 from conspectus.retrieval.base import answer_within, first_chunks, most_chunks, pack
@@ -20,11 +19,6 @@ from conspectus.tasks.base import Context
 from conspectus.text.mentions import entity_of_key, units
 from conspectus.text.question import read_question
 from conspectus.text.words import CJK, STOPWORDS, declined_stems, name_key, stem, stems, without_particles
-
-if TYPE_CHECKING:
-    from conspectus.retrieval import vector
-else:
-    vector = lazy_module("conspectus.retrieval.vector")  # only an index with vectors of descriptions needs it
 
 Floats = np.ndarray[tuple[int], np.dtype[np.float32]]
 
@@ -50,7 +44,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     names = ", ".join([entity.name for entity in start[:4]])
     why = f"from what the graph knows of {names}" if names else "from the chunks nearest to the question"
     rows = rows_around(question, index, settings.answer, start)
-    return await answer_within(rows, Answer(question, "", "local", why=why), index, model, settings.answer)
+    return await answer_within(rows, Answer(question, "", "local", why=why), index, model, settings)
 
 
 def matching(question: str, index: Index, settings: Settings) -> list[Entity]:
@@ -58,9 +52,7 @@ def matching(question: str, index: Index, settings: Settings) -> list[Entity]:
     named = entities_in(question, index)
     if "vectors.entities" not in index.arrays:
         return named[:MOST_NAMED]
-    cosines = products(
-        index.arrays["vectors.entities"], vector.question_vectors([question], index, settings)[0]
-    )
+    cosines = products(index.arrays["vectors.entities"], question_vectors([question], index, settings)[0])
     near: list[int] = highest(cosines, FILLED_UP).tolist()
     numbers = dict.fromkeys([*(entity.number for entity in named), *near])
     return [index.entities[number] for number in numbers][: max(FILLED_UP, min(len(named), MOST_NAMED))]

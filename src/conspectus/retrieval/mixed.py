@@ -70,7 +70,7 @@ def weight_of_likeness(seeds: Seeds, answered: float, index: Index, graph: Sente
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from one window of passages, entities, relationships and claims."""
     rows = rows_for(question, index, settings)
-    return await answer_within(rows, Answer(question, "", "mixed"), index, model, settings.answer)
+    return await answer_within(rows, Answer(question, "", "mixed"), index, model, settings)
 
 
 def rows_for(question: str, index: Index, settings: Settings) -> Context:

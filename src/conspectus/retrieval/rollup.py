@@ -23,12 +23,12 @@ from conspectus.algorithms.ranking import highest, idf, scaled
 from conspectus.community_context import CommunityContextBuilder, report_of
 from conspectus.errors import ModelError, Unusable, UsageError
 from conspectus.index import BoundedCache, Index
+from conspectus.index_models import has_vectors, question_vectors
 from conspectus.models.base import Model, performed
 from conspectus.retrieval import method
 from conspectus.retrieval.base import empty_answer, map_reduce
 from conspectus.retrieval.global_ import report_windows
 from conspectus.retrieval.local import entities_in
-from conspectus.retrieval.vector import has_vectors, question_vectors
 from conspectus.rows import Answer, Community, Report
 from conspectus.settings import ReportSettings, Settings
 from conspectus.tasks import WriteReport

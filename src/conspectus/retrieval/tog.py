@@ -16,12 +16,12 @@ import numpy as np
 from conspectus.algorithms.ranking import highest, products
 from conspectus.errors import UsageError
 from conspectus.index import Index
+from conspectus.index_models import has_vectors, question_vectors
 from conspectus.messages import wording
 from conspectus.models.base import Model, writes
 from conspectus.retrieval import method
 from conspectus.retrieval.base import answer_within, empty_answer, hit, most_chunks, pack
 from conspectus.retrieval.bm25 import scores_of
-from conspectus.retrieval.vector import has_vectors, question_vectors
 from conspectus.rows import Answer, Hit, ReasoningPath, Triple
 from conspectus.settings import Settings
 from conspectus.tasks import ChooseRelations, DraftAnswer, Edge, ExamineEvidence, NameEntities, Topic
@@ -104,7 +104,7 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
     if method == "tog":
         context = pack(_rows(question, exploration, index, settings), settings.answer.context_tokens)
     if context.sources:
-        result = await answer_within(context, Answer(question, "", method), index, model, settings.answer)
+        result = await answer_within(context, Answer(question, "", method), index, model, settings)
         if graph.given and not writes(model, DraftAnswer):
             if answers and _graph_says_more(result, exploration.paths[0]):
                 text = _listed(exploration)

@@ -15,9 +15,10 @@ import numpy as np
 from conspectus.algorithms.ranking import gains, idf, products, scaled
 from conspectus.algorithms.sentence_walk import spread, totals, walk
 from conspectus.index import Index
+from conspectus.index_models import vectors_if_read
 from conspectus.retrieval import bm25, ranking
 from conspectus.retrieval.base import hits_of
-from conspectus.retrieval.vector import has_vectors, hybrid_scores, question_vectors, reads_texts
+from conspectus.retrieval.vector import hybrid_scores
 from conspectus.rows import Hit
 from conspectus.sentence_graph import Seeds, SentenceEntityGraph, seeds_of, sentences_by_words
 from conspectus.settings import Settings
@@ -68,14 +69,11 @@ def walked(question: str, seeds: Seeds, index: Index, settings: Settings) -> tup
     """
     graph = SentenceEntityGraph.of(index)
     words = bm25.scores_of(question, index)
-    vectors: Floats | None = None
-    if has_vectors(index) and reads_texts(index):
-        vectors = question_vectors([question, seeds.rest], index, settings)
-    like = sentences_by_words((question, seeds.rest), index)
-    if vectors is not None:
-        like = (1 - MEANING) * like + MEANING * _sentences_by_meaning(vectors, index)
-    likeness = scaled(words) if vectors is None else hybrid_scores(vectors[0], words, index)
-    weights = BY_WORDS if vectors is None else BY_MEANING
+    like, likeness, weights = sentences_by_words((question, seeds.rest), index), scaled(words), BY_WORDS
+    if (vectors := vectors_if_read([question, seeds.rest], index, settings)) is not None:
+        near = products(index.arrays["vectors.sentences"], vectors.T).T
+        like = (1 - MEANING) * like + MEANING * np.max([scaled(each) for each in near], axis=0)
+        likeness, weights = hybrid_scores(vectors[0], words, index), BY_MEANING
     likeness = likeness**weights.passage
     base = likeness * (weights.reset / max(float(likeness.sum()), 1e-9))
     pull = (like**weights.sentence + weights.floor).astype(np.float32)
@@ -97,9 +95,3 @@ def coverage(question: str, index: Index, graph: SentenceEntityGraph) -> Floats:
         held[where] += weight
         total += weight
     return held / max(total, 1e-9)
-
-
-def _sentences_by_meaning(vectors: Floats, index: Index) -> Floats:
-    """Return how like the question, or the rest of it, each sentence is by its vector, 0 to 1."""
-    whole, part = products(index.arrays["vectors.sentences"], vectors.T).T
-    return np.maximum(scaled(whole), scaled(part))

@@ -147,6 +147,8 @@ class Context:
     """How many rows of each table there were, where a window held the first of them alone."""
     shares: Mapping[str, float] = field(default_factory=dict[str, float], compare=False)
     """The maximum share of a window for each table beside the sources, where they are not the usual ones."""
+    vectors: Any = field(default=None, compare=False, repr=False)
+    """The vector of the question, as the only row, where sentences of the index are compared by vectors, too."""
 
     def tables(self) -> Iterator[tuple[str, Sequence[Row]]]:
         """Yield the name and rows of each table that has any."""

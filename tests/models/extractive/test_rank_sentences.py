@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 from making import an_entity, an_index
 
 from conspectus.index import Index
 from conspectus.models.extractive.rank_sentences import rank_sentences, split_question
 from conspectus.models.extractive.search import Searcher
+from conspectus.tasks.base import Context
 from conspectus.text.question import read_question
 
 FILLER = [
@@ -31,10 +35,14 @@ def an_index_of(*texts: str) -> Index:
 INDEX = an_index_of(f"{BROKE} {BUILT} {NEXT}")
 
 
+def window(index: Index, *named: str) -> Context:
+    entities = tuple(index.entities[index.entity_of_name[name]] for name in named)
+    return Context(entities=entities, sources=tuple(index.chunks))
+
+
 def read(question: str, *named: str, index: Index = INDEX) -> list[str]:
     searcher = Searcher(index)
-    numbers = {index.entity_of_name[name] for name in named}
-    rows = rank_sentences(read_question(question), index.chunks, numbers, searcher)
+    rows = rank_sentences(read_question(question), window(index, *named), searcher)
     return [searcher.passages.text(f.sentence) for f in rows]
 
 
@@ -150,18 +158,19 @@ def test_who_somebody_is_may_be_said_outside_the_best_chunks():
     )
     searcher = Searcher(index)
 
-    best = rank_sentences(read_question("Who is Mara Tolan?"), index.chunks[:1], {0}, searcher)[0]
+    first = replace(window(index, "Mara Tolan"), sources=tuple(index.chunks[:1]))
+    best = rank_sentences(read_question("Who is Mara Tolan?"), first, searcher)[0]
 
     assert searcher.passages.text(best.sentence) == "Mara Tolan is a mason."
 
 
 def test_a_question_only_to_be_told_of_something_asks_nothing_else_of_it():
     searcher = Searcher(INDEX)
-    tolan = {INDEX.entity_of_name["Mara Tolan"]}
+    tolan = window(INDEX, "Mara Tolan").entities
 
     assert not split_question(read_question("Who is Mara Tolan?"), tolan, searcher)[1]
     assert split_question(read_question("When did Mara Tolan rebuild the weir?"), tolan, searcher)[1]
-    assert split_question(read_question("Which boats were lost?"), set(), searcher)[1]
+    assert split_question(read_question("Which boats were lost?"), (), searcher)[1]
 
 
 def test_what_happened_to_somebody_is_what_names_them():
@@ -174,9 +183,9 @@ def test_the_passive_answers_who_does_something():
     index = an_index_of("The Quenda Weir Trust is led by Mara Tolan.")
     searcher = Searcher(index)
 
-    found = rank_sentences(searcher.read("Who leads the Quenda Weir Trust?"), index.chunks, (), searcher)
+    found = rank_sentences(searcher.read("Who leads the Quenda Weir Trust?"), window(index), searcher)
     assert searcher.passages.text(found[0].sentence) == "The Quenda Weir Trust is led by Mara Tolan."
-    assert not rank_sentences(searcher.read("Who juggled the Quenda Weir Trust?"), index.chunks, (), searcher)
+    assert not rank_sentences(searcher.read("Who juggled the Quenda Weir Trust?"), window(index), searcher)
 
 
 def test_a_vice_chairman_comes_after_the_chairman():
@@ -288,7 +297,9 @@ def test_beside_a_name_a_term_is_what_is_asked():
         " ".join(FILLER), *texts, entities=[an_entity("Mara Tolan", 0, "person"), an_entity("mason", 1)]
     )
 
-    assert split_question(read_question("How did Mara Tolan become a mason?"), {0, 1}, Searcher(index))[1]
+    assert split_question(
+        read_question("How did Mara Tolan become a mason?"), index.entities, Searcher(index)
+    )[1]
     assert read("How did Mara Tolan become a mason?", "Mara Tolan", "mason", index=index)[0] == texts[1]
 
 
@@ -300,7 +311,9 @@ def test_beside_the_rarest_term_others_are_what_is_asked():
     )
     index = an_index(" ".join(FILLER), *texts, entities=["weir rot", "prevented"])
 
-    subject, rest = split_question(read_question("How can weir rot be prevented?"), {0, 1}, Searcher(index))
+    subject, rest = split_question(
+        read_question("How can weir rot be prevented?"), index.entities, Searcher(index)
+    )
     assert (set(subject), set(rest)) == ({"weir", "rot"}, {"prevent"})
     assert read("How can weir rot be prevented?", "weir rot", "prevented", index=index)[0] == texts[1]
 
@@ -309,7 +322,7 @@ def test_all_words_of_what_is_to_be_defined_are_its_subject():
     index = an_index("Cold pressed oil cakes feed the cows.", entities=["oil"])
 
     question = read_question("What are cold pressed oil cakes?")
-    subject, rest = split_question(question, {0}, Searcher(index))
+    subject, rest = split_question(question, index.entities[:1], Searcher(index))
 
     assert (set(subject), rest) == ({"cold", "press", "oil", "cake"}, {})
 
@@ -341,3 +354,18 @@ def test_the_number_of_a_reference_is_not_what_is_asked_for():
     texts = ("The mast of the Heron was tall (15), see also [16].", "The mast of the Heron was 40 feet.")
 
     assert read("How high was the mast of the Heron?", index=an_index_of(*texts))[0] == texts[1]
+
+
+def test_of_sentences_that_hold_as_much_the_one_nearest_to_the_question_comes_first():
+    texts = ("Mara Tolan spoke of the weir at noon.", "Mara Tolan wept at the weir in vain.")
+    index = an_index_of(" ".join(texts))
+    searcher = Searcher(index)
+    said = [searcher.passages.text(number) for number in range(len(searcher.passages))]
+    question = read_question("What did Mara Tolan do at the weir?")
+
+    for near in texts:
+        vectors = np.array([[1.0, 0.0] if text == near else [0.0, 1.0] for text in said], np.float16)
+        with_vectors = replace(index, arrays={**index.arrays, "vectors.sentences": vectors})
+        context = replace(window(index, "Mara Tolan"), vectors=np.array([[1.0, 0.0]], np.float32))
+        best = rank_sentences(question, context, Searcher(with_vectors))[0]
+        assert searcher.passages.text(best.sentence) == near

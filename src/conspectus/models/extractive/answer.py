@@ -205,10 +205,8 @@ def _answer_from_sources(
     """Answer from chunks: by the ranked sentences that lie in them."""
     in_sources = {sentence for chunk in sources for sentence in searcher.passages.within(chunk)}
     inside = [sentence for sentence in ranked if sentence.sentence in in_sources]
-    if not inside:
-        return PartialAnswer("", 0)
     text = "\n".join(quote(sentence, searcher) for sentence in deduplicate(inside, searcher))
-    return PartialAnswer(text, percent(inside[0].score))
+    return PartialAnswer(text, percent(inside[0].score) if inside else 0)
 
 
 def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
@@ -321,13 +319,12 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
 
 def supporting_sentences(question_text: str, context: Context, searcher: Searcher) -> list[RankedSentence]:
     """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
-    named = {entity.number for entity in context.entities}
     question = searcher.read(question_text)
     ranked = _by_speaker(question, searcher)
     if ranked is None:
-        if chain := follow_chain(question, context.sources, named, searcher):
+        if chain := follow_chain(question, context, searcher):
             return chain
-        ranked = rank_sentences(question, context.sources, named, searcher)
+        ranked = rank_sentences(question, context, searcher)
     if question.asks_relation:  # what names all of it says how it goes together
         sentences, shares = searcher.holding(dict.fromkeys(searcher.words(question.focus), 1.0))
         complete = set(sentences[shares > COMPLETE].tolist())
@@ -366,10 +363,13 @@ def short_answer(
 ) -> tuple[str, RankedSentence] | None:
     """Return the answer alone and the sentence that it stands in, None where no sentence speaks to the question."""
     question = searcher.read(question_text)
-    named = {entity.number for entity in context.entities}
-    chain = sorted(follow_chain(question, context.sources, named, searcher), key=lambda s: -s.score)
-    ranked = chain or rank_sentences(question, context.sources, named, searcher)[: 2 * MAX_QUOTES_OF_FACT]
-    if ranked and question.wants in ("", "person") and not split_question(question, named, searcher)[1]:
+    chain = sorted(follow_chain(question, context, searcher), key=lambda s: -s.score)
+    ranked = chain or rank_sentences(question, context, searcher)[: 2 * MAX_QUOTES_OF_FACT]
+    if (
+        ranked
+        and question.wants in ("", "person")
+        and not split_question(question, context.entities, searcher)[1]
+    ):
         # "Who is Ada Byrne?": another name beside hers is not what she is, the sentence is
         return _ITEM.sub("", searcher.passages.text(ranked[0].sentence)), ranked[0]
     query_terms = frozenset(search_terms(question_text, searcher.index))

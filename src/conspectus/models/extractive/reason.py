@@ -8,7 +8,7 @@ at the end of a path, a thought is a sentence of a source.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,7 @@ from conspectus.tasks import (
     RecognizeTriples,
     SummarizePassages,
 )
+from conspectus.tasks.base import Context
 from conspectus.text.question import Question
 from conspectus.text.sentences import sentences, states
 from conspectus.text.words import search_terms, terms
@@ -128,18 +129,16 @@ ANSWERED = 0.4
 """The share of what is asked, by weight of its words, from which on the first passage of a chain answers by itself."""
 
 
-def follow_chain(
-    question: Question, chunks: Sequence[Chunk], named: Collection[int], searcher: Searcher
-) -> list[RankedSentence]:
+def follow_chain(question: Question, context: Context, searcher: Searcher) -> list[RankedSentence]:
     """Return sentences that lead from what a question names to what it asks for, those of one passage together.
 
     The passages are those that a walk from its names is on most, in that order; of each the sentences that it needs.
     Nothing is returned where passages are long, or the question neither joins facts nor is answered by the first.
     """
-    passages = _walked_passages(question, chunks, searcher)
+    passages = _walked_passages(question, context.sources, searcher)
     if not passages or not searcher.may_know(question):
         return []
-    subject, asked = split_question(question, named, searcher)
+    subject, asked = split_question(question, context.entities, searcher)
     walked = [sentence for passage in passages for sentence in passage]
     rest = dict(zip(walked, searcher.shares(asked, np.array(walked)).tolist(), strict=True))
     answered = max(rest[s] for s in passages[0])

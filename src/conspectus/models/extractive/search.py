@@ -66,9 +66,8 @@ class Searcher:
     def chunk_at(self, span: Span) -> int | None:
         """Return the number of the first chunk that holds a span, None where a chunk's edge cuts it."""
         document = self.index.number_of_document.get(span.document_id, -1)
-        chunks = map(
-            self.index.chunks.__getitem__, self.index.listed("chunk", document) if document >= 0 else ()
-        )
+        numbers = self.index.listed("chunk", document) if document >= 0 else ()
+        chunks = map(self.index.chunks.__getitem__, numbers)
         holding = (c.number for c in chunks if c.start <= span.start and span.end <= c.end)
         return next(holding, None)
 
