@@ -68,3 +68,12 @@ def test_a_label_of_several_speakers_is_not_quoted():
 
     assert "walnut" in text
     assert "BEN QUILL/ADA BYRNE" not in text
+
+
+def test_what_somebody_says_or_thinks_that_something_is_they_say_themselves():
+    index = a_built_index(TALK)
+
+    for question in ("What does Ben Quill think looms are?", "Does Ben Quill believe that looms are slow?"):
+        text = index.ask(question).text
+        assert "slow machines" in text, question
+        assert "noisy" not in text, question
