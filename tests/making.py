@@ -213,8 +213,8 @@ def _arrays(
 
 def _postings(texts: Sequence[Sequence[int]], size: int) -> Any:
     flat = np.array([t for text in texts for t in text], np.int32)
-    owners = np.repeat(np.arange(len(texts)), [len(text) for text in texts]).astype(np.int32)
-    return postings(flat, owners, size=size, texts=len(texts))
+    sizes = np.array([len(text) for text in texts], np.int32)
+    return postings((flat, sizes), size=size)
 
 
 class Letters:

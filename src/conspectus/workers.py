@@ -37,7 +37,7 @@ from conspectus.errors import UsageError, WorkerEnded
 from conspectus.lazy import lazy_module
 from conspectus.rows import Chunk, Document
 
-fcntl: Any = lazy_module("fcntl")  # there is none on Windows
+fcntl, resource = lazy_module("fcntl"), lazy_module("resource")  # there are none on Windows
 distributed = lazy_module("distributed", "conspectus[distributed]")  # Dask's
 
 P = ParamSpec("P")
@@ -118,8 +118,8 @@ class _Process:
             late.set()
             self._process.kill()
 
-        timer = Timer(self._seconds, give_up) if self._seconds else None
-        if timer:
+        timer = Timer(self._seconds or 0, give_up)
+        if self._seconds:
             timer.start()
         self._send(call.pop())
         assert self._process.stdout
@@ -127,8 +127,7 @@ class _Process:
         # it died, before its reply or in it
         with suppress(EOFError, OSError, ValueError, pickle.UnpicklingError):
             reply = pickle.load(self._process.stdout)  # noqa: S301  # of our own program
-        if timer:
-            timer.cancel()
+        timer.cancel()
         if late.is_set() or reply is None:
             with suppress(subprocess.TimeoutExpired):  # its missing reply foretells its end
                 self._process.wait(5)
@@ -191,16 +190,12 @@ def return_large_blocks() -> None:
 
 def _limit_memory(limit: int | None) -> None:
     """Let this process take no more memory than this, where the system can see to it."""
-    if limit is None:
-        return
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    soft = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with suppress(ImportError):
+        if limit:
+            _, hard = resource.getrlimit(resource.RLIMIT_AS)
+            soft = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 # Maps over shards
@@ -367,14 +362,13 @@ class Workers:
         return self._results(function, deque(islice(calls, most)), calls, most)
 
     def beside(self, function: Callable[..., R], *arguments: Any) -> Callable[[], R]:
-        """Return what waits for the result of a call that begins at once in another process.
+        """Return what waits for the result of a call that begins at once in another process, and keeps none.
 
         Where none is at work, the call is done when it is asked for.
         """
-        executor = self.executor or self._own
-        if executor is None:
-            return partial(function, *arguments)
-        return partial(self._result, executor.submit(function, *arguments))
+        executor, call = self.executor or self._own, partial(function, *arguments)
+        calls = [partial(self._result, executor.submit(call)) if executor else call]
+        return lambda: calls.pop()()
 
     def _result(self, future: Future[R]) -> R:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +43,8 @@ def ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
 
 BLOCK = 1 << 22
 """Numbers of vectors that are converted at once: 16 MB. numpy multiplies float16 eight times slower than float32."""
+SORTED = 1 << 20
+"""Terms that are sorted at once, as 64 bits each: all of 11 million tokens would be 80 MB, and as much again."""
 
 
 def products(vectors: Floats, query: Floats) -> Floats:
@@ -122,19 +125,32 @@ class Postings:
         return int(self.starts[term + 1] - self.starts[term])
 
 
-def postings(terms: Ints, owners: Ints, *, size: int, texts: int) -> Postings:
-    """Count the terms of texts: flat numbers of terms, below `size`, with the text of each, below `texts`."""
-    lengths = np.bincount(owners, minlength=texts).astype(np.int32)
-    code = np.array(terms, np.int64)
-    code *= max(texts, 1)
-    code += owners
-    code.sort()
-    first = np.flatnonzero(np.append(True, code[1:] != code[:-1])[: len(code)]).astype(np.int32)
-    counts = np.diff(first, append=np.int32(len(code)))
-    code = code[first]
-    starts = np.searchsorted(code, np.arange(size + 1, dtype=np.int64) * max(texts, 1)).astype(np.int32)
-    code %= max(texts, 1)
-    return Postings(starts, code.astype(np.int32), counts, lengths)
+def postings(*parts: tuple[Ints, Ints], size: int) -> Postings:
+    """Count the terms of texts; each part has some terms of every text, as numbers below `size`, text after text, and
+    how many of them each text has.
+    """
+    lengths: Ints = np.add.reduce([sizes for _, sizes in parts], dtype=np.int32)
+    texts = len(lengths)
+    owned = [(terms, np.repeat(np.arange(texts, dtype=np.int32), sizes)) for terms, sizes in parts]
+    uses: Ints = np.add.reduce([np.bincount(terms, minlength=size) for terms, _ in parts])
+    steps = np.arange(SORTED, sum(len(terms) for terms, _ in parts), SORTED)
+    ends: list[int] = np.searchsorted(np.cumsum(uses), steps, "right").tolist()
+    columns = [(np.zeros(0, np.int32), np.zeros(0, np.int32))]
+    frequency = np.zeros(size + 1, np.int32)
+    for low, high in pairwise([0, *dict.fromkeys(ends), size]):
+        inside = [np.flatnonzero((terms >= low) & (terms < high)) for terms, _ in owned]
+        taken = zip(owned, inside, strict=True)
+        code = np.concatenate(
+            [terms[at].astype(np.int64) * texts + owners[at] for (terms, owners), at in taken]
+        )
+        code.sort()
+        first = np.flatnonzero(np.append(True, code[1:] != code[:-1])[: len(code)])
+        counts = np.diff(first, append=len(code)).astype(np.int32)
+        code = code[first]
+        frequency[low + 1 : high + 1] = np.bincount(code // max(texts, 1) - low, minlength=high - low)
+        columns.append(((code % max(texts, 1)).astype(np.int32), counts))
+    of, counts = map(np.concatenate, zip(*columns, strict=True))
+    return Postings(np.cumsum(frequency, dtype=np.int32), of, counts, lengths)
 
 
 def idf(texts: int, frequency: int) -> float:

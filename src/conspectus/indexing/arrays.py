@@ -25,6 +25,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -72,28 +73,30 @@ def text_arrays(
     chunks: Sequence[Chunk],
     sentences: Sentences,
     without: Collection[str] = (),
-    chunk_terms: ChunkTerms | None = None,
 ) -> tuple[tuple[str, ...], Arrays]:
-    """Return the words of a corpus with its postings and the walk, without the names whose keys are in `without`;
-    `chunk_terms` are their search terms, where they have been read before.
-    """
-    arrays = _walk(documents, chunks, sentences, without)
+    """Return the words of a corpus with its postings and the walk, without the names whose keys are in `without`."""
+    words, arrays = word_arrays(documents, chunks, sentences, map_chunk_terms(documents, chunks)())
+    return words, {**arrays, **walk_arrays(documents, chunks, sentences, without)}
+
+
+def word_arrays(
+    documents: Sequence[Document], chunks: Sequence[Chunk], sentences: Sentences, chunk_terms: ChunkTerms
+) -> tuple[tuple[str, ...], Arrays]:
+    """Return the words of a corpus and its postings, given the search terms of its chunks."""
     number, starts, ids = sentences.terms()
-    chunk_terms = chunk_terms or map_chunk_terms(documents, chunks)()
-    owned = _with_titles(documents, chunks, chunk_terms, number)
-    of_chunks = postings(*owned, size=len(number), texts=len(chunks))
-    table = sentences.table
-    of_sentence = np.repeat(np.arange(len(table), dtype=np.int32), np.diff(starts))
-    return tuple(number), {
-        **arrays,
-        **postings(ids, of_sentence, size=len(number), texts=len(table)).arrays("sentence_terms"),
-        **of_chunks.arrays("chunk_terms"),
-        **_walk_terms(documents, table, (of_sentence, ids), number),
-    }
+    titles = [[number.setdefault(t, len(number)) for t in title_terms(d)] for d in documents]
+    of_texts = _numbers_of(chunk_terms.words, number)[chunk_terms.ids], chunk_terms.sizes
+    place = {document.id: i for i, document in enumerate(documents)}
+    inside = np.array([place[chunk.document_id] for chunk in chunks], np.int32)
+    arrays = postings(of_texts, _spread(titles, inside), size=len(number)).arrays("chunk_terms")
+    of_texts = ids, np.diff(starts)
+    arrays |= postings(of_texts, size=len(number)).arrays("sentence_terms")
+    titled = of_texts, _spread(titles, sentences.table.document)
+    return tuple(number), arrays | postings(*titled, size=len(number)).arrays("walk_terms")
 
 
 def sentences_to_send(sentences: Sentences) -> Sentences:
-    """Return what `text_arrays` reads of sentences in another process: of most no text."""
+    """Return what arrays are made of in another process: of most sentences no text."""
     unspaced = {language: rules_of(language).unspaced for language in set(sentences.languages)}
     read = np.array([unspaced[language] for language in sentences.languages], bool)
     read[sentences.vocabulary.sentences_with(DIGIT)] = True
@@ -193,24 +196,11 @@ def _checked(stored: ChunkTerms, count: int) -> ChunkTerms:
     return replace(stored, words=list(map(str, stored.words)))
 
 
-def _with_titles(
-    documents: Sequence[Document], chunks: Sequence[Chunk], chunk_terms: ChunkTerms, number: dict[str, int]
-) -> tuple[Ints, Ints]:
-    """Return the terms of the chunks and of the titles of their documents, and the chunk of each."""
-    place = {document.id: i for i, document in enumerate(documents)}
-    inside = np.array([place[chunk.document_id] for chunk in chunks], np.int32)
-    of_titles, owners = _of_titles(documents, inside, number)
-    of_texts = _numbers_of(chunk_terms.words, number)[chunk_terms.ids]
-    owners = owners, np.repeat(np.arange(len(chunks), dtype=np.int32), chunk_terms.sizes)
-    return np.concatenate((of_titles, of_texts)), np.concatenate(owners)
-
-
-def _of_titles(documents: Sequence[Document], inside: Ints, number: dict[str, int]) -> tuple[Ints, Ints]:
-    """Return the terms of the titles of the documents that chunks or sentences are in, and the place of these."""
-    titles = [[number.setdefault(t, len(number)) for t in title_terms(d)] for d in documents]
+def _spread(titles: Sequence[Sequence[int]], inside: Ints) -> tuple[Ints, Ints]:
+    """Return the terms of the titles of the documents that chunks or sentences are in, and how many each takes."""
     flat = np.array([t for title in titles for t in title], np.int32)
     starts, ids = repeated(inside, np.array(list(map(len, titles)), np.int32), flat)
-    return ids, np.repeat(np.arange(len(inside), dtype=np.int32), np.diff(starts))
+    return ids, np.diff(starts)
 
 
 def title_terms(document: Document) -> list[str]:
@@ -273,27 +263,31 @@ ALIAS = 0.2
 """How far an untitled passage's subject is taken for a longer or shorter name."""
 
 
-def _walk(
-    documents: Sequence[Document], chunks: Sequence[Chunk], sentences: Sentences, without: Collection[str]
+def walk_arrays(
+    documents: Sequence[Document],
+    chunks: Sequence[Chunk],
+    sentences: Sentences,
+    without: Collection[str] = (),
 ) -> Arrays:
-    """Return the arrays of the walk but for its terms."""
+    """Return the arrays of the walk but for its terms, without the names whose keys are in `without`."""
     first, last = sentence_ranges(documents, chunks, sentences.table)
-    names = NameNumbers(words := sentences.tokens)
-    capitalised = words.mostly_capitalised
-    del words  # first: there is a token for each of the corpus
-    runs = list(find_runs(sentences.vocabulary, capitalised[sentences.vocabulary.token_word]))
+    names, vocabulary = NameNumbers(words := sentences.tokens), sentences.vocabulary
+    runs = list(find_runs(vocabulary, words.mostly_capitalised[vocabulary.word][vocabulary.form]))
+    del words
     topics, main = _find_topics(documents, chunks, (first, last), sentences, runs, names)
     mentions = _mentions(sentences, runs, names)
     shape = (len(chunks), len(names.keys))
     about = _topic_matrix(topics, shape)
     around = _topic_matrix([*topics, *_topics_inside(main, names)], shape)
     holding = _holding(first, last, len(sentences.which))
+    del runs  # and what follows is as large
     frequency = np.maximum(((holding @ mentions + about) > 0).sum(axis=0), 1).astype(np.int32)
     titles = (holding.T @ about).tocsr()
     titles.data[:] = 1
     outward = mentions.maximum(titles)
     largest = float(around.max()) if around.nnz else 0.0  # of several passages the most
     inward = mentions.maximum((holding.T @ around).minimum(largest).tocsr())
+    del mentions, holding
     aliases = _aliases([topic for topic in main if topic.untitled], names)
     if aliases.nnz:
         outward = outward.maximum(ALIAS * (outward @ aliases).minimum(1.0))
@@ -313,15 +307,6 @@ def _walk(
         **_stored("walk.out", "names", outward),
         **_stored("walk.in", "sentences", inward),
     }
-
-
-def _walk_terms(
-    documents: Sequence[Document], table: SentenceTable, terms_of: tuple[Ints, Ints], number: dict[str, int]
-) -> Arrays:
-    """Return the postings of the sentences with their titles, given the sentence and the number of each term."""
-    of_titles, owners = _of_titles(documents, table.document, number)
-    every = np.concatenate((terms_of[1], of_titles)), np.concatenate((terms_of[0], owners))
-    return postings(*every, size=len(number), texts=len(table)).arrays("walk_terms")
 
 
 def sentence_ranges(
@@ -344,10 +329,10 @@ def _mentions(sentences: Sentences, runs: Sequence[Run], names: NameNumbers) -> 
     """Return sentences by names, 1 where one mentions the other; `runs` are those of the distinct sentences."""
     dated = sentences.vocabulary.sentences_with(DIGIT)
     texts = zip(dated.tolist(), lines_at(dated, sentences.distinct), strict=True)
-    pairs = [(text, names.number(key)) for text, key in find_mentions(texts, runs)]
+    pairs = ((text, names.number(key)) for text, key in find_mentions(texts, runs))
+    met = np.fromiter(chain.from_iterable(pairs), np.int64).reshape(-1, 2)
     rows, known = find_known(sentences.vocabulary, names.sought)
     number = np.array([names.keys[key] for key in names.sought], np.int64)
-    met = np.array(pairs, np.int64).reshape(-1, 2)
     size = max(len(names.keys), 1)
     every = np.concatenate((met[:, 0] * size + met[:, 1], rows.astype(np.int64) * size + number[known]))
     code = unique_numbers(every)
@@ -442,7 +427,8 @@ def _find_topics(
     title_of = {d.id: title_key(d.title) for d in documents}
     topics: list[Weighted] = []
     main: list[MainTopic] = []
-    run_of = {text: [keys[0]] for text, keys in reversed(runs)}
+    openings = set(sentences.which[passages[0][passages[0] < passages[1]]].tolist())
+    run_of = {text: [keys[0]] for text, keys in reversed(runs) if text in openings}
     opened: set[str] = set()
     for chunk, first, last in zip(chunks, passages[0].tolist(), passages[1].tolist(), strict=True):
         title = title_of[chunk.document_id]

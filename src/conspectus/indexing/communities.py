@@ -420,10 +420,8 @@ class ReportShard:
 
     def contexts(self, limit: int, replies: Sequence[Description | ModelError]) -> CommunityContextBuilder:
         """Return what gathers the contexts of these communities; their sizes matter to no language model."""
-        made = {
-            place: _description(self.tasks[place], r).text
-            for place, r in zip(self.tasks, replies, strict=True)
-        }
+        replied = zip(self.tasks.items(), replies, strict=True)
+        made = {place: _description(task, reply).text for (place, task), reply in replied}
         communities = {community.number: community for tree in self.trees for community in tree}
         entities = {
             number: Entity("", number, name, kind, made.get((0, number), text), ("",) * chunks, degree=degree)

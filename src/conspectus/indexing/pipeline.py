@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -24,6 +24,8 @@ from conspectus.indexing.arrays import (
     sentence_arrays,
     sentences_to_send,
     text_arrays,
+    walk_arrays,
+    word_arrays,
 )
 from conspectus.indexing.chunks import Extracted, dates_of, extract, map_extract
 from conspectus.indexing.chunks import chunk as cut
@@ -134,13 +136,9 @@ async def build_index(
         graph, reports, failed = await _describe_and_report(build, made, performer, language, show)
         show.stage("lexical", 0)
         words, arrays = await indexing
+    rows = documents, chunks, graph.entities, graph.relationships, made.triples, graph.claims
     return Index(
-        documents=documents,
-        chunks=chunks,
-        entities=graph.entities,
-        relationships=graph.relationships,
-        triples=made.triples,
-        claims=graph.claims,
+        *rows,
         communities=made.communities,
         reports=_with_warnings(reports, made, planted, language),
         joins=made.corrected.joins,
@@ -173,26 +171,25 @@ def _lexicon(
 
 
 def _begin_arrays(
-    build: BuildInput,
-    documents: Sequence[Document],
-    chunks: Sequence[Chunk],
-    read: tuple[Lexicon, ChunkTerms],
-    *,
-    now: bool = False,
+    build: BuildInput, documents: Sequence[Document], chunks: Sequence[Chunk], of: tuple[Lexicon, ChunkTerms]
 ) -> BegunArrays:
-    """Begin the arrays of the texts of a corpus; make them `now`, before there are rows, if nobody else does."""
-    lexicon, terms = read
+    """Begin the arrays of the texts of a corpus, if others are at work."""
+    lexicon, terms = of
     titles = [replace(document, text="", omitted=(), places=()) for document in documents]
     spans = [replace(chunk, text="") for chunk in chunks]
     sentences = sentences_to_send(lexicon.sentences) if build.workers.several else lexicon.sentences
-    begun = build.workers.beside(text_arrays, titles, spans, sentences, (), terms)
-    made = begun() if now else None
-    if made and (texts := build.workers.texts):
-        made = made[0], {name: texts.array(array) for name, array in made[1].items()}
+    of_words = build.workers.beside(word_arrays, titles, spans, sentences, terms)
+    of_walk = build.workers.beside(walk_arrays, titles, spans, sentences)
+    in_file = build.workers.texts.array if build.workers.texts else np.asarray
+
+    @cache
+    def begun() -> tuple[tuple[str, ...], Arrays]:
+        words, arrays = of_words()
+        arrays = {name: in_file(array) for name, array in arrays.items()}
+        return words, arrays | {name: in_file(array) for name, array in of_walk().items()}
+
     lexicon = lexicon if build.corrections else lexicon.without_texts()
-    return BegunArrays(
-        lexicon, (lambda: made) if made else begun, {chunks[int(number)].id for number in terms.instructing}
-    )
+    return BegunArrays(lexicon, begun, {chunks[int(number)].id for number in terms.instructing})
 
 
 async def _read_and_extract(
@@ -205,7 +202,9 @@ async def _read_and_extract(
     try:
         performer = model(documents, (await reading)[0]) if callable(model) else model
         early = not (performer.generative or build.corrections or build.workers.several)
-        begun = _begin_arrays(build, documents, chunks, await reading, now=True) if early else None
+        begun = _begin_arrays(build, documents, chunks, await reading) if early else None
+        if begun:  # nobody else makes them, and there are no rows yet
+            begun.texts()
         extracted, performer = await _extract(build, chunks, performer, language, show)
         return extracted, performer, begun or _begin_arrays(build, documents, chunks, await reading)
     finally:
@@ -268,10 +267,9 @@ def build_graph(
     merged = merge(graphs, corrected.names)
     merged = merge_claims(build.documents, chunks, extracted.claims, corrected.names, merged)
     triples = triples_of(correct_triples(graphs, corrected.names))
-    every = [*chunks, *corrected.chunks]
-    communities = find_communities(
-        merged.entities, merged.relationships, build.settings.communities, every, build.before
-    )
+    rows = merged.entities, merged.relationships
+    every, settings = [*chunks, *corrected.chunks], build.settings.communities
+    communities = find_communities(*rows, settings, every, build.before)
     entity_of_key = {key: i for i, key in enumerate(merged.keys)}
     documents = [*build.documents, *corrected.documents]
     return GraphBuild(documents, corrected, merged, triples, communities, entity_of_key)
@@ -390,13 +388,10 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
     sentences = read_sentences(documents)
     table = sentences.table
     words, arrays = text_arrays(documents, chunks, sentences)
-    arrays |= {
-        **{f"sentences.{name}": getattr(table, name) for name in ("document", "start", "end")},
-        "sentences.speaker": np.full(len(table), -1, np.int32),
-        "sentences.templated": np.zeros(len(table), np.int32),
-        "sentences.mention_starts": np.zeros(len(table) + 1, np.int32),
-        "sentences.mentions": np.zeros(0, np.int32),
-    }
+    arrays |= {f"sentences.{name}": getattr(table, name) for name in ("document", "start", "end")}
+    sizes = {"speaker": len(table), "templated": len(table), "mention_starts": len(table) + 1, "mentions": 0}
+    arrays |= {f"sentences.{name}": np.zeros(size, np.int32) for name, size in sizes.items()}
+    arrays["sentences.speaker"] -= 1  # for nobody
     recorded = settings.model_dump(mode="json", by_alias=True)
     recorded["language"] = ",".join(languages_in(documents, settings.language))
     return Index(documents=documents, chunks=chunks, words=words, arrays=arrays, settings=recorded)

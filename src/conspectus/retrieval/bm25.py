@@ -42,13 +42,14 @@ class TextWords:
         """Read the words of texts."""
         numbers: dict[str, int] = {}
         flat: list[int] = []
-        owners: list[int] = []
-        for owner, text in enumerate(texts):
+        sizes: list[int] = []
+        for text in texts:
             words = [numbers.setdefault(term, len(numbers)) for term in terms(text)]
             flat += words
-            owners += [owner] * len(words)
-        arrays = np.array(flat, np.int32), np.array(owners, np.int32)
-        return cls(numbers, postings(*arrays, size=len(numbers), texts=len(texts)))
+            sizes.append(len(words))
+        return cls(
+            numbers, postings((np.array(flat, np.int32), np.array(sizes, np.int32)), size=len(numbers))
+        )
 
     def scores(self, question: str) -> np.ndarray[Any, Any]:
         """Return the score of every text for a question."""

@@ -58,10 +58,8 @@ class Sentences:
 
     @property
     def tokens(self) -> Vocabulary:
-        """The tokens of all of them."""
-        starts, form = repeated(self.which, np.diff(self.vocabulary.starts), self.vocabulary.form)
-        sentence = np.repeat(np.arange(len(self.which), dtype=np.int32), np.diff(starts))
-        return replace(self.vocabulary, form=form, sentence=sentence)
+        """The tokens of the distinct ones, each counted as often as its sentence is there."""
+        return replace(self.vocabulary, times=np.bincount(self.which))
 
     def terms(self) -> tuple[dict[str, int], Ints, Ints]:
         """Return the numbers of the search terms (see `words.terms`), then `starts` and `ids`.

@@ -245,13 +245,9 @@ def _joined(shards: Sequence[RawSentences]) -> RawSentences:
     tables, none = [shard.table for shard in shards], np.zeros(0, np.int32)
     places = [[number.setdefault(name, len(number)) for name in table.speakers] for table in tables]
     speaker = [np.array([*own, -1], np.int32)[t.speaker] for own, t in zip(places, tables, strict=True)]
-    table = SentenceTable(
-        np.concatenate([none, *(table.document for table in tables)]),
-        np.concatenate([none, *(table.start for table in tables)]),
-        np.concatenate([none, *(table.end for table in tables)]),
-        np.concatenate([none, *speaker]),
-        tuple(number),
-    )
+    rows = ((table.document, table.start, table.end, own) for table, own in zip(tables, speaker, strict=True))
+    columns = map(np.concatenate, zip((none, none, none, none), *rows, strict=True))
+    table = SentenceTable(*columns, speakers=tuple(number))
     marks = np.concatenate([np.zeros((4, 0), np.int64), *(shard.marks for shard in shards)], axis=1)
     return RawSentences(table, marks, TokenRows.joined([shard.tokens for shard in shards]), {})
 

@@ -39,6 +39,8 @@ class Vocabulary:
     sentence: Ints
     word: Ints
     rules: LanguageRules = ENGLISH_RULES
+    times: Ints | None = None
+    """How often each sentence is there; once, where it is not given."""
 
     def written(self, start: int, end: int) -> list[str]:
         """Return tokens as they are written."""
@@ -77,17 +79,17 @@ class Vocabulary:
     @cached_property
     def count(self) -> Ints:
         """How often each word occurs."""
-        return self._count_of_words(self.token_word)
+        return self._uses(np.ones(len(self.form), bool))
 
     @cached_property
     def capitalised(self) -> Ints:
         """How often each word stands with a capital where its place does not ask for one."""
-        return self._count_of_words(self.token_word[self.capital[self.form] & ~self.first])
+        return self._uses(self.capital[self.form] & ~self.first)
 
     @cached_property
     def lower(self) -> Ints:
         """How often each word stands without a capital."""
-        return self._count_of_words(self.token_word[~self.capital[self.form]])
+        return self._uses(~self.capital[self.form])
 
     @cached_property
     def mostly_capitalised(self) -> Bools:
@@ -104,7 +106,7 @@ class Vocabulary:
         if not self.rules.nouns_capitalised:
             return self.mostly_capitalised
         noun = np.array([bool(word.endswith(self.rules.noun_endings)) for word in self.words], bool)
-        written = self._count_of_words(self.token_word[self.capital[self.form]])
+        written = self._uses(self.capital[self.form])
         return self.mostly_capitalised & ~noun & (written > 1) & (self.with_article == 0)
 
     @cached_property
@@ -114,7 +116,7 @@ class Vocabulary:
         small = (np.array([f[0].isalpha() for f in self.forms], bool) & ~self.capital)[self.form]
         behind = self.behind(article)
         behind |= self.behind(behind & small & ~article)
-        return self._count_of_words(self.token_word[behind & self.capital[self.form]])
+        return self._uses(behind & self.capital[self.form])
 
     @cached_property
     def stop(self) -> Bools:
@@ -159,7 +161,7 @@ class Vocabulary:
     @cached_property
     def _used_as_noun(self) -> Floats:
         of_noun, of_verb = (
-            self._count_of_words(self.token_word[self.behind(self._words_in(words)[self.token_word])])
+            self._uses(self.behind(self._words_in(words)[self.token_word]))
             for words in (self.rules.before_nouns, self.rules.before_verbs)
         )
         return (of_noun - 1.5 * of_verb) / np.maximum(of_noun + 1.5 * of_verb, 3.0)
@@ -167,14 +169,14 @@ class Vocabulary:
     @cached_property
     def closing(self) -> Floats:
         """The share of the uses of each word that end a phrase: before a function word, a sign or the end."""
-        return self._count_of_words(self.token_word[self._closes]) / np.maximum(self.count, 1)
+        return self._uses(self._closes) / np.maximum(self.count, 1)
 
     @cached_property
     def share_as_head(self) -> Floats:
         """The share of the uses of each word, of those that close a phrase, that are right behind a determiner."""
         behind = self.behind(self._words_in(self.rules.before_nouns)[self.token_word])
-        closed = self._count_of_words(self.token_word[behind & self._closes])
-        return closed / np.maximum(self._count_of_words(self.token_word[self._closes]), 1)
+        closed = self._uses(behind & self._closes)
+        return closed / np.maximum(self._uses(self._closes), 1)
 
     @cached_property
     def _closes(self) -> Bools:
@@ -194,7 +196,7 @@ class Vocabulary:
         It is the greater one of those of its singular and plural; less than three uses count as none.
         """
         before = self.before(self._words_in(frozenset(followers))[self.token_word])
-        uses = self._count_of_words(self.token_word[before])
+        uses = self._uses(before)
         share = np.zeros(len(self.words))
         np.maximum.at(share, self.lemma, np.where(uses < 3, 0.0, uses / np.maximum(self.count, 1)))
         return share[self.lemma]
@@ -234,10 +236,13 @@ class Vocabulary:
             sentence = bisect_right(opens, match.start()) - 1
             yield match.start() - sentence, match.end() - sentence
 
-    def _count_of_words(self, words: Ints) -> Ints:
+    def _uses(self, tokens: Bools) -> Ints:
+        """Return how often each word is one of some tokens."""
         counts = np.zeros(len(self.words), np.int64)
-        for start in range(0, len(words), BLOCK):
-            counts += np.bincount(words[start : start + BLOCK], minlength=len(counts))
+        for start in range(0, len(tokens), BLOCK):
+            at = start + np.flatnonzero(tokens[start : start + BLOCK])
+            times = None if self.times is None else self.times[self.sentence[at]]
+            counts += np.bincount(self.token_word[at], times, len(counts)).astype(np.int64)
         return counts.astype(np.int32)
 
     def _words_in(self, words: frozenset[str]) -> Bools:
