@@ -8,11 +8,12 @@ files: so what is read of an array is checked against what is declared here.
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from math import prod
-from typing import IO, Any
+from typing import IO, Any, cast
 from zlib import crc32
 
 import numpy as np
@@ -85,9 +86,13 @@ def write_array(name: str, array: Array, file: IO[bytes]) -> None:
         raise UsageError(f"an array is named {name!r}; letters, digits, '.', '_' and '-' can be stored")
     if array.dtype.hasobject:
         raise UsageError(f"the array {name} holds Python objects; numbers and fixed-width text can be stored")
-    array = np.asarray(array, order="C")
-    npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(array))
-    file.write(array.reshape(-1).view(np.uint8).data if array.nbytes else b"")
+    values = np.asarray(array, order="C")
+    npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(values))
+    file.write(values.reshape(-1).view(np.uint8).data if values.nbytes else b"")
+    if isinstance(array, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
+        cast("Any", array)._mmap.madvise(
+            mmap.MADV_DONTNEED
+        )  # what was read of a mapped file counts as memory
 
 
 class StoredArray:
