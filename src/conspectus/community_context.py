@@ -116,7 +116,7 @@ class CommunityContextBuilder:
                 report = written[part.number]
                 findings = tuple(replace(f, explanation=strip(f.explanation)) for f in report.findings)
                 report = replace(report, summary=strip(report.summary), findings=findings)
-                replaced.append(replace(report, n_tokens=tokens.count(report.text)))
+                replaced.append(replace(report, n_tokens=tokens.encoding().count(report.text)))
                 inside = set(part.entity_numbers)
                 entities -= inside
                 edges = [edge for edge in edges if not inside.issuperset(self._ends[edge])]
@@ -284,4 +284,4 @@ def report_of(community: Community, number: int, draft: ReportDraft) -> Report:
         draft.findings,
         community.size,
     )
-    return replace(report, n_tokens=tokens.count(report.text))
+    return replace(report, n_tokens=tokens.encoding().count(report.text))  # its lines are in no other text

@@ -49,20 +49,19 @@ class Reference(NamedTuple):
     number: int
 
 
-def write(references: Iterable[Reference]) -> str:
-    """Return the one form in which references are written; empty for none."""
+def write(references: Iterable[Reference], more: str = ", +more") -> str:
+    """Return the one form in which references are written; empty for none. `more` stands for those left out."""
     by_table: dict[str, list[int]] = {}
     for reference in references:
         numbers = by_table.setdefault(reference.table, [])
         if reference.number not in numbers:
             numbers.append(reference.number)
-    parts = [f"{table} ({_ids(by_table[table])})" for table in TABLES if by_table.get(table)]
+    parts = [
+        f"{table} ({', '.join(map(str, numbers[:MOST]))}{more if len(numbers) > MOST else ''})"
+        for table in TABLES
+        if (numbers := by_table.get(table))
+    ]
     return f"[Data: {'; '.join(parts)}]" if parts else ""
-
-
-def _ids(numbers: Sequence[int]) -> str:
-    more = ", +more" if len(numbers) > MOST else ""
-    return ", ".join(map(str, numbers[:MOST])) + more
 
 
 def find(text: str) -> list[Reference]:

@@ -163,10 +163,10 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
     scores: dict[str, float] = defaultdict(float)
     known, asking = _languages_of_word(), _languages_of_asking()
     first, *words = _WORD.findall(text) or [""]
-    tables = (known, asking) if asked else (known,)
-    for word in dict.fromkeys((first.lower(), *words)):  # one with a capital is part of a name
-        for table in tables:
-            for language, weight in table.get(word, ()):
+    distinct = dict.fromkeys((first.lower(), *words))  # one with a capital is part of a name
+    for table in (known, asking) if asked else (known,):
+        for word in filter(table.__contains__, distinct):
+            for language, weight in table[word]:
                 scores[language] += weight
     ranked = sorted(scores.keys() & set(possible), key=lambda code: (-scores[code], code not in likely, code))
     looked_for = bool(ranked) and (ranked[0] in (*likely, ENGLISH) or bool(script) or framed or asked)

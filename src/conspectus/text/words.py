@@ -62,7 +62,7 @@ def cached_by_hash(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
         @wraps(function)
         def call(*arguments: P.args, **named: P.kwargs) -> T:
-            key = hash((*arguments, *named.items()))
+            key = hash((arguments, *named.items()) if named else arguments)
             result = results.get(key)
             if result is None:
                 if len(results) >= most:
@@ -243,7 +243,8 @@ def terms(text: str, *languages: str) -> list[str]:
     own = languages[0] if len(languages) == 1 else language_of([text], languages) if languages else ENGLISH
     folded = fold(text)
     words = words_in(ELIDED.sub(" ", folded) if own in ELIDING else folded)
-    content = (w for w in words if is_content(w, own))
+    stops = stopwords(own)
+    content = [w for w in words if w not in stops and (len(w) > 1 or not w.isascii())]
     if folded.isascii() and len(languages) < 2:
         return [stem(w, own) for w in content]
     return [t for w in content for t in _terms_of(w, languages or (own,))]

@@ -142,8 +142,8 @@ def _choose(task: DescribeElement, boilerplate: Mapping[str, float]) -> tuple[in
     chosen: list[int] = []
     words: set[str] = set()
     length = 0
-    texts = task.descriptions
-    for i in sorted(range(len(texts)), key=lambda i: -_merit(task, texts[i], boilerplate)):
+    texts, merits = task.descriptions, _merits(task, boilerplate)
+    for i in sorted(range(len(texts)), key=merits.__getitem__, reverse=True):
         own = _words(texts[i])
         if chosen and (len(own & words) > 0.6 * len(own) or length + len(own) > MOST_WORDS):
             continue
@@ -178,16 +178,20 @@ def _reading(description: str, language: str) -> tuple[float, int, int, int]:
     return min(quality(description[start:end], language), *more, 1.0), speaker_end, start, end
 
 
-def _merit(task: DescribeElement, description: str, boilerplate: Mapping[str, float]) -> float:
-    name = task.name
-    merit, speaker_end, start, end = _reading(description, task.language)
-    said = description[start:end]
-    merit *= boilerplate.get(said, 1.0)
-    if name == description[:speaker_end]:  # what somebody says is no description of them
-        merit -= 1
-    at = said.lower().find(name.lower())
-    if at >= 0:
-        merit += 0.15 if at < 20 else 0.0
-        if question_pattern(task.language, "defines").match(said[at + len(name) :]):
-            merit += 0.35
-    return merit
+def _merits(task: DescribeElement, boilerplate: Mapping[str, float]) -> list[float]:
+    """Return for each description how well it reads and tells what the element is."""
+    name, small, defines = task.name, task.name.lower(), question_pattern(task.language, "defines")
+    merits: list[float] = []
+    for description in task.descriptions:
+        merit, speaker_end, start, end = _reading(description, task.language)
+        said = description[start:end]
+        merit *= boilerplate.get(said, 1.0)
+        if name == description[:speaker_end]:  # what somebody says is no description of them
+            merit -= 1
+        at = said.lower().find(small)
+        if at >= 0:
+            merit += 0.15 if at < 20 else 0.0
+            if defines.match(said[at + len(name) :]):
+                merit += 0.35
+        merits.append(merit)
+    return merits

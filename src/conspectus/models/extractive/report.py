@@ -53,21 +53,22 @@ class _Candidate:
 def report_with_references(
     task: WriteReport, boilerplate: Mapping[str, float], multilingual: bool
 ) -> ReportDraft:
-    """Write a report whose references are in the index's numbers, in its context's language if there are several."""
-    context = task.context
+    """Write the report of a community, in its context's language if there are several."""
     if multilingual:
+        context = task.context
         descriptions = (entity.description for entity in context.entities[:LANGUAGE_SAMPLE])
         summaries = (report.summary for report in context.reports[:LANGUAGE_SAMPLE])
         # a sentence of each is enough
         sample = (text.partition("\n")[0] for text in (*descriptions, *summaries))
         task = replace(task, language=language_of(sample, [task.language]))
-    draft = write_report(task, boilerplate)
-    findings = tuple(Finding(f.summary, context.globalize(f.explanation)[0]) for f in draft.findings)
-    return replace(draft, summary=context.globalize(draft.summary)[0], findings=findings)
+    return write_report(task, boilerplate)
 
 
 def write_report(task: WriteReport, boilerplate: Mapping[str, float]) -> ReportDraft:
-    """Write the report of a community; `boilerplate` is what set phrases leave of a statement's quality."""
+    """Write the report of a community; `boilerplate` is what set phrases leave of a statement's quality.
+
+    Its references are in the index's numbers.
+    """
     context, language = task.context, task.language
     words = wording(language)
     names = context.topics or tuple(entity.name for entity in context.entities)
@@ -76,9 +77,10 @@ def write_report(task: WriteReport, boilerplate: Mapping[str, float]) -> ReportD
     chosen = _cover(candidates)
     headings: set[str] = set()
     # the best one opens the summary
-    findings = tuple(_finding(lead, headings, language) for lead in chosen[1:] or chosen)
+    cited = [(lead, _cited(lead.statement, context)) for lead in chosen]
+    findings = tuple(_finding(lead, text, headings, words) for lead, text in cited[1:] or cited)
     rating, explanation = _rating(context, words)
-    summary = _summary(chosen if len(chosen) > 1 else (), topics, words)
+    summary = _summary(f"{cited[0][1]} " if len(cited) > 1 else "", list(topics), words)
     title = words.title(*context.headline) if any(context.headline) else words.title(names[:3])
     return ReportDraft(title, summary, rating, explanation, findings)
 
@@ -148,18 +150,24 @@ def _cover(candidates: Sequence[_Candidate]) -> list[_Candidate]:
     return chosen
 
 
-def _finding(lead: _Candidate, headings: set[str], language: str) -> Finding:
-    """Return a statement as a finding.
+def _cited(statement: Statement, context: Context) -> str:
+    """Return a statement with its references in the index's numbers."""
+    return f"{statement.text} {write(filter(None, map(context.to_index, statement.references)), more='')}"
+
+
+def _finding(lead: _Candidate, text: str, headings: set[str], words: Wording) -> Finding:
+    """Return a statement as a finding, given with its references.
 
     Its heading is who says it, and two of its topics, other ones where a heading has these, else how it begins.
     """
-    words, speaker = wording(language), lead.speaker
+    speaker = lead.speaker
     names = [name for name in lead.named if name != speaker]
     pairs = (words.listed(pair) for pair in (names[:2], names[1:3]) if pair)
     subjects = (words.on.format(speaker, pair) if speaker else upper(pair) for pair in pairs)
-    heading = next((subject for subject in subjects if subject not in headings), snippet(lead.statement.text))
+    heading = next((subject for subject in subjects if subject not in headings), "")
+    heading = heading or snippet(lead.statement.text)
     headings.add(heading)
-    return Finding(heading, f"{lead.statement.text} {write(lead.statement.references)}")
+    return Finding(heading, text)
 
 
 def upper(text: str) -> str:
@@ -167,11 +175,9 @@ def upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _summary(chosen: Sequence[_Candidate], topics: Mapping[str, float], words: Wording) -> str:
+def _summary(opening: str, topics: Sequence[str], words: Wording) -> str:
     """Open with the statement that says most, then say what the community holds."""
-    lead = chosen[0].statement if chosen else None
-    opening = f"{lead.text} {write(lead.references)} " if lead else ""
-    names = list(topics)[:6]
+    names = topics[:6]
     if len(names) < 2:
         return opening.strip() or words.mentions.format(names[0] if names else words.no_more)
     more = len(topics) - len(names)

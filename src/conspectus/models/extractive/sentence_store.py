@@ -294,17 +294,14 @@ def statements(
 
     `boilerplate` says what is left of the quality of those that hold set phrases, by their words.
     """
-    references: dict[str, list[Reference]] = {}
-    weights: dict[str, float] = {}
+    references: dict[str, dict[Reference, float]] = {}
     for text, reference, weight in _quoted(context, language):
-        references.setdefault(text, []).append(reference)
-        weights[text] = max(weights.get(text, 0.0), weight)
+        references.setdefault(text, {}).setdefault(reference, weight)
     rows: list[Statement] = []
-    for text, named in references.items():
-        own_quality, terms_of_text = reading(text, language)
-        own_quality *= boilerplate.get(words_of(text), 1.0) if boilerplate else 1.0
-        named = tuple(dict.fromkeys(named) if len(named) > 1 else named)
-        rows.append(Statement(text, named, own_quality, terms_of_text, weights[text]))
+    for text, weights in references.items():
+        own_quality, terms_of_text, words = reading(text, language)
+        own_quality *= boilerplate.get(words, 1.0)
+        rows.append(Statement(text, tuple(weights), own_quality, terms_of_text, max(weights.values())))
     return rows
 
 
@@ -338,14 +335,14 @@ def _split_line(line: str, language: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1 << 14)
-def reading(text: str, language: str = ENGLISH) -> tuple[float, frozenset[str]]:
-    """Return how well a statement reads alone, and the terms that it is about."""
+def reading(text: str, language: str = ENGLISH) -> tuple[float, frozenset[str], str]:
+    """Return how well a statement reads alone, the terms that it is about, and its words without who says it."""
     words = words_of(text)
     if words == text and FIRST_PERSON.search(text):  # nobody knows who speaks
-        return 0.5 * quality(words, language), frozenset()
+        return 0.5 * quality(words, language), frozenset(), words
     if len(text) > MAX_LENGTH:
-        return 0.2 * quality(words, language), frozenset()
-    return quality(words, language), subject_terms(words, language)
+        return 0.2 * quality(words, language), frozenset(), words
+    return quality(words, language), subject_terms(words, language), words
 
 
 def subject_terms(text: str, language: str = ENGLISH) -> frozenset[str]:
