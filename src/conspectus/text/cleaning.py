@@ -89,7 +89,8 @@ _REFERENCES = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _REFERENCE = re.compile(r"\b(?:1[5-9]|20)\d\d[a-z]?\b|https?://|\bdoi\b|\]\(", re.IGNORECASE)
-_CONTENTS = re.compile(r"^.*(?:\.{4}|\. \. \.|……|····|____)[ \t]*\d{1,4}[ \t]*$", re.MULTILINE)
+_LEADERS = re.compile(r"(?:\.{4}|\. \. \.|……|····|____)[ \t]*\d{1,4}[ \t]*$", re.MULTILINE)
+_CONTENTS = re.compile(f"^.*{_LEADERS.pattern}", re.MULTILINE)
 """What is in a table of contents, leaders and its page."""
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d(?<!\w.{4})(?:[a-z]?\b|(?=[A-Z]))")
 _INITIAL = re.compile(
@@ -233,14 +234,12 @@ def _with_spaces(text: str, start: int, end: int, spans: Sequence[int]) -> str:
 
 
 def content(spans: Sequence[int], start: int, end: int) -> Iterator[Span]:
-    """Yield the stretches from `start` to `end` that are not omitted."""
-    edge = bisect_right(spans, start)
-    if edge % 2:  # inside of what is omitted
-        start, edge = spans[edge], edge + 1
-    while start < end:
-        stop = spans[edge] if edge < len(spans) else end
-        yield start, min(stop, end)
-        start, edge = spans[edge + 1] if edge < len(spans) else end, edge + 2
+    """Return the stretches from `start` to `end` that are not omitted."""
+    if start >= end:
+        return iter(())
+    first, last = bisect_right(spans, start), bisect_left(spans, end)  # odd inside of what is omitted
+    edges = (*(() if first % 2 else (start,)), *spans[first:last], *(() if last % 2 else (end,)))
+    return zip(edges[::2], edges[1::2], strict=True)
 
 
 def _edges(spans: Iterable[Span]) -> Omitted:
@@ -412,7 +411,7 @@ def _is_list(run: Sequence[_Citation]) -> bool:
 
 def _contents(text: str) -> list[Span]:
     """Return the lines of a table of contents: those with leaders before a page number."""
-    dotted = [match.span() for match in _CONTENTS.finditer(text)]
+    dotted = [match.span() for match in _CONTENTS.finditer(text)] if _LEADERS.search(text) else []
     return dotted if len(dotted) >= CONTENTS_LINES else []
 
 
