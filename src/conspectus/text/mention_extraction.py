@@ -48,7 +48,7 @@ class Candidate:
     """What is known of a name while mentions are gathered."""
 
     forms: Counter[tuple[str, ...]] = field(default_factory=Counter[tuple[str, ...]])
-    kinds: Counter[str] = field(default_factory=Counter[str])
+    kinds: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     """The types that the patterns of its mentions tell."""
     context: NameContext = field(default_factory=NameContext)
     type: str = ""
@@ -142,7 +142,7 @@ def _sifted_names(
             continue
         if candidate.kinds:
             if candidate.context.titled or len(candidate.places) > large:
-                candidate.type = candidate.kinds.most_common(1)[0][0]
+                candidate.type = max(candidate.kinds, key=candidate.kinds.__getitem__)
                 kept[key] = candidate
             continue
         words = candidate.forms.most_common(1)[0][0]
@@ -176,19 +176,21 @@ def _note_concepts(
     sentences = vocabulary.sentence[phrases.start]
     offsets = phrases.start - vocabulary.starts[sentences]
     columns = phrases.start, phrases.words, sentences, offsets
-    known: dict[bytes, tuple[tuple[str, ...], str]] = {}
+    known: dict[bytes, tuple[tuple[str, ...], Candidate]] = {}
     rows = zip(*(column.tolist() for column in columns), strict=True)
     for start, size, sentence, offset in rows:
         tokens = vocabulary.form[start : start + size].tobytes()
         if tokens not in known:
             form = _form(start, size, vocabulary)
             text = " ".join(form)
-            known[tokens] = form, _stems(name_key(text) if rules.language != ENGLISH else text, rules)
-        form, stems = known[tokens]
-        key = by_stems.setdefault(stems, stems)
-        if key not in by_key or (" ".join(form).islower() and not by_key[key].kinds):
-            by_key.setdefault(key, Candidate()).type = CONCEPT
-        candidate = by_key[key]
+            stems = _stems(name_key(text) if rules.language != ENGLISH else text, rules)
+            key = by_stems.setdefault(stems, stems)
+            if key not in by_key:
+                by_key[key] = Candidate(type=CONCEPT)
+            elif text.islower() and not by_key[key].kinds:
+                by_key[key].type = CONCEPT
+            known[tokens] = form, by_key[key]
+        form, candidate = known[tokens]
         candidate.forms[form] += 1
         candidate.note(sentence, offset)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -34,8 +34,8 @@ _TYPE_WORDS = (
 class NameContext:
     """What stands around the mentions of a name."""
 
-    before: Counter[str] = field(default_factory=Counter[str])
-    after: Counter[str] = field(default_factory=Counter[str])
+    before: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    after: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     titled: int = 0
     """How often a title such as Dr stands before it."""
     speaks: bool = False
