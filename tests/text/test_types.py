@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 
 import pytest
 
@@ -25,7 +25,7 @@ def typed(name: str, context: NameContext | None = None, foreign: bool = False) 
 
 
 def before(word: str, times: int = 3) -> NameContext:
-    return NameContext(before=Counter({word: times}))
+    return NameContext(before=defaultdict(int, {word: times}))
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,7 @@ def report_with_references(
 
 
 def write_report(task: WriteReport, boilerplate: Mapping[str, float]) -> ReportDraft:
-    """Write the report of a community; `boilerplate` is what set phrases leave of a statement's quality.
-
-    Its references are in the index's numbers.
-    """
+    """Write the report of a community, its references in the index's numbers; `boilerplate` is as in `statements`."""
     context, language = task.context, task.language
     words = wording(language)
     names = context.topics or tuple(entity.name for entity in context.entities)
