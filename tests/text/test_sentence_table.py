@@ -145,6 +145,12 @@ def test_an_ordinary_word_in_capitals_speaks_where_most_lines_have_a_label():
     assert said_by(talk)[told(4)] == "HOST"
 
 
+def test_the_fields_of_a_list_of_settings_are_no_speakers():
+    fields = "\n".join(f"Default: none\nType: Boolean\nNote: {told(n)}" for n in range(3))
+
+    assert set(said_by(f"{fields}\n{told(7)}\n{told(8)}").values()) == {""}
+
+
 def test_a_name_of_two_words_speaks_from_two_turns_on():
     assert said_by(f"Zorba Quenda: {told(1)}\nZorba Quenda (on a boat): {told(2)}") == {
         told(1): "Zorba Quenda", told(2): "Zorba Quenda",

@@ -40,6 +40,8 @@ LABELLED = 0.3
 that, where minutes have "RESOLVED:" in 0.2 of theirs, and web pages "Source:" in 0.11 and "Figure 4:" in 0.27."""
 
 _LABEL = re.compile(r"[^\w(\[]*([^\W\d_][\w.'’\- ]{0,40}?)\s*(?:[(（][^)）]{1,20}[)）])?(?::(?=\s|$)|：)\s*")
+_SAYS = re.compile(r".{40}|(?:.*[.!?…。！？—–-][\s\"'”’)\]]*)?$", re.DOTALL)
+"""What a speaker says is a line of its own, long, or a sentence: "Type: Boolean" and "Default: none" are nobody's."""
 _MARK = re.compile(r"\s*(?:#{1,6}|[-*•–>]|\d{1,3}\))\s+")
 """Of a heading, an item of a list, or what a mail quotes: layout, and no part of what is said."""
 _ASIDE = re.compile(r"[(\[（【][^)\]）】]{1,60}[)\]）】][.!?。！？]?")
@@ -278,7 +280,7 @@ def speakers_in(documents: Sequence[Document], headers: Sequence[int]) -> list[s
             start = max(start, header)
             label = _LABEL.match(text, start, min(end, start + 60))
             total += start < end
-            if label and _written_as_name(label.group(1)):
+            if label and _written_as_name(label.group(1)) and _SAYS.match(text, label.end(), end):
                 here[_key(label.group(1))] += 1
         if here.total() >= LABELLED * total:
             recurring |= {key for key, count in here.items() if count > 1}
