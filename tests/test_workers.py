@@ -360,6 +360,14 @@ def test_leaving_ends_the_processes_and_drops_what_waits():
     assert sum(future.cancelled() for future in waiting) > 40
 
 
+def test_threads_hold_the_interpreter_for_less_while_others_work():
+    sys.setswitchinterval(before := 0.005)
+    with Workers(2) as workers:
+        assert list(workers.map(divmod, [(9, 7), (8, 7)])) == [(1, 2), (1, 1)]
+        assert sys.getswitchinterval() < before
+    assert sys.getswitchinterval() == before
+
+
 def test_a_corpus_is_cut_into_consecutive_shards():
     sizes = [5, 1, 1, 1, 100, 3]
     cut = Workers(1, shard=7, least=0).shards(sizes)

@@ -58,7 +58,7 @@ from conspectus.tasks import ConfirmJoins, Extraction
 from conspectus.text.cleaning import content_of
 from conspectus.text.language import gives_instructions, in_languages, languages_in
 from conspectus.text.lexicon import Lexicon, read_lexicon, read_sentences
-from conspectus.workers import Workers
+from conspectus.workers import SWITCH_SECONDS, Workers
 
 T = TypeVar("T")
 
@@ -280,9 +280,6 @@ Check = Callable[[GraphBuild, str], Awaitable[None]]
 
 HEAD_START = 0.2
 """Seconds in which the first calls go out before other work takes the processor: some 25 prompts are rendered in it."""
-SWITCH_SECONDS = 0.0005
-"""Seconds for which a thread may hold the interpreter meanwhile: a tenth of Python's default, for a reply that arrives
-takes several turns."""
 
 
 def _beside(work: Callable[[], T], aside: bool) -> asyncio.Task[T]:
