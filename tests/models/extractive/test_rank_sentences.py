@@ -56,6 +56,21 @@ def test_a_sentence_beside_one_that_is_asked_for_counts_a_little():
     assert read("What did the rebuilt weir with twelve masons cost?")[0] == BUILT
 
 
+def test_what_something_does_is_told_by_the_best_chunk_about_it():
+    acts = "The heron reads the tide each hour and sends what it has read to the office of the harbour."
+    beside = "The oil used by the heron gauge has been bought from the mill of the forge for ten years."
+    texts = " ".join(FILLER[:15]), " ".join(FILLER[15:]), f"Heron gauge\n\n{acts}", beside
+    index = an_index(*texts, entities=["Heron gauge"])
+    question = read_question("What does the heron gauge do?")
+    first, second, best, last = index.chunks
+    best_first = replace(window(index, "Heron gauge"), sources=(best, first, second, last))
+    searcher = Searcher(index)
+
+    rows = rank_sentences(question, best_first, searcher)
+
+    assert [searcher.passages.text(row.sentence) for row in rows][:2] == [acts, beside]
+
+
 def test_a_sentence_that_gives_the_kind_of_thing_asked_for_comes_first():
     texts = ("The mast of the Heron was tall beyond all others.", "The mast of the Heron was 40 feet.")
     index = an_index_of(*texts)

@@ -46,8 +46,8 @@ CHUNK_RANK_WEIGHT = 0.4
 """What it counts to stand in the best chunk, over the square root of its place in others. The quotations of 58 of
 2Wiki's questions 101 to 250 hold the answer; of 42 with 0.1 / place, of 57 where five chunks alone are read."""
 DEFINITION_RANK_WEIGHT = 0.1
-"""The same where nothing is asked but to be told of something: a definition may stand in any chunk. With 0.4, what
-asthma is came after five sentences on its treatment (MedQuAD)."""
+"""The same where a definition is asked for, which may stand in any chunk. With 0.4, what asthma is came after five
+sentences on its treatment (MedQuAD)."""
 WALK_WEIGHT = 0.4
 """What it counts that a walk among the sentences, from what is named, is on one: six quotes hold the answer of 89 % of
 cmrc-zh's first 150 questions and of 18 of the sample's facts; without the walk 87 % and 17, with 0.8 89 % and 16."""
@@ -103,8 +103,9 @@ def rank_sentences(question: Question, context: Context, searcher: Searcher) -> 
         fits = _fits_of_answers(question, rest, (about, walked), sentences, searcher)
         rank_weight = CHUNK_RANK_WEIGHT
     else:
-        fits = _fits_of_definitions(subject, sentences, searcher)
-        rank_weight = DEFINITION_RANK_WEIGHT
+        defines = question.asks_definition
+        fits = _fits_of_definitions(subject, about * (not defines), sentences, searcher)
+        rank_weight = DEFINITION_RANK_WEIGHT if defines else CHUNK_RANK_WEIGHT
     likeness = np.zeros(len(sentences), np.float32)
     if context.vectors is not None:
         rows = searcher.index.arrays["vectors.sentences"][sentences]
@@ -230,10 +231,10 @@ def _fits_of_answers(
 
 
 def _fits_of_definitions(
-    subject: dict[str, float], sentences: Sequence[int], searcher: Searcher
+    subject: dict[str, float], about: Floats, sentences: Sequence[int], searcher: Searcher
 ) -> Iterator[tuple[int, float, float, float]]:
-    """Yield the same for the sentences that name what is to be told of; best where they say what it is."""
-    shares = searcher.shares(subject, np.array(sentences))
+    """Yield the same for sentences that name, or are `about`, what is to be told of; best where they say what it is."""
+    shares = np.maximum(searcher.shares(subject, np.array(sentences)), about)
     for i in np.flatnonzero(shares >= MIN_SUBJECT_SHARE).tolist():
         text = searcher.passages.text(sentences[i])
         says_what, name, start, end = 0.0, set[str](), 0, -APART - 1
