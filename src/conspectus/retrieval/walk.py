@@ -58,8 +58,7 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 def scores_of(question: str, index: Index, settings: Settings) -> Floats:
     """Return the score of every chunk, in the order of the table."""
-    graph = SentenceEntityGraph.of(index)
-    return walked(question, seeds_of(question, graph), index, settings)[0]
+    return walked(question, seeds_of(question, SentenceEntityGraph.of(index)), index, settings)[0]
 
 
 def walked(question: str, seeds: Seeds, index: Index, settings: Settings) -> tuple[Floats, Floats, Weights]:

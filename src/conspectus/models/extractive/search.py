@@ -68,8 +68,7 @@ class Searcher:
         document = self.index.number_of_document.get(span.document_id, -1)
         numbers = self.index.listed("chunk", document) if document >= 0 else ()
         chunks = map(self.index.chunks.__getitem__, numbers)
-        holding = (c.number for c in chunks if c.start <= span.start and span.end <= c.end)
-        return next(holding, None)
+        return next((c.number for c in chunks if c.start <= span.start and span.end <= c.end), None)
 
     # Terms
 
