@@ -49,9 +49,8 @@ PIPE = 1 << 20
 """Bytes that go to a process or come from it at once, as many as a pipe of Linux may hold; it begins with 64 kB. After
 each part the thread that sends or receives waits for its turn, while the process that builds computes."""
 SWITCH_SECONDS = 0.0005
-"""Seconds for which a thread may hold the interpreter while others talk to processes and servers: a tenth of Python's
-default, for each message takes several turns. A call of 1.5 ms then takes 2.2 ms beside a thread that computes, for 6.5
-or more."""
+"""Seconds for which a thread may hold the interpreter while others talk to processes and servers, a tenth of Python's
+default: a message takes several turns, and a call beside a thread that computes 2.2 ms where it took 6.5 or more."""
 _START = "import sys; sys.path[:] = {!r}; from conspectus.workers import main; main()"
 
 
@@ -369,9 +368,8 @@ class Workers:
         return self._results(function, deque(islice(calls, most)), calls, most)
 
     def beside(self, function: Callable[..., R], *arguments: Any) -> Callable[[], R]:
-        """Return what waits for the result of a call that begins at once in another process, and keeps none.
-
-        Where none is at work, the call is done when it is asked for.
+        """Return what waits for the result of a call that begins at once in another process, and keeps none; where
+        nobody else is at work, the call is done when it is asked for.
         """
         executor, call = self.executor or self._own, partial(function, *arguments)
         calls = [partial(self._result, executor.submit(call)) if executor else call]
@@ -389,8 +387,7 @@ class Workers:
         """Yield the results of the calls that are ahead, while others begin, so that `most` are to be done."""
         while ahead:
             yield from self._next(function, ahead)
-            begun = sum(not future.done() for future, _ in ahead)
-            ahead.extend(islice(calls, min(most - begun, 2 * most - len(ahead))))
+            ahead.extend(islice(calls, min(most + sum(f.done() for f, _ in ahead), 2 * most) - len(ahead)))
 
     def map_stored(
         self,
@@ -454,11 +451,9 @@ class Workers:
     @property
     def _lost(self) -> tuple[type[Exception], ...]:
         """What a cluster raises where workers died over a shard again and again, or its scheduler is gone."""
-        return (
-            (distributed.KilledWorker, CancelledError, distributed.comm.CommClosedError)
-            if self._cluster
-            else ()
-        )
+        if not self._cluster:
+            return ()
+        return distributed.KilledWorker, CancelledError, distributed.comm.CommClosedError
 
 
 def _version() -> str:

@@ -135,8 +135,7 @@ def postings(*parts: tuple[Ints, Ints], size: int) -> Postings:
     uses: Ints = np.add.reduce([np.bincount(terms, minlength=size) for terms, _ in parts])
     steps = np.arange(SORTED, sum(len(terms) for terms, _ in parts), SORTED)
     ends: list[int] = np.searchsorted(np.cumsum(uses), steps, "right").tolist()
-    columns = [(np.zeros(0, np.int32), np.zeros(0, np.int32))]
-    frequency = np.zeros(size + 1, np.int32)
+    columns, frequency = list[tuple[Ints, Ints]](), np.zeros(size + 1, np.int32)
     for low, high in pairwise([0, *dict.fromkeys(ends), size]):
         inside = [np.flatnonzero((terms >= low) & (terms < high)) for terms, _ in owned]
         taken = zip(owned, inside, strict=True)

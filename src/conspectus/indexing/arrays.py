@@ -101,10 +101,9 @@ def sentences_to_send(sentences: Sentences) -> Sentences:
     read = np.array([unspaced[language] for language in sentences.languages], bool)
     read[sentences.vocabulary.sentences_with(DIGIT)] = True
     read[sentences.which[np.diff(sentences.table.document, prepend=-1) > 0]] = True
-    texts, places = [""] * len(read), np.flatnonzero(read)
-    for place, text in zip(places.tolist(), lines_at(places, sentences.distinct), strict=True):
-        texts[place] = text
-    return replace(sentences, distinct=texts)
+    places = np.flatnonzero(read)
+    texts = dict(zip(places.tolist(), lines_at(places, sentences.distinct), strict=True))
+    return replace(sentences, distinct=[texts.get(place, "") for place in range(len(read))])
 
 
 class _Numbered(dict[str, int]):
