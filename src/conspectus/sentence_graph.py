@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from conspectus.algorithms.ranking import Postings, bm25, ranges, scaled
-from conspectus.algorithms.sentence_walk import Incidence, Matrix, totals, walk
+from conspectus.algorithms.ranking import Postings, gains, ranges, scaled
+from conspectus.algorithms.sentence_walk import WHOLE, Incidence, Matrix, walk
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_mentions, find_runs, hash_of, units
@@ -53,22 +53,21 @@ class SentenceEntityGraph:
     @cached_property
     def incidence(self) -> Incidence:
         """The matrices of the walk."""
-        return Incidence(self.matrix("out"), self.matrix("in"))
+        sizes = np.diff(self._index.arrays["walk.in_starts"])
+        out, inward = partial(self.matrix, "out"), partial(self.matrix, "in")
+        if (count := len(self.sentences.lengths)) <= WHOLE:
+            out, inward = (of(np.arange(n)).__getitem__ for of, n in ((out, count), (inward, len(sizes))))
+        return Incidence(out, inward, sizes)
 
-    def matrix(self, way: str, rows: Ints | None = None) -> Matrix:
-        """Return the names of sentences (`out`) or the sentences of names (`in`), of all where none are given."""
-        sizes: dict[str, int] = {"names": len(self.names), "sentences": len(self.sentences.lengths)}
-        columns = "names" if way == "out" else "sentences"
+    def matrix(self, way: str, rows: Ints) -> Matrix:
+        """Return the names of some sentences (`out`) or the sentences of some names (`in`)."""
+        columns, across = ("names", self.names) if way == "out" else ("sentences", self.sentences.lengths)
         parts = [f"walk.{way}_{part}" for part in ("weights", columns, "starts")]
         # that the numbers lead to rows and columns is checked when the arrays are read (`storage.arrays`)
-        if rows is None:
-            weights, numbers, starts = map(self._index.arrays.__getitem__, parts)
-            starts = starts.astype(numbers.dtype)  # of two types, all numbers would be copied
-        else:
-            weights, numbers, edges = map(self._index.slices.__getitem__, parts)
-            at, counts = ranges(edges[rows], edges[rows + 1])
-            weights, numbers, starts = weights[at], numbers[at], np.cumsum([0, *counts])
-        return sparse.csr_array((weights, numbers, starts), shape=(len(starts) - 1, sizes[columns]))
+        weights, numbers, edges = map(self._index.slices.__getitem__, parts)
+        at, counts = ranges(edges[rows], edges[rows + 1])
+        starts = np.concatenate(([0], np.cumsum(counts)))
+        return sparse.csr_array((weights[at], numbers[at], starts), shape=(len(rows), len(across)))
 
     def find(self, keys: Sequence[Sequence[str]]) -> Ints:
         """Return the numbers of names, given in pieces (`mentions.units`), -1 for one that is not known."""
@@ -80,9 +79,8 @@ class SentenceEntityGraph:
 
     def passages_with(self, name: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Tell of each passage whether it has a sentence that a name leads to."""
-        sentences = self.matrix("in", np.array([name])).indices
-        marks = np.bincount(sentences, minlength=len(self.sentences.lengths))
-        return totals(marks.astype(np.float32), self.first, self.last) > 0
+        sentences = np.sort(self.matrix("in", np.array([name])).indices)
+        return np.searchsorted(sentences, self.last) > np.searchsorted(sentences, self.first)
 
 
 @dataclass(frozen=True)
@@ -160,14 +158,20 @@ SENTENCE_B = 0.5
 """BM25's b for sentences."""
 
 
-def sentences_by_words(queries: Sequence[str], index: Index, among: Any = slice(None)) -> Floats:
-    """Return how like the most like of some queries each sentence is, or each of some, by its words (BM25), 0 to 1."""
-    number = index.number_of_word
-    terms = [
-        [(number[term], 1.0) for term in search_terms(query, index) if term in number] for query in queries
-    ]
-    scores = [bm25(SentenceEntityGraph.of(index).sentences, query, b=SENTENCE_B) for query in terms]
-    return np.max([each[among] / max(float(each.max(initial=0.0)), 1e-9) for each in scores], axis=0)
+def sentences_by_words(queries: Sequence[str], index: Index) -> Floats:
+    """Return how like the most like of some queries each sentence is by its words (BM25), 0 to 1."""
+    number, postings = index.number_of_word, SentenceEntityGraph.of(index).sentences
+    gained = cache(partial(gains, postings, b=SENTENCE_B))  # what two queries have in common is read once
+    like = np.zeros(len(postings.lengths), np.float32)
+    for query in queries:
+        scores = np.zeros_like(like)
+        for term in search_terms(query, index):
+            if term in number:
+                where, gain = gained(number[term])
+                scores[where] += gain
+        scores /= max(float(scores.max(initial=0.0)), 1e-9)
+        np.maximum(like, scores, out=like)
+    return like
 
 
 RESET = 0.12
@@ -178,10 +182,7 @@ over the whole index: between half and double, its three best of some 50 passage
 
 
 def walk_among(question: str, sentences: Sequence[int], index: Index) -> Floats:
-    """Return how much of a walk from the names of a question is on each of some sentences, which it does not leave.
-
-    Zeros where the index has no graph of sentences.
-    """
+    """Return how much of a walk is on each of some sentences, which it does not leave; 0 without a graph."""
     if "walk.names" not in index.arrays or not len(sentences):
         return np.zeros(len(sentences), np.float32)
     graph = SentenceEntityGraph.of(index)
@@ -189,8 +190,9 @@ def walk_among(question: str, sentences: Sequence[int], index: Index) -> Floats:
     numbers = np.array(sentences, np.int64)
     outward = graph.matrix("out", numbers)
     names = np.union1d(outward.indices, seeds.names)
-    among = Incidence(outward[:, names], graph.matrix("in", names)[:, numbers])
-    like = scaled(sentences_by_words((question, seeds.rest), index, numbers)) ** 2
+    inward = graph.matrix("in", names)[:, numbers]
+    among = Incidence(outward[:, names].__getitem__, inward.__getitem__, np.diff(inward.indptr))
+    like = scaled(sentences_by_words((question, seeds.rest), index)[numbers]) ** 2
     name_reset = np.zeros(len(names))
     name_reset[np.searchsorted(names, seeds.names)] = seeds.weights
     return walk(among, (like + FLOOR).astype(np.float32), RESET * like / max(like.sum(), 1e-9), name_reset)

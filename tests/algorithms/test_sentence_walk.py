@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from conspectus.algorithms.sentence_walk import (
+    WHOLE,
     Incidence,
-    sentences_of,
     spread,
     totals,
     walk,
@@ -24,9 +26,12 @@ def an_incidence(random: np.random.Generator, sentences: int, names: int, densit
     holds = random.random((sentences, names)) < density
     outward = holds / np.maximum(holds.sum(axis=1, keepdims=True), 1)
     inward = holds.T * random.uniform(0.5, 30, (names, sentences))
-    return Incidence(
-        sparse.csr_array(outward.astype(np.float32)), sparse.csr_array(inward.astype(np.float32))
-    )
+    return between(outward, inward)
+
+
+def between(outward: NDArray[Any], inward: NDArray[Any]) -> Incidence:
+    to_names, to_sentences = (sparse.csr_array(weights.astype(np.float32)) for weights in (outward, inward))
+    return Incidence(to_names.__getitem__, to_sentences.__getitem__, np.diff(to_sentences.indptr))
 
 
 def a_walk(
@@ -51,11 +56,7 @@ def test_where_every_sentence_and_name_leads_on_nothing_is_lost():
     pull = np.ones(6, np.float32)
 
     on_sentences = walk(incidence, pull, np.ones(6), np.ones(6), 0.85, 40)
-    turned = Incidence(
-        incidence.inward, incidence.outward
-    )  # with no pull the walk is the same seen from the names
     assert on_sentences.sum() == pytest.approx(0.5, abs=1e-4)
-    assert turned.outward.shape == (6, 6)
 
 
 @given(seeds)
@@ -83,12 +84,33 @@ def test_without_a_start_there_is_no_walk():
 
 
 def test_a_name_leads_to_the_sentence_that_is_like_the_question():
-    holds = np.ones((2, 1), np.float32)
-    incidence = Incidence(sparse.csr_array(holds), sparse.csr_array(holds.T))
+    holds = np.ones((2, 1))
 
-    mass = walk(incidence, np.array([1.0, 0.1], np.float32), np.zeros(2), np.ones(1), 0.85, 9)
+    mass = walk(between(holds, holds.T), np.array([1.0, 0.1], np.float32), np.zeros(2), np.ones(1), 0.85, 9)
 
     assert mass[0] == pytest.approx(10 * mass[1], rel=1e-4)
+
+
+def test_a_walk_over_many_sentences_reads_those_that_it_reaches_alone_and_finds_the_same():
+    random, names = np.random.default_rng(2), 20_000
+    holds = np.zeros(WHOLE + 1, np.int64)
+    holds[:1000] = random.integers(0, 500, 1000)
+    holds[1000:] = random.integers(500, names, WHOLE - 999)  # of which nothing starts
+    outward = sparse.csr_array((np.ones(len(holds), np.float32), holds, np.arange(len(holds) + 1)))
+    inward = outward.T.tocsr()
+    pull = random.uniform(0.1, 1.1, len(holds)).astype(np.float32)
+    starts, read = np.zeros(names), list[int]()
+    starts[:5] = 1
+
+    def reading(rows: NDArray[np.integer[Any]]) -> Any:
+        read.extend(rows.tolist())
+        return outward[rows]
+
+    mass = walk(Incidence(reading, inward.__getitem__, np.diff(inward.indptr)), pull, 0 * pull, starts)
+
+    assert 0 < len(read) < 1000
+    few = between(outward[:1000, :500].toarray(), inward[:500, :1000].toarray())
+    assert mass[:1000] == pytest.approx(walk(few, pull[:1000], 0 * pull[:1000], starts[:500]), abs=1e-6)
 
 
 @st.composite
@@ -116,10 +138,3 @@ def test_what_passages_spread_arrives_whole_where_they_hold_sentences(
 
     arrived = spread(shares, pull, *edges)
     assert arrived.sum() == pytest.approx(shares[edges[1] > edges[0]].sum(), abs=1e-6)
-
-
-@given(ranges())
-def test_sentences_of_passages_are_each_listed_once(edges: tuple[NDArray[np.int64], NDArray[np.int64]]):
-    found = sentences_of(np.arange(len(edges[0])), *edges).tolist()
-
-    assert found == sorted({s for a, b in zip(*edges, strict=True) for s in range(a, b)})

@@ -36,7 +36,8 @@ def number(graph: SentenceEntityGraph, name: str) -> int:
 
 
 def test_the_weights_of_a_sentence_sum_to_1_or_it_has_no_names():
-    sums = SentenceEntityGraph.of(an_index()).incidence.outward.sum(axis=1)
+    graph = SentenceEntityGraph.of(an_index())
+    sums = graph.matrix("out", np.arange(len(graph.sentences.lengths))).sum(axis=1)
 
     assert all(s == pytest.approx(1) or s == 0 for s in sums)
 
@@ -53,7 +54,7 @@ def test_what_a_passage_is_about_leads_to_all_its_sentences():
     titled = replace(a_document(TEXTS[0], 0), title="Edla Marrow")
     untitled = replace(a_document(TEXTS[1], 1), title="")
     graph = SentenceEntityGraph.of(an_index(titled, untitled))
-    to = graph.incidence.inward.toarray()
+    to = graph.matrix("in", np.arange(len(graph.names))).toarray()
 
     assert to[number(graph, "edla marrow")].tolist() == [TITLE, TITLE, 0, 1]
     assert to[number(graph, "tarn")].tolist() == [0, 1, SUBJECT_UNTITLED, SUBJECT_UNTITLED]
@@ -67,7 +68,8 @@ def test_an_untitled_subject_is_met_by_a_shorter_name_too():
     ]
     graph = SentenceEntityGraph.of(an_index(*documents))
 
-    assert 0 < graph.incidence.inward.toarray()[number(graph, "edla marrow"), 0] < SUBJECT_UNTITLED
+    to = graph.matrix("in", np.array([number(graph, "edla marrow")])).toarray()
+    assert 0 < to[0, 0] < SUBJECT_UNTITLED
 
 
 def test_equal_documents_give_equal_arrays():

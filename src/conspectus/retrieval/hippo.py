@@ -75,10 +75,7 @@ class PhraseGraph:
 
     @classmethod
     def of(cls, index: Index) -> PhraseGraph:
-        """Return the phrases of an index, made once while it is open.
-
-        Raises UsageError where the index has neither triples nor relationships.
-        """
+        """Return the phrases of an index, made once while it is open; UsageError if it has no graph."""
         if index.graph_file:
             raise UsageError(
                 "HippoRAG reads graphs of texts, and this one is on disk; the method tog goes along it"
@@ -99,8 +96,7 @@ class PhraseGraph:
         vectors: Floats | None = None
         stored = index.arrays.get("vectors.names")
         if stored is not None and len(stored) == len(of_name):
-            first_spelling = np.zeros(n, np.int64)
-            first_spelling[of_name[::-1]] = np.arange(len(of_name))[::-1]
+            first_spelling = np.unique(of_name, return_index=True)[1]
             vectors = stored[first_spelling].astype(np.float32)
         if vectors is None:
             first, second, likeness = pairs_of_texts(list(number), SYNONYMS)
@@ -159,9 +155,7 @@ class PhraseGraph:
 
 def _symmetric(first: Ints, second: Ints, weight: Floats, n: int) -> Matrix:
     rows, columns = np.concatenate((first, second)), np.concatenate((second, first))
-    matrix = sparse.csr_array((np.concatenate((weight, weight)), (rows, columns)), shape=(n, n))
-    matrix.sum_duplicates()
-    return matrix
+    return sparse.csr_array((np.concatenate((weight, weight)), (rows, columns)), shape=(n, n))
 
 
 def _mentions(graph: TripleGraph, heads: Ints, tails: Ints, n: int, chunks: int) -> Matrix:
@@ -169,9 +163,7 @@ def _mentions(graph: TripleGraph, heads: Ints, tails: Ints, n: int, chunks: int)
     chunk = np.array([c for numbers in graph.chunks for c in numbers], np.int64)
     rows = np.concatenate((heads[triple], tails[triple]))
     columns = np.concatenate((chunk, chunk))
-    matrix = sparse.csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=(n, chunks))
-    matrix.sum_duplicates()
-    return matrix
+    return sparse.csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=(n, chunks))
 
 
 def occurrences(index: Index) -> Matrix:
@@ -225,9 +217,8 @@ def _register(name: str, help: str) -> Callable[[Scoring], AskingRanking]:
             result = await answer_from(hits, question, index, model, settings, method=name)
             if PhraseGraph.of(index).vectors is not None:
                 return result
-            return replace(
-                result, notices=(*result.notices, wording(question_language(question, index)).spelt)
-            )
+            spelt = wording(question_language(question, index)).spelt
+            return replace(result, notices=(*result.notices, spelt))
 
         method(name, help=help, reads={"graph", "chunks"}, rank=rank)(answer)
         return rank

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.ranking import highest, products, scaled
-from conspectus.algorithms.sentence_walk import sentences_of
+from conspectus.algorithms.ranking import highest, products, ranges, scaled
 from conspectus.index import Index
 from conspectus.index_models import question_vectors
 from conspectus.models.base import Model
@@ -35,9 +34,8 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 async def semantic_search(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the nearest chunks by the prompts of global answers, as GraphRAG's baseline SS (§4.1.2) is asked."""
     chunks = tuple(index.chunk_of[hit.chunk] for hit in rank(question, index, settings))
-    window = pack(
-        Context(sources=chunks, available={"sources": len(index.chunks)}), settings.answer.context_tokens
-    )
+    rows = Context(sources=chunks, available={"sources": len(index.chunks)})
+    window = pack(rows, settings.answer.context_tokens)
     used = sum(chunk.n_tokens for chunk in window.sources)
     draft = Answer(question, "", "semantic-search", context_tokens=used, read=window.read)
     return await map_reduce(draft, [window], index, model, settings.answer)
@@ -63,10 +61,8 @@ def hybrid_scores(query: Floats, words: Floats, index: Index) -> Floats:
     best = np.zeros(len(chunk), np.float32)
     first, last = index.arrays["walk.first"], index.arrays["walk.last"]
     near = near[last[near] > first[near]]
-    sentences = sentences_of(near, first, last)
+    at, sizes = ranges(first[near], last[near])
+    sentences, place = np.unique(at, return_inverse=True)
     like = index.arrays["vectors.sentences"][sentences].astype(np.float32) @ query
-    # each chunk's own sentences are neighbours there; where chunks overlap, a range ends past the start of the next
-    starts = np.searchsorted(sentences, first[near])
-    ends = np.searchsorted(sentences, last[near])
-    best[near] = [like[a:b].max() for a, b in zip(starts, ends, strict=True)]
+    best[near] = np.maximum.reduceat(like[place], np.cumsum(sizes) - sizes)
     return scaled(scaled(chunk).astype(np.float64) + SENTENCE * scaled(best) + WORDS * scaled(words))

@@ -149,15 +149,16 @@ class StoredArray:
 
     def _compare(self, rows: range | Array) -> None:
         """Compare the blocks that hold some rows with their checksums."""
-        if not self._blocks or not len(rows):
+        if len(self._compared) == len(self._blocks) or not len(rows):
             return
         width = self._array.nbytes // len(self)
         if isinstance(rows, range):
             low, high = sorted((rows[0], rows[-1]))
             blocks = range(low * width // BLOCK, ((high + 1) * width - 1) // BLOCK + 1)
         else:  # no number lies in two blocks
-            places = rows.ravel() % len(self) * width
-            blocks = np.flatnonzero(np.bincount(places // BLOCK)).tolist()
+            held = np.zeros(len(self._blocks), bool)
+            held[rows.ravel() // (BLOCK // width)] = True  # -1 is in the last one
+            blocks = np.flatnonzero(held).tolist()
         for block in set(blocks) - self._compared:
             if crc32(self._content[block * BLOCK : (block + 1) * BLOCK]) != self._blocks[block]:
                 raise self._damaged("is not what was written, by its hash")
