@@ -53,6 +53,7 @@ def lines_of(text: str) -> list[str]:
             "See the map, it says [2].",
         ),
         ("The ![plan](plan.png)quay is long.", "The quay is long."),
+        ("The ![Image 3: (Z/n)[X] to scale](plan.png)quay is long.", "The quay is long."),
         ("[![plan](plan.png)](quay.html)The quay is long.", "The quay is long."),
         ("The **quay** is _long_ and __old__.", "The quay is long and old."),
         ("**The quay\nis long.** It has **3 gates**.", "The quay\nis long. It has 3 gates."),

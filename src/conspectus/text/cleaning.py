@@ -58,7 +58,7 @@ corpora (49,341, in a web page on society), whose lines are so judged as a whole
 
 _URL = r"(?:[^\s()<>]|\((?:[^\s()<>]|\([^\s()<>]*\))*\))*"
 _TARGET = rf"\(\s*+(?:<[^<>\n]*>|{_URL}+)(?:\s++(?:\"[^\"]{{0,1000}}\"|'[^'\n]*'))?+\s*+\)"
-_IMAGE = rf"!\[[^\[\]\n]*\]{_TARGET}"
+_IMAGE = rf"!\[(?:[^\[\]\n]++|\[[^\[\]\n]*+\])*+\]{_TARGET}"
 _LISTS = {name: "|".join(sorted(words)) for name, words in read_word_sets("cleaning").items()}
 _MARKUP = re.compile(
     rf"(?P<image>{_IMAGE})"
