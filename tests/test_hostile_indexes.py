@@ -115,7 +115,7 @@ def test_an_embedder_in_a_folder_is_opened_only_where_the_user_names_it(
     api.embed(index, embed)
     name_in_manifest(index, FOLDER)
     opened: list[str] = []
-    for module in ("retrieval.vector", "api.embedding"):
+    for module in ("index_models", "api.embedding"):
         monkeypatch.setattr(f"conspectus.{module}.open_embedder", lambda name, *_: opened.append(name))
     for act in (lambda: conspectus.search("Ada", index, method="vector"), lambda: api.embed(index)):
         with pytest.raises(UsageError, match="only an index names"):

@@ -361,7 +361,7 @@ def holds(folder: Path, mark: str) -> list[str]:
 
 @pytest.mark.parametrize("way", ["deleted", "edited"])
 def test_deleted_and_edited_text_leaves_no_trace(corpus: Path, way: str, monkeypatch: pytest.MonkeyPatch):
-    for module in ("api.embedding", "retrieval.vector"):
+    for module in ("api.embedding", "index_models"):
         monkeypatch.setattr(f"conspectus.{module}.open_embedder", lambda *_: Letters())
     chosen = {"vectors.embedder": "local:letters"}
     first = sorted(corpus.rglob("*.txt"))[0]
