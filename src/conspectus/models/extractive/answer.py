@@ -179,7 +179,8 @@ def in_context(ranked: Sequence[RankedSentence], searcher: Searcher) -> list[ran
     numbers = [r.sentence for r in ranked]
     goes_on = {n + 1 for n in numbers[:CONTINUED] if joined(n) and passages.quality(n + 1) >= MIN_QUALITY}
     before = {n - 1 for n in numbers if joined(n - 1) and not reads_alone(passages.text(n))}
-    chosen = {n for n in goes_on | before if states(passages.text(n))} | set(numbers)  # no heading
+    beside = {n for n in goes_on | before if states(passages.text(n))}  # no heading
+    chosen = beside.union(numbers)
     rows: list[range] = []
     quoted: set[str] = set()
     for number in numbers:
