@@ -249,9 +249,6 @@ def _provider(model: str) -> str | None:
     return prefix if rest and prefix in PRESETS else None
 
 
-# Vectors of questions, by the model that made those of an index
-
-
 def has_vectors(index: Index) -> bool:
     """Tell whether an index has vectors of its chunks."""
     return "vectors.chunks" in index.arrays

@@ -5,7 +5,9 @@ what is quoted still leads to exact characters of the document. A block is left 
 images, a list of references, a table of contents), never for what it says; plain prose is never touched.
 
 Of 200 omitted lines of 367 web pages that were read, none was prose, and three named authors or a publisher. Of 200
-that stay 47 were no content: 19 references, and 28 of banners and menus that are no links.
+that stay 47 were no content: 19 references, and 28 of banners and menus that are no links. Recall, hubs and terms are the
+same without any one of the rules (within chance); of 13.7 million characters of these pages stay without references under
+no heading 740,372, without those under one 82,297, without rulers 87,621, empty sections 25,036, contents 2,063.
 """
 
 from __future__ import annotations
