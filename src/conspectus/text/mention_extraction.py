@@ -185,8 +185,10 @@ def _note_concepts(
             text = " ".join(form)
             stems = _stems(name_key(text) if rules.language != ENGLISH else text, rules)
             key = by_stems.setdefault(stems, stems)
-            if key not in by_key or (text.islower() and not by_key[key].kinds):
-                by_key.setdefault(key, Candidate()).type = CONCEPT
+            if key not in by_key:
+                by_key[key] = Candidate(type=CONCEPT)
+            elif text.islower() and not by_key[key].kinds:
+                by_key[key].type = CONCEPT
             known[tokens] = form, by_key[key]
         form, candidate = known[tokens]
         candidate.forms[form] += 1

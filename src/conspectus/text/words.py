@@ -171,7 +171,8 @@ def stem(word: str, language: str = ENGLISH) -> str:
         return _PARTICLES_KO.sub("", word)
     if language == "tr":  # endings of names stand behind an apostrophe
         word = word.partition("'")[0] or word
-    word = "find" if word == "found" else word.removesuffix("'s")
+    word = word.removesuffix("'s")
+    word = "find" if word == "found" else word
     return _stemmer(_STEMMERS.get(language, "english"))(word)
 
 

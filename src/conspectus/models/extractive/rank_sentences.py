@@ -104,7 +104,8 @@ def rank_sentences(question: Question, context: Context, searcher: Searcher) -> 
         rank_weight = CHUNK_RANK_WEIGHT
     else:
         defines = question.asks_definition
-        fits = _fits_of_definitions(subject, about * (not defines), sentences, searcher)
+        near = about * (not defines)
+        fits = _fits_of_definitions(subject, near, sentences, searcher)
         rank_weight = DEFINITION_RANK_WEIGHT if defines else CHUNK_RANK_WEIGHT
     likeness = np.zeros(len(sentences), np.float32)
     if context.vectors is not None:
