@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
@@ -259,8 +260,10 @@ class Numbers(Mapping[str, int]):
         hashes, row = f"ids.{table}_hash", f"ids.{table}_row"
         self.arrays = {name: index.arrays[name] for name in (hashes, row) if name in index.arrays}
         if len(self.arrays) < 2:
-            hash_of = mentions.hash_of
-            codes = np.array([hash_of([text]) for text in self._texts()], np.uint64)
+            hash_of, texts = mentions.hash_of, self._texts()
+            codes = np.array([hash_of([text]) for text in texts], np.uint64)
+            if attribute:  # words are many, and few are looked up
+                self._known = {text: row for row, text in enumerate(texts)}
             order = np.argsort(codes, kind="stable")
             self.arrays = {hashes: codes[order], row: order.astype(np.int32)}
         self._hashes, self._rows = self.arrays.values()
@@ -304,28 +307,26 @@ def listed_arrays(index: Index, name: str) -> Arrays:
     match name:
         case "chunk":
             number, count = index.number_of_document, len(index.documents)
-            values: Sequence[int] = range(len(index.chunks))
-            owners = [[number[id_]] for id_ in column(index.chunks, "document_id")]
+            ids = column(index.chunks, "document_id")
+            pairs = ((number[id_], row) for row, id_ in enumerate(ids))
         case "community":
             members, level = (column(index.communities, name) for name in ("entity_numbers", "level"))
-            values = sorted(range(len(level)), key=lambda community: -level[community])
-            owners = [members[community] for community in values]
+            deepest = sorted(range(len(level)), key=lambda row: -level[row])
+            pairs = ((entity, row) for row in deepest for entity in members[row])
         case "edge":
             number, edges = index.entity_of_name, index.relationships
-            values = range(len(edges))
             ends = zip(column(edges, "source"), column(edges, "target"), strict=True)
-            owners = [[number[end] for end in both] for both in ends]
+            pairs = ((number[end], row) for row, both in enumerate(ends) for end in both)
         case _:
             rows = index.relationships if name == "edge_chunk" else index.entities
             number, count = index.number_of_chunk, len(rows)
-            chunk_ids = column(rows, "chunk_ids")
-            values = [number[id_] for ids in chunk_ids for id_ in ids]
-            owners = [[row] for row, ids in enumerate(chunk_ids) for _ in ids]
-    owner = np.array([row for own in owners for row in own], np.int64)
+            ids = column(rows, "chunk_ids")
+            pairs = ((row, number[id_]) for row, own in enumerate(ids) for id_ in own)
+    flat = np.fromiter(chain.from_iterable(pairs), np.int32)
+    owner, values = flat.reshape(-1, 2).T
     order = np.argsort(owner, kind="stable")
     starts = np.searchsorted(owner[order], np.arange(count + 1)).astype(np.int32)
-    listed = np.repeat(np.array(values, np.int32), list(map(len, owners)))[order]
-    return {f"graph.{name}_starts": starts, f"graph.{plural(name)}": listed}
+    return {f"graph.{name}_starts": starts, f"graph.{plural(name)}": values[order]}
 
 
 def edge_ranks(index: Index) -> Arrays:

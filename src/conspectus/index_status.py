@@ -18,7 +18,7 @@ from conspectus.index import Index
 from conspectus.index_models import stored_settings
 from conspectus.models.llm.budget import Budget, price_of
 from conspectus.models.llm.cache import FILE_NAME, ResponseCache
-from conspectus.rows import Failure, Usage
+from conspectus.rows import Failure, Usage, column
 from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, path_of, public, settings_in
 from conspectus.settings import EXTRACTIVE, Settings
 from conspectus.storage import manifests, store
@@ -83,7 +83,7 @@ def status_of(index: AnyIndex = DEFAULT_FOLDER) -> Status:
     index = opened(index)
     documents = source_documents(index.documents)
     graph = StoredTripleGraph.of_file(index) if index.graph_file else None
-    tokens = sum(chunk.n_tokens for chunk in index.chunks)
+    tokens = sum(column(index.chunks, "n_tokens"))
     return Status(
         documents=len(documents),
         chunks=len(index.chunks),

@@ -121,7 +121,8 @@ def read_sentences(documents: Sequence[Document], workers: Workers | None = None
     place[order] = np.arange(len(order))
     distinct = table.take(first[order])
     inside: list[int] = distinct.document.tolist()
-    languages = [intern(documents[i].language) for i in inside]  # which millions of sentences share
+    codes = [intern(document.language) for document in documents]  # which millions of sentences share
+    languages = [codes[i] for i in inside]
     vocabulary = tokens.take(first[order]).vocabulary(languages[0] if languages else ENGLISH)
     return Sentences(table, Lines(documents, distinct), place[kind], languages, vocabulary)
 

@@ -52,11 +52,8 @@ class Mention:
 def find_names(vocabulary: Vocabulary) -> Iterator[Mention]:
     """Yield every mention of a name in the corpus."""
     groups = list(_groups(vocabulary))
-    alone: Counter[str] = Counter()
-    joined: Counter[str] = Counter()
-    for group in groups:
-        alone.update(name_key(" ".join(run.words)) for run in group)
-        joined.update(_key(a, b, vocabulary) for a, b in pairwise(group))
+    alone = Counter(name_key(" ".join(run.words)) for group in groups for run in group)
+    joined = Counter(_key(a, b, vocabulary) for group in groups for a, b in pairwise(group))
     for group in groups:
         yield from _joined(group, alone, joined, vocabulary)
 

@@ -150,6 +150,8 @@ def fold(text: str) -> str:
 def name_key(name: str) -> str:
     """Return what spellings of one name have in common: case, width, accents, articles, marks removed."""
     text = fold(name)
+    if name.isascii() and name.isalnum():  # as most words are
+        return text
     if not text.isascii():
         unmarked = _NAME_MARKS.sub("", unicodedata.normalize("NFD", text))
         text = unicodedata.normalize("NFC", unmarked).replace("ı", "i")
@@ -243,7 +245,8 @@ def terms(text: str, *languages: str) -> list[str]:
     """
     own = languages[0] if len(languages) == 1 else language_of([text], languages) if languages else ENGLISH
     folded = fold(text)
-    words = words_in(ELIDED.sub(" ", folded) if own in ELIDING else folded)
+    one = text.isascii() and text.isalnum()
+    words = [folded] if one else words_in(ELIDED.sub(" ", folded) if own in ELIDING else folded)
     stops = stopwords(own)
     content = [w for w in words if w not in stops and (len(w) > 1 or not w.isascii())]
     if folded.isascii() and len(languages) < 2:
