@@ -114,7 +114,6 @@ def test_nothing_that_is_stored_is_made_again_by_however_many_workers(alone: Ind
             "sentences_in",
             "terms_in",
             "extract_shard",
-            "descriptions",
         }
         assert len(set(first)) == len(first) > 20
 
@@ -179,8 +178,6 @@ def test_forged_results_that_lead_nowhere_are_made_again(alone: Index, tmp_path:
                 number = draw.randrange(len(columns))
                 columns[number] = columns[number].astype(np.int64) + draw.choice([1 << 20, -(1 << 20)])
                 forged = value | {"columns": columns}
-            if name.startswith("descriptions"):
-                forged = {key: [10**9, 1] for key in value}
             if name.startswith("extract_shard"):
                 draw = random.Random(name)
                 column = draw.choice(["rows", "sizes", "strengths"])

@@ -5,7 +5,8 @@
 - `sentence_terms.*`, `chunk_terms.*`: postings (`algorithms.ranking.Postings`); terms are places in `Index.words`.
 - `walk_terms.*`: the postings of the sentences, each with the title of its document.
 - `graph.*` (`edge_starts`, `edges`, `community_starts`, `communities`): the relationships of each entity, and the
-  communities that hold it, the deepest first; `chunk_starts`, `chunks`: the chunks of each document; `edge_ranks`.
+  communities that hold it, the deepest first; `chunk_starts`, `chunks`: the chunks of each document; `edge_ranks`;
+  `entity_digests`, `edge_digests`: by what instances each is described (`graph.Instances`), for the next update.
 - `keys.*` (`hash`, `entity`; `part`, `part_entity`): what the names of an entity have in common with other spellings,
   and the words of its name, by hash, ascending (`mentions.entity_of_key`, `entities_with`).
 - `ids.*`: the rows of a table by the hashes of what names them, ascending (`mentions.hash_of`).

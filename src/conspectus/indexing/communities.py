@@ -23,10 +23,10 @@ from conspectus import tokens
 from conspectus.community_context import CommunityContextBuilder, Rows, brief_draft, report_of
 from conspectus.errors import ModelError, Unusable
 from conspectus.index import Index
-from conspectus.indexing.graph import Element, Merged
+from conspectus.indexing.graph import Element, Instances, Merged
 from conspectus.lazy import lazy_module
 from conspectus.messages import wording
-from conspectus.models.base import Model, Tick, no_tick, portable, run_sync, together, when_answered, writes
+from conspectus.models.base import Model, Tick, no_tick, run_sync, together, when_answered, writes
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.references import renumbered
 from conspectus.rows import (
@@ -38,13 +38,13 @@ from conspectus.rows import (
     Failure,
     Relationship,
     Report,
-    Row,
     Span,
     column,
     content_id,
 )
 from conspectus.settings import CommunitySettings, ReportSettings
 from conspectus.tasks import DescribeElement, Description, ReportDraft, WriteReport
+from conspectus.text.mentions import Hashes
 from conspectus.text.vocabulary import unique_numbers
 from conspectus.text.words import WORD, is_unspaced
 from conspectus.workers import Workers
@@ -125,14 +125,12 @@ def _earlier(before: Index, entities: Sequence[Entity]) -> list[Ints]:
     """Return for each level of an index the number of the community that each entity was in there, -1 for a new one."""
     place = {entity.id: i for i, entity in enumerate(entities)}
     at = np.array([place.get(id_, -1) for id_ in column(before.entities, "id")], np.int64)
-    levels: list[Ints] = []
+    parts = list[leiden.Part]()
     rows = zip(*(column(before.communities, name) for name in ("level", "entity_numbers")), strict=True)
-    for number, (level, entity_numbers) in enumerate(rows):  # level by level
-        if level == len(levels):
-            levels.append(levels[-1].copy() if levels else np.full(len(entities), -1))
+    for level, entity_numbers in rows:
         members = at[list(entity_numbers)]
-        levels[level][members[members >= 0]] = number
-    return levels
+        parts.append(leiden.Part(level, -1, members[members >= 0]))
+    return leiden.memberships(parts, len(entities))
 
 
 def _pairs(chunk_ids: Iterable[Sequence[str]], rank: dict[str, int]) -> Pairs:
@@ -199,6 +197,43 @@ class DescribedGraph:
         self._documents = {document.id: document for document in documents if self._writes}
         self._failures: dict[tuple[int, int], Failure] = {}
         self._under_way: dict[tuple[int, int], asyncio.Future[None]] = {}
+        self.digests: dict[str, Hashes] = {}  # `instance_digests`, where rows can be carried on
+
+    def instance_digests(self, apart: Sequence[str] = ()) -> dict[str, Hashes]:
+        """Return by the name of their array what tells that rows are described alike (see `Instances.digests`)."""
+        return {
+            name: each.digests(column(table, "id"), apart)
+            for name, table, each in zip(_DIGESTS, self._tables, self._elements, strict=False)
+            if isinstance(each, Instances)
+        }
+
+    def carry_on(self, before: Index, changed: Sequence[str]) -> list[list[int]]:
+        """Describe rows as an index before does, but for those of which something `changed` is said.
+
+        Returns the numbers there of entities and of relationships of which all is the same, -1 for others.
+        """
+        digests = self.digests
+        if changed:
+            digests = self.instance_digests(changed)
+        were = before.entities, before.relationships
+        numbers = list[list[int]]()
+        for (name, digest), table, was in zip(digests.items(), self._tables, were, strict=False):
+            earlier = before.arrays.get(name)
+            if earlier is None:  # an older version made it
+                earlier = np.zeros(0, np.uint64)
+            _, now, then = np.intersect1d(digest, earlier, return_indices=True)
+            texts = column(was, "description")[:]
+            spans = column(was, "spans")[:]
+            for number, old in zip(now.tolist(), then.tolist(), strict=True):
+                _complete(table[number], texts[old], spans[old])
+            known = np.full(len(table), -1)
+            known[now] = then
+            for attribute in _DIGESTS[name]:
+                one = np.array(column(table, attribute))[now]
+                other = np.array(column(was, attribute)[:])[then]
+                known[now[one != other]] = -1
+            numbers.append(known.tolist())
+        return numbers
 
     async def describe(
         self,
@@ -233,8 +268,9 @@ class DescribedGraph:
         for table, numbers in enumerate(rows):
             kind, elements, first = KINDS[table], self._elements[table], priority[table]
             for number in numbers:
-                texts = elements[number].descriptions
-                if not texts:  # it was described before
+                done = self._tables[table][number].description
+                texts = {} if done else elements[number].descriptions
+                if not texts:  # it is being described
                     continue
                 if not self._writes:  # where a model does, an estimate reads them, too
                     elements[number] = _DESCRIBED
@@ -264,10 +300,8 @@ class DescribedGraph:
         """Describe a row, by the instances that the description used; without any, by the first ones."""
         row, spans = self._tables[table][number], list(texts.values())
         used = [spans[n] for n in description.used if n < len(spans)]
-        distinct = tuple(dict.fromkeys(used or spans))[:MOST_SPANS]
-        # in place, for `replace` takes fourteen times as long: nobody has had a row before it is complete
-        object.__setattr__(row, "description", description.text)
-        object.__setattr__(row, "spans", distinct)
+        distinct = tuple(dict.fromkeys(used or spans))
+        _complete(row, description.text, distinct[:MOST_SPANS])
 
     async def ready(self, community: Community, claims: Iterable[int] = ()) -> None:
         """Wait for the descriptions of all that is in a community."""
@@ -292,6 +326,17 @@ class DescribedGraph:
 
 
 KINDS = ("entity", "relationship", "claim")
+_DIGESTS = {
+    "graph.entity_digests": ("type", "frequency", "degree"),
+    "graph.edge_digests": ("weight", "combined_degree"),
+}
+"""The array with a digest for each row, and what else reports state of it."""
+
+
+def _complete(row: Entity | Relationship | Claim, description: str, spans: tuple[Span, ...]) -> None:
+    # in place, for `replace` takes fourteen times as long: nobody has had a row before it is complete
+    object.__setattr__(row, "description", description)
+    object.__setattr__(row, "spans", spans)
 
 
 def _description(task: DescribeElement, reply: Description | ModelError) -> Description:
@@ -436,18 +481,15 @@ class ReportShard:
 
 Written = list[tuple[list[Report], list[Failure]]]
 """The reports of each tree, and what could not be written."""
-Chosen = dict[str, tuple[int, ...]]
-"""Which instances describe elements (`Choices.made`)."""
 
 
 def write_shard(
     shard: ReportShard, model: Model, settings: ReportSettings, language: str
-) -> tuple[list[Description | ModelError], Written, Chosen]:
+) -> tuple[list[Description | ModelError], Written]:
     """Describe the rows of a shard and write its reports, tree by tree, by a model that need not be waited for.
 
-    Returns the replies to the tasks, the reports, and what the model chose.
+    Returns the replies to the tasks, and the reports.
     """
-    model = portable(model) or model  # with choices of its own: that of others is being sent to processes
 
     async def write() -> tuple[list[Description | ModelError], Written]:
         replies = await model.perform_all(list(shard.tasks.values()))
@@ -455,9 +497,7 @@ def write_shard(
         written = [await write_reports(tree, contexts, model, settings, language) for tree in shard.trees]
         return replies, written
 
-    replies, written = run_sync(write())
-    choices = getattr(model, "choices", None)
-    return replies, written, choices.made if choices else {}
+    return run_sync(write())
 
 
 def _trees(communities: Rows[Community]) -> list[list[Community]]:
@@ -477,12 +517,11 @@ async def map_reports(
     workers: Workers,
     known: Mapping[int, Report],
     tick: Tick = no_tick,
-) -> tuple[list[Report], list[Failure], Chosen]:
+) -> tuple[list[Report], list[Failure]]:
     """Do what `write_reports` does shard by shard: no report needs anything of the tree of another root.
 
     `how` is the model, its settings and the language; `known` are reports of whole trees, by community, which are not
-    written again (`earlier_reports`). Rows are described with the reports that are written from them; which instances
-    describe them is returned, too.
+    written again (`earlier_reports`). Rows are described with the reports that are written from them.
     """
     _, settings, language = how
     every = _trees(contexts.communities) if settings.write else []
@@ -503,25 +542,24 @@ async def map_reports(
             yield ReportShard.of([], contexts, group), *how
 
     reports, failures = list(known.values()), list[Failure]()
-    made: Chosen = {}
     results = (workers.map if len(shards) > 1 else starmap)(write_shard, calls())
     await asyncio.sleep(0)  # the arrays come before it helps
-    for replies, of_shard, chosen in results:
+    for replies, of_shard in results:
         graph.complete(works.popleft(), replies)
-        made |= chosen
         for written, failed in of_shard:
             reports += written
             failures += failed
             for report in written:
                 if report.size >= settings.min_report_entities:
                     tick()
-    return sorted(reports, key=lambda report: report.community), failures, made
+    return sorted(reports, key=lambda report: report.community), failures
 
 
 def earlier_reports(
     before: Index, communities: Sequence[Community], graph: DescribedGraph, model: Model, language: str
 ) -> dict[int, Report]:
     """Return by community the reports of an index before that would be written alike, but for the numbers of rows.
+    Rows of which the same is said are described as there.
 
     A report depends on its community and those below it, on their entities and relationships, and on what set phrases
     leave of the quality of statements. So the reports of all the tree of a root are taken over, or none of them.
@@ -531,12 +569,8 @@ def earlier_reports(
     if phrases is None or before.claims or several != getattr(model, "multilingual", None):
         return {}
     was = SentenceStore.of_index(before).boilerplate
-    words = was.keys() | phrases.keys()
-    changed = [each for each in words if was.get(each) != phrases.get(each)]
-    stated = "type", "description", "frequency", "degree"
-    entities = _earlier_numbers(before.entities, graph.entities, stated, changed)
-    stated = "description", "weight", "combined_degree"
-    edges = _earlier_numbers(before.relationships, graph.relationships, stated, changed)
+    changed = [said for said in was.keys() | phrases.keys() if was.get(said) != phrases.get(said)]
+    entities, edges = graph.carry_on(before, changed)
     earlier = {id_: number for number, id_ in enumerate(column(before.communities, "id"))}
     edges_in = list(map(len, column(before.communities, "relationship_numbers")))
     reports: dict[int, Report] = {}
@@ -566,27 +600,6 @@ def earlier_reports(
                 report = replace(report, n_tokens=tokens.count(report.text))
             reports[community.number] = report
     return reports
-
-
-def _earlier_numbers(
-    before: Sequence[Row], rows: Sequence[Row], stated: Sequence[str], changed: Sequence[str]
-) -> list[int]:
-    """Return the number that each row had before, -1 where it is new, or says another thing.
-
-    stated: the attributes that tell what it says, beside its id.
-    changed: statements that count for more or less than they did.
-    """
-    attributes = ("id", *stated)
-    columns = [column(before, name) for name in attributes]  # no rows are made of them, which stay in memory
-    earlier = {row: number for number, row in enumerate(zip(*columns, strict=True))}
-    descriptions = column(rows, "description")
-    text = "\n".join(descriptions) if changed else ""
-    changed = [words for words in changed if words in text]
-    now = zip(*(column(rows, name) for name in attributes), strict=True)
-    return [
-        -1 if any(words in description for words in changed) else earlier.get(row, -1)
-        for row, description in zip(now, descriptions, strict=True)
-    ]
 
 
 def _renumbered(report: Report, community: Community, numbers: Mapping[str, Mapping[int, int]]) -> Report:

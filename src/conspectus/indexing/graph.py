@@ -42,7 +42,9 @@ from conspectus.tasks import ConfirmJoins, Extraction, FoundClaim, FoundEntity, 
 from conspectus.text.cleaning import content_of
 from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES
 from conspectus.text.lexicon import sources
+from conspectus.text.mentions import Hashes, hash_of, mixed
 from conspectus.text.sentences import located
+from conspectus.text.vocabulary import BLOCK
 from conspectus.text.words import CJK, UNSPACED, name_key
 
 if TYPE_CHECKING:
@@ -566,6 +568,37 @@ class Instances(Generic[K, F]):
 
     def __iter__(self) -> Iterator[Element]:
         return map(self.__getitem__, range(len(self._starts) - 1))
+
+    def digests(self, ids: Sequence[str], apart: Sequence[str] = ()) -> Hashes:
+        """Return 64 bits for each row, given its id, that tell what its instances say of it, and where.
+
+        They are others where an instance holds one of the words that are set `apart`. No row may be forgotten yet.
+        """
+        codes = np.zeros(len(self._found), np.uint64)
+        for start in range(0, len(codes), BLOCK):
+            rows = slice(start, start + BLOCK)
+            found = list(filter(None, self._found[rows]))
+            spans = [f.span or c.span for f, c in zip(found, self._chunks[rows], strict=True)]
+            said = [row.description for row in found]
+            where = [span.document_id for span in spans]
+            hashes = dict[str, int]()
+            for text in {*said, *where}:
+                hashes[text] = hash_of([text])
+                if any(each in text for each in apart):
+                    hashes[text] ^= 1
+            code = np.array([hashes[t] for t in where], np.uint64)
+            for end in (1, 2):
+                ends = np.array([span[end] for span in spans], np.uint64)
+                code = mixed(code + ends)
+            words = np.array([hashes[t] for t in said], np.uint64)
+            codes[rows] = mixed(code + words)
+        order = np.frombuffer(self._order, np.int32)
+        starts = np.frombuffer(self._starts, np.int32)
+        sums = codes[order]  # in any order
+        if len(ids):
+            sums = np.add.reduceat(sums, starts[:-1])
+        own = np.array([int(id_[:16], 16) for id_ in ids], np.uint64)
+        return mixed(sums + own)
 
 
 @dataclass(frozen=True)

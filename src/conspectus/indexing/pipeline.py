@@ -144,7 +144,7 @@ async def build_index(
         joins=made.corrected.joins,
         failures=[*failures, *made.corrected.failures, *failed],
         words=words,
-        arrays=arrays,
+        arrays=arrays | graph.digests,
         settings={**settings.model_dump(mode="json", by_alias=True), "language": ",".join(languages)},
     )
 
@@ -326,29 +326,17 @@ async def _describe_and_report(
     communities, rows = made.communities, (graph.entities, graph.relationships)
     large = reported(communities, settings.reports)
     contexts = CommunityContextBuilder(communities, *rows, settings.reports.context_tokens, graph.claims)
-    choices, files = getattr(model, "choices", None), build.workers.files
-    earlier: dict[str, tuple[int, ...]] = {}
-    name = ""
-    if choices and files:
-        load = choices.descriptions
-        name = files.name(load, ())
-        earlier = files.read(name, load) or {}
-        choices.earlier = earlier
     try:
-        writer = None if graph.claims else portable(model)
         before, tick = build.before, show.stage("describe", 0)
-        if before or earlier or not writer:
-            await graph.describe(language, priorities(large, contexts), tick)
-        tick = show.stage("reports", len(large))
-        if writer:
+        if writer := None if graph.claims else portable(model):
+            graph.digests = graph.instance_digests()
             known = earlier_reports(before, communities, graph, writer, language) if before else {}
             how = writer, settings.reports, language
-            written, failed, chosen = await map_reports(graph, contexts, how, build.workers, known, tick)
-            if choices and files:
-                chosen |= choices.made
-                if chosen != earlier:
-                    files.write(name, chosen)
+            tick = show.stage("reports", len(large))
+            written, failed = await map_reports(graph, contexts, how, build.workers, known, tick)
             return graph, written, [*graph.failures, *failed]
+        await graph.describe(language, priorities(large, contexts), tick)
+        tick = show.stage("reports", len(large))
         writing = write_reports(communities, contexts, model, settings.reports, language, tick, graph.ready)
         reports = asyncio.ensure_future(writing)
         await together([reports, graph.done()])

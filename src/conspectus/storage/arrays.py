@@ -38,6 +38,8 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "walk.frequency": ("names", ""),
     "walk.kinds": ("names", ""),
     "graph.edge_ranks": ("relationships", ""),
+    "graph.entity_digests": ("entities", ""),
+    "graph.edge_digests": ("relationships", ""),
     "keys.part": ("parts", ""),
     "keys.part_entity": ("parts", "entities"),
     "keys.hash": ("keys", ""),

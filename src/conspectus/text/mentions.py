@@ -195,9 +195,9 @@ def _longest_matches(words: Ints, text: Ints, tables: Mapping[int, Hashes]) -> t
     """Return texts and names where the words, by their numbers, are those of a name, given by size: hash, number."""
     name_at = np.full(len(words), -1, np.int64)
     rolling = np.zeros(len(words), np.uint64)  # the hash of the `size` words from each on
-    mixed = _mixed(words)
+    codes = mixed(words)
     for size in range(1, min(max(tables, default=0), len(words)) + 1):
-        rolling = rolling[: len(words) - size + 1] * _BASE + mixed[size - 1 :]
+        rolling = rolling[: len(words) - size + 1] * _BASE + codes[size - 1 :]
         if size in tables:
             hashes, names = tables[size]
             likely = np.zeros(int(_LOW_BITS) + 1, bool)
@@ -215,16 +215,16 @@ _LOW_BITS = np.uint64((1 << 20) - 1)
 """Most words begin no name, which these bits tell: with 30,000 names one word in thirty is looked up in vain."""
 
 
-def _mixed(words: np.ndarray[Any, Any]) -> Hashes:
-    """Return numbers of words as 64 bits each that look random."""
-    code = (words.astype(np.uint64) + np.uint64(1)) * np.uint64(0xBF58476D1CE4E5B9)
+def mixed(numbers: np.ndarray[Any, Any]) -> Hashes:
+    """Return numbers as 64 bits each that look random."""
+    code = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0xBF58476D1CE4E5B9)
     return code ^ (code >> np.uint64(29))
 
 
 def _hash_of_words(words: Sequence[int]) -> int:
     rolling = np.zeros(1, np.uint64)
-    for mixed in _mixed(np.array(words)):
-        rolling = rolling * _BASE + mixed
+    for code in mixed(np.array(words)):
+        rolling = rolling * _BASE + code
     return int(rolling[0])
 
 

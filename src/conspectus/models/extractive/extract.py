@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, combinations, product
-from typing import Any
 
 from conspectus.models.base import performs
 from conspectus.models.extractive.sentence_store import SentenceStore
-from conspectus.rows import Span, content_id
+from conspectus.rows import Span
 from conspectus.tasks import (
     AnyMissed,
     DescribeElement,
@@ -103,42 +101,12 @@ those of a language model (F1 of their terms -4.1); with double 0.4 more, which 
 _QUOTED = re.compile(r'^([^":：]{2,40})(?:: "(.*)"|：“(.*)”)$', re.DOTALL)
 
 
-@dataclass
-class Choices:
-    """Which instances describe each element, best first, by a digest of what that depends on."""
-
-    earlier: Mapping[str, tuple[int, ...]] | None = None
-    """Those of the build before; None where nothing is stored."""
-    made: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-
-    @staticmethod
-    def descriptions(stored: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-        """Return the choices of a build from what it stored of them."""
-        return {key: tuple(map(int, numbers)) for key, numbers in stored.items()}
-
-
 @performs(DescribeElement)
-def describe_element(
-    task: DescribeElement, boilerplate: Mapping[str, float], choices: Choices | None = None
-) -> Description:
+def describe_element(task: DescribeElement, boilerplate: Mapping[str, float]) -> Description:
     """Choose the few instances that read best and say something of their own; name them in order of merit.
 
     `boilerplate` is what set phrases leave of a statement's quality, by its words.
     """
-    texts = task.descriptions
-    if choices is None or choices.earlier is None:
-        chosen = _choose(task, boilerplate)
-    else:
-        phrases = [boilerplate.get(text[slice(*_statement(text)[1:])]) for text in texts]
-        key = content_id(task.kind, task.name, task.language, *texts, str(phrases))
-        chosen = choices.earlier.get(key, ())
-        if not 0 <= min(chosen, default=-1) <= max(chosen) < len(texts):  # it may be forged
-            chosen = _choose(task, boilerplate)
-        choices.made[key] = chosen
-    return Description("\n".join(texts[i] for i in chosen), chosen)
-
-
-def _choose(task: DescribeElement, boilerplate: Mapping[str, float]) -> tuple[int, ...]:
     chosen: list[int] = []
     words: set[str] = set()
     length = 0
@@ -152,7 +120,7 @@ def _choose(task: DescribeElement, boilerplate: Mapping[str, float]) -> tuple[in
         length += len(own)
         if len(chosen) == MOST_SENTENCES.get(task.kind, 2):
             break
-    return tuple(chosen)
+    return Description("\n".join(texts[i] for i in chosen), tuple(chosen))
 
 
 def _words(description: str) -> frozenset[str]:
@@ -161,21 +129,16 @@ def _words(description: str) -> frozenset[str]:
     return frozenset(unspaced_terms(text)) if is_unspaced(text) else frozenset(text.split())
 
 
-def _statement(description: str) -> tuple[int, int, int]:
-    """Return where the speaker of a description ends (0: nobody), and the span of what is said."""
-    first = (description.splitlines() or [""])[0]
-    match = _QUOTED.match(first)
-    start, end = match.span(match.lastindex or 0) if match else (0, len(first))
-    return match.end(1) if match else 0, start, end
-
-
 # 11 million tokens have 200,000 distinct ones, which common names share
 @cached_by_hash(1 << 18)
 def _reading(description: str, language: str) -> tuple[float, int, int, int]:
     """Return the quality of a description, where its speaker ends (0: nobody), and the span of what is said."""
-    speaker_end, start, end = _statement(description)
-    more = (0.9 * _reading(line, language)[0] for line in description.splitlines()[1:])
-    return min(quality(description[start:end], language), *more, 1.0), speaker_end, start, end
+    first, *more = description.splitlines() or [""]
+    match = _QUOTED.match(first)
+    start, end = match.span(match.lastindex or 0) if match else (0, len(first))
+    others = (0.9 * _reading(line, language)[0] for line in more)
+    speaker_end = match.end(1) if match else 0
+    return min(quality(description[start:end], language), *others, 1.0), speaker_end, start, end
 
 
 def _merits(task: DescribeElement, boilerplate: Mapping[str, float]) -> list[float]:

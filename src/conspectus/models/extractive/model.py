@@ -10,7 +10,6 @@ from conspectus.errors import ModelError, NotSupported
 from conspectus.index import Index
 from conspectus.models.base import Model, performer_of
 from conspectus.models.extractive import answer, extract, reason, report, sentence_store
-from conspectus.models.extractive.extract import Choices
 from conspectus.models.extractive.search import Searcher
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Document
@@ -26,7 +25,7 @@ class ExtractiveModel(Model):
     """Performs tasks by selecting from the sources: fitted to a corpus to index it, or opened on an index to answer.
 
     It can do what functions are registered for by `performs` (see `models.base`). Their further parameters are its
-    properties: `passages`, `boilerplate`, `choices`, `index`, `searcher` and `multilingual`.
+    properties: `passages`, `boilerplate`, `index`, `searcher` and `multilingual`.
     """
 
     name = "extractive"
@@ -35,13 +34,11 @@ class ExtractiveModel(Model):
     def __init__(self, passages: SentenceStore | None = None, index: Index | None = None) -> None:
         self.passages = passages
         self._index = index
-        self.choices = Choices()
 
     def portable(self, documents: range | None = None) -> ExtractiveModel:
         """Return what describes and reports alike, or extracts from some documents, to be sent to another process."""
         passages = self.passages.part(documents) if self.passages and documents is not None else None
         model = ExtractiveModel(passages, self._index)
-        model.choices.earlier = None if self.choices.earlier is None else {}
         model.boilerplate = self.boilerplate if documents is None else {}
         model.multilingual = self.multilingual
         return model
