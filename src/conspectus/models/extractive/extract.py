@@ -129,8 +129,8 @@ def _words(description: str) -> frozenset[str]:
     return frozenset(unspaced_terms(text)) if is_unspaced(text) else frozenset(text.split())
 
 
-# 11 million tokens have 200,000 distinct ones, which common names share
-@cached_by_hash(1 << 18)
+# 11 million tokens have 200,000 distinct ones, which names of one community share; they would take 50 MB
+@cached_by_hash(1 << 16)
 def _reading(description: str, language: str) -> tuple[float, int, int, int]:
     """Return the quality of a description, where its speaker ends (0: nobody), and the span of what is said."""
     first, *more = description.splitlines() or [""]

@@ -107,7 +107,7 @@ def _named(
     statement: Statement, by_first_word: Mapping[str, list[tuple[tuple[str, ...], str]]]
 ) -> tuple[str, ...]:
     """Return the topics that a statement names, in the order of its words, the longest name at each place."""
-    words = _words(statement.text)
+    words = (*units(_key(statement.text)),)
     named: dict[str, None] = {}
     end = 0
     for at, word in enumerate(words):
@@ -121,9 +121,9 @@ def _named(
     return tuple(named)
 
 
-@lru_cache(maxsize=1 << 14)
-def _words(statement: str) -> tuple[str, ...]:
-    return tuple(units(name_key(words_of(statement))))
+@lru_cache(maxsize=1 << 12)
+def _key(statement: str) -> str:
+    return name_key.__wrapped__(words_of(statement))
 
 
 def _cover(candidates: Sequence[_Candidate]) -> list[_Candidate]:

@@ -326,7 +326,7 @@ def split(description: str, language: str = ENGLISH) -> tuple[str, ...]:
     return tuple(chain.from_iterable(_split_line(line, language) for line in description.splitlines()))
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 12)
 def _split_line(line: str, language: str) -> tuple[str, ...]:
     """Cut one line, which is the same in the descriptions of all that one sentence mentions."""
     if _SPEAKER.match(line):
@@ -334,7 +334,7 @@ def _split_line(line: str, language: str) -> tuple[str, ...]:
     return tuple(line[a:b] for a, b in sentences(line, language=language))
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 12)
 def reading(text: str, language: str = ENGLISH) -> tuple[float, frozenset[str], str]:
     """Return how well a statement reads alone, the terms that it is about, and its words without who says it."""
     words = words_of(text)
