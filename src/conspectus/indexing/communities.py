@@ -268,7 +268,7 @@ class DescribedGraph:
         for table, numbers in enumerate(rows):
             kind, elements, first = KINDS[table], self._elements[table], priority[table]
             for number in numbers:
-                done = self._tables[table][number].description
+                done = not self._writes and self._tables[table][number].description
                 texts = {} if done else elements[number].descriptions
                 if not texts:  # it is being described
                     continue
