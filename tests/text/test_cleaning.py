@@ -151,16 +151,6 @@ def test_a_heading_that_is_a_link_stays():
     assert lines_of(f"## [The quay](/quay)\n\n{PROSE}") == ["## The quay", PROSE]
 
 
-def test_a_list_of_references_is_omitted_with_its_heading_and_what_follows_is_not():
-    references = "1. Tolan, M. (2004). Quays. https://example.org/q\n2. Brook, A. 1999. Gates. Orrin.\n\n"
-
-    assert lines_of(f"{PROSE}\n\n## References\n\n{references}## Gates\n\n{PROSE}") == [
-        PROSE,
-        "## Gates",
-        PROSE,
-    ]
-
-
 def test_prose_under_the_heading_of_references_stays():
     text = f"References\n\n{PROSE}\n\nIt has a lane.\n\nIt has a wall.\n\nIn 1999 it leaked."
 
@@ -209,22 +199,6 @@ def test_a_page_of_nothing_but_references_keeps_them():
 )
 def test_lists_of_people_works_and_events_stay(lines: list[str]):
     assert lines_of("\n".join(lines)) == lines
-
-
-def test_contents_with_dot_leaders_are_omitted():
-    contents = "The quay ........ 1\nThe gate . . . . . 12\nThe lane …… 30\n"
-
-    assert lines_of(f"{contents}\n{PROSE}") == [PROSE]
-
-
-def test_a_single_line_with_dots_and_a_number_stays():
-    assert omitted(f"The answer is ........ 42\n{PROSE}") == ()
-
-
-def test_headings_of_sections_with_nothing_in_them_are_omitted():
-    text = f"# The quay\n\n## Gallery\n\n![plan](plan.png)\n\n## Gates\n\n{PROSE}"
-
-    assert lines_of(text) == ["# The quay", "## Gates", PROSE]
 
 
 def test_references_alone_are_text_of_which_no_names_are_made():

@@ -6,8 +6,8 @@ images, a list of references, a table of contents), never for what it says; plai
 
 Of 200 omitted lines of 367 web pages that were read, none was prose, and three named authors or a publisher. Of 200
 that stay 47 were no content: 19 references, and 28 of banners and menus that are no links. Recall, hubs and terms are the
-same without any one of the rules (within chance); of 13.7 million characters of these pages stay without references under
-no heading 740,372, without those under one 82,297, without rulers 87,621, empty sections 25,036, contents 2,063.
+same without any one of the rules (within chance); of 13.7 million characters of these pages stay without references
+740,372, without rulers 87,621.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import NamedTuple
 
 from conspectus.rows import Document
 from conspectus.text.language import read_word_sets
@@ -28,16 +27,16 @@ Omitted = tuple[int, ...]
 Span = tuple[int, int]
 """Where a stretch of a text starts and ends."""
 
+HEADING_CHARS = 24
+"""Characters of a line, up to which it may be a heading, as "References": where nothing longer would stay, a page has no
+content but its links or references, which stay. None of 367 web pages is so."""
 LINK_SHARE = 0.5
 """Share of the letters of a line in links from which on the line is navigation. Of the 29,367 lines with links of 367 web
 pages on mathematics and society 54 % have more than 0.9, and 4 % between 0.3 and 0.7. Of 50 omitted lines between 0.5
 and 0.7, one was a piece of a sentence; of 50 between 0.3 and 0.5 six were prose."""
 OTHER_LINES = 2
-"""Lines in a row without a year, an address or a link at which a list of references has ended: with one, 3 % of the
+"""Lines between two references, or above a year, that may be pieces of references: an author, a title. With one, 3 % of the
 omitted characters of 155 web pages stay, of references; with four 1 % more go, of them paragraphs behind a list."""
-CONTENTS_LINES = 3
-"""Lines of a text that end in dots and a page number, from which on they are its table of contents: with one or six no
-page of the development corpora changes, but one line may be a figure in a form."""
 REFERENCE_LINES = 4
 """References in a row from which on they are a list without a heading. With three, lines of prose in a PDF that cite
 three papers were taken for one."""
@@ -86,14 +85,8 @@ _DEFINITION = re.compile(
 _HIDDEN = {"<!--": "-->", "<script": "</script>", "<style": "</style>"}
 """What opens and closes parts of a page that nobody sees."""
 _HEADING = re.compile(r"[ \t]*(#{1,6})[ \t]+\S")
-_REFERENCES = re.compile(
-    rf"^[^\w\n]{{0,8}}(?:\d{{1,2}}[.)]? )?(?:{_LISTS['references'].replace('_', ' ')})[^\w\n]{{0,8}}$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_REFERENCE = re.compile(r"\b(?:1[5-9]|20)\d\d[a-z]?\b|https?://|\bdoi\b|\]\(", re.IGNORECASE)
-_LEADERS = re.compile(r"(?:\.{4}|\. \. \.|……|····|____)[ \t]*\d{1,4}[ \t]*$", re.MULTILINE)
-_CONTENTS = re.compile(f"^.*{_LEADERS.pattern}", re.MULTILINE)
-"""What is in a table of contents, leaders and its page."""
+_LEADERS = re.compile(r"(?:\.{4}|\. \. \.|……|····|____)[ \t]*\d{1,4}\s*$")
+"""What stands before the page number in a table of contents."""
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d(?<!\w.{4})(?:[a-z]?\b|(?=[A-Z]))")
 _INITIAL = re.compile(
     r"[A-ZÀ-Þ]\.(?<!\w..)| (?<=[^\W\d_].)[A-ZÀ-Þ]{1,3}(?=[,.;:]|$| \()|et al\b(?<!\w.{5})"
@@ -132,10 +125,9 @@ def omitted(text: str) -> Omitted:
     lines = list(_lines(shown.text))
     blocks = list(_navigation(shown, lines, [(shown.at(a), shown.at(b)) for a, b in links]))
     others = sorted(set(lines).difference(blocks))
-    blocks += [(shown.at(a), shown.at(b)) for a, b in _announced_references(text)]
-    blocks += [*_references(shown.text, others), *_contents(shown.text)]
-    blocks += _empty_sections(shown.text, lines, _edges(blocks)) if edges else ()
-    if _LETTERS.search(without(shown.text, _edges(blocks))):
+    blocks += _references(shown.text, others)
+    rest = without(shown.text, _edges(blocks)).splitlines()
+    if any(len(line) > HEADING_CHARS and _LETTERS.search(line) for line in rest if line[:1] != "#"):
         markup = list(pairwise(edges))[::2]
         edges = _edges([*markup, *(shown.span(a, b) for a, b in blocks)])
     return edges if not edges or _LETTERS.search(without(text, edges)) else ()
@@ -162,8 +154,10 @@ def blocks(text: str) -> Omitted:
 
 
 def is_data(line: str) -> bool:
-    """Tell whether a line is no sentence but a row of figures, or fields of a record and their values."""
+    """Tell whether a line is no sentence but a row of figures, fields of a record, or a line of a table of contents."""
     line = line[:DATA_CHARS]
+    if line[-1:].isdigit() and _LEADERS.search(line):
+        return True
     words = len(line.split())
     least = DATA_SHARE * words
     if words < DATA_WORDS or len(line) > WORD_CHARS * words or len(_DIGIT.findall(line)) < least:
@@ -347,85 +341,35 @@ def _is_navigation(text: str, line: Span, links: Sequence[Span]) -> bool:
     return not others or links[-1][1] == end or not _END.search(text, links[-1][1] - 1, end)
 
 
-def _announced_references(text: str) -> Iterator[Span]:
-    """Yield the lists of references: what follows such a heading, as long as it looks like references."""
-    done = 0
-    for heading in _REFERENCES.finditer(text):
-        last, others = -1, 0
-        for start, end in _lines(text, heading.end() + 1) if heading.start() >= done else ():
-            if not _LETTERS.search(text, start, end):
-                continue
-            others = 0 if _REFERENCE.search(text, start, end) else others + 1
-            if others > OTHER_LINES or _HEADING.match(text, start, end):
-                break
-            last = last if others else end
-        if last >= 0:
-            yield heading.start(), last
-            done = last
-
-
-class _Citation(NamedTuple):
-    """A line with a year, and with little more than a reference has."""
-
-    line: int
-    has_initials: bool
-    has_locator: bool
-
-
 def _references(text: str, lines: Sequence[Span]) -> Iterator[Span]:
-    """Yield the lists of references that no heading announces."""
-    run: list[_Citation] = []
+    """Yield the lists of references: some in a row, a third of them with a locator, which lists of people have not."""
+    run: list[tuple[int, bool]] = []
     for citation in [*_citations(text, lines), None]:
-        if run and (citation is None or not _adjoin(text, lines[run[-1].line + 1 : citation.line])):
-            if _is_list(run):
-                yield lines[run[0].line][0], lines[run[-1].line][1]
+        if run and (citation is None or not _adjoin(text, lines[run[-1][0] + 1 : citation[0]])):
+            if len(run) >= REFERENCE_LINES and 3 * sum(located for _, located in run) >= len(run):
+                yield lines[run[0][0]][0], lines[run[-1][0]][1]
             run = []
         if citation is not None:
             run.append(citation)
 
 
-def _citations(text: str, lines: Sequence[Span]) -> Iterator[_Citation]:
+def _citations(text: str, lines: Sequence[Span]) -> Iterator[tuple[int, bool]]:
+    """Yield the number of each line with a year and who wrote it, and little more than a reference has, and whether it
+    has a locator.
+    """
     matches = [match.start() for match in _YEAR.finditer(text)]
-    if len(matches) < REFERENCE_LINES:
-        return
-    starts = [start for start, _ in lines]
-    years = dict.fromkeys(bisect_right(starts, match) - 1 for match in matches)
-    for number in years if len(years) >= REFERENCE_LINES else ():
+    starts = [start for start, _ in lines] if len(matches) >= REFERENCE_LINES else []
+    for number in dict.fromkeys(bisect_right(starts, match) - 1 for match in matches) if starts else ():
         start, end = lines[number]
         initials, locators = (len(marks.findall(text, start, end)) for marks in (_INITIAL, _LOCATOR))
         count = len(_YEAR.findall(text, start, end)) + initials + locators
-        if initials + locators and count * REFERENCE_CHARS >= end - start:
-            above = lines[max(number - OTHER_LINES, 0)][0]
-            yield _Citation(number, bool(initials or _INITIAL.search(text, above, start)), locators > 0)
+        above = lines[max(number - OTHER_LINES, 0)][0]
+        written = initials or (locators and _INITIAL.search(text, above, start))
+        if written and count * REFERENCE_CHARS >= end - start:
+            yield number, locators > 0
 
 
 def _adjoin(text: str, between: Sequence[Span]) -> bool:
     """Tell whether the lines between two references may be pieces of them."""
     sizes = [end - start for start, end in between if _LETTERS.search(text, start, end)]
     return len(sizes) <= OTHER_LINES and max(sizes, default=0) < GAP_CHARS
-
-
-def _is_list(run: Sequence[_Citation]) -> bool:
-    """Tell whether half of the references have initials, and a third a locator: works and events have neither."""
-    initials, locators = sum(c.has_initials for c in run), sum(c.has_locator for c in run)
-    return len(run) >= REFERENCE_LINES and 2 * initials >= len(run) and 3 * locators >= len(run)
-
-
-def _contents(text: str) -> list[Span]:
-    """Return the lines of a table of contents: those with leaders before a page number."""
-    dotted = [match.span() for match in _CONTENTS.finditer(text)] if _LEADERS.search(text) else []
-    return dotted if len(dotted) >= CONTENTS_LINES else []
-
-
-def _empty_sections(text: str, lines: Sequence[Span], spans: Sequence[int]) -> Iterator[Span]:
-    """Yield the headings of sections that have nothing in them, the last first."""
-    following = 1  # level of the heading right after this line, or 0
-    for start, end in reversed(lines):
-        if heading := _HEADING.match(text, start, end):
-            level = len(heading[1])
-            if 0 < following <= level:
-                yield start, end
-            else:
-                following = level
-        elif following and any(_LETTERS.search(text, a, b) for a, b in content(spans, start, end)):
-            following = 0
