@@ -155,8 +155,6 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
     """
     asked = len(text) <= SAMPLE and bool(_QUESTION.search(text))
     script = _script(text, asked=asked) if _OTHER_SCRIPT.search(text) else ""
-    framed = bool(script) and _is_framed(text, script)
-    script = "" if framed else script
     if script in ("zh", "ja", "ko", "th"):
         return script
     possible = _SHARED.get(script, (script,)) if script else _LATIN
@@ -169,22 +167,10 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
             for language, weight in table[word]:
                 scores[language] += weight
     ranked = sorted(scores.keys() & set(possible), key=lambda code: (-scores[code], code not in likely, code))
-    looked_for = bool(ranked) and (ranked[0] in (*likely, ENGLISH) or bool(script) or framed or asked)
+    looked_for = bool(ranked) and (ranked[0] in (*likely, ENGLISH) or bool(script) or asked)
     if ranked and scores[ranked[0]] >= (LEAST if looked_for else UNLOOKED_FOR):
         return ranked[0]
     return script
-
-
-def _is_framed(text: str, script: str) -> bool:
-    """Tell whether the small words of a text are Latin ones alone, what is in another script being but what it names.
-
-    Such are questions, as "Who founded 青叶合作社?".
-    """
-    if len(text) > SAMPLE or (script in _SMALL_WORDS and _SMALL_WORDS[script].search(text)):
-        return False
-    own = _SHARED.get(script, (script,))
-    spoken = {code for word in _WORD.findall(text.lower()) for code, _ in _languages_of_word().get(word, ())}
-    return not spoken.isdisjoint(_LATIN) and spoken.isdisjoint(own)
 
 
 @cache
@@ -199,14 +185,6 @@ def _languages_of_asking() -> dict[str, tuple[tuple[str, float], ...]]:
     return _shares({language: grammar.asking for language, grammar in GRAMMARS.items()})
 
 
-@cache
-def _latin_small_words() -> frozenset[str]:
-    tables = (_languages_of_word(), _languages_of_asking())
-    return frozenset(
-        w for table in tables for w, of in table.items() if any(code in _LATIN for code, _ in of)
-    )
-
-
 def _shares(words_of: Mapping[str, str]) -> dict[str, tuple[tuple[str, float], ...]]:
     """Return for each word the languages that have it, each with its share of it."""
     languages: dict[str, list[str]] = defaultdict(list)
@@ -219,20 +197,25 @@ def _shares(words_of: Mapping[str, str]) -> dict[str, tuple[tuple[str, float], .
 def _script(text: str, *, asked: bool = False) -> str:
     """Return the language that most of a text's letters tell by themselves, "" for Latin ones.
 
-    A question may name in Latin letters what it asks of in others: it is in theirs, unless it has a Latin small word.
+    A question may name in other letters what it asks of: without a Latin small word it is not in Latin ones, as
+    "OpenAI是谁创立的?", and with these alone it is ("Who founded 青叶合作社?").
     """
-    if asked:
-        first, *words = _WORD.findall(text) or [""]
-        small = {first.lower(), *words}
-        if small.isdisjoint(_latin_small_words()):
-            text = _LATIN_LETTER.sub("", text)
+    first, *words = (asked and _WORD.findall(text)) or [""]
+    tables = _languages_of_word(), _languages_of_asking()
+    small = {code for word in (first.lower(), *words) for table in tables for code, _ in table.get(word, ())}
+    framed = not small.isdisjoint(_LATIN)
+    if asked and not framed:
+        text = _LATIN_LETTER.sub("", text)
     letters = len(_LETTER.findall(text)) or 1
     found = {language: len(pattern.findall(text)) for language, pattern in BY_SCRIPT}
     han, kana = found["zh"], found["ja"]
-    if han + kana > CHINESE * letters:
-        return "ja" if kana >= _KANA * han else "zh"
     best = max(found, key=lambda language: found[language])
-    return best if found[best] > 0.5 * letters else ""
+    if han + kana > CHINESE * letters:
+        best = "ja" if kana >= _KANA * han else "zh"
+    elif found[best] <= 0.5 * letters:
+        return ""
+    own = best in _SMALL_WORDS and _SMALL_WORDS[best].search(text)
+    return "" if framed and not own and small.isdisjoint(_SHARED.get(best, (best,))) else best
 
 
 def guess_document(text: str) -> str:
