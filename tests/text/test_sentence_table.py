@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -84,9 +85,16 @@ def test_rows_of_figures_and_fields_of_records_are_no_sentences():
     assert sentences_of(f"{told(1)}\n\n{row}\n\n{fields}\n\n{told(2)}") == [told(1), told(2)]
 
 
+def test_a_table_of_contents_has_no_sentences():
+    contents = "How is the quay reached? ........ 1\nThe gate is old . . . . . 12\nThe lane …… 30"
+
+    assert sentences_of(f"{contents}\n\n{told(1)}") == [told(1)]
+
+
 @pytest.mark.parametrize(
     "line",
     [
+        "The depth of the quay is ........ m",
         "Chicks reared per nest: 0.31 in 2021, 0.44 in 2022, 0.62 in 2023, 0.71 in 2024.",
         "The quay is 12 m long, 3 m wide and 2 m high.",
         "渡口于1999年5月3日建成，长12米，宽3米，2004年重修。",
@@ -180,16 +188,14 @@ def test_where_a_document_is_cut_inside_a_turn_the_overlap_tells_who_speaks():
 # Furniture
 
 
-def test_a_header_that_names_the_file_and_is_shared_by_parts_is_left_out():
-    parts = [f"flood_diary_of_quenda.txt {told(i)} {told(i + 10)}" for i in range(4)]
+@pytest.mark.parametrize(("path", "left_out"), [("talks/flood diary-part2.txt", True), ("notes.txt", False)])
+def test_the_name_of_the_file_that_a_part_opens_with_is_left_out(path: str, left_out: bool):
+    name = "flood diary.txt"
+    documents = [replace(d, path=path) for d in some_documents(f"{name} , {told(1)} {told(2)}")]
 
-    assert sentences_of(*parts) == [s for i in range(4) for s in (told(i), told(i + 10))]
+    found = list(Lines(documents, find_sentences(documents, Workers())[0]))
 
-
-def test_an_opening_that_parts_share_but_that_names_no_file_stays():
-    parts = [f"Today the water rose and {told(i).lower()}" for i in range(4)]
-
-    assert sentences_of(*parts) == parts
+    assert found == [told(1) if left_out else f"{name} , {told(1)}", told(2)]
 
 
 def test_what_many_documents_repeat_letter_by_letter_is_left_out():

@@ -30,11 +30,9 @@ REPEATED = 4
 """A sentence that so many documents share is furniture. Overlapping parts of transcripts share theirs by twos (5,192
 sentences of 60 interviews), seldom by threes (554); what four share are phrases ("Right, yeah."), and banners of web
 pages. The price: 2 % of the distinct sentences of 4,360 answers on diseases, some of them definitions."""
+
 CUT = 12
 """Characters by which a piece of a sentence and the whole one are matched: a shorter one ("Of course.") is no piece."""
-OPENING = 200
-"""Characters at the start of a document in which a shared header is looked for: the longest, of interviews, has 83."""
-
 LABELLED = 0.3
 """Share of the lines of a document that open with labels, from which on these are speakers: 60 interviews have at least
 that, where minutes have "RESOLVED:" in 0.2 of theirs, and web pages "Source:" in 0.11 and "Figure 4:" in 0.27."""
@@ -45,7 +43,7 @@ _SAYS = re.compile(r".{40}|(?:.*[.!?…。！？—–-][\s\"'”’)\]]*)?$", r
 _MARK = re.compile(r"\s*(?:#{1,6}|[-*•–>]|\d{1,3}\))\s+")
 """Of a heading, an item of a list, or what a mail quotes: layout, and no part of what is said."""
 _ASIDE = re.compile(r"[(\[（【][^)\]）】]{1,60}[)\]）】][.!?。！？]?")
-_FILE_LIKE = re.compile(r"\S*(?:_\S*|\.[a-z]{2,5})(?:\s+[./\\]+)*\s+")
+_FILE_NAME = re.compile(r"([^\n]{1,200}?)\.[a-z]{2,5}\s[\s,./\\]*")
 _LETTER = re.compile(r"[^\W\d_]")
 
 CARRIED_CHARS = 30
@@ -111,13 +109,12 @@ def lines_at(places: Ints, texts: Sequence[str]) -> Iterator[str]:
 
 def find_sentences(documents: Sequence[Document], workers: Workers) -> tuple[SentenceTable, Ints, TokenRows]:
     """Return the sentences that are no boilerplate, a number for each that those of the same text share, and tokens."""
-    headers = _shared_openings([content_of(document).text[:OPENING] for document in documents])
-    labels = _speakers(documents, headers, workers)
+    labels = _speakers(documents, workers)
     parts = workers.map_stored(
         sentences_in,
         [len(document.text) for document in documents],
-        (f"{d.id} {d.omitted} {d.language} {header}" for d, header in zip(documents, headers, strict=True)),
-        lambda shard: (shard, [documents[i] for i in shard], [headers[i] for i in shard], labels),
+        (f"{d.id} {d.omitted} {d.language} {d.path}" for d in documents),
+        lambda shard: (shard, [documents[i] for i in shard], labels),
         lambda stored, shard: _loaded(stored, shard, [documents[i] for i in shard], labels),
         _stored,
     )
@@ -167,19 +164,16 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def sentences_in(
-    numbers: range, documents: Sequence[Document], headers: Sequence[int], labels: set[str]
-) -> RawSentences:
-    """Return the sentences of documents, given their headers and the labels of all speakers of the corpus."""
+def sentences_in(numbers: range, documents: Sequence[Document], labels: set[str]) -> RawSentences:
+    """Return the sentences of documents, given the labels of all speakers of the corpus."""
     is_speaker: dict[str, bool] = {}
     rows: list[tuple[int, int, int]] = []
     who: list[str] = []
     texts: list[str] = []
-    for number, document, header in zip(numbers, documents, headers, strict=True):
+    for number, document in zip(numbers, documents, strict=True):
         content, speaker = content_of(document), ""
         text, apart = content.text, blocks(content.text)
-        for start, end in lines(text):
-            start = max(start, header)
+        for start, end in _lines(document):
             if mark := _MARK.match(text, start, end):
                 start = mark.end()
             if start >= end or bisect_right(apart, start) % 2 or is_data(text[start:end]):
@@ -258,26 +252,25 @@ def _key(label: str) -> str:
     return " ".join(label.split()).casefold()
 
 
-def _speakers(documents: Sequence[Document], headers: Sequence[int], workers: Workers) -> set[str]:
+def _speakers(documents: Sequence[Document], workers: Workers) -> set[str]:
     """Return the labels of speakers: what stands before lines again and again, and is written as a name."""
     parts = workers.map_stored(
         speakers_in,
         [len(document.text) for document in documents],
-        (f"{d.id} {d.omitted} {header}" for d, header in zip(documents, headers, strict=True)),
-        lambda shard: ([documents[i] for i in shard], headers[shard.start : shard.stop]),
+        (f"{d.id} {d.omitted} {d.path}" for d in documents),
+        lambda shard: ([documents[i] for i in shard],),
         lambda stored, _: list(map(str, stored)),
     )
     return set(chain.from_iterable(parts))
 
 
-def speakers_in(documents: Sequence[Document], headers: Sequence[int]) -> list[str]:
+def speakers_in(documents: Sequence[Document]) -> list[str]:
     """Return the labels that are written as names and recur in a document of which many lines have such labels."""
     recurring: set[str] = set()
-    for document, header in zip(documents, headers, strict=True):
+    for document in documents:
         here: Counter[str] = Counter()
         total, text = 0, content_of(document).text
-        for start, end in lines(text):
-            start = max(start, header)
+        for start, end in _lines(document):
             label = _LABEL.match(text, start, min(end, start + 60))
             total += start < end
             if label and _written_as_name(label.group(1)) and _SAYS.match(text, label.end(), end):
@@ -296,17 +289,12 @@ def _written_as_name(label: str) -> bool:
     )  # fmt: skip
 
 
-def _shared_openings(openings: Sequence[str]) -> list[int]:
-    """Return how many first characters of each text are a header that looks like a file's name or path, given their
-    first OPENING ones; at least three texts open with the same one.
-    """
-    ends = ([match.end() for match in _FILE_LIKE.finditer(text)] for text in openings)
-    headers = [
-        {" ".join(text[:end].split()).rstrip("./\\ "): end for end in own}
-        for text, own in zip(openings, ends, strict=True)
-    ]
-    count = Counter(chain.from_iterable(headers))
-    return [max((end for header, end in own.items() if count[header] > 2), default=0) for own in headers]
+def _lines(document: Document) -> Iterator[tuple[int, int]]:
+    """Yield the lines of a content, without the name of the file, or of that it is a part of, that the first opens with."""
+    text = content_of(document).text
+    name = _FILE_NAME.match(text)
+    header = name.end() if name and document.path.rpartition("/")[2].startswith(name[1]) else 0
+    return ((max(start, header), end) for start, end in lines(text))
 
 
 def _not_cut(raw: RawSentences, documents: Sequence[Document]) -> Ints:
