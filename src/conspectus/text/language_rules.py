@@ -52,8 +52,6 @@ class LanguageRules:
     titles: frozenset[str]
     adverbs: tuple[str, ...] = ()
     """How adverbs end, which are no part of a noun phrase."""
-    verbs: tuple[str, ...] = ()
-    """How verbs end, which are none alone."""
     noun_endings: tuple[str, ...] = ()
     """How nouns end that are no names, where all nouns have capitals."""
 
@@ -104,7 +102,6 @@ _TELLING: Mapping[str, tuple[Callable[[str], bool], Callable[[str], bool]]] = {
     "ja": (_is_run, _is_run),
     "ar": (lambda word: len(word) > 4 and word.startswith("ال"), _is_word),
 }
-_ADVERBS = {"fr": ("ment",), "es": ("mente",), "pt": ("mente",), "it": ("mente",)}
 
 
 @cache
@@ -122,7 +119,6 @@ def rules_of(language: str) -> LanguageRules:
             joints={word: word for word in JOINTS},
             titles=TITLES,
             adverbs=("ly",),
-            verbs=("ing", "ed"),
         )
     function_words = function_words_of(language)
     tells_noun, tells_attribute = _TELLING.get(language, (None, None))
@@ -138,7 +134,6 @@ def rules_of(language: str) -> LanguageRules:
         particles=PARTICLES - articles - joints.keys(),
         joints=joints,
         titles=frozenset(function_words.titles.split()),
-        adverbs=_ADVERBS.get(language, ()),
         noun_endings=tuple(function_words.endings.split()),
         heads=frozenset(
             stem(w, language)

@@ -14,7 +14,6 @@ from typing import cast
 import numpy as np
 
 from conspectus.text.language import ENGLISH, read_data
-from conspectus.text.types import ROLES
 from conspectus.text.vocabulary import (
     Bools,
     Floats,
@@ -24,24 +23,19 @@ from conspectus.text.vocabulary import (
     rounded_size,
     unique_numbers,
 )
-from conspectus.text.words import stem
 
 LONGEST = 6
 """Words of a phrase at most. On medquad three words miss 34 of the 521 subjects that occur twice, six words none."""
 MIN_C_VALUE = 2.0
 """Least C-value: two words twice have 3.2, and 1.6 where they occur once on their own, once in a longer phrase."""
 VERBAL = -0.1
-"""Least nominality of a phrase's last word; names of diseases that have no article have 0, verbs -0.5 to -1."""
-VERBAL_INSIDE = -0.3
-"""The same of its other words, among which are adjectives."""
+"""Least nominality of a phrase's words; names of diseases that have no article have 0, verbs -0.5 to -1."""
 CLOSING = 0.35
 """Least share of uses in which a phrase's last word ends its phrase."""
 FREQUENT = 15
 """Uses of a word from which on these tell whether it is a noun; below, general English tells."""
 HEAD = 0.1
 """Share of closing uses right behind a determiner from which on a frequent word is a noun, whatever it is elsewhere."""
-ALWAYS_CLOSING = 0.7
-"""Share of uses from which on a word that never has a determiner is still a noun: syncope and autism, not ruddy."""
 RELATIONAL = 0.25
 """From this share of uses before one of COMPLEMENTS on a single word only names a relation: relationship (0.68),
 treatment (0.33) and belongs (0.95) against surgery (0.22), cancer (0.02) and inequality (0.03), on medquad and web
@@ -129,7 +123,7 @@ def find_phrases(vocabulary: Vocabulary, source: Ints, least: int, named: Bools)
 def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
     """Return the runs of each size, from one word up, that could be noun phrases and occur twice."""
     word = vocabulary.token_word
-    inner = _content(vocabulary) & (vocabulary.attributive > VERBAL_INSIDE) & ~_is(vocabulary, "verbs")
+    inner = _content(vocabulary) & (vocabulary.attributive > VERBAL) & ~_is(vocabulary, "verbs")
     inner, last = inner[word] & free, _last(vocabulary) & free
     runs: list[_Runs] = []
     inside, code = np.ones(len(word), bool), np.zeros(len(word), np.int64)
@@ -214,12 +208,8 @@ def _terms(runs: _Runs, vocabulary: Vocabulary, source: Ints, free: Bools) -> Bo
     contrast -= np.log10(np.maximum(power, 10**UNKNOWN_FREQUENCY))
     bursty -= _general_burstiness(count, free, vocabulary, source)
     term = contrast + np.maximum(bursty, -MOST_FLAT) >= TERMHOOD
-    verbal = np.array([w.endswith(vocabulary.rules.verbs) for w in vocabulary.words], bool)
-    headed = (vocabulary.share_as_head > 0) | ((vocabulary.closing >= ALWAYS_CLOSING) & ~verbal)
-    headed &= vocabulary.share_before(*COMPLEMENTS) < RELATIONAL
-    titles = {stem(t.casefold().rstrip("."), ENGLISH) for t in ROLES | vocabulary.rules.titles}
-    office = np.array([stem(w, ENGLISH) in titles for w in words], bool)
-    return headed[word] & ~office & term[kind]
+    headed = (vocabulary.share_as_head > 0) & (vocabulary.share_before(*COMPLEMENTS) < RELATIONAL)
+    return headed[word] & term[kind]
 
 
 def _general_burstiness(count: Ints, free: Bools, vocabulary: Vocabulary, source: Ints) -> Floats:
