@@ -81,12 +81,6 @@ def test_dates_in_chinese_are_told_by_their_signs():
     assert [n for n, t in zip(lexicon.names, lexicon.types, strict=True) if t == "date"] == ["1962年3月4日"]
 
 
-def test_what_is_in_quotation_marks_once_is_no_name():
-    lexicon = read("他说这是“不可能的任务”。", "他们在复旦大学学习。")
-
-    assert "不可能的任务" not in lexicon.names
-
-
 def test_who_speaks_is_told_by_full_width_colons_too():
     lexicon = read(
         "主持人：欢迎大家来到节目现场。\n王小明：我在复旦大学学习历史。\n主持人：谢谢你的分享。\n王小明：这本书很好看。\n王小明：再见。"

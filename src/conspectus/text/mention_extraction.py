@@ -232,13 +232,6 @@ def _note_dates_and_titles(
         # Mostly a title: a quoted mention is there twice, as a term and as a title.
         if candidate.type == CONCEPT and quoted and 3 * quoted >= len(candidate.places):
             candidate.type = WORK
-    if rules.unspaced:  # there quotation marks only tell what is said again and again
-        for key in [
-            key
-            for key, candidate in by_key.items()
-            if 0 < candidate.context.quoted == len(candidate.places) < 2
-        ]:
-            del by_key[key]
     for date, candidate in dates.items():
         # a year alone is nothing to look up, and joins what has nothing in common
         if " " in date or "月" in date:
