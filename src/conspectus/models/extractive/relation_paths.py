@@ -17,6 +17,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from conspectus.text.question import read_question
 from conspectus.text.words import WH, is_content, likeness, name_key, root, roots_of_label
 from conspectus.triple_graph import TripleGraph
 
@@ -47,9 +48,6 @@ CACHED_PATHS = 1000
 """Names whose paths are cached, by question; one search asks for those of a beam of names, again at each step."""
 CACHED_WORDS = 1 << 12
 """Words of questions of which it is cached which relations express them; a question has some 10, at most some 3,000."""
-LEADS_THERE = 0.9
-"""How well what leads to a place expresses `where`, beside a relation that says place itself. MetaQA asks for no place;
-without, "Where was the owner of Rook born?" and its like (tests) are not answered."""
 MIN_LIKENESS = 0.5
 """From which likeness on a word expresses a relation: with 1, the same word, 92 and 84 % of two and three steps."""
 
@@ -60,6 +58,8 @@ _ADJECTIVE = re.compile(r"^(?:main|first|last|other|own|real)$|.(?:ary|ial|ional
 _DO, _BE = frozenset("do does did".split()), frozenset("is are was were".split())
 _EXPRESSIVE = frozenset(("when", "where"))
 """Question words that a relation's label may say: year, place."""
+_TO_PLACES = (" in", " at", " near")
+"""How relations end that lead to places."""
 _PERSON_WORDS = frozenset("who whom whose person people".split())
 _SHARING = frozenset(
     "co same share shares shared sharing common together also both fellow other another alongside".split()
@@ -217,19 +217,7 @@ class PathFinder:
             like = likeness(word, part)
             if like >= MIN_LIKENESS:
                 values |= {relation: max(like, values.get(relation, 0.0)) for relation in relations}
-        if word == root("where"):  # a relation, as `born in`, may itself say where
-            for relation in range(len(self.graph.relations)):
-                lower = values.get(relation, 0.0) < LEADS_THERE
-                if lower and self._ends_at_place(relation) and self.kind(2 * relation) == "":
-                    values[relation] = LEADS_THERE
         return values
-
-    def _ends_at_place(self, relation: int) -> bool:
-        return self.graph.relations[relation].replace("_", " ").lower().split()[-1:] in (
-            ["in"],
-            ["at"],
-            ["near"],
-        )
 
     def _kind_fit(self, question: GraphQuestion, last: int) -> float:
         """Return how well what the last way arrives at fits what is asked for, 0 to 1."""
@@ -255,7 +243,7 @@ class PathFinder:
         if np.mean([bool(_NUMBER.fullmatch(name)) for name in names]) > 0.8:
             return "number"
         relation, inverse = way // 2, way & 1
-        if not inverse and self._ends_at_place(relation):
+        if not inverse and f" {self.graph.relations[relation]}".replace("_", " ").endswith(_TO_PLACES):
             return ""
         person = float(np.mean([_looks_like_person(name) for name in names]))
         return "person" if person > 0.75 else ""
@@ -309,9 +297,9 @@ def parse(question: str, name: str) -> GraphQuestion:
         roots.append(root(word))
         distances.append(float(distance))
     sharing = not _SHARING.isdisjoint(words)
-    return GraphQuestion(
-        tuple(roots), tuple(distances), _focus(words, wh, inside), _wanted_kind(words, wh), sharing
-    )
+    asked = words[wh : wh + 2]  # not what a clause behind asks for
+    wants = read_question(" ".join(asked)).wants if _PERSON_WORDS.isdisjoint(asked) else "person"
+    return GraphQuestion(tuple(roots), tuple(distances), _focus(words, wh, inside), wants, sharing)
 
 
 def _verb_is_asked(words: Sequence[str]) -> bool:
@@ -335,21 +323,3 @@ def _focus(words: Sequence[str], wh: int, name: range) -> str:
         if is_content(words[i]) and words[i] not in _REQUESTS and not _ADJECTIVE.search(words[i]):
             return "" if words[i] in _PERSON_WORDS else root(words[i])
     return ""
-
-
-def _wanted_kind(words: Sequence[str], wh: int) -> str:
-    """Return what kind of thing a question asks for, "" where it does not say."""
-    following = words[wh + 1] if wh + 1 < len(words) else ""
-    match words[wh] if words else "":
-        case "who" | "whom" | "whose":
-            return "person"
-        case "when":
-            return "date"
-        case "where":
-            return "place"
-        case "how":
-            return "number" if following in ("many", "much") else ""
-        case "which" | "what":
-            return "person" if following in _PERSON_WORDS else ""
-        case _:
-            return "" if _PERSON_WORDS.isdisjoint(words) else "person"
