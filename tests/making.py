@@ -203,7 +203,6 @@ def _arrays(
         "sentences.start": columns[:, 1],
         "sentences.end": columns[:, 2],
         "sentences.speaker": np.full(len(rows), -1, np.int32),
-        "sentences.templated": np.zeros(len(rows), np.int32),
         "sentences.mention_starts": np.cumsum([0, *map(len, mentions)]).astype(np.int32),
         "sentences.mentions": np.array([m for each in mentions for m in each], np.int32),
         **_postings(of_sentence, len(number)).arrays("sentence_terms"),

@@ -159,20 +159,6 @@ def test_the_same_update_gives_the_same_bytes(
     assert built(folder, now).snapshot == built(other, now).snapshot
 
 
-def test_what_becomes_a_set_phrase_describes_less_well_in_documents_that_did_not_change(tmp_path: Path):
-    phrase = "The weekly market of Tarn opens with a speech of the mayor"
-    texts = {f"{i}.txt": f"In {1900 + i} the mill of Orran made {i} bags." for i in range(24)}
-    said = [f"{phrase} and of Nell Dray.", "Nell Dray came to the mill.", "Nell Dray sold much flour."]
-    texts |= {f"{i}.txt": f"{said[i % 3]} It was {i} years ago." for i in range(9)}
-    more = {f"more {i}.txt": f"{phrase} on wheat {i}. She left at {i}." for i in range(6)}
-    before = built(tmp_path / "index", texts).index
-
-    updated = built(tmp_path / "index", texts | more).index
-
-    assert up_to_the_graph(updated) == up_to_the_graph(built(tmp_path / "fresh", texts | more).index)
-    assert updated.entity("Nell Dray").description != before.entity("Nell Dray").description
-
-
 def test_with_fresh_an_update_equals_a_rebuild_to_the_end(tmp_path: Path):
     texts = {d["id"]: d["text"] for d in documents(30)}
     built(tmp_path / "index", {name: text for name, text in texts.items() if not name.endswith("3")})

@@ -451,7 +451,7 @@ def _existing(documents: Sequence[Document], folder: Path) -> Index | None:
         index = store.read(folder)
     except IndexMissing:
         return None
-    is_walkable = {"walk.names", "sentences.templated"} <= index.arrays.keys()
+    is_walkable = {"walk.names", "sentences.speaker"} <= index.arrays.keys()
     if is_walkable and _names(index.documents) == _names(documents):
         return index
     if len(index.entities) or len(index.triples):

@@ -289,7 +289,7 @@ class CombinedReports(Rows[Report]):
         else:
             languages = part.index.languages
             task = WriteReport(self._evidence.build(community, self.by_community), language=languages[0])
-            draft = report_with_references(task, part.sentences.boilerplate, multilingual=len(languages) > 1)
+            draft = report_with_references(task, multilingual=len(languages) > 1)
         return replace(report_of(community, number, draft), id=old.id)
 
     def _renumbered(self, text: str, part: int) -> str:

@@ -1,6 +1,6 @@
 """The arrays of an index: which sentences and chunks hold which words, and which sentences mention which entities.
 
-- `sentences.*` (`document`, `start`, `end`, `speaker`, `templated`, `mention_starts`, `mentions`): speakers and
+- `sentences.*` (`document`, `start`, `end`, `speaker`, `mention_starts`, `mentions`): speakers and
   mentions are numbers of entities.
 - `sentence_terms.*`, `chunk_terms.*`: postings (`algorithms.ranking.Postings`); terms are places in `Index.words`.
 - `walk_terms.*`: the postings of the sentences, each with the title of its document.
@@ -222,7 +222,6 @@ def sentence_arrays(
     return {
         **{f"sentences.{name}": getattr(table, name) for name in ("document", "start", "end")},
         "sentences.speaker": speaker,
-        "sentences.templated": lexicon.templated,
         "sentences.mention_starts": np.concatenate(([0], np.cumsum(sizes))).astype(np.int32),
         "sentences.mentions": mentions[keep],
     }

@@ -27,7 +27,6 @@ from conspectus.indexing.graph import Element, Instances, Merged
 from conspectus.lazy import lazy_module
 from conspectus.messages import wording
 from conspectus.models.base import Model, Tick, no_tick, run_sync, together, when_answered, writes
-from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.references import renumbered
 from conspectus.rows import (
     Chunk,
@@ -199,25 +198,22 @@ class DescribedGraph:
         self._under_way: dict[tuple[int, int], asyncio.Future[None]] = {}
         self.digests: dict[str, Hashes] = {}  # `instance_digests`, where rows can be carried on
 
-    def instance_digests(self, apart: Sequence[str] = ()) -> dict[str, Hashes]:
+    def instance_digests(self) -> dict[str, Hashes]:
         """Return by the name of their array what tells that rows are described alike (see `Instances.digests`)."""
         return {
-            name: each.digests(column(table, "id"), apart)
+            name: each.digests(column(table, "id"))
             for name, table, each in zip(_DIGESTS, self._tables, self._elements, strict=False)
             if isinstance(each, Instances)
         }
 
-    def carry_on(self, before: Index, changed: Sequence[str]) -> list[list[int]]:
-        """Describe rows as an index before does, but for those of which something `changed` is said.
+    def carry_on(self, before: Index) -> list[list[int]]:
+        """Describe rows of which the same is said as an index before does.
 
         Returns the numbers there of entities and of relationships of which all is the same, -1 for others.
         """
-        digests = self.digests
-        if changed:
-            digests = self.instance_digests(changed)
         were = before.entities, before.relationships
         numbers = list[list[int]]()
-        for (name, digest), table, was in zip(digests.items(), self._tables, were, strict=False):
+        for (name, digest), table, was in zip(self.digests.items(), self._tables, were, strict=False):
             earlier = before.arrays.get(name)
             if earlier is None:  # an older version made it
                 earlier = np.zeros(0, np.uint64)
@@ -561,16 +557,13 @@ def earlier_reports(
     """Return by community the reports of an index before that would be written alike, but for the numbers of rows.
     Rows of which the same is said are described as there.
 
-    A report depends on its community and those below it, on their entities and relationships, and on what set phrases
-    leave of the quality of statements. So the reports of all the tree of a root are taken over, or none of them.
+    A report depends on its community and those below it, and on their entities and relationships. So the reports of all
+    the tree of a root are taken over, or none of them.
     """
-    phrases: Mapping[str, float] | None = getattr(model, "boilerplate", None)
     several = len({document.language for document in before.documents}) > 1
-    if phrases is None or before.claims or several != getattr(model, "multilingual", None):
+    if before.claims or several != getattr(model, "multilingual", None):
         return {}
-    was = SentenceStore.of_index(before).boilerplate
-    changed = [said for said in was.keys() | phrases.keys() if was.get(said) != phrases.get(said)]
-    entities, edges = graph.carry_on(before, changed)
+    entities, edges = graph.carry_on(before)
     earlier = {id_: number for number, id_ in enumerate(column(before.communities, "id"))}
     edges_in = list(map(len, column(before.communities, "relationship_numbers")))
     reports: dict[int, Report] = {}

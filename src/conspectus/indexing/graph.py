@@ -569,10 +569,10 @@ class Instances(Generic[K, F]):
     def __iter__(self) -> Iterator[Element]:
         return map(self.__getitem__, range(len(self._starts) - 1))
 
-    def digests(self, ids: Sequence[str], apart: Sequence[str] = ()) -> Hashes:
+    def digests(self, ids: Sequence[str]) -> Hashes:
         """Return 64 bits for each row, given its id, that tell what its instances say of it, and where.
 
-        They are others where an instance holds one of the words that are set `apart`. No row may be forgotten yet.
+        No row may be forgotten yet.
         """
         codes = np.zeros(len(self._found), np.uint64)
         for start in range(0, len(codes), BLOCK):
@@ -581,11 +581,7 @@ class Instances(Generic[K, F]):
             spans = [f.span or c.span for f, c in zip(found, self._chunks[rows], strict=True)]
             said = [row.description for row in found]
             where = [span.document_id for span in spans]
-            hashes = dict[str, int]()
-            for text in {*said, *where}:
-                hashes[text] = hash_of([text])
-                if any(each in text for each in apart):
-                    hashes[text] ^= 1
+            hashes = {text: hash_of([text]) for text in {*said, *where}}
             code = np.array([hashes[t] for t in where], np.uint64)
             for end in (1, 2):
                 ends = np.array([span[end] for span in spans], np.uint64)

@@ -374,7 +374,7 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
     table = sentences.table
     words, arrays = text_arrays(documents, chunks, sentences)
     arrays |= {f"sentences.{name}": getattr(table, name) for name in ("document", "start", "end")}
-    sizes = {"speaker": len(table), "templated": len(table), "mention_starts": len(table) + 1, "mentions": 0}
+    sizes = {"speaker": len(table), "mention_starts": len(table) + 1, "mentions": 0}
     arrays |= {f"sentences.{name}": np.zeros(size, np.int32) for name, size in sizes.items()}
     arrays["sentences.speaker"] -= 1  # for nobody
     recorded = settings.model_dump(mode="json", by_alias=True)

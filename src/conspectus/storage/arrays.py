@@ -27,7 +27,6 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "sentences.document": ("sentences", "documents"),
     "sentences.start": ("sentences", ""),
     "sentences.end": ("sentences", ""),
-    "sentences.templated": ("sentences", ""),
     "sentences.speaker": ("sentences", "entities"),
     "sentence_terms.lengths": ("sentences", ""),
     "chunk_terms.lengths": ("chunks", ""),

@@ -17,7 +17,6 @@ import numpy as np
 from conspectus.rows import Document
 from conspectus.text.language import ENGLISH
 from conspectus.text.mention_extraction import Candidate, extract_mentions, written
-from conspectus.text.phrases import boilerplate_weights
 from conspectus.text.sentence_table import Lines, SentenceTable, find_sentences, lines_at
 from conspectus.text.types import ALL
 from conspectus.text.vocabulary import (
@@ -82,8 +81,6 @@ class Lexicon:
     mentions: Ints
     speaker_names: Ints
     """For each speaker of the table of sentences, the place of their name in `names`, or -1."""
-    templated: Ints
-    """Per cent of the words of each sentence that stand in set phrases of the corpus."""
     lists: Bools
     """Whether each sentence is a list: it has less than half as many function words as things it names, three or more."""
 
@@ -142,7 +139,6 @@ def read_lexicon(
     # what a copy caches goes with it, and changes nothing while another process is sent the sentences
     vocabulary, languages = replace(sentences.vocabulary), sentences.languages
     source = np.array(sources([d.path for d in documents]), np.int32)[table.document[first_places(which)]]
-    templated = (100 * boilerplate_weights(vocabulary, source)[which]).astype(np.int32)
     candidates: dict[str, Candidate] = {}
     function_words = np.zeros(len(unique), np.int64)
     for language in dict.fromkeys(languages):
@@ -166,7 +162,6 @@ def read_lexicon(
         starts=starts,
         mentions=mentions,
         speaker_names=np.array([place.get(name_key(s), -1) for s in table.speakers], np.int32),
-        templated=templated,
         lists=(size > 2) & (2 * function_words[which] < size),
     )
 

@@ -14,7 +14,7 @@ QUESTION = "Was it not in Quenda?"
 
 
 def described(*descriptions: str, name: str = "Quenda", kind: str = "entity") -> Description:
-    return describe_element(DescribeElement(name, kind, descriptions), {})
+    return describe_element(DescribeElement(name, kind, descriptions))
 
 
 def test_what_defines_a_thing_opens_its_description():

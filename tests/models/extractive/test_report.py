@@ -33,7 +33,7 @@ EVIDENCE = Context(
 
 
 def report(evidence: Context = EVIDENCE) -> ReportDraft:
-    return write_report(WriteReport(evidence), {})
+    return write_report(WriteReport(evidence))
 
 
 def texts(draft: ReportDraft) -> list[str]:
@@ -48,7 +48,7 @@ def test_the_title_is_of_the_topics_that_the_context_gives():
 
 
 def test_every_sentence_of_a_report_is_the_sources_own_and_bears_a_reference():
-    said = {s.text for s in statements(EVIDENCE, {})}
+    said = {s.text for s in statements(EVIDENCE)}
 
     for finding in report().findings:
         for line in finding.explanation.splitlines():
@@ -135,13 +135,6 @@ def test_there_is_a_report_however_little_is_known(evidence: Context):
     assert draft.title
     assert draft.summary
     assert 0 <= draft.rating <= 10
-
-
-def test_what_set_phrases_leave_little_worth_of_does_not_open_the_report():
-    plain, worthless = report(), write_report(WriteReport(EVIDENCE), {WEIR: 0.1})
-
-    assert plain.summary.startswith(WEIR)
-    assert worthless.summary.startswith(MILL)
 
 
 async def test_the_model_gives_references_in_the_numbers_of_the_index():

@@ -29,7 +29,7 @@ def test_a_statement_that_several_rows_make_is_one_with_all_their_references():
         relationships=(an_edge("Quenda", "weir", 3, description=f"{WEIR}\n{SAID}"),),
         claims=(a_claim("Quenda", "It burned in 1811."),),
     )
-    found = {s.text: s.references for s in statements(evidence, {})}
+    found = {s.text: s.references for s in statements(evidence)}
 
     assert found == {
         WEIR: (Reference("Relationships", 1), Reference("Entities", 1)),
@@ -42,7 +42,7 @@ def test_what_reports_of_parts_found_counts_more_the_earlier_it_stands():
     report = a_report(
         "Quenda", findings=[f"{WEIR} [Data: Entities (4)]", "The mill burned. [Data: Entities (5)]"]
     )
-    first, second = statements(Context(reports=(report,)), {})
+    first, second = statements(Context(reports=(report,)))
 
     assert (first.text, first.references) == (WEIR, (Reference("Reports", 1),))
     assert first.weight > second.weight > 1

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import chain, combinations, product
 
 from conspectus.models.base import performs
-from conspectus.models.extractive.sentence_store import SentenceStore
+from conspectus.models.extractive.sentence_store import SentenceStore, speaker_of, words_of
 from conspectus.rows import Span
 from conspectus.tasks import (
     AnyMissed,
@@ -98,19 +97,15 @@ MOST_SENTENCES = {"entity": 3, "relationship": 2}
 MOST_WORDS = 70
 """Words of a description at the most, but for its first sentence. With half, the sample's descriptions share less with
 those of a language model (F1 of their terms -4.1); with double 0.4 more, which is within chance."""
-_QUOTED = re.compile(r'^([^":：]{2,40})(?:: "(.*)"|：“(.*)”)$', re.DOTALL)
 
 
 @performs(DescribeElement)
-def describe_element(task: DescribeElement, boilerplate: Mapping[str, float]) -> Description:
-    """Choose the few instances that read best and say something of their own; name them in order of merit.
-
-    `boilerplate` is what set phrases leave of a statement's quality, by its words.
-    """
+def describe_element(task: DescribeElement) -> Description:
+    """Choose the few instances that read best and say something of their own; name them in order of merit."""
     chosen: list[int] = []
     words: set[str] = set()
     length = 0
-    texts, merits = task.descriptions, _merits(task, boilerplate)
+    texts, merits = task.descriptions, _merits(task)
     for i in sorted(range(len(texts)), key=merits.__getitem__, reverse=True):
         own = _words(texts[i])
         if chosen and (len(own & words) > 0.6 * len(own) or length + len(own) > MOST_WORDS):
@@ -131,25 +126,21 @@ def _words(description: str) -> frozenset[str]:
 
 # 11 million tokens have 200,000 distinct ones, which names of one community share; they would take 50 MB
 @cached_by_hash(1 << 16)
-def _reading(description: str, language: str) -> tuple[float, int, int, int]:
-    """Return the quality of a description, where its speaker ends (0: nobody), and the span of what is said."""
-    first, *more = description.splitlines() or [""]
-    match = _QUOTED.match(first)
-    start, end = match.span(match.lastindex or 0) if match else (0, len(first))
-    others = (0.9 * _reading(line, language)[0] for line in more)
-    speaker_end = match.end(1) if match else 0
-    return min(quality(description[start:end], language), *others, 1.0), speaker_end, start, end
+def _reading(description: str, language: str) -> float:
+    """Return the quality of a description."""
+    first, *others = description.splitlines() or [""]
+    return min(quality(words_of(first), language), *(0.9 * _reading(line, language) for line in others), 1.0)
 
 
-def _merits(task: DescribeElement, boilerplate: Mapping[str, float]) -> list[float]:
+def _merits(task: DescribeElement) -> list[float]:
     """Return for each description how well it reads and tells what the element is."""
     name, small, defines = task.name, task.name.lower(), question_pattern(task.language, "defines")
     merits: list[float] = []
     for description in task.descriptions:
-        merit, speaker_end, start, end = _reading(description, task.language)
-        said = description[start:end]
-        merit *= boilerplate.get(said, 1.0)
-        if name == description[:speaker_end]:  # what somebody says is no description of them
+        first = description.partition("\n")[0]
+        said = words_of(first)
+        merit = _reading(description, task.language)
+        if name == speaker_of(first):  # what somebody says is no description of them
             merit -= 1
         at = said.lower().find(small)
         if at >= 0:

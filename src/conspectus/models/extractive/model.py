@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TypeVar, cast
 
@@ -25,7 +25,7 @@ class ExtractiveModel(Model):
     """Performs tasks by selecting from the sources: fitted to a corpus to index it, or opened on an index to answer.
 
     It can do what functions are registered for by `performs` (see `models.base`). Their further parameters are its
-    properties: `passages`, `boilerplate`, `index`, `searcher` and `multilingual`.
+    properties: `passages`, `index`, `searcher` and `multilingual`.
     """
 
     name = "extractive"
@@ -39,7 +39,6 @@ class ExtractiveModel(Model):
         """Return what describes and reports alike, or extracts from some documents, to be sent to another process."""
         passages = self.passages.part(documents) if self.passages and documents is not None else None
         model = ExtractiveModel(passages, self._index)
-        model.boilerplate = self.boilerplate if documents is None else {}
         model.multilingual = self.multilingual
         return model
 
@@ -76,13 +75,6 @@ class ExtractiveModel(Model):
     def searcher(self) -> Searcher:
         """The sentences of the index, ready to be searched."""
         return self.index.derive(Searcher)
-
-    @cached_property
-    def boilerplate(self) -> Mapping[str, float]:
-        """What boilerplate leaves of the quality of sentences, by their words."""
-        if self.passages is not None:
-            return self.passages.boilerplate
-        return self.searcher.passages.boilerplate if self._index is not None else {}
 
     @cached_property
     def multilingual(self) -> bool:

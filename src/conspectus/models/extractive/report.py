@@ -12,6 +12,7 @@ from itertools import chain
 from conspectus.messages import Wording, wording
 from conspectus.models.base import performs
 from conspectus.models.extractive.sentence_store import (
+    TOO_ALIKE,
     Statement,
     is_repeated,
     speaker_of,
@@ -34,9 +35,6 @@ MIN_QUALITY = 0.45
 fourteenth; with double it loses 5.8."""
 LANGUAGE_SAMPLE = 8
 """Descriptions, and reports of parts, that tell the language of a report: one sentence in nine tells none alone."""
-TOO_ALIKE = 0.45
-"""Share of a statement's terms that another one may already have said. With half F1 loses 4.3; with double it gains 1.5
-and reports are longer by a sixth."""
 
 
 @dataclass(eq=False)
@@ -50,9 +48,7 @@ class _Candidate:
 
 
 @performs(WriteReport)
-def report_with_references(
-    task: WriteReport, boilerplate: Mapping[str, float], multilingual: bool
-) -> ReportDraft:
+def report_with_references(task: WriteReport, multilingual: bool) -> ReportDraft:
     """Write the report of a community, in its context's language if there are several."""
     if multilingual:
         context = task.context
@@ -61,16 +57,16 @@ def report_with_references(
         # a sentence of each is enough
         sample = (text.partition("\n")[0] for text in (*descriptions, *summaries))
         task = replace(task, language=language_of(sample, [task.language]))
-    return write_report(task, boilerplate)
+    return write_report(task)
 
 
-def write_report(task: WriteReport, boilerplate: Mapping[str, float]) -> ReportDraft:
-    """Write the report of a community, its references in the index's numbers; `boilerplate` is as in `statements`."""
+def write_report(task: WriteReport) -> ReportDraft:
+    """Write the report of a community, its references in the index's numbers."""
     context, language = task.context, task.language
     words = wording(language)
     names = context.topics or tuple(entity.name for entity in context.entities)
     topics = {name: 1 / (1 + rank) for rank, name in enumerate(names)}
-    candidates = _ranked(statements(context, boilerplate, language), topics)
+    candidates = _ranked(statements(context, language), topics)
     chosen = _cover(candidates)
     headings: set[str] = set()
     # the best one opens the summary
