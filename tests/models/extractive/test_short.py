@@ -1,4 +1,4 @@
-"""Short answers by selection: a date, a number, a name; else the clause that holds most of the question."""
+"""Short answers by selection: a date, a number, a name; else a sentence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHORTLY = Settings(answer=AnswerSettings(response=SHORT))
         ("On what date did Wilf Garrick call the Association?", "4 March 2021"),
         ("Who founded Lennard Marine?", "Josiah Lennard"),
         ("灯塔建于何时？", "1887年"),
-        ("灯塔的光源是什么？", "灯塔的光源是鲸油"),
+        ("灯塔的光源是什么？", "灯塔的光源是鲸油，后来改用电灯。"),
     ],
 )
 def test_the_answer_alone_is_cited_by_the_sentence_that_holds_it(method: str, question: str, answer: str):

@@ -20,6 +20,8 @@ from conspectus.models.extractive.report import upper
 from conspectus.models.extractive.search import COMPLETE, RankedSentence, Searcher
 from conspectus.models.extractive.sentence_store import (
     MIN_QUALITY,
+    TOO_ALIKE,
+    TOO_ALIKE_FOR_FACTS,
     all_terms,
     is_repeated,
     reading,
@@ -46,7 +48,7 @@ from conspectus.text.language import language_of, question_language
 from conspectus.text.mentions import entities_with
 from conspectus.text.question import Question, is_short
 from conspectus.text.sentences import states
-from conspectus.text.words import CJK, name_key, search_terms
+from conspectus.text.words import name_key, search_terms
 
 MAX_QUOTES = 4
 """Quotations in a section at the most. With 2, answers of `drift` quote 63 % of the documents that answer the
@@ -65,12 +67,6 @@ MAX_OVERVIEW_SECTIONS, MAX_OVERVIEW_QUOTES = 10, 2
 1.7, with one quotation 1.0; with twice as many it gains 0.1 and 0.4."""
 SOMEWHAT_HELPFUL = 50
 """The helpfulness, 1 to 100, of an overview of texts: nothing tells which of them matter."""
-MAX_SHARED_TERMS = 0.45
-"""Share of the smaller one's terms that two quotations in an answer may have in common. With half, global answers quote
-2.8 % fewer of the documents that answer the sample's facts; with 0.9 as many, and answers are longer by 7 %."""
-MAX_SHARED_TERMS_OF_FACT = 0.7
-"""The same where a fact is asked for, of all terms: a sentence that answers seldom adds more than the answer. With
-none, 5 % fewer quotations hold the answer, with half 1 %."""
 MIN_SHARE_OF_BEST = 0.5
 """A section, or a quotation in one, is kept where its score is at least this share of the best one's. With half,
 global answers quote 4.5 % more of the documents that answer the sample's facts and are longer by 29 %; with 1, 10.5 %
@@ -137,7 +133,7 @@ def deduplicate(
     searcher: Searcher,
     most: int = 3 * MAX_QUOTES,
     terms_of: Callable[[str], frozenset[str]] = lambda text: reading(text)[1],
-    alike: float = MAX_SHARED_TERMS,
+    alike: float = TOO_ALIKE,
     min_share: float = MIN_SHARE_OF_BEST,
 ) -> Iterator[RankedSentence]:
     """Yield the sentences, best first, that do not say again what an earlier one said."""
@@ -223,8 +219,8 @@ def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
     for report in reports:
         reference = write([Reference("Reports", report.number)])
         language = language_of([report.summary], searcher.index.languages)
-        texts = [finding.explanation for finding in report.findings[:MAX_QUOTES]] or [report.summary]
-        first = (split(strip(text), language)[0] for text in texts if text)
+        texts = [f.explanation for f in report.findings[:MAX_QUOTES] if f.explanation]
+        first = [split(strip(t), language)[0] for t in texts] or strip(report.summary).splitlines()[:1]
         sections.append(
             f"### {report.title} {reference}\n\n" + "\n".join(f"- {s} {reference}" for s in first)
         )
@@ -260,7 +256,7 @@ def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
         for line in lines:
             # without those of the question, which all of them have
             terms = subject_terms(words_of(strip(line).removeprefix("- "))).difference(question.focus)
-            if terms and len(quotes) < most_quotes and not is_repeated(terms, used, MAX_SHARED_TERMS):
+            if terms and len(quotes) < most_quotes and not is_repeated(terms, used, TOO_ALIKE):
                 quotes.append(line)
                 used.append(terms)
         if quotes:
@@ -334,7 +330,7 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
     language = searcher.passages.language  # its own first, if that is hardly worse
     ranked = sorted(ranked, key=lambda r: r.score < half or language(r.sentence) != question.language)
     least = MIN_SHARE_OF_BEST if question.joins_facts else MIN_SHARE_OF_FACT
-    best = list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, all_terms, MAX_SHARED_TERMS_OF_FACT, least))
+    best = list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, all_terms, TOO_ALIKE_FOR_FACTS, least))
     return sorted(best, key=lambda r: searcher.passages.day(r.sentence)) if question.asks_change else best
 
 
@@ -354,9 +350,6 @@ def _by_speaker(question: Question, searcher: Searcher) -> list[RankedSentence] 
     people = {n for n in named if passages.types[n] == "person"}
     about = [r for r in searcher.find(question) if people.intersection(passages.mentioned(r.sentence))]
     return about if people else None
-
-
-_CLAUSE = re.compile(r"[^，。；！？,;.!?]+")
 
 
 def short_answer(
@@ -384,21 +377,12 @@ def short_answer(
                 best = fit, answer, sentence
     if best is not None:
         return best[1], best[2]
-
-    for sentence in ranked:
-        text = searcher.passages.text(sentence.sentence)
-        if CJK.search(text):
-            break
-        if not query_terms.issuperset(search_terms(text, searcher.index)):  # as the heading "Budget" would be
-            return _ITEM.sub("", text), sentence
-
-    def weight_of_question(clause: str) -> float:
-        shared = query_terms.intersection(search_terms(clause, searcher.index))
-        return math.fsum(searcher.weight(term) for term in shared)
-
     texts = ((searcher.passages.text(sentence.sentence), sentence) for sentence in ranked)
-    clauses = [(m.group().strip(), sentence) for text, sentence in texts for m in _CLAUSE.finditer(text)]
-    return max(clauses, key=lambda pair: weight_of_question(pair[0]), default=None)
+    # what says no more than the question is no answer, as the heading "Budget" would be
+    others = (
+        (_ITEM.sub("", t), s) for t, s in texts if not query_terms.issuperset(search_terms(t, searcher.index))
+    )
+    return next(others, None)
 
 
 SOMEWHAT_RELEVANT, MOST_RELEVANT = 2, 5  # on the scale that the task gives language models, too

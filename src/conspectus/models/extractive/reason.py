@@ -27,7 +27,12 @@ from conspectus.models.extractive.rank_sentences import (
 )
 from conspectus.models.extractive.relation_paths import PathFinder
 from conspectus.models.extractive.search import RankedSentence, Searcher
-from conspectus.models.extractive.sentence_store import all_terms, is_repeated, name_entities
+from conspectus.models.extractive.sentence_store import (
+    TOO_ALIKE_FOR_FACTS,
+    all_terms,
+    is_repeated,
+    name_entities,
+)
 from conspectus.rows import Chunk, ReasoningPath
 from conspectus.tasks import (
     ChooseRelations,
@@ -120,8 +125,6 @@ WALK_WEIGHT, KIND_WEIGHT, REST_WEIGHT, LEAD_WEIGHT = 0.5, 1.0, 0.5, 0.5
 """What it counts in a passage that the walk is on a sentence, to hold the kind of thing that is asked for, the words
 that are asked beside names, and to open a document, which says who or what it is about. Without the walk 8 points of
 HotpotQA's are lost, without the kind 5 of 2Wiki's, without the words 8 of HotpotQA's, without openings 6 of 2Wiki's."""
-ALIKE = 0.7
-"""The share of the terms of the shorter one that two sentences of a chain may have in common: chunks overlap."""
 SHORT_PASSAGE = 10
 """Sentences of a passage, on average, up to which a chain goes by whole passages: those of Wikipedia's introductions
 have 4 or 5. Where chunks have 20 (web pages, minutes, letters), half of what the best sentences hold is lost by it."""
@@ -158,7 +161,7 @@ def follow_chain(question: Question, context: Context, searcher: Searcher) -> li
         new: list[RankedSentence] = []
         for ranked in sorted(hop, key=lambda s: -s.score):
             words = all_terms(searcher.passages.text(ranked.sentence))
-            if words and len(chain) + len(new) < room and not is_repeated(words, used, ALIKE):
+            if words and len(chain) + len(new) < room and not is_repeated(words, used, TOO_ALIKE_FOR_FACTS):
                 new.append(ranked)
                 used.append(words)
         chain += sorted(new, key=lambda s: s.sentence)
