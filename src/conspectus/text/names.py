@@ -238,8 +238,7 @@ def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
     )
     bare = (vocabulary.with_article[word] == 0) & ~noun
     recurs = _recurring(vocabulary)
-    opens = beside & ~vocabulary.first & (vocabulary.lower[word] > 0)
-    opens |= beside & adjective & vocabulary.behind(article)
+    opens = beside & adjective & vocabulary.behind(article)
     usable = vocabulary.proper_noun[word] | (given & named & bare) | opens
     usable |= named & vocabulary.behind(title) | vocabulary.behind(opens)
     for _ in range(2):  # a name of three words is reached in two steps
