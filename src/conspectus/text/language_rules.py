@@ -90,17 +90,11 @@ def _is_run(word: str) -> bool:
     return len(word) > 1 and bool(_RUN.fullmatch(word))
 
 
-def _is_word(word: str) -> bool:
-    return len(word) > 1 and word[0].isalpha()
-
-
 _RUN = re.compile("[\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff々]+")
 """Katakana and Chinese characters, which Japanese writes nouns with."""
 _TELLING: Mapping[str, tuple[Callable[[str], bool], Callable[[str], bool]]] = {
-    **dict.fromkeys(UNCASED, (_is_word, _is_word)),
     "zh": (_is_noun, _is_attribute),
     "ja": (_is_run, _is_run),
-    "ar": (lambda word: len(word) > 4 and word.startswith("ال"), _is_word),
 }
 
 

@@ -114,14 +114,10 @@ def _bound(vocabulary: Vocabulary) -> Iterator[_Span]:
     for at, goes_on in enumerate([*joined_on, False]):
         if not goes_on:
             titled = vocabulary.folded(start, start + 1)[0] in titles if at > start else False
-            quoted = start > 0 and vocabulary.written(start - 1, start)[0] in _QUOTES  # the title of a work
             start += titled
-            if 1 < at + 1 - start <= LONGEST and not quoted:
+            if 1 < at + 1 - start <= LONGEST:
                 yield start, at + 1, PERSON if titled else _kind_of(vocabulary.folded(start, at + 1), grammar)
             start = at + 1
-
-
-_QUOTES = frozenset("\"“«„‘'(《「『")
 
 
 def _kind_of(words: Sequence[str], grammar: FunctionWords) -> str:
