@@ -213,7 +213,7 @@ def _arrays(
 def _postings(texts: Sequence[Sequence[int]], size: int) -> Any:
     flat = np.array([t for text in texts for t in text], np.int32)
     sizes = np.array([len(text) for text in texts], np.int32)
-    return postings((flat, sizes), size=size)
+    return postings(flat, sizes, size=size)
 
 
 class Letters:

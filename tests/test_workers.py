@@ -33,7 +33,7 @@ from conspectus.settings import Settings
 from conspectus.storage.tables import encode
 from conspectus.text.lexicon import Lexicon
 from conspectus.text.sentence_table import find_sentences
-from conspectus.workers import Processes, ShardFiles, TextFile, Workers
+from conspectus.workers import Processes, ShardFiles, TextFile, Texts, Workers
 
 SAMPLE = Path(__file__).parents[1] / "src" / "conspectus" / "sample"
 
@@ -49,8 +49,9 @@ def index_by(workers: Workers, added: str = "", texts_in: Path | None = None) ->
     settings = Settings()
     *documents, last = read([SAMPLE], settings.read, workers=workers).documents[:8]
     documents.append(replace(last, id=content_id(last.id, added), text=f"{added}{last.text}"))
-    rows = workers.with_texts_in_file(documents, texts_in) if texts_in else documents
-    build = BuildInput(rows, settings, workers=workers)
+    if texts_in:
+        workers.move_texts_to_file(documents, texts_in)
+    build = BuildInput(documents, settings, workers=workers)
     return run_sync(build_index(build, lambda d, lexicon: ExtractiveModel(SentenceStore.read(d, lexicon))))
 
 
@@ -180,7 +181,7 @@ def test_forged_results_that_lead_nowhere_are_made_again(alone: Index, tmp_path:
                 forged = value | {"columns": columns}
             if name.startswith("extract_shard"):
                 draw = random.Random(name)
-                column = draw.choice(["rows", "sizes", "strengths"])
+                column = draw.choice(["entities", "relationships", "strengths"])
                 forged = value | {column: value[column] + draw.choice([1 << 20, -(1 << 20)])}
             super().write(name, forged)
 
@@ -250,7 +251,8 @@ def test_texts_of_a_large_corpus_are_read_from_a_file(alone: Index, tmp_path: Pa
     with pytest.raises(ValueError, match="closed"):
         print(index.documents[0].text)
     documents = list(alone.documents)
-    assert Workers().with_texts_in_file(documents, tmp_path) is documents  # of a small one they are alive
+    Workers().move_texts_to_file(documents, tmp_path)  # of a small one they are alive
+    assert all(document is row for document, row in zip(documents, alone.documents, strict=True))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file that refuses what is written")
@@ -264,13 +266,26 @@ def test_arrays_are_read_from_a_file(tmp_path: Path):
     texts.close()
 
 
+@pytest.mark.parametrize("in_file", [True, False])
+def test_texts_are_read_one_by_one(tmp_path: Path, in_file: bool):
+    texts, numbers = Texts(TextFile(tmp_path) if in_file else None), list[int]()
+    parts = ["The barge", "", "s\u00e4iled \ud800."], [], ["It sank."]
+    for part in parts:
+        numbers += range(len(texts), len(texts) + len(part))
+        texts.extend(part)
+    assert [texts[number] for number in numbers] == [text for part in parts for text in part]
+
+
 def test_texts_stay_in_memory_where_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     documents = [Document("a", 0, "A", "The barge sailed.", "a.txt")]
     with Path("/dev/full").open("wb") as full, Workers(1, least=0) as workers:
         monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: full)
-        assert workers.with_texts_in_file(documents, tmp_path)[0].text == documents[0].text
+        workers.move_texts_to_file(documents, tmp_path)
+        assert documents[0].text == "The barge sailed."
         assert workers.texts
         assert workers.texts.array(np.arange(3)).tolist() == [0, 1, 2]
+        (texts := Texts(workers.texts)).extend(["The barge", "sailed."])
+        assert texts[1] == "sailed."
 
 
 def test_what_was_read_of_the_texts_is_gone_before_the_graph_is_made():

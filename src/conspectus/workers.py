@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
@@ -23,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
 from hashlib import sha256
-from itertools import chain, islice, starmap
+from itertools import accumulate, chain, islice, starmap
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Timer
@@ -186,9 +187,12 @@ with. By itself it raises that to 32 MB: 4 million tokens then take 605 MB for 5
 
 
 def return_large_blocks() -> None:
-    """Have the C library of Linux return every large block that is freed; others do so, or cannot be told."""
+    """Have the C library of Linux return what is free, and every large block that is freed; others do so, or cannot be
+    told.
+    """
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).mallopt(-3, LARGE_BLOCK)  # M_MMAP_THRESHOLD
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _limit_memory(limit: int | None) -> None:
@@ -312,15 +316,15 @@ class Workers:
             self._own = None
             sys.setswitchinterval(self._interval)
 
-    def with_texts_in_file(self, documents: Sequence[Document], folder: Path) -> Sequence[Document]:
-        """Return documents whose texts are in a temporary file in a folder, if they are many (not on Windows)."""
+    def move_texts_to_file(self, documents: list[Document], folder: Path) -> None:
+        """Put documents whose texts are in a temporary file in their place, if they are many (not on Windows)."""
         if sum(len(document.text) for document in documents) < LARGE * self.least:
-            return documents
-        return_large_blocks()
+            return
         if hasattr(os, "pread"):
             self.texts = TextFile(folder)
-            documents = [self.texts.store(document) for document in documents]
-        return documents
+            for i in range(len(documents)):
+                documents[i] = self.texts.store(documents[i])
+        return_large_blocks()
 
     @property
     def several(self) -> bool:
@@ -554,7 +558,7 @@ class TextFile:
     def __init__(self, folder: Path) -> None:
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # `close` does
         self._end = 0
-        self.read = lru_cache(8)(self._read)  # what goes along sentences reads a document again and again
+        self.read = lru_cache(8)(self.text)  # what goes along sentences reads a document again and again
 
     def close(self) -> None:
         """Remove the file, after which none of its texts can be read."""
@@ -563,26 +567,60 @@ class TextFile:
 
     def store(self, row: Any) -> Any:
         """Return a document or a chunk whose text is in the file; where the disk is full, return it as it is."""
-        content = row.text.encode("utf-8", "surrogatepass")
-        with suppress(OSError):
-            if os.pwrite(self._file.fileno(), content, self._end) == len(content):
-                text: Any = partial(self.read, self._end, len(content))
-                values = {f.name: getattr(row, f.name) for f in fields(row)} | {"text": text}
-                self._end += len(content)
-                return (_Document if isinstance(row, Document) else _Chunk)(**values)
-        return row
+        if not (ends := self.append([row.text])):
+            return row
+        text: Any = partial(self.read, ends[0], ends[1] - ends[0])
+        values = {f.name: getattr(row, f.name) for f in fields(row)} | {"text": text}
+        return (_Document if isinstance(row, Document) else _Chunk)(**values)
+
+    def append(self, texts: Sequence[str]) -> list[int]:
+        """Write texts, and return where each begins and the last ends; nothing where the disk is full."""
+        contents = [text.encode("utf-8", "surrogatepass") for text in texts]
+        ends = list(accumulate(map(len, contents), initial=self._end))
+        return ends if self._write(b"".join(contents), self._end) else []
 
     def array(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return an array that is in the file; where the disk is full, return it as it is."""
         start = self._end + -self._end % 8  # numbers stand at multiples of their size
-        with suppress(OSError):
-            if array.nbytes and os.pwrite(self._file.fileno(), array.data, start) == array.nbytes:
-                self._end = start + array.nbytes
-                return np.memmap(self._file, array.dtype, "r", start, array.shape)
+        if array.nbytes and self._write(array.data, start):
+            return np.memmap(self._file, array.dtype, "r", start, array.shape)
         return array
 
-    def _read(self, start: int, length: int) -> str:
+    def _write(self, content: bytes | memoryview, start: int) -> bool:
+        """Tell whether there was room for all of it."""
+        size = memoryview(content).nbytes
+        with suppress(OSError):
+            if os.pwrite(self._file.fileno(), content, start) == size:
+                self._end = start + size
+                return True
+        return False
+
+    def text(self, start: int, length: int) -> str:
+        """Return the text that some bytes of the file are."""
         return os.pread(self._file.fileno(), length, start).decode("utf-8", "surrogatepass")
+
+
+class Texts(Sequence[str]):
+    """Texts that are added part by part and read one by one; they are in a file if there is one with room."""
+
+    def __init__(self, file: TextFile | None = None) -> None:
+        self._file, self._kept = file, dict[int, str]()
+        self._starts: array[int] = array("q")
+
+    def extend(self, texts: Sequence[str]) -> None:
+        """Add some, which take the numbers from the length on, and one number more."""
+        if not (ends := self._file.append(texts) if self._file else []):
+            self._kept.update(enumerate(texts, len(self)))
+        self._starts.extend(ends or [0] * (len(texts) + 1))
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, at: Any) -> Any:
+        if self._file is None or at in self._kept:
+            return self._kept[at]
+        start, end = self._starts[at : at + 2]
+        return self._file.text(start, end - start)
 
 
 class _TextInFile:

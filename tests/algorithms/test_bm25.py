@@ -20,7 +20,7 @@ a_query = st.lists(st.tuples(st.integers(0, SIZE - 1), st.floats(0, 3)), max_siz
 def counted(texts: Sequence[Sequence[int]]) -> Postings:
     flat = np.array([t for text in texts for t in text], np.int32)
     sizes = np.array([len(text) for text in texts], np.int32)
-    return postings((flat, sizes), size=SIZE)
+    return postings(flat, sizes, size=SIZE)
 
 
 def directly(

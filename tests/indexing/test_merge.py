@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from making import a_document, whole_chunk
 
+from conspectus.indexing.chunks import Extractions
 from conspectus.indexing.chunks import chunk as cut
 from conspectus.indexing.graph import UNTYPED, Merged, Names, merge, merge_claims, resolve
 from conspectus.rows import Chunk, Document, Span
 from conspectus.settings import ChunkSettings, ResolveSettings
 from conspectus.tasks import Extraction, FoundClaim, FoundEntity, FoundRelationship
 from conspectus.text.cleaning import omitted
+from conspectus.workers import Texts
 
 DOCUMENTS = [a_document("x" * 100, i, f"{name}.txt") for i, name in enumerate(("north", "south", "west"))]
 CHUNKS = [whole_chunk(document) for document in DOCUMENTS]
@@ -192,6 +194,16 @@ def graph_of(
         ),
         tuple(pair(a, b, text, at(document, *span) if span else None) for a, b, text, span in pairs),
     )
+
+
+@given(some_graphs)
+def test_extractions_in_columns_are_what_was_extracted_however_they_are_cut(raw: list[Any]):
+    graphs = [graph_of(each, i) for i, each in enumerate(raw)]
+    pairs = [*zip(CHUNKS, graphs, strict=False)]
+    whole, parts = Extractions.of(pairs), [Extractions.of([pair]) for pair in pairs]
+
+    assert list(whole) == graphs
+    assert list(Extractions.joined(parts, whole.chunks, Texts())) == graphs
 
 
 def facts(result: Merged) -> tuple[object, ...]:

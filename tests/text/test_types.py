@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import pytest
 
 from conspectus.text.types import (
@@ -25,7 +23,10 @@ def typed(name: str, context: NameContext | None = None, foreign: bool = False) 
 
 
 def before(word: str, times: int = 3) -> NameContext:
-    return NameContext(before=defaultdict(int, {word: times}))
+    context = NameContext()
+    for _ in range(times):
+        context.note_before(word)
+    return context
 
 
 @pytest.mark.parametrize(

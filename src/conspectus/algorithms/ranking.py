@@ -44,7 +44,8 @@ def ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
 BLOCK = 1 << 22
 """Numbers of vectors that are converted at once: 16 MB. numpy multiplies float16 eight times slower than float32."""
 SORTED = 1 << 20
-"""Terms that are sorted at once, as 64 bits each: all of 11 million tokens would be 80 MB, and as much again."""
+"""Terms that are sorted at once, as 64 bits each: all of 11 million tokens would be 80 MB, and as much again. Of many
+it is a sixteenth, for all are gone through each time."""
 
 
 def products(vectors: Floats, query: Floats) -> Floats:
@@ -125,31 +126,42 @@ class Postings:
         return int(self.starts[term + 1] - self.starts[term])
 
 
-def postings(*parts: tuple[Ints, Ints], size: int) -> Postings:
-    """Count the terms of texts; each part has some terms of every text, as numbers below `size`, text after text, and
-    how many of them each text has.
+def postings(
+    terms: Ints, sizes: Ints, shared: tuple[Ints, Ints, Ints] | None = None, *, size: int
+) -> Postings:
+    """Count the terms of texts, numbers below `size`, given text after text, and how many of them each text has.
+
+    `shared` are further terms, and the first and the last text, not included, that each of these is in once more.
     """
-    lengths: Ints = np.add.reduce([sizes for _, sizes in parts], dtype=np.int32)
-    texts = len(lengths)
-    owned = [(terms, np.repeat(np.arange(texts, dtype=np.int32), sizes)) for terms, sizes in parts]
-    uses: Ints = np.add.reduce([np.bincount(terms, minlength=size) for terms, _ in parts])
-    steps = np.arange(SORTED, sum(len(terms) for terms, _ in parts), SORTED)
-    ends: list[int] = np.searchsorted(np.cumsum(uses), steps, "right").tolist()
-    columns, frequency = list[tuple[Ints, Ints]](), np.zeros(size + 1, np.int32)
+    more, first, last = shared or (np.zeros(0, np.int64),) * 3
+    texts, owner = len(sizes), np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    steps = np.bincount(first, minlength=texts + 1) - np.bincount(last, minlength=texts + 1)
+    lengths = (sizes + np.cumsum(steps)[:texts]).astype(np.int32)
+    uses = np.bincount(terms, minlength=size) + np.bincount(more, last - first, size)
+    uses = np.cumsum(uses.astype(np.int64))
+    total = int(uses[-1]) if size else 0
+    steps = np.arange(0, total, max(SORTED, total // 16))[1:]
+    ends: list[int] = np.searchsorted(uses, steps, "right").tolist()
+    # what is left over at their ends was never touched, so that it takes no memory
+    of, counts = np.empty(total, np.int32), np.empty(total, np.int32)
+    frequency, done = np.zeros(size + 1, np.int32), 0
     for low, high in pairwise([0, *dict.fromkeys(ends), size]):
-        inside = [np.flatnonzero((terms >= low) & (terms < high)) for terms, _ in owned]
-        taken = zip(owned, inside, strict=True)
-        code = np.concatenate(
-            [terms[at].astype(np.int64) * texts + owners[at] for (terms, owners), at in taken]
-        )
+        inside = np.flatnonzero((terms >= low) & (terms < high))
+        others = np.flatnonzero((more >= low) & (more < high))
+        code = terms[inside] * np.int64(texts) + owner[inside]
+        spread, numbers = ranges(first[others], last[others])
+        spread += np.repeat(more[others] * np.int64(texts), numbers)
+        code = np.concatenate([code, spread])
         code.sort()
-        first = np.flatnonzero(np.append(True, code[1:] != code[:-1])[: len(code)])
-        counts = np.diff(first, append=len(code)).astype(np.int32)
-        code = code[first]
+        new = np.flatnonzero(np.append(True, code[1:] != code[:-1])[: len(code)])
+        place = slice(done, done + len(new))
+        counts[place] = np.diff(new, append=len(code))
+        code = code[new]
         frequency[low + 1 : high + 1] = np.bincount(code // max(texts, 1) - low, minlength=high - low)
-        columns.append(((code % max(texts, 1)).astype(np.int32), counts))
-    of, counts = map(np.concatenate, zip(*columns, strict=True))
-    return Postings(np.cumsum(frequency, dtype=np.int32), of, counts, lengths)
+        of[place] = code % max(texts, 1)
+        done += len(new)
+    starts = np.cumsum(frequency, dtype=np.int32)
+    return Postings(starts, of[:done], counts[:done], lengths)
 
 
 def idf(texts: int, frequency: int) -> float:

@@ -267,7 +267,7 @@ async def build_read(read: Read | None, request: BuildRequest) -> Built:
         if update.up_to_date and (existing := update.existing):
             store.trim(folder, settings.model_dump(mode="json"))
             return Built(existing, existing.snapshot, folder, skipped, guessed, update=update)
-        read = read._replace(documents=request.workers.with_texts_in_file(read.documents, folder))
+        request.workers.move_texts_to_file(read.documents, folder)
         check_embedder(request.resolved, folder)
         warning = _warn_of_replacement(update, request) if not request.agree else ""
         index, notices, spent = await _indexed(read, request, update)

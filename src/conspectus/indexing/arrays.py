@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -43,7 +43,6 @@ from conspectus.text.mentions import (
     DIGIT,
     KNOWN,
     OPENING,
-    Run,
     find_known,
     find_mentions,
     find_runs,
@@ -55,7 +54,7 @@ from conspectus.text.mentions import (
     words_of_names,
 )
 from conspectus.text.sentence_table import SentenceTable, lines_at
-from conspectus.text.vocabulary import Ints, Vocabulary, repeated, unique_numbers
+from conspectus.text.vocabulary import Ints, Vocabulary, unique_numbers
 from conspectus.text.words import CJK, PAIRED, STOPWORDS, fold, name_key, terms, words_in
 from conspectus.workers import Workers
 
@@ -76,24 +75,36 @@ def text_arrays(
     without: Collection[str] = (),
 ) -> tuple[tuple[str, ...], Arrays]:
     """Return the words of a corpus with its postings and the walk, without the names whose keys are in `without`."""
-    words, arrays = word_arrays(documents, chunks, sentences, map_chunk_terms(documents, chunks)())
-    return words, {**arrays, **walk_arrays(documents, chunks, sentences, without)}
+    return arrays_of(documents, chunks, [(sentences, map_chunk_terms(documents, chunks)())], without)
 
 
-def word_arrays(
-    documents: Sequence[Document], chunks: Sequence[Chunk], sentences: Sentences, chunk_terms: ChunkTerms
+def arrays_of(
+    documents: Sequence[Document],
+    chunks: Sequence[Chunk],
+    read: list[tuple[Sentences, ChunkTerms]],
+    without: Collection[str] = (),
 ) -> tuple[tuple[str, ...], Arrays]:
-    """Return the words of a corpus and its postings, given the search terms of its chunks."""
+    """Do the same given what was read, which is taken out of a list: it goes before the largest arrays are made."""
+    sentences, chunk_terms = read.pop()
+    walk = walk_arrays(documents, chunks, sentences, without)
     number, starts, ids = sentences.terms()
+    document = sentences.table.document
+    del sentences
     titles = [[number.setdefault(t, len(number)) for t in title_terms(d)] for d in documents]
-    of_texts = _numbers_of(chunk_terms.words, number)[chunk_terms.ids], chunk_terms.sizes
+    numbers = _numbers_of(chunk_terms.words, number)
+    of_chunks = numbers[chunk_terms.ids], chunk_terms.sizes
+    del chunk_terms
     place = {document.id: i for i, document in enumerate(documents)}
     inside = np.array([place[chunk.document_id] for chunk in chunks], np.int32)
-    arrays = postings(of_texts, _spread(titles, inside), size=len(number)).arrays("chunk_terms")
-    of_texts = ids, np.diff(starts)
-    arrays |= postings(of_texts, size=len(number)).arrays("sentence_terms")
-    titled = of_texts, _spread(titles, sentences.table.document)
-    return tuple(number), arrays | postings(*titled, size=len(number)).arrays("walk_terms")
+    size = len(number)
+    of_sentences = ids, np.diff(starts)
+    titled = _spread(titles, inside)
+    arrays = postings(*of_chunks, titled, size=size).arrays("chunk_terms")
+    del of_chunks
+    arrays |= postings(*of_sentences, size=size).arrays("sentence_terms")
+    titled = _spread(titles, document)
+    arrays |= postings(*of_sentences, titled, size=size).arrays("walk_terms")
+    return tuple(number), {**arrays, **walk}
 
 
 def sentences_to_send(sentences: Sentences) -> Sentences:
@@ -196,11 +207,14 @@ def _checked(stored: ChunkTerms, count: int) -> ChunkTerms:
     return replace(stored, words=list(map(str, stored.words)))
 
 
-def _spread(titles: Sequence[Sequence[int]], inside: Ints) -> tuple[Ints, Ints]:
-    """Return the terms of the titles of the documents that chunks or sentences are in, and how many each takes."""
-    flat = np.array([t for title in titles for t in title], np.int32)
-    starts, ids = repeated(inside, np.array(list(map(len, titles)), np.int32), flat)
-    return ids, np.diff(starts)
+def _spread(titles: Sequence[Sequence[int]], inside: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the terms of the titles of documents, and the first and last of the chunks or sentences in each document;
+    `inside` is that of each of these, ascending.
+    """
+    flat = np.array([t for title in titles for t in title], np.int64)
+    document = np.repeat(np.arange(len(titles)), list(map(len, titles)))
+    first, last = (np.searchsorted(inside, document, side) for side in ("left", "right"))
+    return flat, first, last
 
 
 def title_terms(document: Document) -> list[str]:
@@ -256,6 +270,8 @@ def graph_arrays(index: Index) -> Arrays:
     return arrays
 
 
+Runs = tuple[MutableSequence[int], list[tuple[str, ...]]]
+"""The texts of runs (`mentions.find_runs`) and their keys: there are millions, and a tuple of each takes 100 bytes."""
 RARE = 0.4
 """A sentence leads to its names in proportion to their frequency to the power of -RARE."""
 ALIAS = 0.2
@@ -271,7 +287,11 @@ def walk_arrays(
     """Return the arrays of the walk but for its terms, without the names whose keys are in `without`."""
     first, last = sentence_ranges(documents, chunks, sentences.table)
     names, vocabulary = NameNumbers(words := sentences.tokens), sentences.vocabulary
-    runs = list(find_runs(vocabulary, words.mostly_capitalised[vocabulary.word][vocabulary.form]))
+    runs: Runs = array("i"), []
+    opening = words.mostly_capitalised[vocabulary.word]
+    for text, keys in find_runs(vocabulary, opening[vocabulary.form]):
+        runs[0].append(text)
+        runs[1].append(keys)
     del words
     topics, main = _find_topics(documents, chunks, (first, last), sentences, runs, names)
     mentions = _mentions(sentences, runs, names)
@@ -324,11 +344,12 @@ def sentence_ranges(
     return first.astype(np.int32), last.astype(np.int32)
 
 
-def _mentions(sentences: Sentences, runs: Sequence[Run], names: NameNumbers) -> Matrix:
+def _mentions(sentences: Sentences, runs: Runs, names: NameNumbers) -> Matrix:
     """Return sentences by names, 1 where one mentions the other; `runs` are those of the distinct sentences."""
     dated = sentences.vocabulary.sentences_with(DIGIT)
     texts = zip(dated.tolist(), lines_at(dated, sentences.distinct), strict=True)
-    pairs = ((text, names.number(key)) for text, key in find_mentions(texts, runs))
+    named = find_mentions(texts, zip(*runs, strict=True))
+    pairs = ((text, names.number(key)) for text, key in named)
     met = np.fromiter(chain.from_iterable(pairs), np.int64).reshape(-1, 2)
     rows, known = find_known(sentences.vocabulary, names.sought)
     number = np.array([names.keys[key] for key in names.sought], np.int64)
@@ -417,7 +438,7 @@ def _find_topics(
     chunks: Sequence[Chunk],
     passages: tuple[Ints, Ints],
     sentences: Sentences,
-    runs: Sequence[Run],
+    runs: Runs,
     names: NameNumbers,
 ) -> tuple[list[Weighted], list[MainTopic]]:
     """Return what each passage is about: the title of its document, and the subject of that document's opening; `runs`
@@ -427,7 +448,8 @@ def _find_topics(
     topics: list[Weighted] = []
     main: list[MainTopic] = []
     openings = set(sentences.which[passages[0][passages[0] < passages[1]]].tolist())
-    run_of = {text: [keys[0]] for text, keys in reversed(runs) if text in openings}
+    last_first = zip(*map(reversed, runs), strict=True)
+    run_of = {text: [keys[0]] for text, keys in last_first if text in openings}
     opened: set[str] = set()
     for chunk, first, last in zip(chunks, passages[0].tolist(), passages[1].tolist(), strict=True):
         title = title_of[chunk.document_id]

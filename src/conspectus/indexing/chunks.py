@@ -7,10 +7,11 @@ own: none waits for another, so that a model is never left without work.
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, count, islice
+from itertools import chain, count, starmap
 from typing import Any, cast
 
 import numpy as np
@@ -36,9 +37,10 @@ from conspectus.tasks import (
 )
 from conspectus.text.cleaning import content_of
 from conspectus.text.types import CALENDAR
+from conspectus.text.vocabulary import Floats, Ints
 from conspectus.text.words import CJK, STOPWORDS, name_key
 from conspectus.tokens import encoding
-from conspectus.workers import Workers
+from conspectus.workers import Texts, Workers
 
 
 def chunk(
@@ -137,12 +139,97 @@ def dates_of(documents: Iterable[Document]) -> dict[str, str]:
     return {id_: match[0] for id_, match in dates if match}
 
 
+@dataclass(frozen=True)
+class Extractions(Sequence[Extraction]):
+    """The entities and relationships of chunks; as a sequence the extraction of each, made when asked for.
+
+    There are millions, so that they are columns of two arrays of six rows: the place of the chunk, those of the name or
+    source and of the type or target in `names`, that of the description in `texts`, and the characters where it was
+    read, -1 for anywhere in the chunk.
+    """
+
+    names: Sequence[str]
+    texts: Sequence[str]
+    entities: Ints
+    relationships: Ints
+    strengths: Floats
+    """Of the relationships."""
+    documents: Sequence[str]
+    """The ids of the documents that hold what was read: those of the chunks, but for facts that people added."""
+    chunks: Sequence[Chunk] = ()
+    failures: Sequence[Failure] = ()
+
+    @classmethod
+    def of(cls, extracted: Iterable[tuple[Chunk, Extraction]]) -> Extractions:
+        """Put what was extracted from chunks into columns."""
+        name, text = _numbering(), _numbering()
+        chunks, documents, strengths = list[Chunk](), list[str](), list[float]()
+        rows = array("i"), array("i")  # a sixth of the memory of lists
+        for chunk, graph in extracted:
+            document = chunk.document_id
+            tables = graph.entities, graph.relationships
+            for flat, table in zip(rows, tables, strict=True):
+                for one, other, words, *_, span in table:
+                    document, *where = span or (document, -1, -1)
+                    flat.extend((len(chunks), name[one], name[other], text[words], *where))
+            strengths += [edge.strength for edge in graph.relationships]
+            chunks.append(chunk)
+            documents.append(document)
+        entities, edges = (np.array(flat, np.int32).reshape(-1, 6).T for flat in rows)
+        columns = entities, edges, np.array(strengths, float)
+        return cls(list(name), list(text), *columns, documents, chunks)
+
+    @classmethod
+    def joined(cls, parts: Iterable[Extractions], chunks: Sequence[Chunk], texts: Texts) -> Extractions:
+        """Join what was found in consecutive chunks, whose descriptions go to `texts`."""
+        name, done, failures = _numbering(), 0, list[Failure]()
+        none = np.zeros((6, 0), np.int32)
+        tables, strengths = ([none], [none]), [np.zeros(0)]
+        for part in parts:
+            numbers = np.array([name[each] for each in part.names], np.int32)
+            for table, own in zip(tables, (part.entities, part.relationships), strict=True):
+                chunk, one, other, text, *where = own
+                columns = chunk + done, numbers[one], numbers[other], text + len(texts), *where
+                table.append(np.array(columns, np.int32).reshape(6, -1))
+            texts.extend(part.texts)
+            strengths.append(part.strengths)
+            failures += part.failures
+            done += len(part.documents)
+        entities, edges = (np.concatenate(table, axis=1) for table in tables)
+        documents = [chunk.document_id for chunk in chunks]
+        columns = list(name), texts, entities, edges, np.concatenate(strengths)
+        return cls(*columns, documents, chunks, failures)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def __getitem__(self, at: Any) -> Any:
+        names, texts = self.names, self.texts
+        document = self.documents[int(at)]
+
+        def rows(table: Ints, *more: Floats) -> Iterator[tuple[Any, ...]]:
+            inside = slice(*np.searchsorted(table[0], (at, at + 1)))
+            each = *table[1:4], *more, *table[4:]
+            columns: list[list[Any]] = [column[inside].tolist() for column in each]
+            for one, other, text, *own, start, end in zip(*columns, strict=True):
+                span = Span(document, start, end) if start >= 0 else None
+                yield names[one], names[other], texts[text], *own, span
+
+        edges = starmap(FoundRelationship, rows(self.relationships, self.strengths))
+        return Extraction(tuple(starmap(FoundEntity, rows(self.entities))), tuple(edges))
+
+
+def _numbering() -> defaultdict[str, int]:
+    """Return what numbers texts as they are met."""
+    return defaultdict(count().__next__)
+
+
 @dataclass
 class Extracted:
     """What was found in each chunk, in their order, and what the model failed on."""
 
-    graphs: list[Extraction] = field(default_factory=list[Extraction])
-    claims: list[tuple[FoundClaim, ...]] = field(default_factory=list[tuple[FoundClaim, ...]])
+    graphs: Sequence[Extraction] = ()
+    claims: Sequence[tuple[FoundClaim, ...]] = ()
     failures: list[Failure] = field(default_factory=list[Failure])
 
     def check(self, model: str) -> None:
@@ -188,19 +275,19 @@ async def extract(
         tick()
         return _by_schema(_joined(graphs), settings), claims, failures
 
-    extracted = Extracted()
-    for graph, claims, failures in await performed(model, read, chunks):
-        extracted.graphs.append(graph)
-        extracted.claims.append(claims)
-        extracted.failures += failures
-    return extracted
+    found = await performed(model, read, chunks)
+    graphs, claims = [graph for graph, _, _ in found], [claims for _, claims, _ in found]
+    failures = chain.from_iterable(failures for *_, failures in found)
+    return Extracted(graphs, claims, list(failures))
 
 
 def extract_shard(
     chunks: Sequence[Chunk], model: Model, settings: ExtractSettings, language: str, dates: Mapping[str, str]
-) -> Extracted:
+) -> Extractions:
     """Do what `extract` does by a model that need not be waited for."""
-    return run_sync(extract(chunks, model, settings, language, dates=dates))
+    extracted = run_sync(extract(chunks, model, settings, language, dates=dates))
+    found = Extractions.of(zip(chunks, extracted.graphs, strict=True))
+    return replace(found, chunks=(), failures=extracted.failures)
 
 
 def map_extract(
@@ -227,62 +314,48 @@ def map_extract(
         lambda part, _: _stored(part),
         lambda shard: f"{more[0].model_dump_json()} {cast('Any', model).digest(documents_of(shard))}",
     )
-    extracted = Extracted()
-    for part in parts:
-        extracted.graphs += part.graphs
-        extracted.claims += part.claims
-        extracted.failures += part.failures
-        for _ in part.graphs:
-            tick()
-    return extracted
+
+    def counted() -> Iterator[Extractions]:
+        for part in parts:
+            yield part
+            for _ in part.documents:
+                tick()
+
+    found = Extractions.joined(counted(), chunks, Texts(workers.texts))
+    return Extracted(found, [()] * len(chunks), list(found.failures))
 
 
-def _stored(extracted: Extracted) -> dict[str, Any]:
-    """Return the entities and relationships of chunks as places in `texts`, and the ends of their spans."""
-    if extracted.failures:
-        return {}  # so that they are tried again
-    number: defaultdict[str, int] = defaultdict(count().__next__)
-    at, graphs = number.__getitem__, extracted.graphs
-    rows = [
-        (at(one), at(other), at(text), span.start, span.end)
-        for graph in graphs
-        for one, other, text, *_, span in chain(graph.entities, graph.relationships)
-        if span
-    ]
-    sizes = [size for graph in graphs for size in (len(graph.entities), len(graph.relationships))]
-    strengths = [relationship.strength for graph in graphs for relationship in graph.relationships]
-    columns = {"rows": np.array(rows, np.int32).ravel(), "sizes": np.array(sizes, np.int32)}
-    return {"texts": list(number), "strengths": np.array(strengths, np.float64), **columns}
+_STORED = "names", "texts", "entities", "relationships", "strengths"
 
 
-def _loaded(stored: Mapping[str, Any], chunks: Sequence[Chunk]) -> Extracted:
-    """Return the stored entities and relationships of chunks; raise ValueError or another error where they are none."""
-    texts = list(map(str, stored["texts"]))
-    sizes, rows, strengths = stored["sizes"], stored["rows"].reshape(-1, 5), stored["strengths"]
-    within = np.repeat([(c.start, c.end) for c in chunks for _ in range(2)], sizes, axis=0)
-    start, end = rows[:, 3], rows[:, 4]
-    inside = (within[:, 0] <= start) & (start < end) & (end <= within[:, 1])
-    known = (rows[:, :3] >= 0) & (rows[:, :3] < len(texts))
+def _stored(part: Extractions) -> dict[str, Any]:
+    """Return what was found as it is stored; nothing where a chunk failed, so that it is tried again."""
+    if part.failures:
+        return {}
+    tables = part.entities.ravel(), part.relationships.ravel()
+    columns = part.names, part.texts, *tables, part.strengths
+    return dict(zip(_STORED, columns, strict=True))
+
+
+def _loaded(stored: Mapping[str, Any], chunks: Sequence[Chunk]) -> Extractions:
+    """Return what is stored of chunks; raise ValueError or another error where it cannot be so."""
+    *texts, entities, edges, strengths = map(stored.__getitem__, _STORED)
+    names, texts = (list(map(str, each)) for each in texts)
+    entities, edges = entities.reshape(6, -1), edges.reshape(6, -1)
+    every = np.concatenate((entities, edges), axis=1)
+    sizes = map(len, (chunks, names, names, texts))
+    limits = np.array([*sizes])[:, None]
+    places = every[:4]
+    known = ((places >= 0) & (places < limits)).all()
+    known &= len(strengths) == edges.shape[1]
+    first, last = np.array([(chunk.start, chunk.end) for chunk in chunks]).T[:, every[0]]
+    inside = (first <= every[4]) & (every[4] < every[5]) & (every[5] <= last)
+    ordered = all((np.diff(table[0]) >= 0).all() for table in (entities, edges))
     weighed = (strengths >= 1) & (strengths <= 10)
-    if not (inside.all() and known.all() and weighed.all() and len(strengths) == sizes[1::2].sum()):
+    if not (known and ordered and inside.all() and weighed.all()):
         raise ValueError("there is nothing of the kind in the chunks")
-    each, strength = iter(rows.tolist()), iter(strengths.tolist())
-    graphs: list[Extraction] = []
-    for chunk, (entities, relationships) in zip(chunks, sizes.reshape(-1, 2).tolist(), strict=True):
-        id_ = chunk.document_id
-        graphs.append(
-            Extraction(
-                tuple(
-                    FoundEntity(texts[a], texts[b], texts[text], Span(id_, *span))
-                    for a, b, text, *span in islice(each, entities)
-                ),
-                tuple(
-                    FoundRelationship(texts[a], texts[b], texts[text], next(strength), Span(id_, *span))
-                    for a, b, text, *span in islice(each, relationships)
-                ),
-            )
-        )
-    return Extracted(graphs, [()] * len(graphs))
+    documents = [chunk.document_id for chunk in chunks]
+    return Extractions(names, texts, entities, edges, strengths, documents)
 
 
 async def _rounds(

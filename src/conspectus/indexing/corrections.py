@@ -54,6 +54,10 @@ class CorrectedNames(Names):
         entities = set(entity_of.values())
         return entities.pop() if len(entities) == 1 else super().resolved(key, document_id)
 
+    def varying(self) -> set[str]:
+        several = (key for key, uses in self.uses.items() if len({*uses.values()}) > 1)
+        return super().varying().union(several)
+
     def name(self, key: str) -> str:
         return self.given.get(key) or self.display.get(key, key)
 

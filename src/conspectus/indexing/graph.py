@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain
-from typing import TYPE_CHECKING, Generic, TypeVar
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from conspectus.errors import ModelError
+from conspectus.indexing.chunks import Extractions
 from conspectus.lazy import lazy_module
 from conspectus.models.base import Model
 from conspectus.rows import (
@@ -38,13 +38,13 @@ from conspectus.rows import (
     snippet,
 )
 from conspectus.settings import ResolveSettings
-from conspectus.tasks import ConfirmJoins, Extraction, FoundClaim, FoundEntity, FoundRelationship, FoundTriple
+from conspectus.tasks import ConfirmJoins, Extraction, FoundClaim, FoundTriple
 from conspectus.text.cleaning import content_of
 from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES
 from conspectus.text.lexicon import sources
 from conspectus.text.mentions import Hashes, hash_of, mixed
 from conspectus.text.sentences import located
-from conspectus.text.vocabulary import BLOCK
+from conspectus.text.vocabulary import BLOCK, Ints, unique_numbers
 from conspectus.text.words import CJK, UNSPACED, name_key
 
 if TYPE_CHECKING:
@@ -63,13 +63,19 @@ _UNTYPED = frozenset(("", "concept", "entity"))
 _OF_WOMEN, _OF_MEN = frozenset("mrs miss ms lady dame aunt".split()), frozenset("mr sir lord uncle".split())
 
 
-@dataclass
+@dataclass(slots=True)
 class _Name:
     """What is known of all that is written with one key."""
 
     forms: Counter[str] = field(default_factory=Counter[str])
     types: Counter[str] = field(default_factory=Counter[str])
-    sources: set[int] = field(default_factory=set[int])
+    in_sources: list[Ints] = field(default_factory=list[Ints])
+    """The sources of each form: sets of them all would take more memory than what was found."""
+
+    @property
+    def sources(self) -> set[int]:
+        """The sources that use it."""
+        return set(chain.from_iterable(sources.tolist() for sources in self.in_sources))
 
     @property
     def display(self) -> str:
@@ -119,6 +125,10 @@ class Names:
         key = self.within.get((key, self.source_of.get(document_id, -1)), key)
         return self.everywhere.get(key, key)
 
+    def varying(self) -> set[str]:
+        """Return the keys that may stand for one entity here and for another there."""
+        return {key for key, _ in self.within}
+
     def name(self, key: str) -> str:
         """Return the name of the entity with a key."""
         return self.display[key]
@@ -133,13 +143,22 @@ def resolve(
     """Decide which names of the chunks' graphs are one entity."""
     numbers = sources([d.path for d in documents])
     source_of = dict(zip((d.id for d in documents), numbers, strict=True))
-    names: dict[str, _Name] = defaultdict(_Name)
-    for chunk, graph in zip(chunks, graphs, strict=True):
-        for entity in graph.entities:
-            name = names[key_of(entity.name)]
-            name.forms[entity.name] += 1
-            name.types[entity.type.lower()] += 1
-            name.sources.add(source_of.get(chunk.document_id, -1))
+    found = graphs
+    if not isinstance(found, Extractions):
+        found = Extractions.of(zip(chunks, graphs, strict=True))
+    own = (source_of.get(chunk.document_id, -1) for chunk in found.chunks)
+    of_chunk = np.array([*own], np.int32)
+    names = dict[str, _Name]()
+    types = [name.lower() for name in found.names]
+    order, starts = _by_row(found.entities[1], len(found.names))
+    in_sources = of_chunk[found.entities[0, order]]
+    kinds = found.entities[2, order]
+    for form, (first, last) in zip(found.names, pairwise(starts), strict=True):
+        if first < last:
+            name = names.setdefault(key_of(form), _Name())
+            name.forms[form] = last - first
+            name.types.update(map(types.__getitem__, kinds[first:last].tolist()))
+            name.in_sources.append(in_sources[first:last])
     result = Names({key: name.display for key, name in names.items()}, {}, {}, source_of, [])
     if settings.resolve != "exact":
         for key, into in parenthetical_aliases(chunks, names.keys()):
@@ -148,6 +167,12 @@ def resolve(
         _join_people(names, result)
         _join_legal_forms(names, result)
     return result
+
+
+def _by_row(row: Ints, n: int) -> tuple[Ints, list[int]]:
+    """Return the places of instances in the order of their rows, and where those of each of n rows start."""
+    order = np.argsort(row, kind="stable").astype(np.int32)
+    return order, np.searchsorted(row[order], np.arange(n + 1)).tolist()
 
 
 def _join(result: Names, key: str, into: str, rule: str, evidence: str) -> None:
@@ -476,8 +501,9 @@ async def join_by_model(
 # Merge
 
 UNTYPED = "concept"
-KEYS_CACHED = 1 << 12
-"""Names whose keys are cached while chunks are merged in their order: a document has a few hundred."""
+TEXTS_CACHED = 1 << 14
+"""Descriptions and places of them that are cached while rows are described, some 6 MB: neighbours in a community share
+many."""
 
 
 @dataclass(slots=True)
@@ -515,84 +541,75 @@ class ClaimElement(Element):
     statuses: Counter[str] = field(default_factory=Counter[str])
 
 
-K = TypeVar("K", str, tuple[str, str])
-F = TypeVar("F", FoundEntity, FoundRelationship)
+class Instances:
+    """The elements of rows, each made when it is asked for: their instances are in columns, in the order of the rows.
 
-
-class Instances(Generic[K, F]):
-    """The instances of entities or relationships in columns, as they are read, by their keys.
-
-    There are millions of them: the element of a row is made when it is asked for, once `arrange` has ordered the rows.
+    Of the same words that were read twice in one place the first is there.
     """
 
-    def __init__(self) -> None:
-        self.numbers: dict[K, int] = {}
-        """Of the keys, as they were first met."""
-        self._of = array("i")
-        self._found: list[F | None] = []
-        self._chunks: list[Chunk] = []
-
-    def add(self, key: K, found: F, chunk: Chunk) -> None:
-        """Note what was found in a chunk."""
-        self._of.append(self.numbers.setdefault(key, len(self.numbers)))
-        self._found.append(found)
-        self._chunks.append(chunk)
-
-    def arrange(self, keys: Sequence[K]) -> None:
-        """Let rows be in the order of all the keys; no more are added."""
-        row = np.empty(len(keys), np.int32)
-        row[[self.numbers[key] for key in keys]] = np.arange(len(keys))
-        self.numbers = {}
-        rows = row[np.array(self._of, np.int32)]
-        self._order = array("i", np.argsort(rows, kind="stable").astype(np.int32).tobytes())
-        starts = np.cumsum([0, *np.bincount(rows, minlength=len(keys))])
-        self._starts = array("i", starts.astype(np.int32).tobytes())
-
-    def _places(self, row: int) -> array[int]:
-        return self._order[self._starts[row] : self._starts[row + 1]]
-
-    def of(self, row: int) -> list[tuple[F, Chunk]]:
-        """Return what was found of a row, and where."""
-        return [(found, self._chunks[place]) for place in self._places(row) if (found := self._found[place])]
+    def __init__(self, found: Extractions, table: Ints, row: Ints, count: int) -> None:
+        """Take the instances of a table, each of a row."""
+        number: dict[str, int] = {}
+        each = (number.setdefault(id_, len(number)) for id_ in found.documents)
+        documents = np.array([*each], np.int32)
+        columns: list[Ints] = [*table]
+        chunk, _, _, text, start, end = columns
+        place = np.where(start < 0, -1 - chunk, start)
+        words = np.where(start < 0, text, -1)  # tell what may be anywhere in a chunk from others
+        keys: tuple[Ints, ...] = words, end, place, documents[chunk], row
+        order = np.lexsort(keys)
+        new = np.ones(len(order), bool)
+        new[1:] = np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0)
+        self.places = order[new]
+        """The places in the table of the instances that are there."""
+        self._starts: list[int] = np.searchsorted(row[self.places], np.arange(count + 1)).tolist()
+        kept = chunk, text, start, end
+        self._columns = np.stack([column[self.places] for column in kept], axis=1)
+        self._documents, self._chunks = found.documents, found.chunks
+        self._texts = found.texts
+        self._text = lru_cache(TEXTS_CACHED)(found.texts.__getitem__)
+        self._span = lru_cache(TEXTS_CACHED)(Span)  # what is described by one sentence shares it
+        self._described = bytearray(count)
 
     def __getitem__(self, row: int) -> Element:
         element = Element()
-        for found, chunk in self.of(row):
-            _add(element, found, chunk)
+        inside = slice(self._starts[row], self._starts[row + 1])
+        rows: list[tuple[int, int, int, int]] = self._columns[inside].tolist()
+        for chunk, text, start, end in () if self._described[row] else rows:
+            words = self._text(text)
+            if start < 0:
+                element.instances.setdefault((self._chunks[chunk].span, words), words)
+            else:
+                element.instances[self._span(self._documents[chunk], start, end), ""] = words
         return element
+
+    def __iter__(self) -> Iterator[Element]:
+        return map(self.__getitem__, range(len(self._described)))
 
     def __setitem__(self, row: int, element: Element) -> None:
         """Forget the instances of a row, in whose place there is an empty element."""
-        for place in self._places(row):
-            self._found[place] = None
-
-    def __iter__(self) -> Iterator[Element]:
-        return map(self.__getitem__, range(len(self._starts) - 1))
+        self._described[row] = 1
 
     def digests(self, ids: Sequence[str]) -> Hashes:
         """Return 64 bits for each row, given its id, that tell what its instances say of it, and where.
 
         No row may be forgotten yet.
         """
-        codes = np.zeros(len(self._found), np.uint64)
-        for start in range(0, len(codes), BLOCK):
+        documents = np.array([hash_of([id_]) for id_ in self._documents], np.uint64)
+        used: list[int] = unique_numbers(self._columns[:, 1]).tolist()
+        said = np.zeros(max(used, default=0) + 1, np.uint64)
+        for place in used:
+            said[place] = hash_of([self._texts[place]])
+        sums = np.zeros(len(self._columns), np.uint64)
+        for start in range(0, len(sums), BLOCK):
             rows = slice(start, start + BLOCK)
-            found = list(filter(None, self._found[rows]))
-            spans = [f.span or c.span for f, c in zip(found, self._chunks[rows], strict=True)]
-            said = [row.description for row in found]
-            where = [span.document_id for span in spans]
-            hashes = {text: hash_of([text]) for text in {*said, *where}}
-            code = np.array([hashes[t] for t in where], np.uint64)
-            for end in (1, 2):
-                ends = np.array([span[end] for span in spans], np.uint64)
-                code = mixed(code + ends)
-            words = np.array([hashes[t] for t in said], np.uint64)
-            codes[rows] = mixed(code + words)
-        order = np.frombuffer(self._order, np.int32)
-        starts = np.frombuffer(self._starts, np.int32)
-        sums = codes[order]  # in any order
+            chunk, text, *ends = self._columns[rows].T
+            code = documents[chunk]
+            for end in ends:
+                code = mixed(code + end.astype(np.uint64))
+            sums[rows] = mixed(code + said[text])
         if len(ids):
-            sums = np.add.reduceat(sums, starts[:-1])
+            sums = np.add.reduceat(sums, self._starts[:-1])
         own = np.array([int(id_[:16], 16) for id_ in ids], np.uint64)
         return mixed(sums + own)
 
@@ -603,93 +620,157 @@ class Merged:
 
     entities: list[Entity]
     relationships: list[Relationship]
-    entity_elements: list[Element] | Instances[str, FoundEntity]
-    relationship_elements: list[Element] | Instances[tuple[str, str], FoundRelationship]
+    entity_elements: list[Element] | Instances
+    relationship_elements: list[Element] | Instances
     keys: Sequence[str] = ()
     """Of the entities."""
     claims: list[Claim] = field(default_factory=list[Claim])
     claim_elements: list[Element] = field(default_factory=list[Element])
 
 
-def merge(extracted: Sequence[tuple[Chunk, Extraction]], names: Names) -> Merged:
+def merge(extracted: Iterable[tuple[Chunk, Extraction]] | Extractions, names: Names) -> Merged:
     """Return one row for all instances of an entity or relationship in the extractions of chunks.
 
     Rows are in alphabetical order of their names, which does not depend on the order of the documents. An end of a
     relationship that no entity record names becomes an entity of its own. A pair of one entity with itself is dropped,
     and so is what has no key: corrections deleted it.
     """
-    entities, pairs = Instances[str, FoundEntity](), Instances[tuple[str, str], FoundRelationship]()
-    key_of_name = lru_cache(KEYS_CACHED)(names.key)
-    for chunk, graph in extracted:
-        for entity in graph.entities:
-            if key := key_of_name(entity.name, chunk.document_id):
-                entities.add(key, entity, chunk)
-    named = len(entities.numbers)
+    found = extracted if isinstance(extracted, Extractions) else Extractions.of(extracted)
+    keys = _Keys(found, names)
+    edges = found.relationships
+    entity = keys.of(*found.entities[:2])
+    a, b = keys.of(*edges[:2]), keys.of(*edges[:3:2])
+    kept = np.flatnonzero((a != b) & (np.minimum(a, b) >= 0))
+    ends = np.column_stack((a[kept], b[kept]))
+    edges, strengths = edges[:, kept], found.strengths[kept]
+    found = replace(found, relationships=edges, strengths=strengths)
+    found, entity = _with_ends(found, entity, ends, keys)
+    if len(kept := np.flatnonzero(entity >= 0)) < len(entity):
+        found = replace(found, entities=found.entities[:, kept])
+        entity = entity[kept]
+    ordered = _in_order(entity, keys)
+    row = np.empty(len(keys.number), np.int32)
+    row[[keys.number[key] for key, _ in ordered]] = np.arange(len(ordered))
+    low, high = np.sort(row[ends], axis=1).T
+    pairs, of_pair = np.unique(low * np.int64(len(ordered)) + high, return_inverse=True)
+    ends = np.column_stack(np.divmod(pairs, max(len(ordered), 1)))
+    degree: list[int] = np.bincount(ends.ravel(), minlength=len(ordered)).tolist()
+    entities = _entities(found, row[entity], ordered, degree, names)
+    of_pair = of_pair.astype(np.int32)
+    edges = _relationships(found, of_pair, ends.tolist(), entities[0])
+    merged = entities[0], edges[0], entities[1], edges[1]
+    return Merged(*merged, [key for key, _ in ordered])
+
+
+class _Keys:
+    """The keys of entities that names stand for, and their numbers."""
+
+    def __init__(self, found: Extractions, names: Names) -> None:
+        self.number: dict[str, int] = {}
+        self._found, self.names = found, names
+        keys, varying = list(map(key_of, found.names)), names.varying()
+        self._varies = np.array([key in varying for key in keys], bool)
+        usual = (names.resolved(key, "") for key in keys)
+        self._of_name = np.array(list(map(self._numbered, usual)), np.int32)
+
+    def _numbered(self, key: str) -> int:
+        return self.number.setdefault(key, len(self.number)) if key else -1
+
+    def of(self, chunk: Ints, name: Ints) -> Ints:
+        """Return the number of the key that each name stands for in its chunk, -1 for none."""
+        numbers, chunks = self._of_name[name], self._found.chunks
+        varies = np.flatnonzero(self._varies[name])
+        codes = name[varies] * np.int64(len(chunks)) + chunk[varies]
+        codes, place = np.unique(codes, return_inverse=True)
+        columns = np.divmod(codes, max(len(chunks), 1))
+        pairs: list[tuple[int, int]] = np.column_stack(columns).tolist()
+        forms, key = self._found.names, self.names.key
+        known = (key(forms[n], chunks[c].document_id) for n, c in pairs)
+        of_pair = np.array(list(map(self._numbered, known)), np.int32)
+        numbers[varies] = of_pair[place]
+        return numbers
+
+
+def _with_ends(found: Extractions, entity: Ints, ends: Ints, keys: _Keys) -> tuple[Extractions, Ints]:
+    """Add the ends of relationships that no entity record names to the entities and their numbers, and name them."""
+    nameless = np.ones(len(keys.number), bool)
+    nameless[entity[entity >= 0]] = False
+    edge, side = np.nonzero(nameless[ends])
+    if not len(edge):
+        return found, entity
+    edges = found.relationships[:, edge]
+    new, key_at = ends[edge, side], list(keys.number)
+    edges[1] = np.where(side == 0, edges[1], edges[2])
+    edges[2] = len(found.names)
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for chunk, graph in extracted:
-        for relationship in graph.relationships:
-            a = key_of_name(relationship.source, chunk.document_id)
-            b = key_of_name(relationship.target, chunk.document_id)
-            if a == b or not (a and b):
-                continue
-            for key, name in ((a, relationship.source), (b, relationship.target)):
-                if entities.numbers.get(key, named) >= named:
-                    end = FoundEntity(name, UNTYPED, relationship.description, relationship.span)
-                    entities.add(key, end, chunk)
-                    forms[key][name] += 1
-            pairs.add((a, b) if a < b else (b, a), relationship, chunk)
+    added: list[tuple[int, int]] = np.column_stack((new, edges[1])).tolist()
+    for number, name in added:
+        forms[key_at[number]][found.names[name]] += 1
     for key, counts in forms.items():
-        names.display[key] = min(counts, key=lambda form: (-counts[form], form))
-    return _rows(entities, pairs, names)
+        keys.names.display[key] = min(counts, key=lambda form: (-counts[form], form))
+    entities = np.concatenate((found.entities, edges), axis=1)
+    found = replace(found, names=[*found.names, UNTYPED], entities=entities)
+    return found, np.append(entity, new)
 
 
-def _add(element: Element, instance: FoundEntity | FoundRelationship, chunk: Chunk) -> bool:
-    """Add an instance; return whether it is a new one: the same words read twice are one."""
-    key = (instance.span, "") if instance.span else (chunk.span, instance.description)
-    if key in element.instances:
-        return False
-    element.instances[key] = instance.description
-    return True
-
-
-def _rows(
-    entities: Instances[str, FoundEntity],
-    pairs: Instances[tuple[str, str], FoundRelationship],
-    names: Names,
-) -> Merged:
-    degree = Counter(key for pair in pairs.numbers for key in pair)
-    display: dict[str, str] = {}
-    taken: set[str] = set()
+def _in_order(entity: Ints, keys: _Keys) -> list[tuple[str, str]]:
+    """Return the keys of entities with their names, in the order of these."""
+    key_at = list(keys.number)
+    display, taken = dict[str, str](), set[str]()
+    used: list[int] = unique_numbers(entity).tolist()
     # Should two keys be written alike, the second keeps its key as its name.
-    for key in sorted(entities.numbers):
-        name = names.name(key)
+    for key in sorted(key_at[number] for number in used):
+        name = keys.names.name(key)
         display[key] = name if name not in taken else key
         taken.add(display[key])
-    by_name = sorted(entities.numbers, key=lambda key: (display[key], key))
-    entities.arrange(by_name)
+    return sorted(display.items(), key=lambda item: (item[1], item[0]))
+
+
+def _entities(
+    found: Extractions, row: Ints, ordered: Sequence[tuple[str, str]], degree: Sequence[int], names: Names
+) -> tuple[list[Entity], Instances]:
+    """Return the rows of entities and their elements; `row` is that of each instance."""
+    table, forms = found.entities, found.names
+    ids = [chunk.id for chunk in found.chunks]
+    keys = list(map(name_key, forms))
+    order, starts = _by_row(row, len(ordered))
     rows: list[Entity] = []
-    for number, key in enumerate(by_name):
-        name, found = display[key], entities.of(number)
+    for number, (key, name) in enumerate(ordered):
+        first, last = starts[number : number + 2]
+        inside: list[list[int]] = table[:3, order[first:last]].tolist()
+        chunks, written, kinds = inside
+        chunk_ids = tuple(dict.fromkeys(ids[i] for i in chunks))
         # an alias says less of what it is
-        types = Counter([e.type for e, _ in found if name_key(e.name) == key] or [e.type for e, _ in found])
+        own = [kind for form, kind in zip(written, kinds, strict=True) if keys[form] == key]
+        types = Counter(forms[kind] for kind in own or kinds)
         type_ = names.types.get(key, "") or min(types, key=lambda t: (-types[t], t))
-        aliases = tuple(sorted({entity.name for entity, _ in found} - {name}))
-        id_, chunk_ids = content_id("entity", name), tuple(dict.fromkeys(chunk.id for _, chunk in found))
-        rows.append(Entity(id_, number, name, type_, "", chunk_ids, (), aliases, degree[key]))
-    ends = {pair: tuple(sorted((display[pair[0]], display[pair[1]]))) for pair in pairs.numbers}
-    ordered = sorted(pairs.numbers, key=lambda pair: ends[pair])
-    pairs.arrange(ordered)
-    edges: list[Relationship] = []
-    for number, pair in enumerate(ordered):
-        (source, target), found, element, strength = ends[pair], pairs.of(number), Element(), 0.0
-        for edge, chunk in found:
-            strength += edge.strength if _add(element, edge, chunk) else 0.0
-        id_, weight = content_id("relationship", source, target), len(element.instances)
-        chunk_ids = tuple(dict.fromkeys(chunk.id for _, chunk in found))
-        combined = degree[pair[0]] + degree[pair[1]]
-        means = float(weight), strength / weight
-        edges.append(Relationship(id_, number, source, target, "", *means, chunk_ids, (), combined))
-    return Merged(rows, edges, entities, pairs, by_name)
+        aliases = tuple(sorted({forms[form] for form in written} - {name}))
+        of = content_id("entity", name), number, name, type_, ""
+        rows.append(Entity(*of, chunk_ids, (), aliases, degree[number]))
+    return rows, Instances(found, table, row, len(ordered))
+
+
+def _relationships(
+    found: Extractions, row: Ints, ends: Sequence[tuple[int, int]], entities: Sequence[Entity]
+) -> tuple[list[Relationship], Instances]:
+    """Return the rows of relationships between entities and their elements; `row` is that of each instance."""
+    table, count = found.relationships, len(ends)
+    ids = [chunk.id for chunk in found.chunks]
+    elements = Instances(found, table, row, count)
+    distinct = np.sort(elements.places)
+    weights = np.bincount(row[distinct], minlength=count)
+    strengths = np.bincount(row[distinct], found.strengths[distinct], count) / weights
+    order, starts = _by_row(row, count)
+    means: list[tuple[float, float]] = np.column_stack((weights, strengths)).tolist()
+    rows: list[Relationship] = []
+    for number, (one, other) in enumerate(ends):
+        a, b = entities[one], entities[other]
+        first, last = starts[number : number + 2]
+        inside: list[int] = table[0, order[first:last]].tolist()
+        chunk_ids = tuple(dict.fromkeys(ids[i] for i in inside))
+        of = content_id("relationship", a.name, b.name), number, a.name, b.name, ""
+        rows.append(Relationship(*of, *means[number], chunk_ids, (), a.degree + b.degree))
+    return rows, elements
 
 
 Key = tuple[str, str, str, str, str]

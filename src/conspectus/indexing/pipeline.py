@@ -19,15 +19,14 @@ from conspectus.index import Index
 from conspectus.indexing.arrays import (
     Arrays,
     ChunkTerms,
+    arrays_of,
     graph_arrays,
     map_chunk_terms,
     sentence_arrays,
     sentences_to_send,
     text_arrays,
-    walk_arrays,
-    word_arrays,
 )
-from conspectus.indexing.chunks import Extracted, dates_of, extract, map_extract
+from conspectus.indexing.chunks import Extracted, Extractions, dates_of, extract, map_extract
 from conspectus.indexing.chunks import chunk as cut
 from conspectus.indexing.communities import (
     DescribedGraph,
@@ -178,15 +177,13 @@ def _begin_arrays(
     titles = [replace(document, text="", omitted=(), places=()) for document in documents]
     spans = [replace(chunk, text="") for chunk in chunks]
     sentences = sentences_to_send(lexicon.sentences) if build.workers.several else lexicon.sentences
-    of_words = build.workers.beside(word_arrays, titles, spans, sentences, terms)
-    of_walk = build.workers.beside(walk_arrays, titles, spans, sentences)
+    made = build.workers.beside(arrays_of, titles, spans, [(sentences, terms)])
     in_file = build.workers.texts.array if build.workers.texts else np.asarray
 
     @cache
     def begun() -> tuple[tuple[str, ...], Arrays]:
-        words, arrays = of_words()
-        arrays = {name: in_file(array) for name, array in arrays.items()}
-        return words, arrays | {name: in_file(array) for name, array in of_walk().items()}
+        words, arrays = made()
+        return words, {name: in_file(array) for name, array in arrays.items()}
 
     lexicon = lexicon if build.corrections else lexicon.without_texts()
     return BegunArrays(lexicon, begun, {chunks[int(number)].id for number in terms.instructing})
@@ -263,10 +260,15 @@ def build_graph(
 ) -> GraphBuild:
     """Correct the resolved names, merge by them, and find communities."""
     corrected = apply_corrections(build.corrections, names, chunks, extracted, build.documents, language)
-    graphs = [*corrected.extracted, *zip(chunks, extracted.graphs, strict=True)]
-    merged = merge(graphs, corrected.names)
+    found = extracted.graphs
+    if corrected.extracted or not isinstance(found, Extractions):
+        found = [*corrected.extracted, *zip(chunks, found, strict=True)]
+    merged = merge(found, corrected.names)
     merged = merge_claims(build.documents, chunks, extracted.claims, corrected.names, merged)
-    triples = triples_of(correct_triples(graphs, corrected.names))
+    triples: list[Triple] = []
+    if not isinstance(found, Extractions):
+        triples = triples_of(correct_triples(found, corrected.names))
+    extracted.graphs = found = ()  # what follows takes memory, too
     rows = merged.entities, merged.relationships
     every, settings = [*chunks, *corrected.chunks], build.settings.communities
     communities = find_communities(*rows, settings, every, build.before)

@@ -47,9 +47,7 @@ class TextWords:
             words = [numbers.setdefault(term, len(numbers)) for term in terms(text)]
             flat += words
             sizes.append(len(words))
-        return cls(
-            numbers, postings((np.array(flat, np.int32), np.array(sizes, np.int32)), size=len(numbers))
-        )
+        return cls(numbers, postings(np.array(flat, np.int32), np.array(sizes, np.int32), size=len(numbers)))
 
     def scores(self, question: str) -> np.ndarray[Any, Any]:
         """Return the score of every text for a question."""

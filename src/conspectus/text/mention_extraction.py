@@ -43,7 +43,7 @@ MIN_HEADED = 3
 is among the best connected on web pages of mathematics (6 names end in it) and of society (81)."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Candidate:
     """What is known of a name while mentions are gathered."""
 
@@ -124,9 +124,9 @@ def _note_name(candidate: Candidate, mention: Mention, vocabulary: Vocabulary) -
     candidate.context.titled += mention.titled
     words = vocabulary.words
     if offset:
-        candidate.context.before[words[vocabulary.word[vocabulary.form[mention.start - 1]]]] += 1
+        candidate.context.note_before(words[vocabulary.word[vocabulary.form[mention.start - 1]]])
     if mention.end < len(vocabulary.form) and vocabulary.sentence[mention.end] == sentence:
-        candidate.context.after[words[vocabulary.word[vocabulary.form[mention.end]]]] += 1
+        candidate.context.after += 1
 
 
 def _sifted_names(

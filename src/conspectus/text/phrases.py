@@ -126,24 +126,28 @@ def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
     inner = _content(vocabulary) & (vocabulary.attributive > VERBAL) & ~_is(vocabulary, "verbs")
     inner, last = inner[word] & free, _last(vocabulary) & free
     runs: list[_Runs] = []
-    inside, code = np.ones(len(word), bool), np.zeros(len(word), np.int64)
+    # where runs begin whose words but for the last may stand inside a phrase, and a hash of them
+    place = np.flatnonzero(inner | last).astype(np.int32)
+    code = np.zeros(len(place), np.int64)
     for size in range(1, LONGEST + 1):
-        count = max(len(word) - size + 1, 0)
-        end = slice(size - 1, size - 1 + count)
-        same = vocabulary.sentence[:count] == vocabulary.sentence[end]
-        code = code[:count]
+        inside = place < len(word) - size + 1
+        place, code = place[inside], code[inside]
+        end = place + np.int32(size - 1)
+        same = vocabulary.sentence[place] == vocabulary.sentence[end]
+        # no word twice: medquad would have 120 terms as "surgery surgery", of a heading and a sentence
+        for k in range(size - 1):
+            same &= word[place + k] != word[end]
+        place, code, end = place[same], code[same], end[same]
         code *= np.int64(1_000_003)  # wraps around: a hash
         code += word[end]
         code += 1
-        # no word twice: medquad would have 120 terms as "surgery surgery", of a heading and a sentence
-        for k in range(size - 1):
-            same &= word[k : k + count] != word[end]
-        start = np.flatnonzero(inside[:count] & same & last[end])
-        inside = inside[:count] & same & inner[end]
-        _, kind, counts = np.unique(code[start], return_inverse=True, return_counts=True)
+        closed, inside = last[end], inner[end]
+        start = place[closed]
+        _, kind, counts = np.unique(code[closed], return_inverse=True, return_counts=True)
         often = counts > 1
         start, kind = start[often[kind]], (np.cumsum(often) - 1)[kind[often[kind]]]
         runs.append(_Runs(size, start, kind, start[first_places(kind)], counts[often]))
+        place, code = place[inside], code[inside]
     return runs
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 from conspectus.text.language import ENGLISH, function_words_of, read_word_sets
@@ -34,13 +33,21 @@ _TYPE_WORDS = (
 class NameContext:
     """What stands around the mentions of a name."""
 
-    before: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    after: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    before: int = 0
+    """How many words stand before them; those of all names would be counted in more memory than the names take."""
+    after: int = 0
+    located: float = 0.0
+    """How far the words before tell a place."""
     titled: int = 0
     """How often a title such as Dr stands before it."""
     speaks: bool = False
     """Whether it is the label of a speaker."""
     quoted: int = 0
+
+    def note_before(self, word: str) -> None:
+        """Note a word that stands before a mention."""
+        self.before += 1
+        self.located += 0.5 if word == "at" else word in _LISTS["before_places"]
 
 
 def type_of(
@@ -58,7 +65,7 @@ def type_of(
     none of the name's words in lower case, as with the names of people.
     """
     lower = [w.lower().rstrip(".") for w in words]
-    mentions = max(sum(context.before.values()), sum(context.after.values()), 1)
+    mentions = max(context.before, context.after, 1)
     if context.speaks or context.titled >= max(1, 0.25 * mentions):
         return PERSON
     if " ".join(lower) in _PLACES:
@@ -68,11 +75,7 @@ def type_of(
         by_words = _type_by_foreign_words(lower, language)
     if by_words:
         return by_words
-    score = {PERSON: 0.0, WORK: 2.0 * context.quoted}
-    places = _LISTS["before_places"]
-    score[LOCATION] = (
-        sum(n for word, n in context.before.items() if word in places) + 0.5 * context.before["at"]
-    )
+    score = {PERSON: 0.0, WORK: 2.0 * context.quoted, LOCATION: context.located}
     if len(words) <= 4 and lower[0] in first_names:
         score[PERSON] += 2 + 0.5 * mentions
     elif 2 <= len(words) <= 3 and never_lower and language not in UNCASED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +27,8 @@ Codes = np.ndarray[Any, np.dtype[np.uint8]]
 BLOCK = 1 << 20
 """Tokens that are counted or compared at once: numpy makes 64 bits of each, which for all of 11 million would be 90 MB
 a column."""
+LISTS = 1 << 17
+"""Lists that are spread at once, some million numbers, for the same reason."""
 _OPENERS = frozenset("\"“‘'([:-–—«„¿¡")
 
 
@@ -231,7 +234,8 @@ class Vocabulary:
         """Yield the tokens whose classes match a pattern, the first and the one behind the last; a sentence is a line."""
         line = np.full(len(classes) + len(self.starts), ord("\n"), np.uint8)
         line[np.arange(len(classes)) + self.sentence] = classes
-        opens: list[int] = (self.starts + np.arange(len(self.starts))).tolist()
+        places = self.starts + np.arange(len(self.starts), dtype=np.int32)
+        opens = array("i", places.tobytes())
         for match in pattern.finditer(line.tobytes()):
             sentence = bisect_right(opens, match.start()) - 1
             yield match.start() - sentence, match.end() - sentence
@@ -242,7 +246,7 @@ class Vocabulary:
         for start in range(0, len(tokens), BLOCK):
             at = start + np.flatnonzero(tokens[start : start + BLOCK])
             times = None if self.times is None else self.times[self.sentence[at]]
-            counts += np.bincount(self.token_word[at], times, len(counts)).astype(np.int64)
+            counts += np.bincount(self.word[self.form[at]], times, len(counts)).astype(np.int64)
         return counts.astype(np.int32)
 
     def _words_in(self, words: frozenset[str]) -> Bools:
@@ -285,10 +289,12 @@ class TokenRows:
         forms = tuple(self.forms[i] for i in used)
         words: dict[str, int] = {}
         word = [words.setdefault(_word_of(each), len(words)) for each in forms]
+        for start in range(0, len(form), BLOCK):
+            form[start : start + BLOCK] = number[form[start : start + BLOCK]]
         return Vocabulary(
             forms,
             tuple(words),
-            number[form],
+            form,
             np.repeat(np.arange(len(self.rows), dtype=np.int32), np.diff(starts)),
             np.array(word, np.int32),
             rules_of(language),
@@ -347,23 +353,30 @@ def sentence_terms(
     read as a whole.
     """
     place = np.empty(len(texts), np.int64)
-    sizes, done = np.zeros(len(texts), np.int64), 0
+    sizes, done = np.zeros(len(texts), np.int32), 0
     flat: list[Ints] = [np.zeros(0, np.int32)]
     for language in dict.fromkeys(languages):
         inside = np.flatnonzero(np.array([code == language for code in languages]))
         part = vocabulary.subset(inside, language)
-        if part.rules.unspaced:
+        unspaced = part.rules.unspaced
+        if unspaced:
             units = [texts[i] for i in inside.tolist()]
-            which, edges = np.arange(len(inside)), np.arange(len(inside) + 1)
+            sentence = np.arange(len(inside))
         else:
             used = part.count.tolist()
             units = [word if count else "" for word, count in zip(part.words, used, strict=True)]
-            which, edges = part.token_word, part.starts
+            sentence = part.sentence
         own = [[number.setdefault(t, len(number)) for t in terms(unit, language)] for unit in units]
         numbers = np.fromiter(chain.from_iterable(own), np.int32)
-        starts, ids = repeated(which, np.fromiter(map(len, own), np.int64), numbers)
-        flat.append(ids)
-        sizes[done : done + len(edges) - 1] = np.diff(starts[edges])
+        lengths = np.fromiter(map(len, own), np.int32)
+        for start in range(0, len(sentence), BLOCK):
+            at = slice(start, start + BLOCK)
+            which = sentence[at] if unspaced else part.word[part.form[at]]
+            starts, ids = repeated(which, lengths, numbers)
+            flat.append(ids)
+            first = done + int(sentence[start])
+            size = np.bincount(sentence[at] - sentence[start], np.diff(starts)).astype(np.int32)
+            sizes[first : first + len(size)] += size
         place[inside] = np.arange(done, done + len(inside))
         done += len(inside)
     return repeated(place, sizes, np.concatenate(flat))
@@ -372,14 +385,16 @@ def sentence_terms(
 def repeated(which: Ints, sizes: np.ndarray[Any, Any], flat: Ints) -> tuple[Ints, Ints]:
     """Spread lists that belong to some things over others; `which` is whose list each takes. Return starts and values."""
     sizes = sizes.astype(np.int32)  # numpy's own sums have 64 bits
-    count = sizes[which] if len(sizes) else sizes
-    starts = np.zeros(len(count) + 1, np.int32)
-    np.cumsum(count, dtype=np.int32, out=starts[1:])
     begin = np.cumsum(sizes, dtype=np.int32) - sizes
-    shift = (begin[which] if len(sizes) else count) - starts[:-1]
-    take = np.repeat(shift, count)
-    take += np.arange(len(take), dtype=np.int32)
-    return starts, flat[take]
+    starts = np.zeros(len(which) + 1, np.int32)
+    np.cumsum(sizes[which] if len(sizes) else [], dtype=np.int32, out=starts[1:])
+    values = np.empty(starts[-1], flat.dtype)
+    for low in range(0, len(which), LISTS):
+        ends = starts[low : low + LISTS + 1]
+        take = np.repeat(begin[which[low : low + LISTS]] - ends[:-1], np.diff(ends))
+        take += np.arange(ends[0], ends[-1], dtype=np.int32)
+        values[ends[0] : ends[-1]] = flat[take]
+    return starts, values
 
 
 def unique_numbers(codes: Ints) -> Ints:
