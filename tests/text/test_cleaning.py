@@ -151,6 +151,16 @@ def test_a_heading_that_is_a_link_stays():
     assert lines_of(f"## [The quay](/quay)\n\n{PROSE}") == ["## The quay", PROSE]
 
 
+def test_a_list_of_references_is_omitted_with_its_heading_and_what_follows_is_not():
+    references = "1. Tolan, M. (2004). Quays. https://example.org/q\n2. Brook, A. 1999. Gates. Orrin.\n\n"
+
+    assert lines_of(f"{PROSE}\n\n## References\n\n{references}## Gates\n\n{PROSE}") == [
+        PROSE,
+        "## Gates",
+        PROSE,
+    ]
+
+
 def test_prose_under_the_heading_of_references_stays():
     text = f"References\n\n{PROSE}\n\nIt has a lane.\n\nIt has a wall.\n\nIn 1999 it leaked."
 

@@ -6,8 +6,9 @@ images, a list of references, a table of contents), never for what it says; plai
 
 Of 200 omitted lines of 367 web pages that were read, none was prose, and three named authors or a publisher. Of 200
 that stay 47 were no content: 19 references, and 28 of banners and menus that are no links. Recall, hubs and terms are the
-same without any one of the rules (within chance); of 13.7 million characters of these pages stay without references
-740,372, without rulers 87,621.
+same without any one of the rules (within chance); of 13.7 million characters of these pages stay without references under
+no heading 740,372, without those under one 82,297, without rulers 87,621. But without those under a heading "ScopusGoogle
+Scholar" is one of the 50 best connected entities of 64 pages on society.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ LINK_SHARE = 0.5
 pages on mathematics and society 54 % have more than 0.9, and 4 % between 0.3 and 0.7. Of 50 omitted lines between 0.5
 and 0.7, one was a piece of a sentence; of 50 between 0.3 and 0.5 six were prose."""
 OTHER_LINES = 2
-"""Lines between two references, or above a year, that may be pieces of references: an author, a title. With one, 3 % of the
+"""Lines in a row without a year, an address or a link at which a list of references has ended: with one, 3 % of the
 omitted characters of 155 web pages stay, of references; with four 1 % more go, of them paragraphs behind a list."""
 REFERENCE_LINES = 4
 """References in a row from which on they are a list without a heading. With three, lines of prose in a PDF that cite
@@ -85,6 +86,11 @@ _DEFINITION = re.compile(
 _HIDDEN = {"<!--": "-->", "<script": "</script>", "<style": "</style>"}
 """What opens and closes parts of a page that nobody sees."""
 _HEADING = re.compile(r"[ \t]*(#{1,6})[ \t]+\S")
+_REFERENCES = re.compile(
+    rf"^[^\w\n]{{0,8}}(?:\d{{1,2}}[.)]? )?(?:{_LISTS['references'].replace('_', ' ')})[^\w\n]{{0,8}}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_REFERENCE = re.compile(r"\b(?:1[5-9]|20)\d\d[a-z]?\b|https?://|\bdoi\b|\]\(", re.IGNORECASE)
 _LEADERS = re.compile(r"(?:\.{4}|\. \. \.|……|····|____)[ \t]*\d{1,4}\s*$")
 """What stands before the page number in a table of contents."""
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d(?<!\w.{4})(?:[a-z]?\b|(?=[A-Z]))")
@@ -125,6 +131,7 @@ def omitted(text: str) -> Omitted:
     lines = list(_lines(shown.text))
     blocks = list(_navigation(shown, lines, [(shown.at(a), shown.at(b)) for a, b in links]))
     others = sorted(set(lines).difference(blocks))
+    blocks += [(shown.at(a), shown.at(b)) for a, b in _announced_references(text)]
     blocks += _references(shown.text, others)
     rest = without(shown.text, _edges(blocks)).splitlines()
     if any(len(line) > HEADING_CHARS and _LETTERS.search(line) for line in rest if line[:1] != "#"):
@@ -341,21 +348,41 @@ def _is_navigation(text: str, line: Span, links: Sequence[Span]) -> bool:
     return not others or links[-1][1] == end or not _END.search(text, links[-1][1] - 1, end)
 
 
+def _announced_references(text: str) -> Iterator[Span]:
+    """Yield the lists of references: what follows such a heading, as long as it looks like references."""
+    done = 0
+    for heading in _REFERENCES.finditer(text):
+        last, others = -1, 0
+        for start, end in _lines(text, heading.end() + 1) if heading.start() >= done else ():
+            if not _LETTERS.search(text, start, end):
+                continue
+            others = 0 if _REFERENCE.search(text, start, end) else others + 1
+            if others > OTHER_LINES or _HEADING.match(text, start, end):
+                break
+            last = last if others else end
+        if last >= 0:
+            yield heading.start(), last
+            done = last
+
+
 def _references(text: str, lines: Sequence[Span]) -> Iterator[Span]:
-    """Yield the lists of references: some in a row, a third of them with a locator, which lists of people have not."""
-    run: list[tuple[int, bool]] = []
+    """Yield the lists of references that no heading announces: half of some in a row have initials, and a third a locator; works and events have
+    neither, and people no locator.
+    """
+    run: list[tuple[int, bool, bool]] = []
     for citation in [*_citations(text, lines), None]:
         if run and (citation is None or not _adjoin(text, lines[run[-1][0] + 1 : citation[0]])):
-            if len(run) >= REFERENCE_LINES and 3 * sum(located for _, located in run) >= len(run):
-                yield lines[run[0][0]][0], lines[run[-1][0]][1]
+            numbers, initials, locators = zip(*run, strict=True)
+            if len(run) >= REFERENCE_LINES and min(2 * sum(initials), 3 * sum(locators)) >= len(run):
+                yield lines[numbers[0]][0], lines[numbers[-1]][1]
             run = []
         if citation is not None:
             run.append(citation)
 
 
-def _citations(text: str, lines: Sequence[Span]) -> Iterator[tuple[int, bool]]:
-    """Yield the number of each line with a year and who wrote it, and little more than a reference has, and whether it
-    has a locator.
+def _citations(text: str, lines: Sequence[Span]) -> Iterator[tuple[int, bool, bool]]:
+    """Yield the number of each line with a year, and little more than a reference has; whether it has initials, also
+    right above, and a locator.
     """
     matches = [match.start() for match in _YEAR.finditer(text)]
     starts = [start for start, _ in lines] if len(matches) >= REFERENCE_LINES else []
@@ -364,9 +391,8 @@ def _citations(text: str, lines: Sequence[Span]) -> Iterator[tuple[int, bool]]:
         initials, locators = (len(marks.findall(text, start, end)) for marks in (_INITIAL, _LOCATOR))
         count = len(_YEAR.findall(text, start, end)) + initials + locators
         above = lines[max(number - OTHER_LINES, 0)][0]
-        written = initials or (locators and _INITIAL.search(text, above, start))
-        if written and count * REFERENCE_CHARS >= end - start:
-            yield number, locators > 0
+        if initials + locators and count * REFERENCE_CHARS >= end - start:
+            yield number, bool(initials or _INITIAL.search(text, above, start)), locators > 0
 
 
 def _adjoin(text: str, between: Sequence[Span]) -> bool:
