@@ -50,6 +50,12 @@ def test_the_element_that_holds_the_main_text_is_preferred_unless_it_is_nearly_e
     assert "dance" in document("a.html", f"<main>Hi</main>{most * 5}").text
 
 
+def test_words_are_whole_where_a_page_has_soft_hyphens():
+    page = document("a.html", "<p>The bee&shy;keep&shy;ers dance.</p>")
+
+    assert page.text == "The beekeepers dance."
+
+
 def test_a_page_of_nothing_but_links_keeps_them():
     links = "".join(f"<li><a href='{i}'>Chapter {i}</a></li>" for i in range(9))
 

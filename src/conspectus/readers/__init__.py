@@ -42,7 +42,8 @@ LISTINGS = (LISTING, ".conspectus-vault")
 HEAD = 1024
 """Bytes at the start of a file that are searched for the mark."""
 _GENERATED = re.compile(rf"{GENERATED}|<meta name=\"generator\" content=\"Conspectus\"".encode())
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+_UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f\xad\ufeff]")
+"""Control characters, byte order marks, and soft hyphens, which would divide a word in two."""
 _MAX_NAME_CHARS = 80
 """Characters of a heading in a citation: a line. Of 3,594 headings of web pages 15 % are longer; 22 % than 60."""
 
@@ -181,8 +182,8 @@ def line(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a text with `\\n` as newline and without control characters."""
-    return _CONTROL.sub("", newlines(well_formed(text)).replace("\v", "\n").replace("\f", "\n"))
+    """Return a text with `\\n` as newline and without characters that nobody sees: control characters, soft hyphens."""
+    return _UNSEEN.sub("", newlines(well_formed(text)).replace("\v", "\n").replace("\f", "\n"))
 
 
 def newlines(text: str) -> str:
