@@ -48,6 +48,38 @@ def test_the_asking_word_tells_what_kind_of_thing_is_wanted(text: str, wants: st
     assert read_question(text).wants == wants
 
 
+@pytest.mark.parametrize(
+    ("text", "wants"),
+    [
+        ("What happens when the weir is opened?", ""),
+        ("Why was the gate left open when the mayor came?", ""),
+        ("How did the people who built the mill live?", ""),
+        ("Who was mayor when the mill burned?", "person"),
+        ("What was built there, and when?", "date"),
+        ("Where and when did they meet?", "date"),
+    ],
+)
+def test_a_circumstance_is_not_what_is_wanted(text: str, wants: str):
+    assert read_question(text).wants == wants
+
+
+def test_questions_that_and_joins_are_several():
+    text = "What is a weir, and who opens it?"
+
+    assert read_question(text).parts == ["What is a weir", "who opens it?"]
+    assert read_question("Where and when did they meet?").parts == ["Where and when did they meet?"]
+
+
+@pytest.mark.parametrize(
+    "text", ["What is meant by a weir?", "What does weir mean?", "What does PNG stand for?"]
+)
+def test_what_a_word_means_is_asked_for_its_definition(text: str):
+    question = read_question(text)
+
+    assert question.asks_definition
+    assert len(question.focus) == 1
+
+
 def test_what_many_say_is_about_many():
     assert read_question("What do residents say about the weir?").about_many
     assert not read_question("Who built the weir?").about_many

@@ -108,8 +108,15 @@ class Question:
     def wants(self) -> str:
         """What kind of thing would answer it: number, date, person or place; "" where it does not say."""
         language = ENGLISH if self.language == "zh" else self.language
+        text = question_pattern(language, "circumstance").sub(lambda m: m[1], self.text)
         kinds = ("number", "date", "person", "place")
-        return next((kind for kind in kinds if self._matches(kind, language)), "")
+        return next((kind for kind in kinds if question_pattern(language, kind).search(text)), "")
+
+    @cached_property
+    def parts(self) -> list[str]:
+        """The questions that it is made of: itself, or one for each of those that "and" joins."""
+        parts = question_pattern(self.language, "another_question").split(self.text)
+        return parts if all(len(part.split()) > 1 for part in parts) else [self.text]
 
     @cached_property
     def _names_subject(self) -> bool:
@@ -232,6 +239,8 @@ def read_question(text: str, *languages: str) -> Question:
     if question_pattern(language, "change").search(text):
         about = question_pattern(language, "changing").sub(" ", about)
     focus = _focus(about, language, languages)
+    if telling and not focus:  # "of the state"
+        focus = tuple(dict.fromkeys(terms(about, *languages)))
     if telling and not focus:
         about, focus = text, _focus(text, language, languages)
     every_term = tuple(dict.fromkeys(terms(text, *languages)))

@@ -49,6 +49,19 @@ def test_what_is_asked_of_somebody_who_never_speaks_is_what_is_said_of_them_and_
     assert not index.ask("What did Mara Tolan say about looms?").citations
 
 
+def test_what_somebody_thinks_may_be_told_in_other_words():
+    index = a_built_index(
+        TALK
+        + "\nAda Byrne: Mara Tolan told me that tolls end where all refuse to pay.\n\n"
+        + "Ben Quill: Mara Tolan told me to rest.\n\nBen Quill: The mayor abolished the ferry toll, an unfair tax.\n"
+    )
+
+    text = index.ask("What did Mara Tolan think was the way to abolish an unfair toll?").text
+
+    assert "refuse to pay" in text
+    assert "mayor" not in text
+
+
 def test_who_says_i_is_whom_a_sentence_is_about():
     talk = """Ada Byrne: My guests today are Cora Lind and Ben Quill, and all of us admire Ben Quill.
 

@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 import numpy as np
 
@@ -317,7 +318,30 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
 def supporting_sentences(question_text: str, context: Context, searcher: Searcher) -> list[RankedSentence]:
     """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
     question = searcher.read(question_text)
-    ranked = _by_speaker(question, searcher)
+    ranked = _supporting(question, context, searcher)
+    return ranked if len(question.parts) == 1 else _of_parts(question, ranked, context, searcher)
+
+
+def _of_parts(
+    question: Question, together: list[RankedSentence], context: Context, searcher: Searcher
+) -> list[RankedSentence]:
+    """Return the sentences that answer several questions in one together, the first, and the others about the same
+    subject, in turn.
+    """
+    first, *others = map(searcher.read, question.parts)
+    subject, _ = split_question(first, context.entities, searcher)
+    shared = [
+        replace(other, terms=(*subject, *other.terms), focus=(*subject, *other.focus)) for other in others
+    ]
+    each = [_supporting(part, context, searcher) for part in (first, *shared)]
+    in_turn = (sentence for row in zip_longest(together, *each) for sentence in row if sentence is not None)
+    best = {sentence.sentence: sentence for sentence in in_turn}
+    return list(best.values())[:MAX_QUOTES_OF_FACT]
+
+
+def _supporting(question: Question, context: Context, searcher: Searcher) -> list[RankedSentence]:
+    """Return the sentences that hold most of what one question asks; see `supporting_sentences`."""
+    ranked = _by_speaker(question, context, searcher)
     if ranked is None:
         if chain := follow_chain(question, context, searcher):
             return chain
@@ -334,7 +358,7 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
     return sorted(best, key=lambda r: searcher.passages.day(r.sentence)) if question.asks_change else best
 
 
-def _by_speaker(question: Question, searcher: Searcher) -> list[RankedSentence] | None:
+def _by_speaker(question: Question, context: Context, searcher: Searcher) -> list[RankedSentence] | None:
     """Return what somebody says about what is asked, or where they never speak, what is said of them and of that.
 
     None where the question names nobody who says something.
@@ -348,8 +372,14 @@ def _by_speaker(question: Question, searcher: Searcher) -> list[RankedSentence] 
     if said or np.isin(list(named), passages.speaker[:]).any():
         return said
     people = {n for n in named if passages.types[n] == "person"}
-    about = [r for r in searcher.find(question) if people.intersection(passages.mentioned(r.sentence))]
-    return about if people else None
+
+    def mentioning(ranked: Iterable[RankedSentence]) -> list[RankedSentence]:
+        return [r for r in ranked if people.intersection(passages.mentioned(r.sentence))]
+
+    if not people:
+        return None
+    in_other_words = (r for r in rank_sentences(question, context, searcher) if r.share)
+    return mentioning(searcher.find(question)) or mentioning(in_other_words)
 
 
 def short_answer(
