@@ -108,15 +108,20 @@ class Question:
     def wants(self) -> str:
         """What kind of thing would answer it: number, date, person or place; "" where it does not say."""
         language = ENGLISH if self.language == "zh" else self.language
-        text = question_pattern(language, "circumstance").sub(lambda m: m[1], self.text)
-        kinds = ("number", "date", "person", "place")
-        return next((kind for kind in kinds if question_pattern(language, kind).search(text)), "")
+        circumstance = question_pattern(language, "circumstance")
+        text = circumstance.sub(lambda m: m[1], self.text)
+        for kind in ("number", "date", "person", "place"):
+            if question_pattern(language, kind).search(text):
+                return kind
+        return ""
 
     @cached_property
     def parts(self) -> list[str]:
         """The questions that it is made of: itself, or one for each of those that "and" joins."""
-        parts = question_pattern(self.language, "another_question").split(self.text)
-        return parts if all(len(part.split()) > 1 for part in parts) else [self.text]
+        joint = question_pattern(self.language, "another_question")
+        parts = joint.split(self.text)
+        whole = all(len(part.split()) > 1 for part in parts)
+        return parts if whole else [self.text]
 
     @cached_property
     def _names_subject(self) -> bool:

@@ -319,7 +319,9 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
     """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
     question = searcher.read(question_text)
     ranked = _supporting(question, context, searcher)
-    return ranked if len(question.parts) == 1 else _of_parts(question, ranked, context, searcher)
+    if len(question.parts) == 1:
+        return ranked
+    return _of_parts(question, ranked, context, searcher)
 
 
 def _of_parts(
@@ -330,12 +332,15 @@ def _of_parts(
     """
     first, *others = map(searcher.read, question.parts)
     subject, _ = split_question(first, context.entities, searcher)
-    shared = [
-        replace(other, terms=(*subject, *other.terms), focus=(*subject, *other.focus)) for other in others
-    ]
-    each = [_supporting(part, context, searcher) for part in (first, *shared)]
-    in_turn = (sentence for row in zip_longest(together, *each) for sentence in row if sentence is not None)
-    best = {sentence.sentence: sentence for sentence in in_turn}
+    ranked = [together, _supporting(first, context, searcher)]
+    for other in others:
+        terms, focus = (*subject, *other.terms), (*subject, *other.focus)
+        part = replace(other, terms=terms, focus=focus)
+        ranked.append(_supporting(part, context, searcher))
+    best: dict[int, RankedSentence] = {}
+    for row in zip_longest(*ranked):
+        for sentence in filter(None, row):
+            best.setdefault(sentence.sentence, sentence)
     return list(best.values())[:MAX_QUOTES_OF_FACT]
 
 
@@ -373,13 +378,17 @@ def _by_speaker(question: Question, context: Context, searcher: Searcher) -> lis
         return said
     people = {n for n in named if passages.types[n] == "person"}
 
-    def mentioning(ranked: Iterable[RankedSentence]) -> list[RankedSentence]:
-        return [r for r in ranked if people.intersection(passages.mentioned(r.sentence))]
+    def is_about(ranked: RankedSentence) -> bool:
+        mentioned = passages.mentioned(ranked.sentence)
+        return not people.isdisjoint(mentioned)
 
     if not people:
         return None
-    in_other_words = (r for r in rank_sentences(question, context, searcher) if r.share)
-    return mentioning(searcher.find(question)) or mentioning(in_other_words)
+    about = list(filter(is_about, searcher.find(question)))
+    if about:
+        return about
+    in_other_words = rank_sentences(question, context, searcher)
+    return [r for r in in_other_words if r.share and is_about(r)]
 
 
 def short_answer(

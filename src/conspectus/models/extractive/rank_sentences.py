@@ -106,12 +106,13 @@ def rank_sentences(question: Question, context: Context, searcher: Searcher) -> 
         likeness = rows.astype(np.float32) @ context.vectors[0]
     walked: Floats = np.sqrt(scaled(sentence_graph.walk_among(question.text, sentences, searcher.index)))
     if rest or question.cues:
-        fits = _fits_of_answers(question, rest, (about, walked, likeness), sentences, searcher)
+        near = (about, walked, likeness)
+        fits = _fits_of_answers(question, rest, near, sentences, searcher)
         rank_weight = CHUNK_RANK_WEIGHT
     else:
         defines = question.asks_definition
-        near = about * (not defines)
-        fits = _fits_of_definitions(subject, near, sentences, searcher)
+        elsewhere = about * (not defines)
+        fits = _fits_of_definitions(subject, elsewhere, sentences, searcher)
         rank_weight = DEFINITION_RANK_WEIGHT if defines else CHUNK_RANK_WEIGHT
     ranked: list[RankedSentence] = []
     for i, fit, share, factor in (f for f in fits if states(searcher.passages.text(sentences[f[0]]))):
@@ -119,7 +120,8 @@ def rank_sentences(question: Question, context: Context, searcher: Searcher) -> 
         score += rank_weight / math.sqrt(1 + chunk_rank[sentences[i]])
         quality = searcher.passages.quality(sentences[i])
         score *= factor * (UNREADABLE_FACTOR + (1 - UNREADABLE_FACTOR) * quality)
-        ranked.append(RankedSentence(sentences[i], score + LIKENESS_WEIGHT * float(likeness[i]), share))
+        score += LIKENESS_WEIGHT * float(likeness[i])
+        ranked.append(RankedSentence(sentences[i], score, share))
     return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))
 
 
@@ -219,9 +221,10 @@ def _fits_of_answers(
     for i, sentence in enumerate(sentences):
         around = float(with_neighbours[i])
         off_subject = about[i] < MIN_SUBJECT_SHARE and walked[i] < MIN_WALKED
-        unlike = likeness[i] < MIN_LIKENESS
         cued = any(cue.search(searcher.passages.text(sentence)) for cue in question.cues)
-        if unlike and around < MIN_REST_SHARE and (off_subject or (mostly_unknown and not cued)):
+        beside_it = off_subject or (mostly_unknown and not cued)
+        unlike = around < MIN_REST_SHARE and likeness[i] < MIN_LIKENESS
+        if unlike and beside_it:
             continue
         answers = list(candidates(question, sentence, query_terms, searcher)) if question.wants else []
         fit = REST_WEIGHT * around + ANSWER_WEIGHT * max((weight for _, weight in answers), default=0.0)
