@@ -36,6 +36,7 @@ from simulated_server import Behaviour, SimulatedServer
 
 import conspectus
 from conspectus.errors import ConspectusError
+from conspectus.indexing import embed
 from conspectus.models.llm.cache import CachedReply, ResponseCache
 
 QUESTION = "Who bought land from Bo Quill, and who wrote to Ada Byrne about it?"
@@ -302,6 +303,7 @@ async def one_reply(folder: Path) -> None:
 
 def make(folder: Path) -> None:
     """Build an index in which every table has rows and every array numbers."""
+    embed.MANY = 1  # so that vectors are also in lists
     with SimulatedServer(Behaviour()) as server:
         given = settings(server.url, extract__style="both", extract__claims=True)
         conspectus.build(documents=documents(6), folder=folder, settings=given, embedder=letters)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from conspectus.algorithms.ranking import VectorLists, products
 from conspectus.configuration import (
     FIELDS,
     FILE_NAME,
@@ -28,7 +29,7 @@ from conspectus.configuration import (
     load,
     overridden,
 )
-from conspectus.errors import SettingsError, UsageError
+from conspectus.errors import IndexDamaged, SettingsError, UsageError
 from conspectus.index import BoundedCache, Index
 from conspectus.models.embedders import MOST_UNREAD, Embedder, embed_call, open_embedder, same_model
 from conspectus.models.llm.adapters import is_registered
@@ -286,7 +287,7 @@ def embedder_of(index: Index, settings: Settings) -> Embedder:
 
 def _differ(index: Index, other: str, name: str) -> UsageError:
     model: str | None = index.settings.get("vectors", {}).get("model")
-    dimension: int = index.arrays["vectors.chunks"].shape[1]
+    dimension: int = index.slices["vectors.chunks"][:1].shape[1]
     return UsageError(
         f"the index has vectors of {model} ({dimension} numbers), the question would have one of {other};"
         f" name that embedder, or make the vectors anew: {embed_call(index.folder, name)}"
@@ -301,9 +302,25 @@ def question_vectors(texts: Sequence[str], index: Index, settings: Settings) -> 
     embedder = embedder_of(index, settings)
     prefix: str = index.settings["vectors"].get("query_prefix", "")
     vectors = embedder.embed([prefix + text for text in texts]).astype(np.float32)
-    if vectors.shape[1] != index.arrays["vectors.chunks"].shape[1]:
+    if vectors.shape[1] != index.slices["vectors.chunks"][:1].shape[1]:
         raise _differ(index, f"{vectors.shape[1]} numbers", index.settings["vectors"]["embedder"])
     return vectors
+
+
+def cosines(name: str, query: Floats, index: Index) -> Floats:
+    """Return the cosine of each of the vectors of a table with one, (d,), or with each of several, (d, m).
+
+    Of many vectors (`indexing.embed`) that of likely ones, within 0.003, and 0 of the others.
+    """
+    if f"near.{name}_centres" in index.arrays:
+        lists = VectorLists.of(index.slices, f"near.{name}")
+        widths = {len(query), *(part[:1].shape[1] for part in (lists.centres, lists.codes))}
+        if len(widths) > 1 or len(lists.rows) != len(lists.codes) or not len(lists.centres):
+            raise IndexDamaged(
+                f"the arrays near.{name} do not fit the rest of the index; restore it, or index again"
+            )
+        return lists.products(query)
+    return products(index.arrays[f"vectors.{name}"], query)
 
 
 def vectors_if_read(texts: Sequence[str], index: Index, settings: Settings) -> Floats | None:

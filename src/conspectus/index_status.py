@@ -160,8 +160,8 @@ def _vectors(index: Index) -> dict[str, Any] | None:
     if "vectors.chunks" not in index.arrays:
         return None
     made: Mapping[str, Any] = index.settings.get("vectors", {})
-    chunks, sentences = index.arrays["vectors.chunks"], index.arrays["vectors.sentences"]
-    counts = {"dimension": int(chunks.shape[1]), "chunks": len(chunks), "sentences": len(sentences)}
+    chunks, sentences = index.slices["vectors.chunks"], index.slices["vectors.sentences"]
+    counts = {"dimension": int(chunks[:1].shape[1]), "chunks": len(chunks), "sentences": len(sentences)}
     return {"model": "", "unread": 0.0, **made, **counts}
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from making import Letters, a_document
 
+from conspectus.errors import IndexDamaged
+from conspectus.filters import select_view
 from conspectus.index import Index
-from conspectus.index_models import open_embedders, question_vectors
+from conspectus.index_models import cosines, open_embedders, question_vectors
+from conspectus.indexing import embed
 from conspectus.indexing.embed import texts_of, with_vectors, without_vectors
 from conspectus.indexing.given_graph import OpenIe, with_openie
 from conspectus.indexing.pipeline import Silent, index_passages
@@ -175,3 +179,61 @@ def test_an_index_without_text_has_vectors_of_nothing():
     index = with_vectors(an_index({}), Letters(), "letters")
 
     assert index.arrays["vectors.chunks"].shape == index.arrays["vectors.sentences"].shape == (0, 26)
+
+
+# Many vectors
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Index:
+    """An index with more vectors of its sentences than are all compared."""
+    monkeypatch.setattr(embed, "MANY", 4)
+    texts = {
+        f"Animal {n}": f"{word} eat {word} corn. They like it."
+        for n, word in enumerate("Hens Cows Pigs".split())
+    }
+    made = with_vectors(an_index(texts), Letters(), "letters")
+    with store.writing(tmp_path):
+        store.commit(tmp_path, made, settings=made.settings, usage={})
+    return store.read(tmp_path)
+
+
+def test_an_index_of_many_vectors_has_them_in_lists_too(many: Index):
+    assert {name.partition("_")[0] for name in many.arrays if name.startswith("near.")} == {"near.sentences"}
+    query = Letters().embed(["Pigs eat"])[0]
+
+    assert np.allclose(cosines("sentences", query, many), many.arrays["vectors.sentences"] @ query, atol=0.01)
+    assert np.allclose(cosines("chunks", query, many), many.arrays["vectors.chunks"] @ query)
+    assert not any(name.startswith("near.") for name in without_vectors(many).arrays)
+
+
+def test_of_some_documents_all_vectors_are_compared(many: Index):
+    part = select_view([many], "path!=0.txt").index
+    query = Letters().embed(["Pigs eat"])[0]
+
+    assert not any(name.startswith("near.") for name in part.arrays)
+    assert np.allclose(cosines("sentences", query, part), part.arrays["vectors.sentences"] @ query)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("near.sentences_rows", lambda array: array[:-1]),
+        ("near.sentences_rows", lambda array: array + 1),
+        ("near.sentences_starts", lambda array: array[::-1].copy()),
+        ("near.sentences_codes", lambda array: array[:, 1:]),
+        ("near.sentences_codes", lambda array: array[1:]),
+        ("near.sentences_centres", lambda array: array[:, 1:]),
+        ("near.sentences_centres", lambda array: array[:0]),
+        ("near.sentences_scales", lambda array: -array),
+    ],
+)
+def test_lists_that_do_not_fit_the_index_are_damage(
+    name: str, change: Callable[[np.ndarray], np.ndarray], many: Index, tmp_path: Path
+):
+    with store.writing(folder := tmp_path / "forged"):
+        forged = replace(many, arrays={**many.arrays, name: change(many.arrays[name])})
+        store.commit(folder, forged, settings=many.settings, usage={})
+
+    with pytest.raises(IndexDamaged, match=r"near\.sentences"):
+        cosines("sentences", Letters().embed(["Pigs eat"])[0], store.read(folder))

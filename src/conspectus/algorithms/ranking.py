@@ -1,9 +1,9 @@
-"""Scores of several kinds made one, and the best of them."""
+"""Scores by words, vectors and edges, made one, and the best of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,79 @@ def products(vectors: Floats, query: Floats) -> Floats:
     starts = range(0, len(vectors), rows)
     parts = [vectors[start : start + rows].astype(np.float32) @ query for start in starts]
     return np.concatenate([np.zeros((0, *query.shape[1:]), np.float32), *parts])
+
+
+CENTRES, PROBED = 4, 64
+"""Lists of vectors, as a multiple of the square root of these, and how many of them a question is compared with."""
+SAMPLE, ROUNDS = 32, 5
+"""Vectors for each list by which the centres are found, and rounds of k-means."""
+LARGEST_CODE = 127
+"""What numbers of 8 bits go to."""
+
+
+@dataclass(frozen=True)
+class VectorLists:
+    """Vectors in lists, each in that of the nearest centre: list `i` has rows `rows[starts[i]:starts[i + 1]]`.
+
+    `codes` holds them in this order, as numbers of 8 bits, `scales` what these are multiplied by.
+    """
+
+    centres: Floats
+    starts: Ints
+    rows: Ints
+    scales: Floats
+    codes: Ints
+
+    def arrays(self, name: str) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the arrays by the names under which an index keeps them."""
+        return {f"{name}_{part}": value for part, value in vars(self).items()}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, np.ndarray[Any, Any]], name: str) -> VectorLists:
+        """Return the lists kept under a name, of arrays or of what reads parts of them."""
+        return cls(*(arrays[f"{name}_{field.name}"] for field in fields(cls)))
+
+    @classmethod
+    def made(cls, vectors: Floats) -> VectorLists:
+        """Divide vectors of length 1 by k-means, which begins with some of them, at equal distances."""
+        count = max(1, int(CENTRES * len(vectors) ** 0.5))
+        sample = vectors[np.linspace(0, len(vectors) - 1, min(len(vectors), SAMPLE * count)).astype(int)]
+        centres = sample[np.linspace(0, len(sample) - 1, count).astype(int)].astype(np.float32)
+        for _ in range(ROUNDS):
+            nearest = _nearest(sample, centres)
+            order = np.argsort(nearest, kind="stable")
+            present, first = np.unique(nearest[order], return_index=True)
+            sums = np.add.reduceat(sample[order], first, dtype=np.float32)
+            centres[present] = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
+        nearest = _nearest(vectors, centres)
+        rows = np.argsort(nearest, kind="stable").astype(np.int32)
+        starts = np.searchsorted(nearest[rows], np.arange(count + 1)).astype(np.int32)
+        scales, codes = np.zeros(len(vectors), np.float32), np.zeros(vectors.shape, np.int8)
+        for part in np.array_split(np.arange(len(vectors)), 1 + vectors.size // BLOCK):
+            numbers = vectors[rows[part]].astype(np.float32)
+            scales[part] = np.maximum(np.abs(numbers).max(axis=1), 1e-9) / LARGEST_CODE
+            codes[part] = np.rint(numbers / scales[part, None])
+        return cls(centres.astype(np.float16), starts, rows, scales, codes)
+
+    def products(self, query: Floats) -> Floats:
+        """Return what the function of this name does, of the vectors in the nearest lists alone; 0 of the others."""
+        queries = query.reshape(len(query), -1)
+        likeness = products(self.centres[...], queries)
+        probed = np.argpartition(-likeness, min(PROBED, len(likeness)) - 1, axis=0)[:PROBED]
+        scores = np.zeros((len(self.rows), queries.shape[1]), np.float32)
+        starts = self.starts[...]
+        for low, high in zip(
+            starts[lists := np.unique(probed)].tolist(), starts[lists + 1].tolist(), strict=True
+        ):
+            found = self.codes[low:high].astype(np.float32) @ queries
+            scores[self.rows[low:high]] = found * self.scales[low:high][:, None]
+        return scores.reshape(-1, *query.shape[1:])
+
+
+def _nearest(vectors: Floats, centres: Floats) -> Ints:
+    """Return the centre nearest to each vector."""
+    parts = np.array_split(vectors, 1 + len(vectors) * len(centres) // BLOCK)
+    return np.concatenate([(part.astype(np.float32) @ centres.T).argmax(axis=1) for part in parts])
 
 
 def personalized_pagerank(

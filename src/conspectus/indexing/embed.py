@@ -7,6 +7,7 @@ Names under which an index keeps them, rows of length 1:
 - `vectors.entities`: float16, of names with descriptions, in the order of the entities, where there are any.
 - `vectors.names`: float16, where the index has triples, as `triples.TripleGraph` orders them.
 - `vectors.triples`: float16, of the texts of triples that chunks say, in their order.
+- `near.chunks`, `near.sentences`, `near.entities`: the same in lists (`ranking.VectorLists`), where they are many.
 
 Vectors of chunks and sentences are of the text with the title of its document before it. The `vectors` of the settings
 say whose they are: `embedder` (what `open_embedder` opens), `model`, `dimension` and `unread`, the share of the letters
@@ -22,10 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conspectus.algorithms.ranking import VectorLists
 from conspectus.index import Index
 from conspectus.models.base import Tick, no_tick
 from conspectus.models.embedders import Embedder, Prefixes, known_prefixes, same_model
 from conspectus.rows import Chunk, Document
+from conspectus.storage.arrays import NEAR
 from conspectus.text.cleaning import excerpt
 from conspectus.triple_graph import TripleGraph
 
@@ -36,8 +39,10 @@ Array = np.ndarray[Any, Any]
 
 BATCH = 8192
 """Texts handed to the embedder at once."""
-PREFIX, CHUNKS, SENTENCES = "vectors.", "vectors.chunks", "vectors.sentences"
+PREFIXES, CHUNKS, SENTENCES = ("vectors.", "near."), "vectors.chunks", "vectors.sentences"
 ENTITIES = "vectors.entities"
+MANY = 200_000
+"""Vectors of a table beyond which a question is compared with likely ones alone: TODO figure."""
 SAMPLE = 200
 """Sentences whose letters are looked at to tell whether a model knows their script."""
 
@@ -67,10 +72,13 @@ def with_vectors(
             for array, contents in texts.items()
         )
         tick = progress.stage("embed", sum(map(len, new)))
-    arrays = {key: array for key, array in index.arrays.items() if not key.startswith(PREFIX)}
+    arrays = {key: array for key, array in index.arrays.items() if not key.startswith(PREFIXES)}
     for array, contents in texts.items():
         kind = np.float32 if array == CHUNKS else np.float16
         arrays[array] = _vectors(contents, embedder, kind, reusable.get(array), tick, passage)
+        lists = array.replace("vectors.", "near.")
+        if lists in NEAR and len(contents) > MANY:
+            arrays |= VectorLists.made(arrays[array]).arrays(lists)
     sentences = texts[SENTENCES]
     sample = np.linspace(0, len(sentences) - 1, min(SAMPLE, len(sentences)))  # at equal distances
     unread = round(embedder.unread([sentences[int(place)] for place in sample]), 3)
@@ -83,7 +91,7 @@ def with_vectors(
 
 def without_vectors(index: Index) -> Index:
     """Return an index without its vectors."""
-    arrays = {key: array for key, array in index.arrays.items() if not key.startswith(PREFIX)}
+    arrays = {key: array for key, array in index.arrays.items() if not key.startswith(PREFIXES)}
     return replace(index, arrays=arrays, settings={**index.settings, "vectors": {"embedder": "none"}})
 
 

@@ -30,7 +30,7 @@ from conspectus import tokens
 from conspectus.algorithms.ranking import products
 from conspectus.errors import ModelError
 from conspectus.index import Index
-from conspectus.index_models import embedder_of, has_vectors, question_vectors
+from conspectus.index_models import cosines, embedder_of, has_vectors, question_vectors
 from conspectus.messages import wording
 from conspectus.models.base import Model, succeeded, writes
 from conspectus.retrieval import Answering, method, ranking
@@ -437,7 +437,7 @@ async def rank_by_statements(question: str, index: Index, model: Model, settings
     """Return the `k` chunks of the best statements: by vectors where the index has them, else by words."""
     if has_vectors(index) and not writes(model, WritePropositions):
         query = question_vectors([question], index, settings)[0]
-        similarity = products(index.arrays["vectors.sentences"], query)
+        similarity = cosines("sentences", query, index)
         ranges = zip(index.arrays["walk.first"], index.arrays["walk.last"], strict=True)
         scores = np.array([similarity[first:end].max(initial=0) for first, end in ranges])
         return hits_of(scores, index, settings.search.k)

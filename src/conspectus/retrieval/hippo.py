@@ -26,7 +26,7 @@ from conspectus.algorithms.ranking import highest, personalized_pagerank, produc
 from conspectus.algorithms.similarity import Grams, pairs_of_texts, pairs_of_vectors
 from conspectus.errors import UsageError
 from conspectus.index import Index
-from conspectus.index_models import has_vectors, question_vectors
+from conspectus.index_models import cosines, has_vectors, question_vectors
 from conspectus.messages import wording
 from conspectus.models.base import Model
 from conspectus.retrieval import AskingRanking, method
@@ -184,7 +184,7 @@ def occurrences(index: Index) -> Matrix:
 def _similarity(question: str, index: Index, settings: Settings) -> Floats:
     """Return how like the question each chunk is, by its vector where there is one, else by BM25."""
     if has_vectors(index):
-        return products(index.arrays["vectors.chunks"], question_vectors([question], index, settings)[0])
+        return cosines("chunks", question_vectors([question], index, settings)[0], index)
     return scores_of(question, index)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from conspectus.algorithms.ranking import highest, products, ranges
+from conspectus.algorithms.ranking import highest, ranges
 from conspectus.index import Chosen, Index, edge_ranks
-from conspectus.index_models import question_vectors
+from conspectus.index_models import cosines, question_vectors
 from conspectus.models.base import Model
 from conspectus.retrieval import method
 from conspectus.retrieval.base import answer_within, first_chunks, most_chunks, pack
@@ -52,8 +52,8 @@ def matching(question: str, index: Index, settings: Settings) -> list[Entity]:
     named = entities_in(question, index)
     if "vectors.entities" not in index.arrays:
         return named[:MOST_NAMED]
-    cosines = products(index.arrays["vectors.entities"], question_vectors([question], index, settings)[0])
-    near: list[int] = highest(cosines, FILLED_UP).tolist()
+    alike = cosines("entities", question_vectors([question], index, settings)[0], index)
+    near: list[int] = highest(alike, FILLED_UP).tolist()
     numbers = dict.fromkeys([*(entity.number for entity in named), *near])
     return [index.entities[number] for number in numbers][: max(FILLED_UP, min(len(named), MOST_NAMED))]
 

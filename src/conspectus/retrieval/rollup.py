@@ -17,13 +17,11 @@ from itertools import takewhile
 from typing import Any, Literal
 from zlib import crc32
 
-import numpy as np
-
 from conspectus.algorithms.ranking import highest, idf, scaled
 from conspectus.community_context import CommunityContextBuilder, report_of
 from conspectus.errors import ModelError, Unusable, UsageError
 from conspectus.index import BoundedCache, Index
-from conspectus.index_models import has_vectors, question_vectors
+from conspectus.index_models import cosines, has_vectors, question_vectors
 from conspectus.models.base import Model, performed
 from conspectus.retrieval import method
 from conspectus.retrieval.base import empty_answer, map_reduce
@@ -190,7 +188,7 @@ def _scores_by_words(question: str, rows: Sequence[Annotation], index: Index) ->
 def _entities_by_meaning(question: str, index: Index, settings: Settings) -> dict[int, float]:
     """Return by its number how like the question an entity is: as the best sentence that mentions it, 1 at most."""
     query = question_vectors([question], index, settings)[0]
-    like: Any = scaled(index.arrays["vectors.sentences"].astype(np.float32) @ query)
+    like: Any = scaled(cosines("sentences", query, index))
     starts, mentions = index.arrays["sentences.mention_starts"], index.arrays["sentences.mentions"]
     scores: dict[int, float] = {}
     for sentence in highest(like, SENTENCES).tolist():

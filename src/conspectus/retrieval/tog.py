@@ -415,7 +415,7 @@ class Scorer:
             row_of = {query: row for row, query in enumerate(queries)}
             vectors = question_vectors(list(queries), self._index, self._settings)
             compared = vectors[[row_of[query] for query, _ in pairs]]
-            cosines = (self._index.arrays["vectors.chunks"][chunks] * compared).sum(axis=1)
+            cosines = (self._index.slices["vectors.chunks"][chunks] * compared).sum(axis=1)
             return np.maximum(cosines, 0).tolist()
         terms_of = {query: {*search_terms(query, self._index)} for query in queries}
         in_chunk = {c: {*search_terms(self._index.chunks[c].text, self._index)} for c in chunks}

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.ranking import highest, products, ranges, scaled
+from conspectus.algorithms.ranking import highest, ranges, scaled
 from conspectus.index import Index
-from conspectus.index_models import question_vectors
+from conspectus.index_models import cosines, question_vectors
 from conspectus.models.base import Model
 from conspectus.retrieval import method, ranking
 from conspectus.retrieval.base import hit, hits_of, map_reduce, pack
@@ -26,7 +26,7 @@ Floats = np.ndarray[Any, np.dtype[np.float32]]
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     """Return the `k` chunks whose vectors have the highest cosine with the question's (GraphRAG §4.1.2: SS)."""
     query = question_vectors([question], index, settings)[0]
-    scores = products(index.arrays["vectors.chunks"], query)
+    scores = cosines("chunks", query, index)
     return [hit(c, float(scores[c]), index) for c in highest(scores, settings.search.k).tolist()]
 
 
@@ -56,13 +56,13 @@ def rank_hybrid(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 def hybrid_scores(query: Floats, words: Floats, index: Index) -> Floats:
     """Return how like the question each chunk is, 0 to 1, by its vector, its best sentence, and its words."""
-    chunk = products(index.arrays["vectors.chunks"], query)
+    chunk = cosines("chunks", query, index)
     near = np.union1d(highest(chunk, CANDIDATES), highest(words, CANDIDATES))
     best = np.zeros(len(chunk), np.float32)
     first, last = index.arrays["walk.first"], index.arrays["walk.last"]
     near = near[last[near] > first[near]]
     at, sizes = ranges(first[near], last[near])
     sentences, place = np.unique(at, return_inverse=True)
-    like = index.arrays["vectors.sentences"][sentences].astype(np.float32) @ query
+    like = index.slices["vectors.sentences"][sentences].astype(np.float32) @ query
     best[near] = np.maximum.reduceat(like[place], np.cumsum(sizes) - sizes)
     return scaled(scaled(chunk).astype(np.float64) + SENTENCE * scaled(best) + WORDS * scaled(words))

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.ranking import gains, idf, products, scaled
+from conspectus.algorithms.ranking import gains, idf, scaled
 from conspectus.algorithms.sentence_walk import spread, totals, walk
 from conspectus.index import Index
-from conspectus.index_models import vectors_if_read
+from conspectus.index_models import cosines, vectors_if_read
 from conspectus.retrieval import bm25, ranking
 from conspectus.retrieval.base import hits_of
 from conspectus.retrieval.vector import hybrid_scores
@@ -67,7 +67,7 @@ def walked(question: str, seeds: Seeds, index: Index, settings: Settings) -> tup
     words = bm25.scores_of(question, index)
     like, likeness, weights = sentences_by_words((question, seeds.rest), index), scaled(words), BY_WORDS
     if (vectors := vectors_if_read([question, seeds.rest], index, settings)) is not None:
-        near = products(index.arrays["vectors.sentences"], vectors.T).T
+        near = cosines("sentences", vectors.T, index).T
         like = (1 - MEANING) * like + MEANING * np.max([scaled(each) for each in near], axis=0)
         likeness, weights = hybrid_scores(vectors[0], words, index), BY_MEANING
     likeness = likeness**weights.passage

@@ -23,6 +23,8 @@ from conspectus.errors import IndexDamaged, UsageError
 
 Array = np.ndarray[Any, Any]
 
+NEAR = tuple(f"near.{table}" for table in ("chunks", "sentences", "entities"))
+"""The names of lists of vectors (`ranking.VectorLists`): an index has them of the tables that have many."""
 COLUMNS: Mapping[str, tuple[str, str]] = {
     "sentences.document": ("sentences", "documents"),
     "sentences.start": ("sentences", ""),
@@ -48,6 +50,8 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "vectors.entities": ("entities", ""),
     "vectors.names": ("phrases", ""),
     "vectors.triples": ("triples", ""),
+    **{f"{lists}_centres": (lists, "") for lists in NEAR},
+    **{f"{lists}_codes": (lists.removeprefix("near."), "") for lists in NEAR},
     **{f"ids.{table}_hash": (table, "") for table in ("documents", "chunks", "entities", "words")},
     **{f"ids.{table}_row": (table, table) for table in ("documents", "chunks", "entities", "words")},
 }
@@ -66,6 +70,10 @@ LISTS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("entities", "chunks", ("graph.entity_chunk_starts", "graph.entity_chunks")),
     ("relationships", "chunks", ("graph.edge_chunk_starts", "graph.edge_chunks")),
     ("entities", "communities", ("graph.community_starts", "graph.communities")),
+    *(
+        (lists, lists.removeprefix("near."), (f"{lists}_starts", f"{lists}_rows", f"{lists}_scales"))
+        for lists in NEAR
+    ),
 )
 """Lists for each row of an axis, of rows of another: row `i` has `values[starts[i]:starts[i + 1]]`, with what more is
 said of each value."""
@@ -75,9 +83,10 @@ LARGEST = 2.0**50
 BLOCK = 1 << 18
 """Bytes of an array that are compared together: it takes 0.2 ms. One of 200 MB, as at 100 million tokens, has 800, each
 10 bytes of the manifest."""
-OF_WHOLE = ("graph.", "ids.", "keys.")
+OF_WHOLE = ("graph.", "ids.", "keys.", "near.")
 """How the names of arrays begin that hold for a whole index alone, and not for some of its documents."""
 _AXES = {"sentences": "sentences.document", "names": "walk.names", "keys": "keys.hash", "parts": "keys.part"}
+_AXES |= {lists: f"{lists}_centres" for lists in NEAR}
 """An array that has a value for each row of an axis that is no table."""
 
 
@@ -113,7 +122,7 @@ class StoredArray:
         self._role = "column" if name in COLUMNS else ""
         if self._list:
             self._role = ("starts", "values", "weights", "weights")[self._list.index(name)]
-        elif name.startswith("vectors."):
+        elif name.startswith(("vectors.", "near.")):
             self._role = "vectors"
         if self._axis == "triples" and not counts.get("triples"):
             self._axis = "relationships"  # which are the triples where there are no others
@@ -177,7 +186,7 @@ class StoredArray:
     def _is_shaped(self) -> bool:
         """Tell whether it has the shape and the kind of numbers that it should have."""
         array, role = self._array, self._role
-        kinds = {"vectors": "f", "weights": "iuf"}.get(role, "iu")
+        kinds = {"vectors": "fi", "weights": "iuf"}.get(role, "iu")
         native = array.dtype.isnative and array.dtype.itemsize <= np.dtype(np.int64).itemsize
         if not role:
             return True

@@ -102,7 +102,7 @@ def rank_sentences(question: Question, context: Context, searcher: Searcher) -> 
     about = _subject_shares(subject, sentences, searcher)
     likeness = np.zeros(len(sentences), np.float32)
     if context.vectors is not None:
-        rows = searcher.index.arrays["vectors.sentences"][sentences]
+        rows = searcher.index.slices["vectors.sentences"][sentences]
         likeness = rows.astype(np.float32) @ context.vectors[0]
     walked: Floats = np.sqrt(scaled(sentence_graph.walk_among(question.text, sentences, searcher.index)))
     if rest or question.cues:
