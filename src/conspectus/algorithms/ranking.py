@@ -94,18 +94,18 @@ class VectorLists:
     @classmethod
     def made(cls, vectors: Floats) -> VectorLists:
         """Divide vectors of length 1 by k-means, which begins with some of them, at equal distances."""
-        count = max(1, int(CENTRES * len(vectors) ** 0.5))
-        sample = vectors[np.linspace(0, len(vectors) - 1, min(len(vectors), SAMPLE * count)).astype(int)]
-        centres = sample[np.linspace(0, len(sample) - 1, count).astype(int)].astype(np.float32)
+        count = int(CENTRES * len(vectors) ** 0.5)
+        sample = _spread(vectors, SAMPLE * count)
+        centres = _spread(sample, count)
         for _ in range(ROUNDS):
             nearest = _nearest(sample, centres)
             order = np.argsort(nearest, kind="stable")
             present, first = np.unique(nearest[order], return_index=True)
-            sums = np.add.reduceat(sample[order], first, dtype=np.float32)
+            sums = np.add.reduceat(sample[order], first)
             centres[present] = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
         nearest = _nearest(vectors, centres)
         rows = np.argsort(nearest, kind="stable").astype(np.int32)
-        starts = np.searchsorted(nearest[rows], np.arange(count + 1)).astype(np.int32)
+        starts = np.searchsorted(nearest[rows], np.arange(len(centres) + 1)).astype(np.int32)
         scales, codes = np.zeros(len(vectors), np.float32), np.zeros(vectors.shape, np.int8)
         for part in np.array_split(np.arange(len(vectors)), 1 + vectors.size // BLOCK):
             numbers = vectors[rows[part]].astype(np.float32)
@@ -119,13 +119,16 @@ class VectorLists:
         likeness = products(self.centres[...], queries)
         probed = np.argpartition(-likeness, min(PROBED, len(likeness)) - 1, axis=0)[:PROBED]
         scores = np.zeros((len(self.rows), queries.shape[1]), np.float32)
-        starts = self.starts[...]
-        for low, high in zip(
-            starts[lists := np.unique(probed)].tolist(), starts[lists + 1].tolist(), strict=True
-        ):
+        starts: list[int] = self.starts[...].tolist()
+        for low, high in (starts[each : each + 2] for each in np.unique(probed).tolist()):
             found = self.codes[low:high].astype(np.float32) @ queries
             scores[self.rows[low:high]] = found * self.scales[low:high][:, None]
         return scores.reshape(-1, *query.shape[1:])
+
+
+def _spread(vectors: Floats, most: int) -> Floats:
+    """Return so many of some vectors, at equal distances, or all."""
+    return vectors[np.linspace(0, len(vectors) - 1, min(len(vectors), most)).astype(int)].astype(np.float32)
 
 
 def _nearest(vectors: Floats, centres: Floats) -> Ints:
