@@ -307,12 +307,17 @@ def question_vectors(texts: Sequence[str], index: Index, settings: Settings) -> 
     return vectors
 
 
+def has_lists(name: str, index: Index) -> bool:
+    """Tell whether an index has vectors of a table in lists, too, since they are many (`indexing.embed.MANY`)."""
+    return f"near.{name}_centres" in index.arrays
+
+
 def cosines(name: str, query: Floats, index: Index) -> Floats:
     """Return the cosine of each of the vectors of a table with one, (d,), or with each of several, (d, m).
 
     Of many vectors (`indexing.embed`) that of likely ones, within 0.003, and 0 of the others.
     """
-    if f"near.{name}_centres" in index.arrays:
+    if has_lists(name, index):
         lists = VectorLists.of(index.slices, f"near.{name}")
         widths = {len(query), *(part[:1].shape[1] for part in (lists.centres, lists.codes))}
         if len(widths) > 1 or len(lists.rows) != len(lists.codes) or not len(lists.centres):

@@ -15,7 +15,7 @@ from typing import Any
 from conspectus.configuration import load
 from conspectus.corrections import source_documents
 from conspectus.index import Index
-from conspectus.index_models import stored_settings
+from conspectus.index_models import has_lists, stored_settings
 from conspectus.models.llm.budget import Budget, price_of
 from conspectus.models.llm.cache import FILE_NAME, ResponseCache
 from conspectus.rows import Failure, Usage, column
@@ -162,7 +162,8 @@ def _vectors(index: Index) -> dict[str, Any] | None:
     made: Mapping[str, Any] = index.settings.get("vectors", {})
     chunks, sentences = index.slices["vectors.chunks"], index.slices["vectors.sentences"]
     counts = {"dimension": int(chunks[:1].shape[1]), "chunks": len(chunks), "sentences": len(sentences)}
-    return {"model": "", "unread": 0.0, **made, **counts}
+    in_lists = [table for table in ("chunks", "sentences", "entities") if has_lists(table, index)]
+    return {"model": "", "unread": 0.0, **made, **counts, "in_lists": in_lists}
 
 
 # Snapshots

@@ -13,6 +13,8 @@ import pytest
 from simulated_server import Behaviour, SimulatedServer
 from typer.testing import Result
 
+from conspectus.indexing import embed
+
 Run = Callable[..., Result]
 Told = Callable[..., Any]
 NAME = "openai/text-embedding-3-small"
@@ -63,6 +65,19 @@ def test_status_shows_model_dimension_and_what_was_spent(
     )  # but for the word that tried the server
     (spent,) = figures["spent"]
     assert (spent["task"], spent["calls"], spent["prompt_tokens"]) == ("Embed", 4, server.prompt_tokens)
+
+
+def test_status_says_where_vectors_are_so_many_that_not_all_are_compared(
+    monkeypatch: pytest.MonkeyPatch, made: Path, run: Run, told: Told
+):
+    assert told("status", "--index", made)["vectors"]["in_lists"] == []
+    monkeypatch.setattr(embed, "MANY", 1)
+    run("embed", "--index", made, "--config", "conspectus.toml")
+
+    assert told("status", "--index", made)["vectors"]["in_lists"] == ["chunks", "sentences", "entities"]
+    assert "likely chunks and sentences and entities alone" in run("status", "--index", made).stdout
+    hits = told("search", "--index", made, "--method", "vector", "Ada Brook called Ruben Vale a coward")
+    assert hits["hits"][0]["document"].endswith("council.md")
 
 
 def test_asking_with_another_embedder_names_the_command_that_makes_its_vectors(made: Path, run: Run):

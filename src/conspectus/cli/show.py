@@ -277,6 +277,10 @@ def vectors(figures: Mapping[str, Any] | None) -> str:
         return "No vectors; conspectus embed makes them."
     embedded = f"{counted(figures['chunks'], 'chunk')} and {counted(figures['sentences'], 'sentence')}"
     text = f"Vectors: {embedded} by {figures['model']}, {figures['dimension']:,} numbers each."
+    if figures["in_lists"]:
+        text += (
+            f"\nThey are many: a question is compared with likely {' and '.join(figures['in_lists'])} alone."
+        )
     if figures["unread"] >= api.MOST_UNREAD:
         unread = f"{100 * figures['unread']:.0f} %"
         text += f"\nThe model does not know {unread} of the letters of these texts: walk ignores it."
