@@ -164,7 +164,7 @@ def run(folder: Path, kind: str, probed: int) -> dict[str, float]:
 
 def asked(folder: Path, kind: str, probed: int) -> dict[str, float]:
     """Return what the first question and the others take in this process, in ms, and the memory beside files in MB."""
-    questions = np.load(folder / "questions.npy")
+    questions = np.load(folder / "questions.npy")[: 10 if kind == "exact" else ASKED]
     ranking.PROBED = probed
     anonymous, began = resident("RssAnon"), time.process_time()
     search = opened(folder, kind, probed)

@@ -309,7 +309,7 @@ def question_vectors(texts: Sequence[str], index: Index, settings: Settings) -> 
 
 def has_lists(name: str, index: Index) -> bool:
     """Tell whether an index has vectors of a table in lists, too, since they are many (`indexing.embed.MANY`)."""
-    return f"near.{name}_centres" in index.arrays
+    return f"near.{name}.centres" in index.arrays
 
 
 def cosines(name: str, query: Floats, index: Index) -> Floats:

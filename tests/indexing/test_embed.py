@@ -199,7 +199,7 @@ def many(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Index:
 
 
 def test_an_index_of_many_vectors_has_them_in_lists_too(many: Index):
-    assert {name.partition("_")[0] for name in many.arrays if name.startswith("near.")} == {"near.sentences"}
+    assert {name.rpartition(".")[0] for name in many.arrays if name.startswith("near.")} == {"near.sentences"}
     query = Letters().embed(["Pigs eat"])[0]
 
     assert np.allclose(cosines("sentences", query, many), many.arrays["vectors.sentences"] @ query, atol=0.01)
@@ -218,14 +218,14 @@ def test_of_some_documents_all_vectors_are_compared(many: Index):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("near.sentences_rows", lambda array: array[:-1]),
-        ("near.sentences_rows", lambda array: array + 1),
-        ("near.sentences_starts", lambda array: array[::-1].copy()),
-        ("near.sentences_codes", lambda array: array[:, 1:]),
-        ("near.sentences_codes", lambda array: array[1:]),
-        ("near.sentences_centres", lambda array: array[:, 1:]),
-        ("near.sentences_centres", lambda array: array[:0]),
-        ("near.sentences_scales", lambda array: -array),
+        ("near.sentences.rows", lambda array: array[:-1]),
+        ("near.sentences.rows", lambda array: array + 1),
+        ("near.sentences.starts", lambda array: array[::-1].copy()),
+        ("near.sentences.codes", lambda array: array[:, 1:]),
+        ("near.sentences.codes", lambda array: array[1:]),
+        ("near.sentences.centres", lambda array: array[:, 1:]),
+        ("near.sentences.centres", lambda array: array[:0]),
+        ("near.sentences.scales", lambda array: -array),
     ],
 )
 def test_lists_that_do_not_fit_the_index_are_damage(

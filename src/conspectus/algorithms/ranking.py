@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,16 +61,35 @@ def products(vectors: Floats, query: Floats) -> Floats:
     return np.concatenate([np.zeros((0, *query.shape[1:]), np.float32), *parts])
 
 
-CENTRES, PROBED = 4, 64
-"""Lists of vectors, as a multiple of the square root of these, and how many of them a question is compared with."""
-SAMPLE, ROUNDS = 32, 5
-"""Vectors for each list by which the centres are found, and rounds of k-means."""
+CENTRES, PROBED = 4, 128
+"""Lists of vectors, as a multiple of the square root of these, and how many of them a question is compared with. Of the
+ten nearest of 200,000 vectors 97 % are in 128 (9 % of the vectors), 94 % in 64 and 99 % in 256. With a quarter of the
+lists, twice as many vectors hold as many."""
+SAMPLE, ROUNDS = 32, 3
+"""Vectors for each list by which the centres are found, and rounds of k-means. Of the ten nearest of 31,751 vectors 32
+lists hold 80 % without a round, 88 % with 2 or 5, 89 % with 10; 87 % with half the vectors."""
+TOGETHER = 16
+"""Lists that are multiplied at once: 4,000 vectors of a million."""
 LARGEST_CODE = 127
 """What numbers of 8 bits go to."""
 
 
 @dataclass(frozen=True)
-class VectorLists:
+class InArrays:
+    """What an index keeps as some arrays, each under the name of the whole and its own."""
+
+    def arrays(self, name: str) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the arrays by the names under which an index keeps them."""
+        return {f"{name}.{part.name}": getattr(self, part.name) for part in fields(self)}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, np.ndarray[Any, Any]], name: str) -> Self:
+        """Return what is kept under a name, of arrays or of what reads parts of them."""
+        return cls(*(arrays[f"{name}.{part.name}"] for part in fields(cls)))
+
+
+@dataclass(frozen=True)
+class VectorLists(InArrays):
     """Vectors in lists, each in that of the nearest centre: list `i` has rows `rows[starts[i]:starts[i + 1]]`.
 
     `codes` holds them in this order, as numbers of 8 bits, `scales` what these are multiplied by.
@@ -81,15 +100,6 @@ class VectorLists:
     rows: Ints
     scales: Floats
     codes: Ints
-
-    def arrays(self, name: str) -> dict[str, np.ndarray[Any, Any]]:
-        """Return the arrays by the names under which an index keeps them."""
-        return {f"{name}_{part}": value for part, value in vars(self).items()}
-
-    @classmethod
-    def of(cls, arrays: Mapping[str, np.ndarray[Any, Any]], name: str) -> VectorLists:
-        """Return the lists kept under a name, of arrays or of what reads parts of them."""
-        return cls(*(arrays[f"{name}_{field.name}"] for field in fields(cls)))
 
     @classmethod
     def made(cls, vectors: Floats) -> VectorLists:
@@ -119,10 +129,10 @@ class VectorLists:
         likeness = products(self.centres[...], queries)
         probed = np.argpartition(-likeness, min(PROBED, len(likeness)) - 1, axis=0)[:PROBED]
         scores = np.zeros((len(self.rows), queries.shape[1]), np.float32)
-        starts: list[int] = self.starts[...].tolist()
-        for low, high in (starts[each : each + 2] for each in np.unique(probed).tolist()):
-            found = self.codes[low:high].astype(np.float32) @ queries
-            scores[self.rows[low:high]] = found * self.scales[low:high][:, None]
+        starts, lists = self.starts[...], np.unique(probed)
+        for some in np.array_split(lists, 1 + len(lists) // TOGETHER):
+            at = ranges(starts[some], starts[some + 1])[0]
+            scores[self.rows[at]] = self.codes[at].astype(np.float32) @ queries * self.scales[at][:, None]
         return scores.reshape(-1, *query.shape[1:])
 
 
@@ -175,22 +185,13 @@ def personalized_pagerank(
 
 
 @dataclass(frozen=True)
-class Postings:
+class Postings(InArrays):
     """Term `t` is in texts `texts[starts[t]:starts[t + 1]]`, `counts` times each; `lengths` are in terms."""
 
     starts: Ints
     texts: Ints
     counts: Ints
     lengths: Ints
-
-    def arrays(self, name: str) -> dict[str, np.ndarray[Any, Any]]:
-        """Return the arrays by the names under which an index keeps them."""
-        return {f"{name}.{part}": getattr(self, part) for part in ("starts", "texts", "counts", "lengths")}
-
-    @classmethod
-    def of(cls, arrays: Mapping[str, np.ndarray[Any, Any]], name: str) -> Postings:
-        """Return the postings kept under a name, of arrays or of what reads parts of them."""
-        return cls(*(arrays[f"{name}.{part}"] for part in ("starts", "texts", "counts", "lengths")))
 
     @cached_property
     def mean_length(self) -> float:

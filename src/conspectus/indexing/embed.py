@@ -42,7 +42,8 @@ BATCH = 8192
 PREFIXES, CHUNKS, SENTENCES = ("vectors.", "near."), "vectors.chunks", "vectors.sentences"
 ENTITIES = "vectors.entities"
 MANY = 200_000
-"""Vectors of a table beyond which a question is compared with likely ones alone: TODO figure."""
+"""Vectors of a table beyond which a question is compared with likely ones alone. So many take 1.2 CPU s in a fresh
+process and 0.5 in an open one, the likely ones 0.14 and 0.03; of fewer, it is better to miss none."""
 SAMPLE = 200
 """Sentences whose letters are looked at to tell whether a model knows their script."""
 

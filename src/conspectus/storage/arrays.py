@@ -50,8 +50,8 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "vectors.entities": ("entities", ""),
     "vectors.names": ("phrases", ""),
     "vectors.triples": ("triples", ""),
-    **{f"{lists}_centres": (lists, "") for lists in NEAR},
-    **{f"{lists}_codes": (lists.removeprefix("near."), "") for lists in NEAR},
+    **{f"{lists}.centres": (lists, "") for lists in NEAR},
+    **{f"{lists}.codes": (lists.removeprefix("near."), "") for lists in NEAR},
     **{f"ids.{table}_hash": (table, "") for table in ("documents", "chunks", "entities", "words")},
     **{f"ids.{table}_row": (table, table) for table in ("documents", "chunks", "entities", "words")},
 }
@@ -71,7 +71,7 @@ LISTS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("relationships", "chunks", ("graph.edge_chunk_starts", "graph.edge_chunks")),
     ("entities", "communities", ("graph.community_starts", "graph.communities")),
     *(
-        (lists, lists.removeprefix("near."), (f"{lists}_starts", f"{lists}_rows", f"{lists}_scales"))
+        (lists, lists.removeprefix("near."), (f"{lists}.starts", f"{lists}.rows", f"{lists}.scales"))
         for lists in NEAR
     ),
 )
@@ -86,7 +86,7 @@ BLOCK = 1 << 18
 OF_WHOLE = ("graph.", "ids.", "keys.", "near.")
 """How the names of arrays begin that hold for a whole index alone, and not for some of its documents."""
 _AXES = {"sentences": "sentences.document", "names": "walk.names", "keys": "keys.hash", "parts": "keys.part"}
-_AXES |= {lists: f"{lists}_centres" for lists in NEAR}
+_AXES |= {lists: f"{lists}.centres" for lists in NEAR}
 """An array that has a value for each row of an axis that is no table."""
 
 
@@ -147,10 +147,8 @@ class StoredArray:
 
     def __getitem__(self, at: Any) -> Any:
         """Return a row, or the array of those of a slice or of some numbers; of all for `...`."""
-        if at is ... or self._array.ndim > 1:
-            rows = range(len(self))
-        else:
-            rows = range(*at.indices(len(self))) if isinstance(at, slice) else np.atleast_1d(at)
+        at_all = slice(None) if at is ... else at
+        rows = range(*at_all.indices(len(self))) if isinstance(at_all, slice) else np.atleast_1d(at)
         self._compare(rows)
         part = self._array[at]
         if not self._fits(np.atleast_1d(part), in_order=isinstance(rows, range)):
@@ -165,9 +163,9 @@ class StoredArray:
         if isinstance(rows, range):
             low, high = sorted((rows[0], rows[-1]))
             blocks = range(low * width // BLOCK, ((high + 1) * width - 1) // BLOCK + 1)
-        else:  # no number lies in two blocks
-            held = np.zeros(len(self._blocks), bool)
-            held[rows.ravel() // (BLOCK // width)] = True  # -1 is in the last one
+        else:
+            held, rows = np.zeros(len(self._blocks), bool), rows.ravel() % len(self)  # -1 is the last one
+            held[rows * width // BLOCK] = held[((rows + 1) * width - 1) // BLOCK] = True
             blocks = np.flatnonzero(held).tolist()
         for block in set(blocks) - self._compared:
             if crc32(self._content[block * BLOCK : (block + 1) * BLOCK]) != self._blocks[block]:
