@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.ranking import VectorLists, products
+from conspectus.algorithms.ranking import VectorLists, highest, products
 from conspectus.configuration import (
     FIELDS,
     FILE_NAME,
@@ -45,6 +45,9 @@ REPLIES = (
     "llm.context_window",
 )  # fmt: skip
 """What the replies of a language model depend on: it is remembered with the model, or all would be asked for anew."""
+BY_WORDS = 300
+"""Rows whose vectors are compared since their words are those of the question, where not all are: as many as `hybrid`
+compares the sentences of. Without, its R@5 of 2wiki falls by 6 points where lists have 6 to 12 % of the vectors."""
 FUNCTION = "python/"
 """How the names of embedders begin that are functions of a caller: only that caller has them."""
 MODELS = ("model", "llm.base_url", "llm.embedder_base_url", "vectors.embedder")
@@ -312,10 +315,11 @@ def has_lists(name: str, index: Index) -> bool:
     return f"near.{name}.centres" in index.arrays
 
 
-def cosines(name: str, query: Floats, index: Index) -> Floats:
+def cosines(name: str, query: Floats, index: Index, words: Floats | None = None) -> Floats:
     """Return the cosine of each of the vectors of a table with one, (d,), or with each of several, (d, m).
 
-    Of many vectors (`indexing.embed`) that of likely ones, within 0.003, and 0 of the others.
+    Of many vectors (`indexing.embed`) that of likely ones, within 0.003, and 0 of the others. Likely are those in the
+    nearest lists, and the rows that have the highest scores by words.
     """
     if has_lists(name, index):
         lists = VectorLists.of(index.slices, f"near.{name}")
@@ -324,7 +328,11 @@ def cosines(name: str, query: Floats, index: Index) -> Floats:
             raise IndexDamaged(
                 f"the arrays near.{name} do not fit the rest of the index; restore it, or index again"
             )
-        return lists.products(query)
+        scores = lists.products(query)
+        if words is not None:
+            best = highest(words, BY_WORDS)
+            scores[best] = products(index.slices[f"vectors.{name}"][best], query)
+        return scores
     return products(index.arrays[f"vectors.{name}"], query)
 
 

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from making import Letters, a_document
 
+from conspectus import index_models
+from conspectus.algorithms import ranking
 from conspectus.errors import IndexDamaged
 from conspectus.filters import select_view
 from conspectus.index import Index
@@ -205,6 +207,20 @@ def test_an_index_of_many_vectors_has_them_in_lists_too(many: Index):
     assert np.allclose(cosines("sentences", query, many), many.arrays["vectors.sentences"] @ query, atol=0.01)
     assert np.allclose(cosines("chunks", query, many), many.arrays["vectors.chunks"] @ query)
     assert not any(name.startswith("near.") for name in without_vectors(many).arrays)
+
+
+def test_what_has_the_words_of_the_question_is_compared_wherever_it_is(
+    many: Index, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(ranking, "PROBED", 1)
+    monkeypatch.setattr(index_models, "BY_WORDS", 2)
+    query, words = Letters().embed(["Pigs eat"])[0], np.zeros(6, np.float32)
+    words[[1, 5]] = 1
+
+    found, exact = cosines("sentences", query, many, words), many.arrays["vectors.sentences"] @ query
+
+    assert (cosines("sentences", query, many)[[1, 5]] == 0).any()
+    assert np.allclose(found[[1, 5]], exact[[1, 5]])
 
 
 def test_of_some_documents_all_vectors_are_compared(many: Index):

@@ -56,7 +56,7 @@ def rank_hybrid(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 def hybrid_scores(query: Floats, words: Floats, index: Index) -> Floats:
     """Return how like the question each chunk is, 0 to 1, by its vector, its best sentence, and its words."""
-    chunk = cosines("chunks", query, index)
+    chunk = cosines("chunks", query, index, words)
     near = np.union1d(highest(chunk, CANDIDATES), highest(words, CANDIDATES))
     best = np.zeros(len(chunk), np.float32)
     first, last = index.arrays["walk.first"], index.arrays["walk.last"]

@@ -67,7 +67,7 @@ def walked(question: str, seeds: Seeds, index: Index, settings: Settings) -> tup
     words = bm25.scores_of(question, index)
     like, likeness, weights = sentences_by_words((question, seeds.rest), index), scaled(words), BY_WORDS
     if (vectors := vectors_if_read([question, seeds.rest], index, settings)) is not None:
-        near = cosines("sentences", vectors.T, index).T
+        near = cosines("sentences", vectors.T, index, like).T
         like = (1 - MEANING) * like + MEANING * np.max([scaled(each) for each in near], axis=0)
         likeness, weights = hybrid_scores(vectors[0], words, index), BY_MEANING
     likeness = likeness**weights.passage
