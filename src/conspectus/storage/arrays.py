@@ -85,8 +85,10 @@ BLOCK = 1 << 18
 10 bytes of the manifest."""
 OF_WHOLE = ("graph.", "ids.", "keys.", "near.")
 """How the names of arrays begin that hold for a whole index alone, and not for some of its documents."""
-_AXES = {"sentences": "sentences.document", "names": "walk.names", "keys": "keys.hash", "parts": "keys.part"}
-_AXES |= {lists: f"{lists}.centres" for lists in NEAR}
+_AXES = {
+    "sentences": "sentences.document", "names": "walk.names", "keys": "keys.hash", "parts": "keys.part",
+    **{lists: f"{lists}.centres" for lists in NEAR},
+}  # fmt: skip
 """An array that has a value for each row of an axis that is no table."""
 
 
