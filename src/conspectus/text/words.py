@@ -326,7 +326,16 @@ def entity_keys(index: Keyed) -> Mapping[str, int]:
 def declined_stems(key: str, languages: Sequence[str]) -> Iterator[str]:
     """Yield a key without the endings of its words, in those languages that decline names."""
     for language in sorted(INFLECTING.intersection(languages)):
-        yield " ".join(undeclined(word, language) for word in key.split())
+        yield " ".join(_ending_removed(word, language) for word in key.split())
+
+
+LEAST_STEM = 4
+"""Letters of the stem of a German name at least: the stem of both Mars and Maren is mar."""
+
+
+def _ending_removed(word: str, language: str) -> str:
+    bare = undeclined(word, language)
+    return word.removesuffix("s") if language == "de" and len(bare) < LEAST_STEM else bare
 
 
 _WORD = re.compile(r"[^\W_]+")
