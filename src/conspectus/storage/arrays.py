@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from math import prod
+from threading import Lock
 from typing import IO, Any, cast
 from zlib import crc32
 
@@ -22,6 +23,9 @@ from numpy.lib import format as npy
 from conspectus.errors import IndexDamaged, UsageError
 
 Array = np.ndarray[Any, Any]
+_PARSING = (
+    Lock()
+)  # python/cpython#106905: `ast`, by which numpy reads headers, fails where threads take turns in it
 
 NEAR = tuple(f"near.{table}" for table in ("chunks", "sentences", "entities"))
 """The names of lists of vectors (`ranking.VectorLists`): an index has them of the tables that have many."""
@@ -135,7 +139,8 @@ class StoredArray:
             raise self._damaged("is not what was written, by its hash")
         try:
             npy.read_magic(head)
-            shape, _, dtype = npy.read_array_header_1_0(head)
+            with _PARSING:
+                shape, _, dtype = npy.read_array_header_1_0(head)
             if dtype.hasobject or len(self._content) != prod(shape) * dtype.itemsize:
                 raise ValueError("its size is another")  # or numbers would be taken for addresses
             self._array: Array = np.ndarray(shape, dtype, buffer=self._content)
