@@ -47,7 +47,7 @@ class _Reached:
         self._read, self._pull, self._rows = read, pull, np.zeros(0, np.int64)
         self._columns = read(self._rows).T
 
-    def led(self, mass: Floats, reached: Any) -> Floats:
+    def step(self, mass: Floats, reached: Any) -> Floats:
         """Return how much of the mass of the rows that are or were reached goes to each column."""
         reached[self._rows] = False
         if len(new := np.flatnonzero(reached)):
@@ -82,8 +82,8 @@ def walk(
     of_names, previous = least * np.maximum(incidence.sizes, 1), at_sentences
     for _ in range(steps):
         previous = at_sentences
-        to_names = outward.led(damping * at_sentences, at_sentences > least)
-        at_sentences = inward.led(damping * at_names, at_names > of_names)
+        to_names = outward.step(damping * at_sentences, at_sentences > least)
+        at_sentences = inward.step(damping * at_names, at_names > of_names)
         at_sentences += from_sentences
         at_names = to_names + from_names
     return (previous + at_sentences) / 2

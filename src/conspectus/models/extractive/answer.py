@@ -327,8 +327,8 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
 def _of_parts(
     question: Question, together: list[RankedSentence], context: Context, searcher: Searcher
 ) -> list[RankedSentence]:
-    """Return the sentences that answer several questions in one together, the first, and the others about the same
-    subject, in turn.
+    """Return sentences for a question that joins several, in turn: for all of it (`together`), for its first part, and
+    for each other part, read with the subject of the first.
     """
     first, *others = map(searcher.read, question.parts)
     subject, _ = split_question(first, context.entities, searcher)

@@ -111,8 +111,8 @@ def rank_sentences(question: Question, context: Context, searcher: Searcher) -> 
         rank_weight = CHUNK_RANK_WEIGHT
     else:
         defines = question.asks_definition
-        elsewhere = about * (not defines)
-        fits = _fits_of_definitions(subject, elsewhere, sentences, searcher)
+        carried = about * (not defines)
+        fits = _fits_of_definitions(subject, carried, sentences, searcher)
         rank_weight = DEFINITION_RANK_WEIGHT if defines else CHUNK_RANK_WEIGHT
     ranked: list[RankedSentence] = []
     for i, fit, share, factor in (f for f in fits if states(searcher.passages.text(sentences[f[0]]))):
@@ -222,9 +222,9 @@ def _fits_of_answers(
         around = float(with_neighbours[i])
         off_subject = about[i] < MIN_SUBJECT_SHARE and walked[i] < MIN_WALKED
         cued = any(cue.search(searcher.passages.text(sentence)) for cue in question.cues)
-        beside_it = off_subject or (mostly_unknown and not cued)
+        off_topic = off_subject or (mostly_unknown and not cued)
         unlike = around < MIN_REST_SHARE and likeness[i] < MIN_LIKENESS
-        if unlike and beside_it:
+        if unlike and off_topic:
             continue
         answers = list(candidates(question, sentence, query_terms, searcher)) if question.wants else []
         fit = REST_WEIGHT * around + ANSWER_WEIGHT * max((weight for _, weight in answers), default=0.0)
