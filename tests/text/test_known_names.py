@@ -21,11 +21,11 @@ def known(texts: list[str], names: list[str]) -> list[tuple[str, str]]:
 
 @given(sentences, st.lists(words, min_size=1, max_size=4), st.integers(1, 9))
 def test_a_known_name_is_found_exactly_where_its_words_stand(
-    texts: list[list[str]], name: list[str], tokens_compared_at_once: int
+    texts: list[list[str]], name: list[str], sentences_read_at_once: int
 ):
     vocabulary = read_vocabulary([" ".join(text) for text in texts])
 
-    with patch("conspectus.text.mentions.BLOCK", tokens_compared_at_once):
+    with patch("conspectus.text.vocabulary.LISTS", sentences_read_at_once):
         rows, _ = find_known(vocabulary, [" ".join(name)])
 
     size = len(name)

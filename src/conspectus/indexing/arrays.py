@@ -54,7 +54,7 @@ from conspectus.text.mentions import (
     words_of_names,
 )
 from conspectus.text.sentence_table import SentenceTable, lines_at
-from conspectus.text.vocabulary import Ints, Vocabulary, unique_numbers
+from conspectus.text.vocabulary import Ints, Vocabulary, concatenated, numbers_of, unique_numbers
 from conspectus.text.words import CJK, PAIRED, STOPWORDS, fold, name_key, terms, words_in
 from conspectus.workers import Workers
 
@@ -91,7 +91,7 @@ def arrays_of(
     document = sentences.table.document
     del sentences
     titles = [[number.setdefault(t, len(number)) for t in title_terms(d)] for d in documents]
-    numbers = _numbers_of(chunk_terms.words, number)
+    numbers = numbers_of(chunk_terms.words, number)
     of_chunks = numbers[chunk_terms.ids], chunk_terms.sizes
     del chunk_terms
     place = {document.id: i for i, document in enumerate(documents)}
@@ -183,18 +183,16 @@ def map_chunk_terms(
 def _joined(parts: Iterable[ChunkTerms]) -> ChunkTerms:
     """Return the terms of shards as those of one."""
     number: dict[str, int] = {}
-    ids: list[Ints] = [np.zeros(0, np.int32)]
-    sizes, instructing = list(ids), list(ids)
-    for part in parts:
-        ids.append(_numbers_of(part.words, number)[part.ids])
-        instructing.append(part.instructing + np.int32(sum(map(len, sizes))))
-        sizes.append(part.sizes)
-    return ChunkTerms(list(number), *map(np.concatenate, (ids, sizes, instructing)))
 
+    def columns() -> Iterator[Sequence[Ints]]:
+        done = 0
+        for part in parts:
+            ids = numbers_of(part.words, number)[part.ids]
+            yield ids, part.sizes, part.instructing + np.int32(done)
+            done += len(part.sizes)
 
-def _numbers_of(words: Iterable[str], number: dict[str, int]) -> Ints:
-    """Return the numbers of words; one that has none yet is given the next."""
-    return np.array([number.setdefault(w, len(number)) for w in words], np.int32)
+    joined = concatenated(columns(), "iii")
+    return ChunkTerms(list(number), *joined)
 
 
 def _checked(stored: ChunkTerms, count: int) -> ChunkTerms:
@@ -331,9 +329,8 @@ def walk_arrays(
 def sentence_ranges(
     documents: Sequence[Document], chunks: Sequence[Chunk], table: SentenceTable
 ) -> tuple[Ints, Ints]:
-    """Return the sentences that start in each chunk, as a first and an end (not included).
-
-    Offsets are counted through the corpus, as if each document had the length of the longest.
+    """Return the sentences that start in each chunk, as a first and an end (not included). Offsets are
+    counted through the corpus, as if each document had the length of the longest.
     """
     number = {d.id: i for i, d in enumerate(documents)}
     starts, ends = np.array([c.start for c in chunks], np.int64), np.array([c.end for c in chunks], np.int64)

@@ -63,9 +63,8 @@ class Candidate:
 def extract_mentions(
     texts: Sequence[str], vocabulary: Vocabulary, source: Ints, speakers: Sequence[str]
 ) -> dict[str, Candidate]:
-    """Return everything that distinct sentences of one language mention, by key, typed and sifted.
-
-    `source` is that of each sentence.
+    """Return everything that distinct sentences of one language mention, by key, typed and sifted. `source`
+    is that of each sentence.
     """
     large = len(texts) >= LARGE
     candidates: dict[str, Candidate] = defaultdict(Candidate)
@@ -115,7 +114,7 @@ def _key(words: Sequence[str], rules: LanguageRules) -> str:
 
 
 def _note_name(candidate: Candidate, mention: Mention, vocabulary: Vocabulary) -> None:
-    sentence = int(vocabulary.sentence[mention.start])
+    sentence = vocabulary.sentence_of(mention.start)
     offset = mention.start - int(vocabulary.starts[sentence])
     candidate.forms[mention.words] += 1
     if mention.type:
@@ -125,7 +124,7 @@ def _note_name(candidate: Candidate, mention: Mention, vocabulary: Vocabulary) -
     words = vocabulary.words
     if offset:
         candidate.context.note_before(words[vocabulary.word[vocabulary.form[mention.start - 1]]])
-    if mention.end < len(vocabulary.form) and vocabulary.sentence[mention.end] == sentence:
+    if mention.end < vocabulary.starts[sentence + 1]:
         candidate.context.after += 1
 
 
@@ -173,7 +172,7 @@ def _note_concepts(
         _stems(key, rules): key for key in sorted(by_key, reverse=True) if not by_key[key].context.speaks
     }
     phrases = find_phrases(vocabulary, source, least, named)
-    sentences = vocabulary.sentence[phrases.start]
+    sentences = np.searchsorted(vocabulary.starts, phrases.start, "right") - 1
     offsets = phrases.start - vocabulary.starts[sentences]
     columns = phrases.start, phrases.words, sentences, offsets
     known: dict[bytes, tuple[tuple[str, ...], Candidate]] = {}

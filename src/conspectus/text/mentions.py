@@ -12,7 +12,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ import numpy as np
 from conspectus.rows import column
 from conspectus.text.language import ENGLISH, function_words_of
 from conspectus.text.language_rules import UNCASED
-from conspectus.text.vocabulary import BLOCK, Bools, Ints, Vocabulary, repeated
+from conspectus.text.vocabulary import Bools, Ints, Vocabulary, repeated
 from conspectus.text.words import CJK, STOPWORDS, WORDS_CACHED, Keyed, entity_keys, name_key
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
@@ -69,7 +68,7 @@ def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[Run]:
     line for each text.
     """
     classes = vocabulary.classes(_class)
-    first = vocabulary.starts[:-1]
+    first = vocabulary.starts[:-1][np.diff(vocabulary.starts) > 0]
     first = first[classes[first] != ord("I")] if len(first) else first
     classes[first[(classes[first] == ord("U")) & ~opening[first]]] = ord("u")
     classes[first[classes[first] == ord("S")]] = ord("x")
@@ -79,7 +78,7 @@ def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[Run]:
         if run not in keys_of_run:
             keys_of_run[run] = tuple(_keys(" ".join(vocabulary.written(start, end))))
         if keys_of_run[run]:
-            yield int(vocabulary.sentence[start]), keys_of_run[run]
+            yield vocabulary.sentence_of(start), keys_of_run[run]
 
 
 def _class(form: str) -> str:
@@ -161,7 +160,6 @@ def entities_with(words: Collection[str], index: Keyed) -> set[int]:
 
 def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints]:
     """Return where names stand, whatever their case: numbers of texts, and the place of each name in `names`.
-
     From each word on, the longest name is taken; a name that is longer than LONGEST is not found.
     """
     if not len(vocabulary.form):
@@ -178,14 +176,11 @@ def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints
         if name_words and len(name_words) <= LONGEST and min(name_words) >= 0:
             by_size.setdefault(len(name_words), {}).setdefault(_hash_of_words(name_words), i)
     tables = {size: np.array(sorted(codes.items()), np.uint64).T for size, codes in by_size.items()}
-    starts = vocabulary.starts
-    last = len(vocabulary.form)
-    steps = np.searchsorted(starts, np.arange(BLOCK, last, BLOCK))
-    edges = [0, *starts[steps].tolist(), last]
     found: list[tuple[Ints, Ints]] = []
-    for start, end in pairwise(edges):
-        form = vocabulary.form[start:end]
-        text = np.repeat(vocabulary.sentence[start:end], sizes[form])
+    for sentences, tokens, tokens_of in vocabulary.blocks():
+        form = vocabulary.form[tokens]
+        text = np.repeat(np.arange(sentences.start, sentences.stop, dtype=np.int32), tokens_of)
+        text = np.repeat(text, sizes[form])
         found.append(_longest_matches(repeated(form, sizes, flat)[1], text, tables))
     texts, places = zip(*found, strict=True)
     return np.concatenate(texts), np.concatenate(places)
@@ -328,9 +323,8 @@ def find_dates(text: str, language: str = ENGLISH) -> Iterator[str]:
 
 
 def find_titles(text: str, language: str = ENGLISH) -> Iterator[str]:
-    """Yield what a text quotes that is written like a title: two to eight words, most of them capitalised.
-
-    In other languages the first one is, and no end mark closes it.
+    """Yield what a text quotes that is written like a title: two to eight words, most of them capitalised. In
+    other languages the first one is, and no end mark closes it.
     """
     if language == ENGLISH:
         for match in _TITLE.finditer(text):

@@ -7,6 +7,7 @@ may either stand inside a name or between two ("Bank of England", "head of Marke
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ class Mention:
 
 def find_names(vocabulary: Vocabulary) -> Iterator[Mention]:
     """Yield every mention of a name in the corpus."""
-    groups = list(_groups(vocabulary))
+    groups = _Groups(vocabulary)
     alone = Counter(name_key(" ".join(run.words)) for group in groups for run in group)
     joined = Counter(_key(a, b, vocabulary) for group in groups for a, b in pairwise(group))
     for group in groups:
@@ -110,14 +111,29 @@ def _between(a: Mention, b: Mention, vocabulary: Vocabulary) -> str:
     return " ".join(vocabulary.written(a.end, b.start))
 
 
-def _groups(vocabulary: Vocabulary) -> Iterator[tuple[Mention, ...]]:
-    """Yield the capitalised runs, those linked by a joint or possessive together."""
-    classes = _classes(vocabulary)
-    for start, end in vocabulary.matches(_GROUP, classes):
-        inside = _ONE_RUN.finditer(classes[start:end].tobytes())
-        runs = (_mention(start + match.start(), match.group(), vocabulary) for match in inside)
-        if group := tuple(run for run in runs if 0 < len(run.words) <= LONGEST):
-            yield group
+class _Groups:
+    """The capitalised runs, those linked by a joint or possessive together: in columns, for there are millions."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._starts, self._ends, self._like = array("i"), array("i"), list[Mention]()
+        known: dict[bytes, Mention] = {}
+        classes = _classes(vocabulary)
+        for start, end in vocabulary.matches(_GROUP, classes):
+            for match in _ONE_RUN.finditer(classes[start:end].tobytes()):
+                first, last = start + match.start(), start + match.end()
+                tokens = match.group() + vocabulary.form[first:last].tobytes()
+                if (run := known.get(tokens)) is None:
+                    run = known[tokens] = _mention(first, match.group(), vocabulary)
+                if 0 < len(run.words) <= LONGEST:
+                    self._starts.append(first)
+                    self._like.append(run)  # others of the same tokens differ in their place alone
+            self._ends.append(len(self._starts))
+
+    def __iter__(self) -> Iterator[Sequence[Mention]]:
+        for first, last in pairwise([0, *self._ends]):
+            runs = zip(self._starts[first:last], self._like[first:last], strict=True)
+            if group := [Mention(at, at + m.end - m.start, m.words, m.titled) for at, m in runs]:
+                yield group
 
 
 def _mention(begin: int, classes: bytes, vocabulary: Vocabulary) -> Mention:
@@ -147,9 +163,8 @@ def _classes(vocabulary: Vocabulary) -> Codes:
 
 
 def _labels(classes: Codes, vocabulary: Vocabulary) -> Bools:
-    """Return which words number the parts of a text ("Figure 3", "Chapter 12"), and so name nothing.
-
-    They are written in lower case too, and with a capital mostly before a number, 1, 2 and 3 among them: "Apollo"
+    """Return which words number the parts of a text ("Figure 3", "Chapter 12"), and so name nothing. They are
+    written in lower case too, and with a capital mostly before a number, 1, 2 and 3 among them: "Apollo"
     stands alone as well, "SDG" has no lower case, "Interstate" no such numbers.
     """
     name = classes == ord("C")

@@ -91,10 +91,9 @@ class _Runs:
 
 
 def find_phrases(vocabulary: Vocabulary, source: Ints, least: int, named: Bools) -> Phrases:
-    """Return the mentions of terms, longer ones before those inside them.
-
-    Sentence `s` is in source `source[s]`, over which burstiness is measured. A phrase occurs twice or more, a single word
-    `least` times. Where capitals do not tell names, tokens that are `named` are no part of a term.
+    """Return the mentions of terms, longer ones before those inside them. Sentence `s` is in source
+    `source[s]`, over which burstiness is measured. A phrase occurs twice or more, a single word `least`
+    times. Where capitals do not tell names, tokens that are `named` are no part of a term.
     """
     taken = named & (vocabulary.rules.nouns_capitalised or not vocabulary.rules.cased)
     runs = _runs(vocabulary, ~taken)
@@ -134,7 +133,7 @@ def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
         inside = place < len(word) - size + 1
         place, code = place[inside], code[inside]
         end = place + np.int32(size - 1)
-        same = vocabulary.sentence[place] == vocabulary.sentence[end]
+        same = ~vocabulary.opens[end] | (size == 1)
         # no word twice: medquad would have 120 terms as "surgery surgery", of a heading and a sentence
         for k in range(size - 1):
             same &= word[place + k] != word[end]
@@ -144,9 +143,14 @@ def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
         code += 1
         closed, inside = last[end], inner[end]
         start = place[closed]
-        _, kind, counts = np.unique(code[closed], return_inverse=True, return_counts=True)
+        order = np.argsort(code[closed])
+        ordered = code[closed][order]
+        new = np.append(True, ordered[1:] != ordered[:-1])[: len(order)]
+        kind, counts = np.empty(len(order), np.int32), np.diff(np.flatnonzero(new), append=len(order))
+        kind[order] = np.cumsum(new, dtype=np.int32) - 1
+        del order, ordered, new
         often = counts > 1
-        start, kind = start[often[kind]], (np.cumsum(often) - 1)[kind[often[kind]]]
+        start, kind = start[often[kind]], (np.cumsum(often, dtype=np.int32) - 1)[kind[often[kind]]]
         runs.append(_Runs(size, start, kind, start[first_places(kind)], counts[often]))
         place, code = place[inside], code[inside]
     return runs
@@ -195,9 +199,8 @@ def _c_values(runs: list[_Runs]) -> list[Floats]:
 
 
 def _terms(runs: _Runs, vocabulary: Vocabulary, source: Ints, free: Bools) -> Bools:
-    """Tell which single words are terms: bursty, rarer in general English, and no mere relation.
-
-    What tells are the uses of a word, in singular and plural, that are `free` of longer terms.
+    """Tell which single words are terms: bursty, rarer in general English, and no mere relation. What tells
+    are the uses of a word, in singular and plural, that are `free` of longer terms.
     """
     word = vocabulary.token_word[runs.first]
     of_word = np.full(len(vocabulary.words), -1)
@@ -236,14 +239,18 @@ def _burstiness(of_word: Ints, free: Bools, vocabulary: Vocabulary, source: Ints
     """Return how often each kind of word occurs in free tokens, and its residual IDF in bits: how much rarer sources with
     it are than chance would have them. Words of no kind have -1.
     """
-    kind, kinds = of_word[vocabulary.token_word], int(of_word.max(initial=-1)) + 1
-    tokens = np.flatnonzero(free & (kind >= 0))
-    width = int(source.max(initial=0)) + 1
-    count = np.bincount(kind[tokens], minlength=kinds)
-    inside = unique_numbers(kind[tokens] * width + source[vocabulary.sentence[tokens]]) // width
-    spread = np.maximum(np.bincount(inside, minlength=kinds), 1)
+    kinds, width = int(of_word.max(initial=-1)) + 1, int(source.max(initial=0)) + 1
+    count, inside = np.zeros(kinds, np.int64), list[Ints]()
+    for sentences, tokens, sizes in vocabulary.blocks():
+        kind = of_word[vocabulary.token_word[tokens]]
+        used = free[tokens] & (kind >= 0)
+        count += np.bincount(kind[used], minlength=kinds)
+        inside.append(unique_numbers(kind[used] * width + np.repeat(source[sentences], sizes)[used]))
+    spread = np.bincount(
+        unique_numbers(np.concatenate([np.zeros(0, np.int64), *inside])) // width, minlength=kinds
+    )
     total = rounded_size(width)
-    return count, np.log2(total / spread) + np.log2(1 - np.exp(-count / total) + 1e-12)
+    return count, np.log2(total / np.maximum(spread, 1)) + np.log2(1 - np.exp(-count / total) + 1e-12)
 
 
 @cache

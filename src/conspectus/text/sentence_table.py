@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import chain, pairwise
-from typing import Any, overload
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -22,7 +22,7 @@ from conspectus.rows import Document
 from conspectus.text.chinese import ROLES, is_person
 from conspectus.text.cleaning import blocks, content_of, excerpt, is_data
 from conspectus.text.sentences import lines, sentences
-from conspectus.text.vocabulary import Ints, TokenRows, tokens_of, unique_numbers
+from conspectus.text.vocabulary import Ints, TokenRows, concatenated, numbers_of, tokens_of, unique_numbers
 from conspectus.text.words import CJK
 from conspectus.workers import Workers
 
@@ -33,6 +33,8 @@ pages. The price: 2 % of the distinct sentences of 4,360 answers on diseases, so
 
 CUT = 12
 """Characters by which a piece of a sentence and the whole one are matched: a shorter one ("Of course.") is no piece."""
+COMPARED = 1 << 19
+"""Sentences that are compared at once with pieces of others, some 100 MB."""
 LABELLED = 0.3
 """Share of the lines of a document that open with labels, from which on these are speakers: 60 interviews have at least
 that, where minutes have "RESOLVED:" in 0.2 of theirs, and web pages "Source:" in 0.11 and "Figure 4:" in 0.27."""
@@ -56,7 +58,6 @@ READ_AT_ONCE = 4096
 @dataclass(frozen=True)
 class SentenceTable:
     """Sentence `i` is characters `start[i]` to `end[i]` of document `document[i]`, in order of the corpus.
-
     `speaker[i]` is a place in `speakers`, -1 where nobody is known to say it.
     """
 
@@ -85,11 +86,7 @@ class Lines(Sequence[str]):
     def __len__(self) -> int:
         return len(self.table)
 
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice | Ints) -> list[str]: ...
-    def __getitem__(self, at: int | slice | Ints) -> str | list[str]:
+    def __getitem__(self, at: Any) -> Any:
         if isinstance(at, int):
             return self[at : at + 1][0]
         columns = self.table.document, self.table.start, self.table.end
@@ -118,8 +115,10 @@ def find_sentences(documents: Sequence[Document], workers: Workers) -> tuple[Sen
         lambda stored, shard: _loaded(stored, shard, [documents[i] for i in shard], labels),
         _stored,
     )
-    raw = _joined(list(parts))
+    raw = _joined(parts)
+    workers.release()
     raw = raw.take(_not_cut(raw, documents))
+    workers.release()
     raw = raw.take(_not_repeated(raw.table.document, raw.marks[0]))
     speaker = _carried_over(raw)
     names = raw.table.speakers
@@ -135,33 +134,26 @@ def find_sentences(documents: Sequence[Document], workers: Workers) -> tuple[Sen
 class RawSentences:
     """The sentences of some documents in columns, before what the corpus repeats is left out.
 
-    Their speakers are those that labels tell. `marks` has four rows: a hash of each sentence as one line, those of its
+    Their speakers are those that labels tell. `marks` are four columns: a hash of each sentence as one line, those of its
     first and last CUT characters, and how many characters it has. `labels` are those of the documents, and whether each
     is a speaker's in the corpus.
     """
 
     table: SentenceTable
-    marks: Ints
+    marks: Sequence[Ints]
     tokens: TokenRows
     labels: dict[str, bool]
 
     def take(self, rows: Ints) -> RawSentences:
         """Return some of the sentences."""
-        return RawSentences(self.table.take(rows), self.marks[:, rows], self.tokens.take(rows), self.labels)
+        marks, tokens = [mark[rows] for mark in self.marks], replace(self.tokens, rows=self.tokens.rows[rows])
+        return RawSentences(self.table.take(rows), marks, tokens, self.labels)
 
 
-def _marks_of(texts: Iterable[str]) -> Ints:
-    rows = [(_hash(text), crc32(_bytes(text[:CUT])), crc32(_bytes(text[-CUT:])), len(text)) for text in texts]
-    return np.array(rows, np.int64).reshape(-1, 4).T
-
-
-def _hash(text: str) -> int:
-    """Return 64 bits of a text, the same in every process."""
-    return int.from_bytes(blake2b(_bytes(text), digest_size=8).digest(), "little", signed=True)
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+def _marks_of(text: str) -> Sequence[int]:
+    whole, *ends = (part.encode("utf-8", "surrogatepass") for part in (text, text[:CUT], text[-CUT:]))
+    code = int.from_bytes(blake2b(whole, digest_size=8).digest(), "little", signed=True)
+    return code, *map(crc32, ends), len(text)
 
 
 def sentences_in(numbers: range, documents: Sequence[Document], labels: set[str]) -> RawSentences:
@@ -196,7 +188,8 @@ def sentences_in(numbers: range, documents: Sequence[Document], labels: set[str]
     speaker = np.array([place[name] for name in who], np.int32)
     number, first, last = (column.copy() for column in np.array(rows, np.int32).reshape(-1, 3).T)
     table = SentenceTable(number, first, last, speaker, tuple(names))
-    return RawSentences(table, _marks_of(texts), tokens, is_speaker)
+    marks = np.array([*map(_marks_of, texts)], np.int64).reshape(-1, 4).T
+    return RawSentences(table, list(marks), tokens, is_speaker)
 
 
 def _stored(raw: RawSentences, shard: range) -> dict[str, Any]:
@@ -205,7 +198,7 @@ def _stored(raw: RawSentences, shard: range) -> dict[str, Any]:
     spans = table.document - shard.start, table.start, table.end, table.speaker + 1
     columns = *spans, tokens.form, tokens.sizes, tokens.rows
     small = [column.astype(np.min_scalar_type(column.max(initial=0))) for column in columns]
-    marks = raw.marks[0], *raw.marks[1:].astype(np.uint32)
+    marks = raw.marks[0], *(mark.astype(np.uint32) for mark in raw.marks[1:])
     texts = {"names": ("", *table.speakers), "forms": tokens.forms, "labels": raw.labels}
     return {"columns": small, "marks": marks, **texts}
 
@@ -226,8 +219,8 @@ def _loaded(
     length = np.array([len(document.text) for document in documents])[document]
     if (np.diff(document) < 0).any() or not ((start >= 0) & (start < end) & (end <= length)).all():
         raise ValueError("a sentence is not in its document")
-    marks = np.array([column.astype(np.int64) for column in stored["marks"]])
-    if not (len(document) == len(speaker) == len(rows) and marks.shape == (4, len(rows))):
+    marks: list[Ints] = [mark.astype(np.int64) for mark in stored["marks"]]
+    if [len(document), len(speaker), *map(len, marks)] != [len(rows)] * 6:
         raise ValueError("there are no such sentences")
     speaker = np.array([i if name else -1 for i, name in enumerate(names)], np.int32)[speaker]
     table = SentenceTable(document, start, end, speaker, tuple(names))
@@ -235,17 +228,23 @@ def _loaded(
     return RawSentences(replace(table, document=document + shard.start), marks, tokens, {})
 
 
-def _joined(shards: Sequence[RawSentences]) -> RawSentences:
+def _joined(shards: Iterable[RawSentences]) -> RawSentences:
     """Return the sentences of shards as those of one."""
-    number: dict[str, int] = {}
-    tables, none = [shard.table for shard in shards], np.zeros(0, np.int32)
-    places = [[number.setdefault(name, len(number)) for name in table.speakers] for table in tables]
-    speaker = [np.array([*own, -1], np.int32)[t.speaker] for own, t in zip(places, tables, strict=True)]
-    rows = ((table.document, table.start, table.end, own) for table, own in zip(tables, speaker, strict=True))
-    columns = map(np.concatenate, zip((none, none, none, none), *rows, strict=True))
-    table = SentenceTable(*columns, speakers=tuple(number))
-    marks = np.concatenate([np.zeros((4, 0), np.int64), *(shard.marks for shard in shards)], axis=1)
-    return RawSentences(table, marks, TokenRows.joined([shard.tokens for shard in shards]), {})
+    speakers: dict[str, int] = {}
+    forms: dict[str, int] = {}
+
+    def columns() -> Iterator[Sequence[Ints]]:
+        done = 0
+        for shard in shards:
+            table, tokens = shard.table, shard.tokens
+            speaker = np.append(numbers_of(table.speakers, speakers), np.int32(-1))[table.speaker]
+            rows = numbers_of(tokens.forms, forms)[tokens.form], tokens.sizes, tokens.rows + np.int32(done)
+            yield *rows, *shard.marks, table.document, table.start, table.end, speaker
+            done += len(tokens.sizes)
+
+    form, sizes, rows, *others = concatenated(columns(), "iiiqIIIiiii")
+    table = SentenceTable(*others[4:], speakers=tuple(speakers))
+    return RawSentences(table, others[:4], TokenRows(list(forms), form, sizes, rows), {})
 
 
 def _key(label: str) -> str:
@@ -298,20 +297,26 @@ def _lines(document: Document) -> Iterator[tuple[int, int]]:
 
 
 def _not_cut(raw: RawSentences, documents: Sequence[Document]) -> Ints:
-    """Return the places of the sentences that are not just the tail or head of a whole one elsewhere.
-
-    Such a piece opens or closes a document that was cut out of a longer text, with some overlap.
+    """Return the places of the sentences that are not just the tail or head of a whole one elsewhere. Such a
+    piece opens or closes a document that was cut out of a longer text, with some overlap.
     """
-    _, head, tail, size = raw.marks
+    text, head, tail, size = raw.marks
     edge = np.append(True, np.diff(raw.table.document) > 0)[: len(size)]
     closes, lines = np.append(edge[1:], True)[: len(size)], Lines(documents, raw.table)
     cut = np.zeros(len(size), bool)
     for pieces, ends, step in ((edge & (size >= CUT), tail, -1), (closes & (size >= CUT), head, 1)):
         alike = np.flatnonzero(np.isin(ends, ends[pieces]))
-        texts = [text[::step] for text in lines[alike]]
-        # in the order of the alphabet the next text begins with a piece if any does
-        heads = {a for a, b in pairwise(sorted(set(texts))) if b.startswith(a)}
-        cut[alike] |= pieces[alike] & np.array([text in heads for text in texts], bool)
+        _, first, kind = np.unique(text[alike], return_index=True, return_inverse=True)
+        first = alike[first]
+        begins, parts = np.zeros(len(first), bool), 1 + len(first) // COMPARED
+        for part in range(parts):  # a piece and the whole one are in the same
+            places = np.flatnonzero(ends[first] % np.uint32(parts) == part)
+            places = places[np.argsort(first[places])]
+            texts = [text[::step] for text in lines_at(first[places], lines)]
+            # in the order of the alphabet the next text begins with a piece if any does
+            heads = {a for a, b in pairwise(sorted(texts)) if b.startswith(a)}
+            begins[places] = [text in heads for text in texts]
+        cut[alike] |= pieces[alike] & begins[kind]
     return np.flatnonzero(~cut)
 
 
@@ -325,9 +330,8 @@ def _not_repeated(document: Ints, text: Ints) -> Ints:
 
 
 def _carried_over(raw: RawSentences) -> Ints:
-    """Return who says each sentence; where a document is cut inside a turn, its overlap with another tells.
-
-    A sentence of unknown speaker takes the speaker of the same sentence elsewhere, and those after it follow.
+    """Return who says each sentence; where a document is cut inside a turn, its overlap with another tells. A
+    sentence of unknown speaker takes the speaker of the same sentence elsewhere, and those after it follow.
     """
     text, _, _, size = raw.marks
     speaker, row = raw.table.speaker, np.arange(len(raw.table))

@@ -7,7 +7,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, count
@@ -25,21 +25,22 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Codes = np.ndarray[Any, np.dtype[np.uint8]]
 
 BLOCK = 1 << 20
-"""Tokens that are counted or compared at once: numpy makes 64 bits of each, which for all of 11 million would be 90 MB
-a column."""
-LISTS = 1 << 17
-"""Lists that are spread at once, some million numbers, for the same reason."""
+"""Tokens that are renumbered at once: numpy makes 64 bits of each, which for all of 11 million would be 90 MB."""
+LISTS = 1 << 15
+"""Lists that are spread at once, or sentences whose tokens are, some 500,000 numbers, for the same
+reason."""
 _OPENERS = frozenset("\"“‘'([:-–—«„¿¡")
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Token `i` is `forms[form[i]]`, in sentence `sentence[i]`; `words[word[form]]` is a form folded."""
+    """Token `i` is `forms[form[i]]`, sentence `j` has those from `starts[j]` on; `words[word[form]]` is a form folded."""
 
     forms: tuple[str, ...]
     words: tuple[str, ...]
     form: Ints
-    sentence: Ints
+    starts: Ints
+    """One more than there are sentences: the last one is the number of tokens."""
     word: Ints
     rules: LanguageRules = ENGLISH_RULES
     times: Ints | None = None
@@ -55,17 +56,36 @@ class Vocabulary:
         numbers: list[int] = self.token_word[start:end].tolist()
         return [self.words[number] for number in numbers]
 
+    def blocks(self) -> Iterator[tuple[slice, slice, Ints]]:
+        """Yield some sentences at a time: which ones, their tokens, and how many each has."""
+        for low in range(0, len(self.starts) - 1, LISTS):
+            starts = self.starts[low : low + LISTS + 1]
+            yield slice(low, low + len(starts) - 1), slice(starts[0], starts[-1]), np.diff(starts)
+
+    @property
+    def sentence(self) -> Ints:
+        """The sentence of each token."""
+        return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
+
+    def sentence_of(self, token: int) -> int:
+        """Return the sentence of a token."""
+        return bisect_right(self._edges, token) - 1
+
     @cached_property
-    def starts(self) -> Ints:
-        """The place of the first token of each sentence, and one more: the number of tokens."""
-        count = int(self.sentence[-1]) + 1 if len(self.sentence) else 0
-        return np.searchsorted(self.sentence, np.arange(count + 1)).astype(np.int32)
+    def _edges(self) -> array[int]:
+        return array("i", self.starts.astype(np.int32).tobytes())
+
+    @cached_property
+    def opens(self) -> Bools:
+        """Whether a token is the first of its sentence."""
+        opens = np.zeros(len(self.form), bool)
+        opens[self.starts[:-1][np.diff(self.starts) > 0]] = True
+        return opens
 
     @cached_property
     def first(self) -> Bools:
         """Whether a token opens its sentence, or what is quoted or stands after a colon or dash in it."""
-        first = np.ones(len(self.form), bool)
-        first[1:] = self.sentence[1:] != self.sentence[:-1]
+        first = self.opens.copy()
         first[1:] |= np.array([form in _OPENERS for form in self.forms], bool)[self.form[:-1]]
         return first
 
@@ -101,10 +121,8 @@ class Vocabulary:
 
     @cached_property
     def proper_noun(self) -> Bools:
-        """Whether a word is a proper noun, to judge by its capitals alone.
-
-        In languages that capitalise all nouns it must also occur twice or more, and never after an article, or an
-        article and an adjective.
+        """Whether a word is a proper noun, to judge by its capitals alone. In languages that capitalise all
+        nouns it must also occur twice or more, and never after an article, or an article and an adjective.
         """
         if not self.rules.nouns_capitalised:
             return self.mostly_capitalised
@@ -130,7 +148,7 @@ class Vocabulary:
     def function_words(self) -> Ints:
         """How many function words each sentence has; where there are no spaces, how many tokens."""
         function = (self._words_in(self.rules.stop) | self.rules.unspaced)[self.token_word]
-        return np.bincount(self.sentence[function], minlength=len(self.starts) - 1)
+        return np.diff(np.append(np.int32(0), np.cumsum(function, dtype=np.int32))[self.starts])
 
     @cached_property
     def vague(self) -> Bools:
@@ -139,9 +157,8 @@ class Vocabulary:
 
     @cached_property
     def nominal(self) -> Floats:
-        """How far each word is used as a noun or adjective, -1 to 1, by what stands before it.
-
-        In Chinese, and where nouns have capitals, the word itself tells.
+        """How far each word is used as a noun or adjective, -1 to 1, by what stands before it. In Chinese,
+        and where nouns have capitals, the word itself tells.
         """
         if self.rules.tells_noun is not None:
             return self._by_rule(self.rules.tells_noun)
@@ -194,9 +211,8 @@ class Vocabulary:
         return np.array([number.setdefault(of(word), len(number)) for word in self.words], np.int32)
 
     def share_before(self, *followers: str) -> Floats:
-        """Return the share of the uses of each word that stand before one of some others.
-
-        It is the greater one of those of its singular and plural; less than three uses count as none.
+        """Return the share of the uses of each word that stand before one of some others. It is the greater
+        one of those of its singular and plural; less than three uses count as none.
         """
         before = self.before(self._words_in(frozenset(followers))[self.token_word])
         uses = self._uses(before)
@@ -206,20 +222,19 @@ class Vocabulary:
 
     def behind(self, tokens: Bools) -> Bools:
         """Tell which tokens stand right behind one of some others, in its sentence."""
-        return np.append(False, tokens[:-1] & (self.sentence[1:] == self.sentence[:-1]))[: len(tokens)]
+        return np.append(False, tokens[:-1] & ~self.opens[1:])[: len(tokens)]
 
     def before(self, tokens: Bools) -> Bools:
         """Tell which tokens stand right before one of some others, in its sentence."""
-        return np.append(tokens[1:] & (self.sentence[1:] == self.sentence[:-1]), False)[: len(tokens)]
+        return np.append(tokens[1:] & ~self.opens[1:], False)[: len(tokens)]
 
     def subset(self, sentences: Ints, language: str) -> Vocabulary:
         """Return the tokens of some sentences (ascending, renumbered from 0), with the rules of a language."""
         rules = rules_of(language)
         if len(sentences) == len(self.starts) - 1:
             return self if rules is self.rules else replace(self, rules=rules)
-        inside = np.isin(self.sentence, sentences)
-        sentence = np.searchsorted(sentences, self.sentence[inside]).astype(np.int32)
-        return replace(self, form=self.form[inside], sentence=sentence, rules=rules)
+        starts, form = repeated(sentences, np.diff(self.starts), self.form)
+        return replace(self, form=form, starts=starts, rules=rules)
 
     def classes(self, class_of: Callable[[str], str]) -> Codes:
         """Return the class of each token, which a function tells of its form: one letter."""
@@ -228,25 +243,27 @@ class Vocabulary:
     def sentences_with(self, pattern: re.Pattern[str]) -> Ints:
         """Return the numbers of the sentences that have a token in which a pattern is found."""
         matching = np.array([pattern.search(form) is not None for form in self.forms], bool)
-        return unique_numbers(self.sentence[matching[self.form]])
+        tokens = np.flatnonzero(matching[self.form])
+        return unique_numbers(np.searchsorted(self.starts, tokens, "right") - 1)
 
     def matches(self, pattern: re.Pattern[bytes], classes: Codes) -> Iterator[tuple[int, int]]:
         """Yield the tokens whose classes match a pattern, the first and the one behind the last; a sentence is a line."""
-        line = np.full(len(classes) + len(self.starts), ord("\n"), np.uint8)
-        line[np.arange(len(classes)) + self.sentence] = classes
-        places = self.starts + np.arange(len(self.starts), dtype=np.int32)
-        opens = array("i", places.tobytes())
-        for match in pattern.finditer(line.tobytes()):
-            sentence = bisect_right(opens, match.start()) - 1
-            yield match.start() - sentence, match.end() - sentence
+        for _, tokens, sizes in self.blocks():
+            sentence = np.repeat(np.arange(len(sizes)), sizes)
+            line = np.full(len(sentence) + len(sizes), ord("\n"), np.uint8)
+            line[np.arange(len(sentence)) + sentence] = classes[tokens]
+            opens = array("q", (np.cumsum(sizes, dtype=np.int64) - sizes + np.arange(len(sizes))).tobytes())
+            for match in pattern.finditer(line.tobytes()):
+                before = int(tokens.start) + 1 - bisect_right(opens, match.start())
+                yield before + match.start(), before + match.end()
 
     def _uses(self, tokens: Bools) -> Ints:
         """Return how often each word is one of some tokens."""
         counts = np.zeros(len(self.words), np.int64)
-        for start in range(0, len(tokens), BLOCK):
-            at = start + np.flatnonzero(tokens[start : start + BLOCK])
-            times = None if self.times is None else self.times[self.sentence[at]]
-            counts += np.bincount(self.word[self.form[at]], times, len(counts)).astype(np.int64)
+        for sentences, inside, sizes in self.blocks():
+            at = np.flatnonzero(tokens[inside])
+            times = None if self.times is None else np.repeat(self.times[sentences], sizes)[at]
+            counts += np.bincount(self.word[self.form[inside][at]], times, len(counts)).astype(np.int64)
         return counts.astype(np.int32)
 
     def _words_in(self, words: frozenset[str]) -> Bools:
@@ -261,24 +278,6 @@ class TokenRows:
     form: Ints
     sizes: Ints
     rows: Ints
-
-    @classmethod
-    def joined(cls, shards: Sequence[TokenRows]) -> TokenRows:
-        """Return the tokens of several shards as those of one."""
-        number: dict[str, int] = {}
-        none = np.zeros(0, np.int32)
-        forms = [np.array([number.setdefault(f, len(number)) for f in s.forms], np.int32) for s in shards]
-        starts = np.cumsum([0, *(len(shard.sizes) for shard in shards)])
-        return cls(
-            list(number),
-            np.concatenate([none, *(own[s.form] for own, s in zip(forms, shards, strict=True))]),
-            np.concatenate([none, *(shard.sizes for shard in shards)]),
-            np.concatenate([none, *(shard.rows + starts[i] for i, shard in enumerate(shards))]),
-        )
-
-    def take(self, sentences: Ints) -> TokenRows:
-        """Return the tokens of some sentences."""
-        return replace(self, rows=self.rows[sentences])
 
     def vocabulary(self, language: str) -> Vocabulary:
         """Return the words of the sentences, forms and words numbered in order of appearance."""
@@ -295,7 +294,7 @@ class TokenRows:
             forms,
             tuple(words),
             form,
-            np.repeat(np.arange(len(self.rows), dtype=np.int32), np.diff(starts)),
+            starts,
             np.array(word, np.int32),
             rules_of(language),
         )
@@ -319,9 +318,8 @@ def tokens_of(sentences: Sequence[str], languages: Sequence[str]) -> TokenRows:
 
 
 def read_vocabulary(sentences: Sequence[str], languages: Sequence[str] = ()) -> Vocabulary:
-    """Cut sentences into tokens and number their forms and words in order of appearance.
-
-    `languages` are those of the sentences, English where they are not given; the rules are those of the first one.
+    """Cut sentences into tokens and number their forms and words in order of appearance. `languages` are
+    those of the sentences, English where they are not given; the rules are those of the first one.
     """
     languages = languages or [ENGLISH] * len(sentences)
     return tokens_of(sentences, languages).vocabulary(languages[0] if languages else ENGLISH)
@@ -347,10 +345,9 @@ def _word_of(form: str) -> str:
 def sentence_terms(
     texts: Sequence[str], languages: Sequence[str], vocabulary: Vocabulary, number: dict[str, int]
 ) -> tuple[Ints, Ints]:
-    """Return where the terms of each sentence start, and the terms in order, as numbers that are given in `number`.
-
-    `vocabulary` holds the tokens of the sentences. A word has the same terms wherever it stands; what has no spaces is
-    read as a whole.
+    """Return where the terms of each sentence start, and the terms in order, as numbers that are given in
+    `number`. `vocabulary` holds the tokens of the sentences. A word has the same terms wherever it stands;
+    what has no spaces is read as a whole.
     """
     place = np.empty(len(texts), np.int64)
     sizes, done = np.zeros(len(texts), np.int32), 0
@@ -361,22 +358,18 @@ def sentence_terms(
         unspaced = part.rules.unspaced
         if unspaced:
             units = [texts[i] for i in inside.tolist()]
-            sentence = np.arange(len(inside))
         else:
             used = part.count.tolist()
             units = [word if count else "" for word, count in zip(part.words, used, strict=True)]
-            sentence = part.sentence
         own = [[number.setdefault(t, len(number)) for t in terms(unit, language)] for unit in units]
         numbers = np.fromiter(chain.from_iterable(own), np.int32)
         lengths = np.fromiter(map(len, own), np.int32)
-        for start in range(0, len(sentence), BLOCK):
-            at = slice(start, start + BLOCK)
-            which = sentence[at] if unspaced else part.word[part.form[at]]
+        for sentences, tokens, size in part.blocks():
+            which = np.r_[sentences] if unspaced else part.word[part.form[tokens]]
             starts, ids = repeated(which, lengths, numbers)
             flat.append(ids)
-            first = done + int(sentence[start])
-            size = np.bincount(sentence[at] - sentence[start], np.diff(starts)).astype(np.int32)
-            sizes[first : first + len(size)] += size
+            ends = np.arange(len(size) + 1) if unspaced else np.append(0, np.cumsum(size))
+            sizes[done + sentences.start : done + sentences.stop] = np.diff(starts[ends])
         place[inside] = np.arange(done, done + len(inside))
         done += len(inside)
     return repeated(place, sizes, np.concatenate(flat))
@@ -395,6 +388,20 @@ def repeated(which: Ints, sizes: np.ndarray[Any, Any], flat: Ints) -> tuple[Ints
         take += np.arange(ends[0], ends[-1], dtype=np.int32)
         values[ends[0] : ends[-1]] = flat[take]
     return starts, values
+
+
+def numbers_of(texts: Iterable[str], number: dict[str, int]) -> Ints:
+    """Return the numbers of texts; one that has none yet is given the next."""
+    return np.array([number.setdefault(text, len(number)) for text in texts], np.int32)
+
+
+def concatenated(parts: Iterable[Sequence[Ints]], kinds: str) -> list[Any]:
+    """Return the columns of parts as those of one, each of a kind of numbers; those of the parts go one by one."""
+    columns = [[np.zeros(0, kind)] for kind in kinds]
+    for part in parts:
+        for column, own in zip(columns, part, strict=True):
+            column.append(own)
+    return [np.concatenate(columns.pop(0), dtype=kind, casting="unsafe") for kind in kinds]
 
 
 def unique_numbers(codes: Ints) -> Ints:
