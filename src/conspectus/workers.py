@@ -23,7 +23,7 @@ from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecu
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from itertools import accumulate, chain, islice, starmap
 from pathlib import Path
 from queue import SimpleQueue
@@ -215,6 +215,8 @@ LEAST = 2_000_000
 LARGE = 4
 """Texts of a corpus of this many times `LEAST` characters are in a file, and freed memory goes back to the system. That
 would take 0.25 of 7 CPU s of a build of the podcast corpus, and of 3.5 of an update, to save 30 of 272 MB."""
+RELEASED = 16
+"""Shards after which memory that is free goes back to the system: it is up to a third of all."""
 PIECES = 8
 """Shards for each worker where a corpus is smaller: no worker waits for long for the last one to finish."""
 
@@ -230,9 +232,6 @@ CONNECT_SECONDS = 10
 @dataclass
 class Workers:
     """Maps functions over shards: here and in `count - 1` other processes, or wherever an executor has calls done.
-
-        with Workers(2) as workers:
-            sizes = list(workers.map(len, [("one shard",), ("another",)]))
 
     count: the processes that work, this one among them.
     executor: does all calls in their place, as `distributed.Client.get_executor(pure=False)` does on a cluster.
@@ -326,15 +325,19 @@ class Workers:
                 documents[i] = self.texts.store(documents[i])
         return_large_blocks()
 
+    def release(self) -> None:
+        """Return memory that is free to the system where the corpus is large."""
+        if self.texts:
+            return_large_blocks()
+
     @property
     def several(self) -> bool:
         """Whether others are at work, too."""
         return bool(self.executor or self._own)
 
     def shards(self, sizes: Sequence[int]) -> list[range]:
-        """Cut things of the given sizes, in characters, into consecutive shards.
-
-        There is one where they are not worth the start of a process, unless some have been started.
+        """Cut things of the given sizes, in characters, into consecutive shards. There is one where they are
+        not worth the start of a process, unless some have been started.
         """
         total = sum(sizes)
         if total < self.least and not self._own:
@@ -427,7 +430,9 @@ class Workers:
             made = self.map(function, calls, len(missing))
 
         def results() -> Iterator[R]:
-            for name, shard in zip(names, shards, strict=True):
+            for number, (name, shard) in enumerate(zip(names, shards, strict=True)):
+                if number % RELEASED == 0:
+                    self.release()
                 new = missing.pop(name, None)  # of equal things there may be two
                 result = next(made) if new else files.read(name, lambda stored, s=shard: load(stored, s))
                 if result is None:
@@ -606,12 +611,16 @@ class Texts(Sequence[str]):
     def __init__(self, file: TextFile | None = None) -> None:
         self._file, self._kept = file, dict[int, str]()
         self._starts: array[int] = array("q")
+        self.codes: array[int] = array("Q")
+        """64 bits for each, as of `mentions.hash_of`."""
 
     def extend(self, texts: Sequence[str]) -> None:
         """Add some, which take the numbers from the length on, and one number more."""
         if not (ends := self._file.append(texts) if self._file else []):
             self._kept.update(enumerate(texts, len(self)))
         self._starts.extend(ends or [0] * (len(texts) + 1))
+        contents = (text.encode("utf-8", "surrogatepass") for text in (*texts, ""))
+        self.codes.frombytes(b"".join(blake2b(content, digest_size=8).digest() for content in contents))
 
     def __len__(self) -> int:
         return len(self._starts)

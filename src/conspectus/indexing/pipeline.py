@@ -109,9 +109,8 @@ class BuildInput:
 async def build_index(
     build: BuildInput, model: Model | ModelFor, progress: Progress | None = None, check: Check | None = None
 ) -> Index:
-    """Run every stage and return the index; raise Unusable where nothing more can be asked of the model.
-
-    All but the communities depends on the documents, the settings and the corrections alone.
+    """Run every stage and return the index; raise Unusable where nothing more can be asked of the model. All
+    but the communities depends on the documents, the settings and the corrections alone.
     """
     show, settings = progress or Silent(), build.settings
     build = replace(build, documents=(documents := in_languages(build.documents, settings.language)))
@@ -120,11 +119,13 @@ async def build_index(
         language, *_ = languages = languages_in(documents, settings.language)
         extracted, performer, begun = await _read_and_extract(build, chunks, model, language, show)
         await asyncio.sleep(0)  # by then the event loop, too, has let go of what was read
+        build.workers.release()
         show.stage("resolve", 0)
         names, failures = await resolve_names(build, chunks, extracted.graphs, performer, language)
         failures[:0] = [*build.failures, *extracted.failures]
         show.stage("communities", 0)
         made = build_graph(build, chunks, extracted, names, language)
+        build.workers.release()
         documents, chunks = made.documents, [*chunks, *made.corrected.chunks]
         planted = begun.planted | {c.id for c in made.corrected.chunks if gives_instructions(c.text)}
         if check:
@@ -135,6 +136,7 @@ async def build_index(
         graph, reports, failed = await _describe_and_report(build, made, performer, language, show)
         show.stage("lexical", 0)
         words, arrays = await indexing
+    build.workers.release()
     rows = documents, chunks, graph.entities, graph.relationships, made.triples, graph.claims
     return Index(
         *rows,
@@ -165,8 +167,15 @@ def _lexicon(
 ) -> tuple[Lexicon, ChunkTerms]:
     """Read the names of a corpus, and the terms of its chunks meanwhile where there are other processes."""
     extract, sentences = build.settings.extract, read_sentences(documents, build.workers)
+    build.workers.release()
     terms = map_chunk_terms(documents, chunks, build.workers)
-    return read_lexicon(documents, extract.types_by_rules, sentences, extract.type_of_name), terms()
+    lexicon = read_lexicon(documents, extract.types_by_rules, sentences, extract.type_of_name)
+    if file := build.workers.texts:  # nobody reads its tokens while chunks are extracted from
+        form = np.asarray(file.array(sentences.vocabulary.form))
+        sentences = replace(sentences, vocabulary=replace(sentences.vocabulary, form=form))
+        lexicon = replace(lexicon, sentences=sentences)
+        build.workers.release()
+    return lexicon, terms()
 
 
 def _begin_arrays(
@@ -361,9 +370,8 @@ def _with_warnings(reports: list[Report], made: GraphBuild, planted: set[str], l
 
 
 def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
-    """Return an index of passages: each document is one chunk, and there is only what ranking needs.
-
-    There is no graph and no report, and no model is asked: 6,119 passages of 2.7 MB take 3.5 CPU s, ten times as many
+    """Return an index of passages: each document is one chunk, and there is only what ranking needs. There is
+    no graph and no report, and no model is asked: 6,119 passages of 2.7 MB take 3.5 CPU s, ten times as many
     57 s.
     """
     documents = in_languages(documents, settings.language)
