@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import conspectus
 from conspectus.errors import RowMissing
@@ -106,9 +106,8 @@ class Index:
         return [(name, count) for name in COUNTED if (count := len(getattr(self, name)))]
 
     def ask(self, question: str, **how: Any) -> Answer:
-        """Answer a question from the index; `how` is what `conspectus.ask` takes: `method`, `model`, `where` and so on.
-
-        print(index.ask("What are the main themes?"))
+        """Answer a question from the index; `how` is what `conspectus.ask` takes: `method`, `model`, `where`
+        and so on. print(index.ask("What are the main themes?"))
         """
         return conspectus.ask(question, self, **how)
 
@@ -121,10 +120,9 @@ class Index:
         return conspectus.entity_view(name, self, most=most)
 
     def to_networkx(self) -> Any:
-        """Return the graph as an undirected `networkx.Graph`: entities by name, relationships as weighted edges.
-
-        Nodes have `type`, `description` and `frequency`, edges `weight`, `strength` and `description`. Raises
-        UsageError where networkx is not installed.
+        """Return the graph as an undirected `networkx.Graph`: entities by name, relationships as weighted
+        edges. Nodes have `type`, `description` and `frequency`, edges `weight`, `strength` and `description`.
+        Raises UsageError where networkx is not installed.
         """
         return conspectus.interchange.networkx_graph(self)
 
@@ -414,18 +412,13 @@ class Rows(Sequence[T]):
             return self._all[start:stop]
         return self._make(start, stop)
 
-    @overload
-    def __getitem__(self, at: int) -> T: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[T]: ...
-    def __getitem__(self, at: int | slice) -> T | Sequence[T]:
+    def __getitem__(self, at: Any) -> Any:
         if isinstance(at, int) and "_all" in self.__dict__:
             return self._all[at]
-        numbers = range(len(self))[at]
+        numbers: Any = range(len(self))[at]
         if isinstance(numbers, int):
-            return self._made.get(numbers) or self._made.setdefault(
-                numbers, self._part(numbers, numbers + 1)[0]
-            )
+            row = self._made.get(numbers)
+            return row or self._made.setdefault(numbers, self._part(numbers, numbers + 1)[0])
         if not numbers:
             return []
         first, last = min(numbers[0], numbers[-1]), max(numbers[0], numbers[-1])

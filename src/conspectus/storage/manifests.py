@@ -164,7 +164,6 @@ def _adapter() -> TypeAdapter[Manifest]:
 
 def _leave_allowed(settings: dict[str, Any], path: Path) -> None:
     """Remove the tables of settings with a value that nobody could have set: the defaults are used instead.
-
     Keys that are not known stay: another version knew them, and nothing reads them.
     """
     wrong: set[str] = set()
