@@ -91,8 +91,8 @@ class Method:
         return await self.answer(question, index, model, with_depth(settings, most_chunks(settings.answer)))
 
 
-FEW_HITS = 32
-"""Chunks that are read at first for an answer: more than a window of 8,000 tokens holds of 300 tokens."""
+FEW_HITS = 20
+"""Chunks that are read at first for an answer: more than a window of 8,000 tokens holds of 450 tokens."""
 
 
 def with_depth(settings: Settings, k: int) -> Settings:
