@@ -220,6 +220,8 @@ def test_a_work_that_is_named_in_its_marks_is_not_the_whole():
         ("Why did the mill burn down?", "A spark caused the fire.", "The mill burned in May."),
         ("How is weir rot diagnosed?", "A test of the oak shows it.", "For example, it grows on oak."),
         ("Who is most likely to get it?", "It is common in young trees.", "It was drawn in 1911."),
+        ("What is the sextant for?", "It is used to measure angles.", "It is made of brass."),
+        ("How does a barge differ from a boat?", "It is flat, whereas a boat is not.", "A barge is old."),
         ("What is a test?", "", "A test is a trial of something."),
     ],
 )

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
+
 from conspectus.index import Index
+from conspectus.models.extractive.search import Searcher
 from conspectus.retrieval.local import entities_in
 from conspectus.rows import Entity
 from conspectus.text.question import Question, question_pattern, read_question
-from conspectus.text.words import search_terms
 
 Choice = Literal["global", "rollup", "source-summary", "local", "mixed", "tog"]
 """The methods that it chooses among."""
 COMMON = 0.25
 """What a larger share of the chunks mentions does not tell one question from another."""
+IN_ONE = 0.6
+"""Share of the known words of a question, by squared IDF, from which on a sentence that holds it is on the one thing
+asked about. Some sentence is for all 84 questions of MedQuAD in the form of "What are the symptoms of asthma?", and for
+one of 12 such on the podcasts, which ask for what many say."""
 SPECIFIC = 0.05
-"""Most of the chunks that mention what a question may be about alone: of diseases that questions of MedQuAD ask about,
-depression is in 2.3 % and others in fewer; "tech", which questions on all the podcasts name, is in 10 %."""
+"""Most of the sentences that may be on it, else everything is: 0.3 % in the one of the podcasts, 1 % in MedQuAD's."""
 LONGEST_OF_MANY = 10
 """Words that say something in a question of the whole or of many at most: 1 to 9 in the 125 on the podcasts, 12 to 28
 in those of the pages on society, which ask for one thing in detail."""
@@ -50,7 +55,7 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
     everywhere = COMMON * len(index.chunks)
     proper = [e for e in subjects if e.type != "concept"]
     named = [e for e in proper if e.frequency <= everywhere]
-    of_many = read.about_sources or (read.about_many and not _is_about_one(read, subjects, index))
+    of_many = read.about_sources or (read.about_many and not _is_about_one(read, index))
     of_many = of_many and not particular
     if of_all and of_many and not named and not read.names:
         return of_all, "it asks what several sources say"
@@ -65,7 +70,7 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
         return lookup, "it asks for a fact"
     if named and (read.asks_description or of_many or not read.asks_fact):
         return "local", f"it is about {_listed(named)}"
-    if of_all and of_many:
+    if of_all and of_many and (read.about_sources or proper or not read.names):
         return of_all, "it asks what several sources say"
     if subjects and (read.asks_description or not read.asks_fact):
         return "local", f"it is about {_listed(subjects)}"
@@ -74,11 +79,14 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
     return "mixed", "it names nothing the graph knows"
 
 
-def _is_about_one(question: Question, subjects: Sequence[Entity], index: Index) -> bool:
-    """Tell whether a question says hardly more than the name of something specific: the symptoms of asthma."""
-    specific = [e for e in subjects if e.frequency <= SPECIFIC * len(index.chunks)]
-    named = {term for e in specific for name in (e.name, *e.aliases) for term in search_terms(name, index)}
-    return bool(specific) and sum(term not in named for term in question.focus) <= 2
+def _is_about_one(question: Question, index: Index) -> bool:
+    """Tell whether some sentences, but few, hold most of what a question asks for: the symptoms of asthma."""
+    if "sentence_terms.starts" not in index.arrays:
+        return False
+    searcher = Searcher(index)
+    known = {term: searcher.weight(term) for term in question.focus if searcher.frequency(term)}
+    shares = searcher.holding(known)[1]
+    return 0 < int(np.count_nonzero(shares > IN_ONE)) <= SPECIFIC * len(searcher.passages)
 
 
 def _mostly(named: Sequence[Entity], question: str) -> bool:
