@@ -111,6 +111,25 @@ def test_what_is_asked_of_one_specific_thing_is_no_question_to_all(question: str
     assert choose("What are the uses of the town?", index)[0] == "global"
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What are the first symptoms of kuru?",
+        "How often do the orchids flower?",
+        "How many experts worked on the report of the mill?",
+        "Which medicines were approved in Lunland for kuru?",
+    ],
+)
+def test_what_one_sentence_may_answer_is_not_asked_of_all(question: str):
+    texts = [f"Text {i} of the town and its symptoms." for i in range(60)]
+    index = an_index(
+        *texts, "Kuru has few first symptoms, for medicines were approved.", "Orchids flower.", reports=["R"]
+    )
+
+    assert choose(question, index)[0] != "global"
+    assert choose("What are the symptoms of the town?", index)[0] == "global"
+
+
 def test_how_things_go_together_is_local_however_often_they_are_named():
     method, why = choose("How are Quenda and the weir connected?", WITH_REPORTS)
 
