@@ -205,6 +205,12 @@ class Question:
         return tuple(m[0] for m in _FULL_NAME.finditer(self._text_for_names) if m[0][0].isupper())
 
     @cached_property
+    def people(self) -> tuple[str, ...]:
+        """The names that may be of people: several words together, and single ones that are in none of these."""
+        inside = {key for name in self.full_names for key in name_key(name).split()}
+        return (*self.full_names, *(name for name in self.names if name not in inside))
+
+    @cached_property
     def written_names(self) -> tuple[str, ...]:
         """The capitalised words inside it, as they are written."""
         rules = rules_of(self.language)

@@ -90,3 +90,28 @@ def test_what_somebody_says_or_thinks_that_something_is_they_say_themselves():
         text = index.ask(question).text
         assert "slow machines" in text, question
         assert "noisy" not in text, question
+
+
+def test_who_is_named_answers_themselves_before_others_who_introduce_them():
+    talk = """
+Ada Byrne: Our guest today is Ben Quill, and Ben Quill has shuttles that glide.
+
+Ada Byrne: Welcome to the show again.
+
+Ben Quill: Shuttles of boxwood glide best, and all others wear out the yarn.
+"""
+    quotes = a_built_index(TALK + talk).ask("Which shuttles glide, according to Ben Quill?").text
+
+    assert "boxwood" in quotes.partition("- ")[2].splitlines()[0]
+
+
+def test_what_somebody_says_is_quoted_in_the_order_in_which_it_answers():
+    talk = """Ada Byrne: Tell us of your garden, Ben Quill.
+
+Ben Quill: Pears, pears, people always ask about pears and their prices.
+
+Ben Quill: I stopped growing pears because wasps came for them every summer.
+"""
+    quotes = a_built_index(talk).ask("Why does Ben Quill say he stopped growing pears?").text
+
+    assert "wasps" in quotes.partition("- ")[2].splitlines()[0]

@@ -372,23 +372,21 @@ def _by_speaker(question: Question, context: Context, searcher: Searcher) -> lis
     teller = {name for name in question.names if name in before}
     if not teller:
         return None
-    named = frozenset(entities_with(teller, searcher.index))
-    said = searcher.find(question, named) if named else []
-    if said or np.isin(list(named), passages.speaker[:]).any():
-        return said
-    people = {n for n in named if passages.types[n] == "person"}
-
-    def is_about(ranked: RankedSentence) -> bool:
-        mentioned = passages.mentioned(ranked.sentence)
-        return not people.isdisjoint(mentioned)
-
-    if not people:
+    speakers = searcher.speakers_named([" ".join(teller)])
+    people = {n for n in entities_with(teller, searcher.index) if passages.types[n] == "person"}
+    if not (speakers or people):
         return None
-    about = list(filter(is_about, searcher.find(question)))
-    if about:
-        return about
-    in_other_words = rank_sentences(question, context, searcher)
-    return [r for r in in_other_words if r.share and is_about(r)]
+
+    def is_theirs(ranked: RankedSentence) -> bool:
+        if speakers:
+            return passages.speaker_of(ranked.sentence) in speakers
+        return not people.isdisjoint(passages.mentioned(ranked.sentence))
+
+    said = list(filter(is_theirs, searcher.find(question, speakers)))
+    if speakers and not said:
+        return []
+    ranked = rank_sentences(question, context, searcher, [r.sentence for r in said])
+    return [r for r in ranked if is_theirs(r) and (speakers or r.share)] or said
 
 
 def short_answer(

@@ -14,7 +14,7 @@ from conspectus.algorithms.ranking import Postings, idf
 from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Span
-from conspectus.text.mentions import entity_of_key
+from conspectus.text.mentions import entities_with, entity_of_key
 from conspectus.text.question import Question, other_forms, read_question
 from conspectus.text.sentences import states
 from conspectus.text.words import PAIRED, UNSPACED, name_key, search_terms, stem, terms
@@ -223,6 +223,12 @@ class Searcher:
         own = (self.shares(weights, side) * (document[side] == document[sentences]) for side in sides)
         before, after = (share * (side != sentences) for share, side in zip(own, sides, strict=True))
         return np.maximum(before, after)
+
+    def speakers_named(self, names: Iterable[str]) -> frozenset[int]:
+        """Return the entities who speak in the corpus and have all words of one of some names."""
+        keys = filter(None, (name_key(name).split() for name in names))
+        named = [entity for key in keys for entity in entities_with(key, self.index)]
+        return frozenset(np.intersect1d(named, self.passages.speaker[:]).tolist()) if named else frozenset()
 
     # Communities
 
