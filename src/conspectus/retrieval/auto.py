@@ -70,7 +70,8 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
         return lookup, "it asks for a fact"
     if named and (read.asks_description or of_many or not read.asks_fact):
         return "local", f"it is about {_listed(named)}"
-    if of_all and of_many and (read.about_sources or proper or not read.names):
+    unknown = read.full_names if read.about_sources else read.names
+    if of_all and of_many and (proper or not unknown):
         return of_all, "it asks what several sources say"
     if subjects and (read.asks_description or not read.asks_fact):
         return "local", f"it is about {_listed(subjects)}"
