@@ -11,7 +11,7 @@ from conspectus.index import Index
 from conspectus.models.extractive.search import Searcher
 from conspectus.retrieval.local import entities_in
 from conspectus.rows import Entity
-from conspectus.text.question import Question, question_pattern, read_question
+from conspectus.text.question import Question, read_question
 
 Choice = Literal["global", "rollup", "source-summary", "local", "mixed", "tog"]
 """The methods that it chooses among."""
@@ -66,8 +66,6 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
         return "local", f"it asks how {_listed(subjects)} go together"
     if read.joins_facts:
         return lookup, "it joins facts"
-    if read.chinese and read.asks_description and read.asks_fact and not _mostly(subjects, question):
-        return lookup, "it asks for a fact"
     if named and (read.asks_description or of_many or not read.asks_fact):
         return "local", f"it is about {_listed(named)}"
     unknown = read.full_names if read.about_sources else read.names
@@ -88,14 +86,6 @@ def _is_about_one(question: Question, index: Index) -> bool:
     known = {term: searcher.weight(term) for term in question.focus if searcher.frequency(term)}
     shares = searcher.holding(known)[1]
     return 0 < int(np.count_nonzero(shares > IN_ONE)) <= SPECIFIC * len(searcher.passages)
-
-
-def _mostly(named: Sequence[Entity], question: str) -> bool:
-    """Tell whether names are at least half of what a Chinese question says beside asking: else it asks for more."""
-    subject = rest = question_pattern("zh", "asking").sub("", question)
-    for entity in named:
-        rest = rest.replace(entity.name, "")
-    return 2 * len(rest) <= len(subject)
 
 
 def _listed(entities: Sequence[Entity]) -> str:
