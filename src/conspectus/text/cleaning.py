@@ -47,16 +47,6 @@ society the median is 25, and 95 % of the references have one in 61; of the para
 GAP_CHARS = 200
 """Characters of a line without a year, from which on it is no part of a reference, but a paragraph between two lists: with
 half 46,466 characters of references stay on 106 pages on society, with double 40,825 more go on five."""
-DATA_WORDS, DATA_SHARE = 8, 0.6
-"""Words of a line, and the share of these with a digit or an underscore, from which on it is a row of a table or a list
-of fields. Of 29,500 lines of interviews, of the sample and of Wikipedia no line is, of a novel one (the years of its
-editions), of web pages on society 2 %. With half, "Chicks reared per nest: 0.31 in 2021, 0.44 in 2022 …" was one."""
-WORD_CHARS = 20
-"""Characters of a word on average, from which on a line is not in words: Chinese, or an address. Without, six Chinese
-passages with numbers were rows of figures; with half 11 of 682 such rows on web pages are none."""
-DATA_CHARS = 100_000
-"""Characters by which a longer line is judged, for a whole text may be one line: twice the longest of the development
-corpora (49,341, in a web page on society), whose lines are so judged as a whole."""
 
 _URL = r"(?:[^\s()<>]|\((?:[^\s()<>]|\([^\s()<>]*\))*\))*"
 _TARGET = rf"\(\s*+(?:<[^<>\n]*>|{_URL}+)(?:\s++(?:\"[^\"]{{0,1000}}\"|'[^'\n]*'))?+\s*+\)"
@@ -106,8 +96,7 @@ _LOCATOR = re.compile(
     r"|\[(?:DOI|PubMed|CrossRef|Google Scholar)\]"
 )
 """Where in a journal, a book or the web something is to be found."""
-_DIGIT = re.compile(r"[\d_]")
-_FIGURE = re.compile(r"[^\s\d_]*+[\d_]\S*")
+_DIGIT = re.compile(r"\d")
 _CODE = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
 _LETTERS = re.compile(r"[^\W\d_]")
 _WORDS = re.compile(r"[^\W_]+")
@@ -160,16 +149,13 @@ def blocks(text: str) -> Omitted:
     return _edges([*code, *_references(text, list(_lines(text)))])
 
 
-def is_data(line: str) -> bool:
-    """Tell whether a line is no sentence but a row of figures, fields of a record, or a line of a table of contents."""
-    line = line[:DATA_CHARS]
-    if line[-1:].isdigit() and _LEADERS.search(line):
-        return True
-    words = len(line.split())
-    least = DATA_SHARE * words
-    if words < DATA_WORDS or len(line) > WORD_CHARS * words or len(_DIGIT.findall(line)) < least:
-        return False  # the first look is six times as fast
-    return len(_FIGURE.findall(line)) >= least
+def is_data(text: str) -> bool:
+    """Tell whether a text is no sentence but a row of figures, with more digits than letters, or a line of contents."""
+    digits = len(_DIGIT.findall(text))
+    if not digits:
+        return False
+    letters = sum(map(str.isalpha, text))
+    return digits > letters or bool(_LEADERS.search(text))
 
 
 @dataclass(frozen=True)

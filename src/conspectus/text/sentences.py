@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from conspectus.text.cleaning import is_data
 from conspectus.text.language import ENGLISH, function_words_of, read_word_sets
 from conspectus.text.language_rules import rules_of
 from conspectus.text.question import question_pattern
@@ -235,8 +236,9 @@ def states(sentence: str) -> bool:
     """Tell whether a text says something: no question, heading, row of names or figures, reference, pointer elsewhere."""
     if sentence.rstrip(CLOSING).endswith(ASKS) or _SAYS_NOTHING.match(sentence):
         return False
-    mostly_figures = 2 * sum(map(str.isdigit, sentence)) > sum(map(str.isalnum, sentence))
-    if mostly_figures or (_REFERENCE.search(sentence) and not _PROSE.search(sentence)):
+    if is_data(sentence):
+        return False
+    if _REFERENCE.search(sentence) and not _PROSE.search(sentence):
         return False
     ended = _END.search(sentence) is not None or sentence.endswith("；")
     if is_unspaced(sentence):
