@@ -25,9 +25,6 @@ from conspectus.text.words import cached_by_hash, is_unspaced, unspaced_terms
 STRENGTH = 8.0
 """Strength of every relationship, on the scale of 1 to 10 that language models use. It orders those of the same weight
 alone: nothing that is measured moves with others for what neighbouring sentences mention, and for speakers."""
-OPENS = 0.25
-"""What a sentence gains as a description of the thing that it mentions first: "Rook Wherry is an old barge" tells more
-of it than who painted it. A quarter of the best quality; the sample's descriptions are as good without (F1 -0.03)."""
 
 
 @performs(ExtractGraph)
@@ -46,7 +43,7 @@ def extract_graph(task: ExtractGraph, passages: SentenceStore | None) -> Extract
     for sentence in inside:
         mentioned, speaker = passages.mentioned(sentence), passages.speaker_of(sentence)
         quality = passages.quality(sentence) if mentioned else 0.0
-        merits = {entity: quality + OPENS * (place == 0) for place, entity in enumerate(mentioned)}
+        merits = dict.fromkeys(mentioned, quality)
         if speaker >= 0:  # what is said of them comes before what they say
             merits.setdefault(speaker, quality - 1)
         for entity, merit in merits.items():
