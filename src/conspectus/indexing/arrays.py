@@ -75,17 +75,15 @@ def text_arrays(
     without: Collection[str] = (),
 ) -> tuple[tuple[str, ...], Arrays]:
     """Return the words of a corpus with its postings and the walk, without the names whose keys are in `without`."""
-    return arrays_of(documents, chunks, [(sentences, map_chunk_terms(documents, chunks)())], without)
+    return arrays_of([(documents, chunks, sentences, map_chunk_terms(documents, chunks)())], without)
 
 
 def arrays_of(
-    documents: Sequence[Document],
-    chunks: Sequence[Chunk],
-    read: list[tuple[Sentences, ChunkTerms]],
+    read: list[tuple[Sequence[Document], Sequence[Chunk], Sentences, ChunkTerms]],
     without: Collection[str] = (),
 ) -> tuple[tuple[str, ...], Arrays]:
     """Do the same given what was read, which is taken out of a list: it goes before the largest arrays are made."""
-    sentences, chunk_terms = read.pop()
+    documents, chunks, sentences, chunk_terms = read.pop()
     walk = walk_arrays(documents, chunks, sentences, without)
     number, starts, ids = sentences.terms()
     document = sentences.table.document
@@ -96,6 +94,7 @@ def arrays_of(
     del chunk_terms
     place = {document.id: i for i, document in enumerate(documents)}
     inside = np.array([place[chunk.document_id] for chunk in chunks], np.int32)
+    del documents, chunks, place
     size = len(number)
     of_sentences = ids, np.diff(starts)
     titled = _spread(titles, inside)

@@ -186,7 +186,7 @@ def _begin_arrays(
     titles = [replace(document, text="", omitted=(), places=()) for document in documents]
     spans = [replace(chunk, text="") for chunk in chunks]
     sentences = sentences_to_send(lexicon.sentences) if build.workers.several else lexicon.sentences
-    made = build.workers.beside(arrays_of, titles, spans, [(sentences, terms)])
+    made = build.workers.beside(arrays_of, [(titles, spans, sentences, terms)])
     in_file = build.workers.texts.array if build.workers.texts else np.asarray
 
     @cache
