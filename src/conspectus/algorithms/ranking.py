@@ -217,8 +217,8 @@ def postings(
     total = int(uses[-1]) if size else 0
     steps = np.arange(0, total, max(SORTED, total // 16))[1:]
     ends: list[int] = np.searchsorted(uses, steps, "right").tolist()
-    # what is left over at their ends was never touched, so that it takes no memory
-    of, counts = np.empty(total, np.int32), np.empty(total, np.int32)
+    # what is left over at its end was never touched, so that it takes no memory
+    of, counts = np.empty(total, np.int32), [np.zeros(0, np.uint8)]
     frequency, done = np.zeros(size + 1, np.int32), 0
     for low, high in pairwise([0, *dict.fromkeys(ends), size]):
         inside = np.flatnonzero((terms >= low) & (terms < high))
@@ -229,14 +229,14 @@ def postings(
         code = np.concatenate([code, spread])
         code.sort()
         new = np.flatnonzero(np.append(True, code[1:] != code[:-1])[: len(code)])
-        place = slice(done, done + len(new))
-        counts[place] = np.diff(new, append=len(code))
+        uses_in = np.diff(new, append=len(code))
+        counts.append(uses_in.astype(np.min_scalar_type(uses_in.max(initial=0))))  # mostly one byte
         code = code[new]
         frequency[low + 1 : high + 1] = np.bincount(code // max(texts, 1) - low, minlength=high - low)
-        of[place] = code % max(texts, 1)
+        of[done : done + len(new)] = code % max(texts, 1)
         done += len(new)
     starts = np.cumsum(frequency, dtype=np.int32)
-    return Postings(starts, of[:done], counts[:done], lengths)
+    return Postings(starts, of[:done], np.concatenate(counts), lengths)
 
 
 def idf(texts: int, frequency: int) -> float:
