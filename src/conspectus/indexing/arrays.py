@@ -136,10 +136,15 @@ class ChunkTerms:
     numbers are in `instructing` give instructions to language models.
     """
 
-    words: Sequence[str]
+    lines: str
+    """The words, each on a line: those of many shards wait to be joined, and as texts they take eight times as much."""
     ids: Ints
     sizes: Ints
     instructing: Ints
+
+    @property
+    def words(self) -> list[str]:
+        return self.lines.split("\n") if self.lines else []
 
 
 def terms_in(texts: Sequence[str], languages: Sequence[str]) -> ChunkTerms:
@@ -159,7 +164,7 @@ def terms_in(texts: Sequence[str], languages: Sequence[str]) -> ChunkTerms:
     used = every >= 0
     sizes = np.diff(np.append(0, np.cumsum(used))[[0, *ends]])
     columns = every[used], sizes, np.flatnonzero([gives_instructions(text) for text in texts])
-    return ChunkTerms(list(number), *(c.astype(np.min_scalar_type(c.max(initial=0))) for c in columns))
+    return ChunkTerms("\n".join(number), *(c.astype(np.min_scalar_type(c.max(initial=0))) for c in columns))
 
 
 def map_chunk_terms(
@@ -174,7 +179,7 @@ def map_chunk_terms(
         (f"{chunk.id} {d.omitted} {d.language}" for chunk, d in zip(chunks, own, strict=True)),
         lambda shard: ([chunks[i].text for i in shard], [own[i].language for i in shard]),
         lambda stored, shard: _checked(ChunkTerms(*stored), len(shard)),
-        lambda part, _: (part.words, part.ids, part.sizes, part.instructing),
+        lambda part, _: (part.lines, part.ids, part.sizes, part.instructing),
     )
     return partial(_joined, parts)
 
@@ -191,7 +196,7 @@ def _joined(parts: Iterable[ChunkTerms]) -> ChunkTerms:
             done += len(part.sizes)
 
     joined = concatenated(columns(), "iii")
-    return ChunkTerms(list(number), *joined)
+    return ChunkTerms("\n".join(number), *joined)
 
 
 def _checked(stored: ChunkTerms, count: int) -> ChunkTerms:
@@ -201,7 +206,7 @@ def _checked(stored: ChunkTerms, count: int) -> ChunkTerms:
     sizes = stored.sizes
     if not (inside and len(sizes) == count and sizes.min() >= 0 and sizes.sum() == len(stored.ids)):
         raise ValueError("there are no such terms")
-    return replace(stored, words=list(map(str, stored.words)))
+    return stored
 
 
 def _spread(titles: Sequence[Sequence[int]], inside: Ints) -> tuple[Ints, Ints, Ints]:
