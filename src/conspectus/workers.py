@@ -487,7 +487,7 @@ class ShardFiles:
         self._used: set[str] = set()
 
     def shards(self, sizes: Sequence[int], keys: Sequence[str]) -> Iterator[range]:
-        """Cut things where their keys say so, so that one that changes changes no other shard."""
+        """Cut things where their keys say so, at least half of `size` apart, so that an edit changes few shards."""
         mean = self.size
         while mean < MOST_STORED and 64 * mean < sum(sizes):
             mean *= 2
@@ -495,7 +495,7 @@ class ShardFiles:
         for i, key in enumerate(keys):
             size += sizes[i]
             last = i + 1 == len(keys) or size > 4 * mean
-            if last or crc32(key.encode()) * mean < sizes[i] << 32:
+            if last or (2 * size > mean and crc32(key.encode()) * mean < sizes[i] << 33):
                 yield range(start, i + 1)
                 start, size = i + 1, 0
 
