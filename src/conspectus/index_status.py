@@ -120,10 +120,12 @@ def folders_of(paths: Iterable[str]) -> list[str]:
 
 
 def _levels(index: Index, source_tokens: int) -> Iterator[LevelFigures]:
+    community, *figures = (column(index.reports, name) for name in ("community", "level", "n_tokens"))
+    reported = dict(zip(community, zip(*figures, strict=True), strict=True))
     for level in index.levels:
-        reports = index.reports_at(level)
-        tokens = sum(report.n_tokens for report in reports)
-        own = sum(report.level == level for report in reports)
+        reports = [reported[number] for number in index.numbers_at(level) if number in reported]
+        tokens = sum(size for _, size in reports)
+        own = sum(of == level for of, _ in reports)
         share = tokens / source_tokens if source_tokens else 0.0
         yield LevelFigures(level, len(reports), own, tokens, share)
 

@@ -147,8 +147,7 @@ def resolve(
     found = graphs
     if not isinstance(found, Extractions):
         found = Extractions.of(zip(chunks, graphs, strict=True))
-    own = (source_of.get(chunk.document_id, -1) for chunk in found.chunks)
-    of_chunk = np.array([*own], np.int32)
+    of_chunk = np.array([source_of.get(chunk.document_id, -1) for chunk in found.chunks], np.int32)
     names = dict[str, _Name]()
     types = [name.lower() for name in found.names]
     order, starts = _by_row(found.entities[1], len(found.names))
@@ -238,7 +237,8 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
 def _initials(name: str) -> Iterator[str]:
     words = re.split(r"[\s\-]+", name)
     if len(words) > 1:
-        content = [w for w in words if w.lower() not in JOINTS | PARTICLES | {"the"}]
+        small = JOINTS | PARTICLES | {"the"}
+        content = [w for w in words if w.lower() not in small]
         yield "".join(w[0] for w in words if w).lower()
         yield "".join(w[0] for w in content if w).lower()
 
@@ -284,11 +284,8 @@ def _people(names: dict[str, _Name], result: Names) -> list[_Person]:
     """
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for key, name in sorted(names.items()):
-        if (
-            name.type in ("", "person")
-            and all(map(_is_personal, name.forms))
-            and key not in result.everywhere
-        ):
+        personal = name.type in ("", "person") and key not in result.everywhere
+        if personal and all(map(_is_personal, name.forms)):
             groups[_without_titles(_words_of(key, name.display))].append(key)
     people: list[_Person] = []
     for words, keys in sorted(groups.items()):

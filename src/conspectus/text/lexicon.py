@@ -234,7 +234,7 @@ def _mentions(candidates: Sequence[Candidate], which: Ints, distinct: int) -> tu
 
 
 _PART = re.compile(
-    r"[\s_.\-]*(?:part|pt|page|chapter|ch|section|sec|chunk|segment)[\s_.\-]*\d+(?:\.[A-Za-z]{1,5})?$",
+    r"(?:part|pt|page|chapter|ch|section|sec|chunk|segment)[\s_.\-]*\d+(?:\.[A-Za-z]{1,5})?$",
     re.IGNORECASE,
 )
 
