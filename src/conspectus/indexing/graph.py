@@ -147,7 +147,8 @@ def resolve(
     found = graphs
     if not isinstance(found, Extractions):
         found = Extractions.of(zip(chunks, graphs, strict=True))
-    of_chunk = np.array([source_of.get(chunk.document_id, -1) for chunk in found.chunks], np.int32)
+    own = (source_of.get(chunk.document_id, -1) for chunk in found.chunks)
+    of_chunk = np.array([*own], np.int32)
     names = dict[str, _Name]()
     types = [name.lower() for name in found.names]
     order, starts = _by_row(found.entities[1], len(found.names))
@@ -284,8 +285,11 @@ def _people(names: dict[str, _Name], result: Names) -> list[_Person]:
     """
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for key, name in sorted(names.items()):
-        personal = name.type in ("", "person") and key not in result.everywhere
-        if personal and all(map(_is_personal, name.forms)):
+        if (
+            name.type in ("", "person")
+            and all(map(_is_personal, name.forms))
+            and key not in result.everywhere
+        ):
             groups[_without_titles(_words_of(key, name.display))].append(key)
     people: list[_Person] = []
     for words, keys in sorted(groups.items()):

@@ -77,8 +77,11 @@ def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
         values = [value or _DTYPES.get(type_, str)() for value in values]
     if type_ in _DTYPES:
         return _numbers(np.array(values, _DTYPES[type_]), type_, validity)
-    content = (texts := "".join(values)).encode()
-    ends = np.cumsum([0, *map(len, values if len(content) == len(texts) else map(str.encode, values))])
+    texts = "".join(values)
+    content = texts.encode()
+    ascii_alone = len(content) == len(texts)
+    sizes = map(len, values if ascii_alone else map(str.encode, values))
+    ends = np.cumsum([0, *sizes])
     if ends[-1] > _LONGEST:
         return pa.array(given, type_)  # in several pieces
     buffers = [validity, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(content)]
