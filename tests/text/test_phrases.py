@@ -121,6 +121,12 @@ def test_adverbs_and_vague_words_are_part_of_no_concept():
     assert not any("nearly" in phrase or "thing" in phrase for phrase in found)
 
 
+def test_a_noun_that_ends_as_adverbs_do_is_a_concept():
+    text = [f"{who} have the acromegaly." for who in ("Some", "Many", "Few", "They", "We")]
+
+    assert "acromegaly" in concepts(*text, *(f"The acromegaly {how}." for how in ("came", "went", "grew")))
+
+
 def test_an_abbreviation_is_no_concept():
     found = concepts(*[f"Some of it, e.g., the {noun}, was shut." for noun in ("weir", "lock", "sluice")] * 3)
 

@@ -41,11 +41,12 @@ RELATIONAL = 0.25
 treatment (0.33) and belongs (0.95) against surgery (0.22), cancer (0.02) and inequality (0.03), on medquad and web
 pages."""
 COMPLEMENTS = ("of", "to", "with", "between", "for")
-TERMHOOD = 2.5
+TERMHOOD, TERMHOOD_OF_RARE, RARE = 2.5, 1.55, 3.0
 """Least termhood of a single word outside of longer terms: its contrast with general English, in powers of ten, and its
-burstiness above that of general words, in bits. On medquad liver has 2.9, pain 1.6, organs 1.5, disease 1.3, body 1.0.
-Of the 250 best connected entities of five corpora (constellations, anarchism, Debian, its handbook, PNG) 19 are general
-words; with 1.55 36, as file, approach and wife, and 0.9 points more of medquad's subjects are entities."""
+burstiness above that of general words, in bits; and that of a word whose Zipf frequency there is at most RARE, one use in
+a million. On medquad liver has 2.9, pain 1.6, organs 1.5, disease 1.3, body 1.0. Of the 250 best connected entities of
+five corpora (constellations, anarchism, Debian, its handbook, PNG) 19 are general words; with 1.55 for all 36, as file,
+approach and wife, and with 2.5 for all 76 % of medquad's subjects are entities (ataxia, kuru), not 80."""
 MOST_FLAT = 0.4
 """Bits that a word at the most loses for being less bursty: "prime" is on most of 49 pages on primes."""
 GENERAL, LEAST_GENERAL = 4.0, 10
@@ -171,8 +172,8 @@ def _is(vocabulary: Vocabulary, *kinds: str) -> Bools:
     for kind in kinds if vocabulary.rules.language == ENGLISH else ():
         general.update(read_data("general_english")[kind].split())
     known = np.array([w in general for w in vocabulary.words], bool)
-    known &= ~((vocabulary.count >= FREQUENT) & (vocabulary.share_as_head >= HEAD))
-    return known | np.array([w.endswith((*vocabulary.rules.adverbs, ".")) for w in vocabulary.words], bool)
+    known |= np.array([w.endswith((*vocabulary.rules.adverbs, ".")) for w in vocabulary.words], bool)
+    return known & ~((vocabulary.count >= FREQUENT) & (vocabulary.share_as_head >= HEAD))
 
 
 def _content(vocabulary: Vocabulary) -> Bools:
@@ -215,7 +216,8 @@ def _terms(runs: _Runs, vocabulary: Vocabulary, source: Ints, free: Bools) -> Bo
     contrast = np.log10(np.maximum(count, 0.1) / rounded_size(len(vocabulary.form)) * 1e9)
     contrast -= np.log10(np.maximum(power, 10**UNKNOWN_FREQUENCY))
     bursty -= _general_burstiness(count, free, vocabulary, source)
-    term = contrast + np.maximum(bursty, -MOST_FLAT) >= TERMHOOD
+    least = np.where(power <= 10**RARE, TERMHOOD_OF_RARE, TERMHOOD)
+    term = contrast + np.maximum(bursty, -MOST_FLAT) >= least
     headed = (vocabulary.share_as_head > 0) & (vocabulary.share_before(*COMPLEMENTS) < RELATIONAL)
     return headed[word] & term[kind]
 
