@@ -25,6 +25,9 @@ from conspectus.text.words import cached_by_hash, is_unspaced, unspaced_terms
 STRENGTH = 8.0
 """Strength of every relationship, on the scale of 1 to 10 that language models use. It orders those of the same weight
 alone: nothing that is measured moves with others for what neighbouring sentences mention, and for speakers."""
+OPENS = 0.25
+"""What a sentence gains as a description of the thing that it mentions first: "Rook Wherry is an old barge" tells more
+of it than who painted it. A quarter of the best quality; the sample's descriptions are as good without (F1 -0.05)."""
 
 
 @performs(ExtractGraph)
@@ -43,7 +46,7 @@ def extract_graph(task: ExtractGraph, passages: SentenceStore | None) -> Extract
     for sentence in inside:
         mentioned, speaker = passages.mentioned(sentence), passages.speaker_of(sentence)
         quality = passages.quality(sentence) if mentioned else 0.0
-        merits = dict.fromkeys(mentioned, quality)
+        merits = {entity: quality + OPENS * (place == 0) for place, entity in enumerate(mentioned)}
         if speaker >= 0:  # what is said of them comes before what they say
             merits.setdefault(speaker, quality - 1)
         for entity, merit in merits.items():
