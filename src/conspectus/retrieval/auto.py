@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
-
 from conspectus.index import Index
 from conspectus.models.extractive.search import Searcher
 from conspectus.retrieval.local import entities_in
@@ -18,11 +16,11 @@ Choice = Literal["global", "rollup", "source-summary", "local", "mixed", "tog"]
 COMMON = 0.25
 """What a larger share of the chunks mentions does not tell one question from another."""
 IN_ONE = 0.6
-"""Share of the known words of a question, by squared IDF, from which on a sentence that holds it is on the one thing
-asked about. Some sentence is for all 84 questions of MedQuAD in the form of "What are the symptoms of asthma?", and for
-one of 12 such on the podcasts, which ask for what many say."""
+"""Share of a question's known words, weighed by squared IDF, that a sentence on the one thing asked about has. There is
+such a sentence for all 84 questions of MedQuAD like "What are the symptoms of asthma?", and for one of 12 like them on
+the podcasts, which ask for what many say."""
 SPECIFIC = 0.05
-"""Most of the sentences that may be on it, else everything is: 0.3 % in the one of the podcasts, 1 % in MedQuAD's."""
+"""Largest share of sentences on one specific thing: 1 % for MedQuAD's questions, 0.3 % for the one on the podcasts."""
 LONGEST_OF_MANY = 10
 """Words that say something in a question of the whole or of many at most: 1 to 9 in the 125 on the podcasts, 12 to 28
 in those of the pages on society, which ask for one thing in detail."""
@@ -68,8 +66,8 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
         return lookup, "it joins facts"
     if named and (read.asks_description or of_many or not read.asks_fact):
         return "local", f"it is about {_listed(named)}"
-    unknown = read.full_names if read.about_sources else read.names
-    if of_all and of_many and (proper or not unknown):
+    names = read.full_names if read.about_sources else read.names
+    if of_all and of_many and (proper or not names):
         return of_all, "it asks what several sources say"
     if subjects and (read.asks_description or not read.asks_fact):
         return "local", f"it is about {_listed(subjects)}"
@@ -85,7 +83,7 @@ def _is_about_one(question: Question, index: Index) -> bool:
     searcher = Searcher(index)
     known = {term: searcher.weight(term) for term in question.focus if searcher.frequency(term)}
     shares = searcher.holding(known)[1]
-    return 0 < int(np.count_nonzero(shares > IN_ONE)) <= SPECIFIC * len(searcher.passages)
+    return 0 < int((shares > IN_ONE).sum()) <= SPECIFIC * len(searcher.passages)
 
 
 def _listed(entities: Sequence[Entity]) -> str:
