@@ -108,8 +108,7 @@ class Question:
     def wants(self) -> str:
         """What kind of thing would answer it: number, date, person or place; "" where it does not say."""
         language = ENGLISH if self.language == "zh" else self.language
-        circumstance = question_pattern(language, "circumstance")
-        text = circumstance.sub(lambda m: m[1], self.text)
+        text = question_pattern(language, "circumstance").sub(lambda m: m[1], self.text)
         for kind in ("number", "date", "person", "place"):
             if question_pattern(language, kind).search(text):
                 return kind

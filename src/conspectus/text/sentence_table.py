@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, overload
 from zlib import crc32
 
 import numpy as np
@@ -86,7 +86,11 @@ class Lines(Sequence[str]):
     def __len__(self) -> int:
         return len(self.table)
 
-    def __getitem__(self, at: Any) -> Any:
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice | Ints) -> list[str]: ...
+    def __getitem__(self, at: int | slice | Ints) -> str | list[str]:
         if isinstance(at, int):
             return self[at : at + 1][0]
         columns = self.table.document, self.table.start, self.table.end
@@ -297,8 +301,8 @@ def _lines(document: Document) -> Iterator[tuple[int, int]]:
 
 
 def _not_cut(raw: RawSentences, documents: Sequence[Document]) -> Ints:
-    """Return the places of the sentences that are not just the tail or head of a whole one elsewhere. Such a
-    piece opens or closes a document that was cut out of a longer text, with some overlap.
+    """Return the places of the sentences that are not just the tail or head of a whole one elsewhere.
+    Such a piece opens or closes a document that was cut out of a longer text, with some overlap.
     """
     text, head, tail, size = raw.marks
     edge = np.append(True, np.diff(raw.table.document) > 0)[: len(size)]
@@ -330,8 +334,8 @@ def _not_repeated(document: Ints, text: Ints) -> Ints:
 
 
 def _carried_over(raw: RawSentences) -> Ints:
-    """Return who says each sentence; where a document is cut inside a turn, its overlap with another tells. A
-    sentence of unknown speaker takes the speaker of the same sentence elsewhere, and those after it follow.
+    """Return who says each sentence; where a document is cut inside a turn, its overlap with another tells.
+    A sentence of unknown speaker takes the speaker of the same sentence elsewhere, and those after it follow.
     """
     text, _, _, size = raw.marks
     speaker, row = raw.table.speaker, np.arange(len(raw.table))

@@ -338,8 +338,7 @@ def _of_parts(
     subject, _ = split_question(first, context.entities, searcher)
     ranked = [together, _supporting(first, context, searcher)]
     for other in others:
-        terms, focus = (*subject, *other.terms), (*subject, *other.focus)
-        part = replace(other, terms=terms, focus=focus)
+        part = replace(other, terms=(*subject, *other.terms), focus=(*subject, *other.focus))
         ranked.append(_supporting(part, context, searcher))
     best: dict[int, RankedSentence] = {}
     for row in zip_longest(*ranked):
