@@ -106,8 +106,8 @@ class Index:
         return [(name, count) for name in COUNTED if (count := len(getattr(self, name)))]
 
     def ask(self, question: str, **how: Any) -> Answer:
-        """Answer a question from the index; `how` is what `conspectus.ask` takes: `method`, `model`, `where`
-        and so on. print(index.ask("What are the main themes?"))
+        """Answer a question from the index; `how` is what `conspectus.ask` takes: `method`, `model`, `where` and so on.
+        print(index.ask("What are the main themes?"))
         """
         return conspectus.ask(question, self, **how)
 
@@ -120,9 +120,9 @@ class Index:
         return conspectus.entity_view(name, self, most=most)
 
     def to_networkx(self) -> Any:
-        """Return the graph as an undirected `networkx.Graph`: entities by name, relationships as weighted
-        edges. Nodes have `type`, `description` and `frequency`, edges `weight`, `strength` and `description`.
-        Raises UsageError where networkx is not installed.
+        """Return the graph as an undirected `networkx.Graph`: entities by name, relationships as weighted edges.
+        Nodes have `type`, `description` and `frequency`, edges `weight`, `strength` and `description`. Raises
+        UsageError where networkx is not installed.
         """
         return conspectus.interchange.networkx_graph(self)
 

@@ -85,8 +85,8 @@ class Span(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A page, slide, sheet, chapter, section or time: `p. 4`, `slide 2`, `“Methods”`, `0:12:40`. It holds the
-    text of its document from character `start` on, to the next place.
+    """A page, slide, sheet, chapter, section or time: `p. 4`, `slide 2`, `“Methods”`, `0:12:40`.
+    It holds the text of its document from character `start` on, to the next place.
     """
 
     start: int
@@ -215,8 +215,8 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Community:
-    """A set of entities on one level of the hierarchy; level 0 is the root. A community that is not split
-    further (`children` is empty) stands for itself in the view of every deeper level.
+    """A set of entities on one level of the hierarchy; level 0 is the root.
+    A community that is not split further (`children` is empty) stands for itself in the view of every deeper level.
     """
 
     id: str
@@ -285,8 +285,8 @@ class Report(Row, shows="number title level rating"):
 @dataclass(frozen=True, slots=True)
 class Triple:
     """One statement of the graph as it was made: directed, with its relation in words, from head to tail.
-    Several may hold between two names; a `Relationship` is what they are together. `head` and `tail` are
-    entity names, or noun phrases that are no entity of the index.
+    Several may hold between two names; a `Relationship` is what they are together. `head` and `tail` are entity
+    names, or noun phrases that are no entity of the index.
     """
 
     id: str

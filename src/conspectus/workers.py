@@ -336,8 +336,8 @@ class Workers:
         return bool(self.executor or self._own)
 
     def shards(self, sizes: Sequence[int]) -> list[range]:
-        """Cut things of the given sizes, in characters, into consecutive shards. There is one where they are
-        not worth the start of a process, unless some have been started.
+        """Cut things of the given sizes, in characters, into consecutive shards.
+        There is one where they are not worth the start of a process, unless some have been started.
         """
         total = sum(sizes)
         if total < self.least and not self._own:

@@ -49,8 +49,8 @@ it is a sixteenth, for all are gone through each time."""
 
 
 def products(vectors: Floats, query: Floats) -> Floats:
-    """Return the inner product of each of the vectors, (n, d), with one, (d,), or with each of several, (d,
-    m). Of vectors of 384 numbers as float32, 66,000 take 5 ms on one core, and 1,000,000 take 73 ms.
+    """Return the inner product of each of the vectors, (n, d), with one, (d,), or with each of several, (d, m).
+    Of vectors of 384 numbers as float32, 66,000 take 5 ms on one core, and 1,000,000 take 73 ms.
     """
     if vectors.dtype == np.float32:
         return vectors @ query
@@ -89,8 +89,8 @@ class InArrays:
 
 @dataclass(frozen=True)
 class VectorLists(InArrays):
-    """Vectors in lists, each in that of the nearest centre: list `i` has rows `rows[starts[i]:starts[i +
-    1]]`. `codes` holds them in this order, as numbers of 8 bits, `scales` what these are multiplied by.
+    """Vectors in lists, each in that of the nearest centre: list `i` has rows `rows[starts[i]:starts[i + 1]]`.
+    `codes` holds them in this order, as numbers of 8 bits, `scales` what these are multiplied by.
     """
 
     centres: Floats

@@ -94,9 +94,9 @@ Agree = Callable[["Estimate"], None]
 
 
 class ReadOptions(Options, total=False):
-    """Options of every function that reads documents. documents: strings, dicts with `text` (and `title`,
-    `id` or `path`, `date`), or a DataFrame with such columns. fresh: make everything anew, though there is an
-    index in the folder.
+    """Options of every function that reads documents.
+    documents: strings, dicts with `text` (and `title`, `id` or `path`, `date`), or a DataFrame with such columns.
+    fresh: make everything anew, though there is an index in the folder.
     """
 
     documents: Iterable[Any] | None
@@ -408,8 +408,8 @@ def is_free(settings: Settings) -> bool:
 
 @dataclass(frozen=True)
 class Preview:
-    """What a build would read: counts, what would be passed over, and what could not be read. Where it would
-    follow on an index, also what became of that one's documents and how much would be done again.
+    """What a build would read: counts, what would be passed over, and what could not be read.
+    Where it would follow on an index, also what became of that one's documents and how much would be done again.
     """
 
     documents: int

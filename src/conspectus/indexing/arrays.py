@@ -333,8 +333,8 @@ def walk_arrays(
 def sentence_ranges(
     documents: Sequence[Document], chunks: Sequence[Chunk], table: SentenceTable
 ) -> tuple[Ints, Ints]:
-    """Return the sentences that start in each chunk, as a first and an end (not included). Offsets are
-    counted through the corpus, as if each document had the length of the longest.
+    """Return the sentences that start in each chunk, as a first and an end (not included).
+    Offsets are counted through the corpus, as if each document had the length of the longest.
     """
     number = {d.id: i for i, d in enumerate(documents)}
     starts, ends = np.array([c.start for c in chunks], np.int64), np.array([c.end for c in chunks], np.int64)

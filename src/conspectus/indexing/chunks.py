@@ -99,9 +99,9 @@ def _windows(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int, int
     ids = vocabulary.encode_long(text)
 
     def edge(at: int) -> int:
-        """Return the first place among the tokens, from one on, that is not inside a character. What begins
-        inside a character never decodes. What begins at one does, with the one to four tokens that spell it
-        (more where tokens straddle characters, which is rare; such an edge may be passed over).
+        """Return the first place among the tokens, from one on, that is not inside a character.
+        What begins inside a character never decodes. What begins at one does, with the one to four tokens
+        that spell it (more where tokens straddle characters, which is rare; such an edge may be passed over).
         """
         while at < len(ids) and all(
             vocabulary.decode(ids[at : at + n].tolist()) is None for n in range(1, 9)
@@ -247,9 +247,9 @@ async def extract(
     tick: Tick = no_tick,
     dates: Mapping[str, str] | None = None,
 ) -> Extracted:
-    """Return what each chunk holds; `dates` are those of documents, by id. A failed chunk has an empty graph;
-    a failed round of gleaning, or of claims, keeps what was found before it. Raises Unusable where nothing
-    more can be asked of the model.
+    """Return what each chunk holds; `dates` are those of documents, by id.
+    A failed chunk has an empty graph; a failed round of gleaning, or of claims, keeps what was found before
+    it. Raises Unusable where nothing more can be asked of the model.
     """
 
     async def read(chunk: Chunk) -> tuple[Extraction, tuple[FoundClaim, ...], tuple[Failure, ...]]:
@@ -417,8 +417,8 @@ def _by_schema(graph: Extraction, settings: ExtractSettings) -> Extraction:
 
 
 def open_extraction(names: Sequence[str], triples: Sequence[FoundTriple], date: str = "") -> Extraction:
-    """Return what triples state of named entities, each described by its sentences, and of each other. Beside
-    the names, ends of triples are entities that are written as names or recur; values, as dates, never are.
+    """Return what triples state of named entities, each described by its sentences, and of each other.
+    Beside the names, ends of triples are entities that are written as names or recur; values, as dates, never are.
     """
     recurring = Counter(end for triple in triples for end in (triple.head, triple.tail))
     types = dict.fromkeys(names, "entity")

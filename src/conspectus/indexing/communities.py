@@ -207,8 +207,8 @@ class DescribedGraph:
         }
 
     def carry_on(self, before: Index) -> list[list[int]]:
-        """Describe rows of which the same is said as an index before does. Returns the numbers there of
-        entities and of relationships of which all is the same, -1 for others.
+        """Describe rows of which the same is said as an index before does.
+        Returns the numbers there of entities and of relationships of which all is the same, -1 for others.
         """
         were = before.entities, before.relationships
         numbers = list[list[int]]()
@@ -255,8 +255,8 @@ class DescribedGraph:
     def works(
         self, language: str, rows: Sequence[Iterable[int]], priority: Sequence[Sequence[float]] = ((), (), ())
     ) -> Iterator[Work]:
-        """Yield the rows that are to be described by the model, what is said of each from the oldest to the
-        newest. Describes the others.
+        """Yield the rows that are to be described by the model, what is said of each from the oldest to the newest.
+        Describes the others.
         """
         known = self._documents
         for table, numbers in enumerate(rows):
@@ -480,8 +480,8 @@ Written = list[tuple[list[Report], list[Failure]]]
 def write_shard(
     shard: ReportShard, model: Model, settings: ReportSettings, language: str
 ) -> tuple[list[Description | ModelError], Written]:
-    """Describe the rows of a shard and write its reports, tree by tree, by a model that need not be waited
-    for. Returns the replies to the tasks, and the reports.
+    """Describe the rows of a shard and write its reports, tree by tree, by a model that need not be waited for.
+    Returns the replies to the tasks, and the reports.
     """
 
     async def write() -> tuple[list[Description | ModelError], Written]:
@@ -512,8 +512,8 @@ async def map_reports(
     tick: Tick = no_tick,
 ) -> tuple[list[Report], list[Failure]]:
     """Do what `write_reports` does shard by shard: no report needs anything of the tree of another root.
-    `how` is the model, its settings and the language; `known` are reports of whole trees, by community, which
-    are not written again (`earlier_reports`). Rows are described with the reports that are written from them.
+    `how` is the model, its settings and the language; `known` are reports of whole trees, by community, which are not
+    written again (`earlier_reports`). Rows are described with the reports that are written from them.
     """
     _, settings, language = how
     every = _trees(contexts.communities) if settings.write else []
@@ -616,9 +616,9 @@ def reported(communities: Sequence[Community], settings: ReportSettings) -> list
 def priorities(
     communities: Sequence[Community], contexts: CommunityContextBuilder
 ) -> tuple[list[float], list[float], list[float]]:
-    """Return how urgent the descriptions of entities, relationships and claims are: by the deepest report
-    that waits. It is the number of calls that have to follow on one another, and a fraction that keeps those
-    of one community together; what no report waits for comes last.
+    """Return how urgent the descriptions of entities, relationships and claims are: by the deepest report that waits.
+    It is the number of calls that have to follow on one another, and a fraction that keeps those of one community
+    together; what no report waits for comes last.
     """
     rows = (contexts.entities, contexts.relationships, contexts.claims)
     entities, relationships, claims = ([LAST] * len(table) for table in rows)

@@ -280,8 +280,8 @@ def _alike(word: str, other: str) -> bool:
 
 
 def _people(names: dict[str, _Name], result: Names) -> list[_Person]:
-    """Return whom names are of, and join the names of each: what a type says or, where none does, a title or
-    initials. Names of two words or more that nothing says this of are among them, as not sure.
+    """Return whom names are of, and join the names of each: what a type says or, where none does, a title or initials.
+    Names of two words or more that nothing says this of are among them, as not sure.
     """
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for key, name in sorted(names.items()):
@@ -373,8 +373,8 @@ def _join_part_of_name(
     result: Names,
 ) -> None:
     """Join a last name that one person has, and any single name with the one person of it in its source.
-    `first` and `last` are the persons whose first or last name it may be. A first name that one person alone
-    has is joined in every source that names somebody by their last name.
+    `first` and `last` are the persons whose first or last name it may be. A first name that one person alone has is
+    joined in every source that names somebody by their last name.
     """
     known = [other for other in last if other.sure]
     titled = [other for other in known if other.titles & person.titles]
@@ -419,9 +419,9 @@ _PARTS = re.compile(r"[,，;；、/]|\s+or\s+|或")
 
 
 def parenthetical_aliases(chunks: Iterable[Chunk], known: Set[str]) -> Iterator[tuple[str, str]]:
-    """Yield the keys of names with the key of the one that each is given in brackets behind, where that is
-    always one. Both are names that are known; the longest one that ends at the brackets is meant, a short one
-    only where no other characters stand before it. One in the same letters must be said to be another name.
+    """Yield the keys of names with the key of the one that each is given in brackets behind, where that is always one.
+    Both are names that are known; the longest one that ends at the brackets is meant, a short one only where no other
+    characters stand before it. One in the same letters must be said to be another name.
     """
     meant: dict[str, set[str]] = defaultdict(set)
     for chunk in chunks:
@@ -514,9 +514,9 @@ class Element:
 
     @property
     def descriptions(self) -> dict[str, Span]:
-        """The distinct descriptions with a place of each, document by document, in a document in order of the
-        text. Documents come in the order of their descriptions: so the prompts do not change where a document
-        that adds no description is renamed, or is edited elsewhere.
+        """The distinct descriptions with a place of each, document by document, in a document in order of the text.
+        Documents come in the order of their descriptions: so the prompts do not change where a document that adds no
+        description is renamed, or is edited elsewhere.
         """
         if len(self.instances) == 1:
             return {description: span for (span, _), description in self.instances.items()}
@@ -540,8 +540,8 @@ class ClaimElement(Element):
 
 
 class Instances:
-    """The elements of rows, each made when it is asked for: their instances are in columns, in the order of
-    the rows. Of the same words that were read twice in one place the first is there.
+    """The elements of rows, each made when it is asked for: their instances are in columns, in the order of the rows.
+    Of the same words that were read twice in one place the first is there.
     """
 
     def __init__(self, found: Extractions, table: Ints, row: Ints, count: int) -> None:
@@ -588,8 +588,8 @@ class Instances:
         self._described[row] = 1
 
     def digests(self, ids: Sequence[str]) -> Hashes:
-        """Return 64 bits for each row, given its id, that tell what its instances say of it, and where. No
-        row may be forgotten yet.
+        """Return 64 bits for each row, given its id, that tell what its instances say of it, and where.
+        No row may be forgotten yet.
         """
         documents = np.array([hash_of([id_]) for id_ in self._documents], np.uint64)
         texts = self._texts

@@ -109,8 +109,8 @@ class BuildInput:
 async def build_index(
     build: BuildInput, model: Model | ModelFor, progress: Progress | None = None, check: Check | None = None
 ) -> Index:
-    """Run every stage and return the index; raise Unusable where nothing more can be asked of the model. All
-    but the communities depends on the documents, the settings and the corrections alone.
+    """Run every stage and return the index; raise Unusable where nothing more can be asked of the model.
+    All but the communities depends on the documents, the settings and the corrections alone.
     """
     show, settings = progress or Silent(), build.settings
     build = replace(build, documents=(documents := in_languages(build.documents, settings.language)))
@@ -370,8 +370,8 @@ def _with_warnings(reports: list[Report], made: GraphBuild, planted: set[str], l
 
 
 def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
-    """Return an index of passages: each document is one chunk, and there is only what ranking needs. There is
-    no graph and no report, and no model is asked: 6,119 passages of 2.7 MB take 3.5 CPU s, ten times as many
+    """Return an index of passages: each document is one chunk, and there is only what ranking needs.
+    There is no graph and no report, and no model is asked: 6,119 passages of 2.7 MB take 3.5 CPU s, ten times as many
     57 s.
     """
     documents = in_languages(documents, settings.language)

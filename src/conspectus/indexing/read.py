@@ -264,8 +264,8 @@ def _from_files(
 
 
 def natural_order(path: str) -> tuple[str, str]:
-    """Return what sorts paths folder by folder, numbers by their value, upper and lower case alike. Before a
-    number stands how many digits it has. One text takes a fifth of the memory that its parts would.
+    """Return what sorts paths folder by folder, numbers by their value, upper and lower case alike.
+    Before a number stands how many digits it has. One text takes a fifth of the memory that its parts would.
     """
     names = _NUMBER.sub(lambda number: f"\1{chr(len(number[1]))}{number[1]}", path.casefold())
     return names.replace("/", "\0"), path
@@ -550,8 +550,8 @@ def _is_ignored(path: str, ignores: Ignores) -> bool:
 
 
 def _ignores_above(root: str) -> Ignores:
-    """Return what the .gitignore files above a folder say, from the root of its repository on. None of them
-    counts where they leave out the folder itself, or all that is in it: whoever names it wants it read.
+    """Return what the .gitignore files above a folder say, from the root of its repository on.
+    None of them counts where they leave out the folder itself, or all that is in it: whoever names it wants it read.
     """
     above: list[str] = []
     folder = root

@@ -390,9 +390,9 @@ def _spans(
     seen: frozenset[Reference],
     holds: Callable[[str], bool] | None = None,
 ) -> Iterator[Span]:
-    """Yield the spans behind a row; of a report those of the findings that hold the statement, of all if none
-    does. Those behind a report are in documents that its community `holds`: of several indexes that are asked
-    as one, an entity may have spans in them all, and the report was written from those of one.
+    """Yield the spans behind a row; of a report those of the findings that hold the statement, of all if none does.
+    Those behind a report are in documents that its community `holds`: of several indexes that are asked as one, an
+    entity may have spans in them all, and the report was written from those of one.
     """
     row = row_of(reference, index)
     match row:
@@ -469,8 +469,8 @@ def _is_long(text: str) -> bool:
 
 
 def _search(words: Sequence[str], span: Span, index: Index) -> Span | None:
-    """Return where words stand in a row inside a span, whatever the white space and case. A few are found as
-    whole words, a long quotation may be cut in one.
+    """Return where words stand in a row inside a span, whatever the white space and case.
+    A few are found as whole words, a long quotation may be cut in one.
     """
     few = len(words) <= FEW
     literal = " ".join(words)

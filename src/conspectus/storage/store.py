@@ -163,8 +163,8 @@ def _whole(folder: Path) -> Generator[None]:
 
 
 def trim(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Remove all snapshots but the current one and as many of the newest as the settings keep
-    (`store.snapshots`). The one before the current one goes last. Call it inside `with writing(folder)`.
+    """Remove all snapshots but the current one and as many of the newest as the settings keep (`store.snapshots`).
+    The one before the current one goes last. Call it inside `with writing(folder)`.
     """
     folder = locked(folder)
     number = int(settings.get("store", {}).get("snapshots", StoreSettings().snapshots))
@@ -281,9 +281,9 @@ def _sync(*folders: Path) -> None:
 
 
 def _publish(folder: Path, manifest: Manifest) -> None:
-    """Let the names in `tables` lead to the tables of a snapshot, or of the one that has come in its place
-    meanwhile. It needs no lock, so that a reader who brings them up to date is in no writer's way. The commit
-    is done by now, so that what the file system refuses is only logged; the next open tries again.
+    """Let the names in `tables` lead to the tables of a snapshot, or of the one that has come in its place meanwhile.
+    It needs no lock, so that a reader who brings them up to date is in no writer's way. The commit is done by now, so
+    that what the file system refuses is only logged; the next open tries again.
     """
     while True:
         for stored in _tables_in(folder, manifest).values():

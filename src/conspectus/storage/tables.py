@@ -52,9 +52,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Kind:
-    """How values of one kind become an Arrow array of `type`, and back. Both are also given what spans need
-    to know of documents: packing, the row number of each id; unpacking, a function that returns the ids in
-    the order of their rows.
+    """How values of one kind become an Arrow array of `type`, and back.
+    Both are also given what spans need to know of documents: packing, the row number of each id; unpacking, a
+    function that returns the ids in the order of their rows.
     """
 
     type: pa.DataType
@@ -67,8 +67,8 @@ _LONGEST = 2**31 - 1
 
 
 def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
-    """Return an Arrow array of numbers or texts, None among them. Made of its buffers: where pandas is
-    installed, `pa.array` imports it, at .2 s and 50 MB.
+    """Return an Arrow array of numbers or texts, None among them.
+    Made of its buffers: where pandas is installed, `pa.array` imports it, at .2 s and 50 MB.
     """
     validity, given = None, values
     if None in values:
@@ -571,9 +571,9 @@ class Stored(Generic[T]):
 
 
 def _numbers_of(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
-    """Return the numbers of a column without gaps, or of its lists, one after the other. They are views of
-    its buffers: `to_numpy` imports pandas where it is installed, at .2 s and 50 MB, and `flatten` what
-    computes, at .05 s.
+    """Return the numbers of a column without gaps, or of its lists, one after the other.
+    They are views of its buffers: `to_numpy` imports pandas where it is installed, at .2 s and 50 MB, and `flatten`
+    what computes, at .05 s.
     """
     flat = list(map(_flat, column.chunks)) if pa.types.is_list(column.type) else column.chunks
     kind = _DTYPES[flat[0].type] if flat else np.int64

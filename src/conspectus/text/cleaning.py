@@ -258,8 +258,8 @@ def _folded(label: str) -> str:
 
 
 def _markup(text: str, defined: Collection[str] = ()) -> tuple[list[Span], list[Span]]:
-    """Return what is markup, and the texts of links, each as starts and ends. defined: the labels of links
-    whose addresses are elsewhere in the text.
+    """Return what is markup, and the texts of links, each as starts and ends.
+    defined: the labels of links whose addresses are elsewhere in the text.
     """
     markup: list[Span] = []
     links: list[Span] = []

@@ -19,9 +19,9 @@ from conspectus.rows import Document
 
 @cache
 def read_data(name: str) -> dict[str, Any]:
-    """Return the word lists, or the tables of a language each, of a file in `text/data`. A list is a string
-    of words with white space between, in single quotes, which `tomllib` reads fast: all files (90 kB) take 6
-    ms of CPU.
+    """Return the word lists, or the tables of a language each, of a file in `text/data`.
+    A list is a string of words with white space between, in single quotes, which `tomllib` reads fast: all files
+    (90 kB) take 6 ms of CPU.
     """
     return tomllib.loads((Path(__file__).parent / "data" / f"{name}.toml").read_text(encoding="utf-8"))
 
@@ -139,16 +139,16 @@ of cmrc-zh at most 0.09."""
 
 
 def language_of(texts: Iterable[str], likely: Sequence[str] = ()) -> str:
-    """Return the language of texts taken together, as a code of two letters. Where they do not tell, it is
-    the first of the likely ones, or English.
+    """Return the language of texts taken together, as a code of two letters.
+    Where they do not tell, it is the first of the likely ones, or English.
     """
     text = " ".join(texts)
     return guess(text, likely) or next(iter(likely), ENGLISH)
 
 
 def guess(text: str, likely: Sequence[str] = ()) -> str:
-    """Return the language of a text as a code of two letters, "" if it does not tell. It takes more words to
-    tell another one than those that are likely; in a question, one that asks is enough.
+    """Return the language of a text as a code of two letters, "" if it does not tell.
+    It takes more words to tell another one than those that are likely; in a question, one that asks is enough.
     """
     asked = len(text) <= SAMPLE and bool(_QUESTION.search(text))
     script = _script(text, asked=asked) if _OTHER_SCRIPT.search(text) else ""
@@ -192,8 +192,8 @@ def _shares(words_of: Mapping[str, str]) -> dict[str, tuple[tuple[str, float], .
 
 
 def _script(text: str, *, asked: bool = False) -> str:
-    """Return the language that most of a text's letters tell by themselves, "" for Latin ones. A question may
-    name in other letters what it asks of: without a Latin small word it is not in Latin ones, as
+    """Return the language that most of a text's letters tell by themselves, "" for Latin ones.
+    A question may name in other letters what it asks of: without a Latin small word it is not in Latin ones, as
     "OpenAI是谁创立的?", and with these alone it is ("Who founded 青叶合作社?").
     """
     first, *words = (asked and _WORD.findall(text)) or [""]

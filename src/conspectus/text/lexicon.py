@@ -36,8 +36,8 @@ from conspectus.workers import Workers
 
 @dataclass(frozen=True)
 class Sentences:
-    """The sentences of a corpus: sentence `i` reads `distinct[which[i]]`. `languages` are those of the
-    distinct ones, and `vocabulary` holds their tokens.
+    """The sentences of a corpus: sentence `i` reads `distinct[which[i]]`.
+    `languages` are those of the distinct ones, and `vocabulary` holds their tokens.
     """
 
     table: SentenceTable
@@ -60,8 +60,8 @@ class Sentences:
         return replace(self.vocabulary, times=np.bincount(self.which))
 
     def terms(self) -> tuple[dict[str, int], Ints, Ints]:
-        """Return the numbers of the search terms (see `words.terms`), then `starts` and `ids`. Sentence `i`
-        holds terms `ids[starts[i]:starts[i + 1]]`, in order, repeated ones too.
+        """Return the numbers of the search terms (see `words.terms`), then `starts` and `ids`.
+        Sentence `i` holds terms `ids[starts[i]:starts[i + 1]]`, in order, repeated ones too.
         """
         number: dict[str, int] = {}
         starts, ids = sentence_terms(self.distinct, self.languages, self.vocabulary, number)
@@ -90,8 +90,8 @@ class Lexicon:
 
     @cached_property
     def related(self) -> Ints:
-        """The pairs of names that meet more than by chance, ascending: `low * len(names) + high`. They meet
-        in a sentence that is no list, in one and the next of its document, or where one speaks of the other.
+        """The pairs of names that meet more than by chance, ascending: `low * len(names) + high`.
+        They meet in a sentence that is no list, in one and the next of its document, or where one speaks of the other.
         """
         count, table = len(self.starts) - 1, self.sentences.table
         speaker = np.append(self.speaker_names, -1)[table.speaker]
@@ -128,8 +128,8 @@ def read_lexicon(
     sentences: Sentences | None = None,
     listed: Mapping[str, str] | None = None,
 ) -> Lexicon:
-    """Find the names, concepts, dates and titles of some types in a corpus, and listed names. `sentences` are
-    its own, where they have been read before.
+    """Find the names, concepts, dates and titles of some types in a corpus, and listed names.
+    `sentences` are its own, where they have been read before.
     """
     sentences = sentences or read_sentences(documents)
     table, which, unique = sentences.table, sentences.which, sentences.distinct
@@ -207,8 +207,8 @@ def _any_of(names: Iterable[str]) -> re.Pattern[str]:
 def _united(
     candidates: dict[str, Candidate], part: Mapping[str, Candidate], inside: Ints
 ) -> dict[str, Candidate]:
-    """Add what the sentences of one language mention to what those of others do; `inside` is where each
-    stands. What several languages name is of the type that it is in the first.
+    """Add what the sentences of one language mention to what those of others do; `inside` is where each stands.
+    What several languages name is of the type that it is in the first.
     """
     for key, candidate in part.items():
         moved = [(int(inside[place >> 32]) << 32) + place % (1 << 32) for place in candidate.places]
@@ -300,8 +300,8 @@ def _rank(low: Ints, high: Ints, things: int) -> Ints:
 
 def log_likelihood_ratio(both: Floats, first: Floats, second: Floats, total: int) -> Floats:
     """Return how surely two things are not independent, from how many of `total` contexts have both and each.
-    It is 2 * sum(observed * log(observed / expected)) over the four cells of the table, and distributed as
-    chi-squared with one degree of freedom where they are independent.
+    It is 2 * sum(observed * log(observed / expected)) over the four cells of the table, and distributed as chi-squared
+    with one degree of freedom where they are independent.
     """
     observed = (both, first - both, second - both, total - first - second + both)
     expected = (

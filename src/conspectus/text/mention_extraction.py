@@ -63,8 +63,8 @@ class Candidate:
 def extract_mentions(
     texts: Sequence[str], vocabulary: Vocabulary, source: Ints, speakers: Sequence[str]
 ) -> dict[str, Candidate]:
-    """Return everything that distinct sentences of one language mention, by key, typed and sifted. `source`
-    is that of each sentence.
+    """Return everything that distinct sentences of one language mention, by key, typed and sifted.
+    `source` is that of each sentence.
     """
     large = len(texts) >= LARGE
     candidates: dict[str, Candidate] = defaultdict(Candidate)

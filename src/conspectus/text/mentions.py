@@ -323,8 +323,8 @@ def find_dates(text: str, language: str = ENGLISH) -> Iterator[str]:
 
 
 def find_titles(text: str, language: str = ENGLISH) -> Iterator[str]:
-    """Yield what a text quotes that is written like a title: two to eight words, most of them capitalised. In
-    other languages the first one is, and no end mark closes it.
+    """Yield what a text quotes that is written like a title: two to eight words, most of them capitalised.
+    In other languages the first one is, and no end mark closes it.
     """
     if language == ENGLISH:
         for match in _TITLE.finditer(text):

@@ -163,8 +163,8 @@ def _classes(vocabulary: Vocabulary) -> Codes:
 
 
 def _labels(classes: Codes, vocabulary: Vocabulary) -> Bools:
-    """Return which words number the parts of a text ("Figure 3", "Chapter 12"), and so name nothing. They are
-    written in lower case too, and with a capital mostly before a number, 1, 2 and 3 among them: "Apollo"
+    """Return which words number the parts of a text ("Figure 3", "Chapter 12"), and so name nothing.
+    They are written in lower case too, and with a capital mostly before a number, 1, 2 and 3 among them: "Apollo"
     stands alone as well, "SDG" has no lower case, "Interstate" no such numbers.
     """
     name = classes == ord("C")

@@ -92,9 +92,9 @@ class _Runs:
 
 
 def find_phrases(vocabulary: Vocabulary, source: Ints, least: int, named: Bools) -> Phrases:
-    """Return the mentions of terms, longer ones before those inside them. Sentence `s` is in source
-    `source[s]`, over which burstiness is measured. A phrase occurs twice or more, a single word `least`
-    times. Where capitals do not tell names, tokens that are `named` are no part of a term.
+    """Return the mentions of terms, longer ones before those inside them.
+    Sentence `s` is in source `source[s]`, over which burstiness is measured. A phrase occurs twice or more, a single word
+    `least` times. Where capitals do not tell names, tokens that are `named` are no part of a term.
     """
     taken = named & (vocabulary.rules.nouns_capitalised or not vocabulary.rules.cased)
     runs = _runs(vocabulary, ~taken)
@@ -200,8 +200,8 @@ def _c_values(runs: list[_Runs]) -> list[Floats]:
 
 
 def _terms(runs: _Runs, vocabulary: Vocabulary, source: Ints, free: Bools) -> Bools:
-    """Tell which single words are terms: bursty, rarer in general English, and no mere relation. What tells
-    are the uses of a word, in singular and plural, that are `free` of longer terms.
+    """Tell which single words are terms: bursty, rarer in general English, and no mere relation.
+    What tells are the uses of a word, in singular and plural, that are `free` of longer terms.
     """
     word = vocabulary.token_word[runs.first]
     of_word = np.full(len(vocabulary.words), -1)

@@ -29,9 +29,9 @@ _WIDE = re.compile(
 
 @cache
 def _runs(marks: str) -> re.Pattern[str]:
-    """Return the pattern of runs of end marks with the quotes that close behind them. Its second group takes
-    part where a space follows, and then no word in lower case. A run that ends nothing is matched too, and so
-    looked at once: 60 kB of dots took 94 s when each of them was tried.
+    """Return the pattern of runs of end marks with the quotes that close behind them.
+    Its second group takes part where a space follows, and then no word in lower case. A run that ends nothing is
+    matched too, and so looked at once: 60 kB of dots took 94 s when each of them was tried.
     """
     return re.compile(
         rf"""([{marks}]++)["'”’“»)\]]*+(?:(?=\s+(?:[-*•]\s+)?(?:["'“‘„¿¡(\[]|«\s?)*[^\W_{SMALL}等])())?"""
@@ -58,9 +58,9 @@ a novel of 70 columns that end inside a sentence 98.6 % are as long, with 65 it 
 
 
 def lines(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of logical lines: a paragraph, a heading, a list item, a turn of speech. A newline ends
-    a line, unless the line looks as if it was wrapped: long, without an end mark or cells, and followed by no
-    blank line, item, row of a table or label (one word, or several that open with no small letter).
+    """Yield the spans of logical lines: a paragraph, a heading, a list item, a turn of speech.
+    A newline ends a line, unless the line looks as if it was wrapped: long, without an end mark or cells, and followed
+    by no blank line, item, row of a table or label (one word, or several that open with no small letter).
     """
     start: int | None = None
     position = previous_length = 0
@@ -123,9 +123,9 @@ def _ends(text: str, start: int, end: int, marks: str) -> Iterator[tuple[int, in
 
 
 def _continues(text: str, before: int, start: int, end: int, language: str) -> bool:
-    """Tell whether a sentence goes on after the end mark from `start` to `end`. It does in lower case, after
-    an abbreviation, or after a number that the mark makes an ordinal ("am 3. Oktober"), where no function
-    word opens another sentence.
+    """Tell whether a sentence goes on after the end mark from `start` to `end`.
+    It does in lower case, after an abbreviation, or after a number that the mark makes an ordinal ("am 3. Oktober"),
+    where no function word opens another sentence.
     """
     following = _NEXT_WORD.match(text, end)
     word = following.group(1) if following else ""

@@ -157,8 +157,8 @@ class Vocabulary:
 
     @cached_property
     def nominal(self) -> Floats:
-        """How far each word is used as a noun or adjective, -1 to 1, by what stands before it. In Chinese,
-        and where nouns have capitals, the word itself tells.
+        """How far each word is used as a noun or adjective, -1 to 1, by what stands before it.
+        In Chinese, and where nouns have capitals, the word itself tells.
         """
         if self.rules.tells_noun is not None:
             return self._by_rule(self.rules.tells_noun)
@@ -211,8 +211,8 @@ class Vocabulary:
         return np.array([number.setdefault(of(word), len(number)) for word in self.words], np.int32)
 
     def share_before(self, *followers: str) -> Floats:
-        """Return the share of the uses of each word that stand before one of some others. It is the greater
-        one of those of its singular and plural; less than three uses count as none.
+        """Return the share of the uses of each word that stand before one of some others.
+        It is the greater one of those of its singular and plural; less than three uses count as none.
         """
         before = self.before(self._words_in(frozenset(followers))[self.token_word])
         uses = self._uses(before)
@@ -318,8 +318,8 @@ def tokens_of(sentences: Sequence[str], languages: Sequence[str]) -> TokenRows:
 
 
 def read_vocabulary(sentences: Sequence[str], languages: Sequence[str] = ()) -> Vocabulary:
-    """Cut sentences into tokens and number their forms and words in order of appearance. `languages` are
-    those of the sentences, English where they are not given; the rules are those of the first one.
+    """Cut sentences into tokens and number their forms and words in order of appearance.
+    `languages` are those of the sentences, English where they are not given; the rules are those of the first one.
     """
     languages = languages or [ENGLISH] * len(sentences)
     return tokens_of(sentences, languages).vocabulary(languages[0] if languages else ENGLISH)
@@ -345,9 +345,9 @@ def _word_of(form: str) -> str:
 def sentence_terms(
     texts: Sequence[str], languages: Sequence[str], vocabulary: Vocabulary, number: dict[str, int]
 ) -> tuple[Ints, Ints]:
-    """Return where the terms of each sentence start, and the terms in order, as numbers that are given in
-    `number`. `vocabulary` holds the tokens of the sentences. A word has the same terms wherever it stands;
-    what has no spaces is read as a whole.
+    """Return where the terms of each sentence start, and the terms in order, as numbers that are given in `number`.
+    `vocabulary` holds the tokens of the sentences. A word has the same terms wherever it stands; what has no spaces is
+    read as a whole.
     """
     place = np.empty(len(texts), np.int64)
     sizes, done = np.zeros(len(texts), np.int32), 0

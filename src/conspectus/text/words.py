@@ -238,8 +238,8 @@ def without_particles(question: str, languages: Sequence[str]) -> str:
 
 
 def terms(text: str, *languages: str) -> list[str]:
-    """Return the search terms of a text, in order: folded, stemmed, no stopwords; see `unspaced_terms`. They
-    are those of one language, English if none is given. Of several languages, those of an index that is
+    """Return the search terms of a text, in order: folded, stemmed, no stopwords; see `unspaced_terms`.
+    They are those of one language, English if none is given. Of several languages, those of an index that is
     searched, each word is stemmed in all, so that it meets what was stemmed in any of them.
     """
     own = languages[0] if len(languages) == 1 else language_of([text], languages) if languages else ENGLISH
