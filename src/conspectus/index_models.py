@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.ranking import VectorLists, highest, products
+from conspectus.algorithms.ranking import Floats, VectorLists, highest, products
 from conspectus.configuration import (
     FIELDS,
     FILE_NAME,
@@ -36,8 +36,6 @@ from conspectus.models.llm.adapters import is_registered
 from conspectus.models.llm.providers import PRESETS, is_local
 from conspectus.models.onnx import needs_naming
 from conspectus.settings import EXTRACTIVE, Settings
-
-Floats = np.ndarray[Any, np.dtype[np.float32]]
 
 NONE = "none"
 REPLIES = (

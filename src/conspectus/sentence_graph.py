@@ -11,16 +11,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from conspectus.algorithms.ranking import Postings, gains, ranges, scaled
+from conspectus.algorithms.ranking import Floats, Ints, Postings, gains, ranges, scaled
 from conspectus.algorithms.sentence_walk import WHOLE, Incidence, Matrix, walk
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_mentions, find_runs, hash_of, units
 from conspectus.text.vocabulary import read_vocabulary
 from conspectus.text.words import name_key, search_terms
-
-Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
-Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
 PART = 0.3
 """The weight of a seed inside a longer seed: among sentences that are read, no set of questions moves by more than one

@@ -19,12 +19,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from conspectus.algorithms.ranking import Ints
 from conspectus.errors import IndexDamaged
 from conspectus.index import Index
 from conspectus.models.base import Tick, no_tick
 from conspectus.text.words import name_key
-
-Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
+from conspectus.algorithms.ranking import Floats
 
 GAP = 0.06
 """Space around a disc, as a share of its radius: the outlines of neighbours stay apart at all zoom levels."""

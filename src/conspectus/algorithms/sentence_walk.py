@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from conspectus.algorithms.ranking import ranges
+from conspectus.algorithms.ranking import Floats, Ints, ranges
 
 DAMPING = 0.87
 """Damping factor of the walk: probability of going on at each step."""
@@ -27,8 +27,6 @@ WHOLE = 1 << 17
 """Sentences up to which a walk goes over all: from twice as many on it is cheaper to see where it goes."""
 
 Matrix = sparse.csr_array[Any, Any]
-Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
-Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
 
 @dataclass(frozen=True)

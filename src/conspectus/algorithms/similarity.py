@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-Floats = np.ndarray[Any, np.dtype[np.float32]]
-Ints = np.ndarray[Any, np.dtype[np.int64]]
+from conspectus.algorithms.ranking import Floats, Ints
+
 Pairs = tuple[Ints, Ints, Floats]
 """First and second place (first < second) and cosine of each pair, in the order of the places."""
 

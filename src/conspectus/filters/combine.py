@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from conspectus.algorithms.ranking import Ints
 from conspectus.community_context import CommunityContextBuilder, brief_draft, report_of
 from conspectus.filters.part import Array, Part, Row
 from conspectus.index import Index, LazyMapping, Rows
@@ -32,8 +33,6 @@ from conspectus.settings import ReportSettings
 from conspectus.storage import TABLES
 from conspectus.storage.arrays import COLUMNS, EDGES, LIST_OF, OF_WHOLE
 from conspectus.tasks import ReportDraft, WriteReport
-
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 FOLLOWING = ("documents", "chunks", "sentences", "claims", "communities", "reports")
 """Axes along which the rows of each part stand after those of the one before; rows of the others join by their keys."""

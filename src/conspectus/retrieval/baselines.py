@@ -27,7 +27,7 @@ import numpy as np
 from scipy import sparse
 
 from conspectus import tokens
-from conspectus.algorithms.ranking import products
+from conspectus.algorithms.ranking import Floats, Ints, products
 from conspectus.errors import ModelError
 from conspectus.index import Index
 from conspectus.index_models import cosines, embedder_of, has_vectors, question_vectors
@@ -43,9 +43,6 @@ from conspectus.tasks import Draft, DraftAnswer, SummarizePassages, WriteProposi
 from conspectus.text.language import language_of
 from conspectus.text.sentences import sentences
 from conspectus.text.words import name_key, terms
-
-Floats = np.ndarray[Any, np.dtype[np.float32]]
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 SAMPLES = 5
 """Number of sampled chains of thought that vote."""

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from conspectus.algorithms.ranking import highest, personalized_pagerank, products, scaled
+from conspectus.algorithms.ranking import Floats, Ints, highest, personalized_pagerank, products, scaled
 from conspectus.algorithms.similarity import Grams, pairs_of_texts, pairs_of_vectors
 from conspectus.errors import UsageError
 from conspectus.index import Index
@@ -52,8 +52,6 @@ MASS, SHARPNESS = 0.3, 5
 """`combined`: what the chunks weigh among the seeds beside 1 for the phrases, and the power of their likeness."""
 TOLERANCE = 1e-4
 """Of the sum of all differences in PageRank, which sums to 1."""
-Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
-Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 Scoring = Callable[[str, Index, Model, Settings], Awaitable[Floats]]
 """The score of every chunk for a question."""
 

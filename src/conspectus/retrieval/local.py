@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from conspectus.algorithms.ranking import highest, ranges
+from conspectus.algorithms.ranking import Floats, highest, ranges
 from conspectus.index import Chosen, Index, edge_ranks
 from conspectus.index_models import cosines, question_vectors
 from conspectus.models.base import Model
@@ -19,8 +19,6 @@ from conspectus.tasks.base import Context
 from conspectus.text.mentions import entity_of_key, units
 from conspectus.text.question import read_question
 from conspectus.text.words import CJK, STOPWORDS, declined_stems, name_key, stem, stems, without_particles
-
-Floats = np.ndarray[tuple[int], np.dtype[np.float32]]
 
 MOST_NAMED = 10
 """Maximum number of entities that the context starts from."""

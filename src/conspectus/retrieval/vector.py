@@ -4,11 +4,9 @@ best sentence of each chunk (`hybrid`).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from conspectus.algorithms.ranking import highest, ranges, scaled
+from conspectus.algorithms.ranking import Floats, highest, ranges, scaled
 from conspectus.index import Index
 from conspectus.index_models import cosines, question_vectors
 from conspectus.models.base import Model
@@ -18,8 +16,6 @@ from conspectus.retrieval.bm25 import scores_of
 from conspectus.rows import Answer, Hit
 from conspectus.settings import Settings
 from conspectus.tasks.base import Context
-
-Floats = np.ndarray[Any, np.dtype[np.float32]]
 
 
 @ranking("vector", help="chunks with the nearest vectors", needs={"vectors"})

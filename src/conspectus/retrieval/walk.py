@@ -8,11 +8,10 @@ question. A passage that covers nearly all of the question on its own is also ra
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.ranking import gains, idf, scaled
+from conspectus.algorithms.ranking import Floats, gains, idf, scaled
 from conspectus.algorithms.sentence_walk import spread, totals, walk
 from conspectus.index import Index
 from conspectus.index_models import cosines, vectors_if_read
@@ -23,8 +22,6 @@ from conspectus.rows import Hit
 from conspectus.sentence_graph import Seeds, SentenceEntityGraph, seeds_of, sentences_by_words
 from conspectus.settings import Settings
 from conspectus.text.words import search_terms
-
-Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 
 COVERED = 0.9
 """A passage is ranked by its words as well from this share of the question's weight on that it holds."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conspectus.algorithms.ranking import scaled
+from conspectus.algorithms.ranking import Floats, scaled
 from conspectus.lazy import lazy_module
 from conspectus.models.extractive.search import BESIDE, COMPLETE, RankedSentence, Searcher
 from conspectus.models.extractive.sentence_store import FIRST_PERSON
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 else:
     sentence_graph = lazy_module("conspectus.sentence_graph")  # with scipy: only the walk needs it
 
-Floats = np.ndarray[Any, np.dtype[np.float32]]
 
 SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT = 0.2, 0.45, 0.35
 """What it counts to be about what is named, to say the rest, and to give what is asked for. Six quotes hold the answer

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.ranking import Postings, idf
+from conspectus.algorithms.ranking import Floats, Ints, Postings, idf
 from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Span
@@ -18,9 +18,6 @@ from conspectus.text.mentions import entities_with, entity_of_key
 from conspectus.text.question import Question, other_forms, read_question
 from conspectus.text.sentences import states
 from conspectus.text.words import PAIRED, UNSPACED, name_key, search_terms, stem, terms
-
-Floats = np.ndarray[Any, np.dtype[np.float32]]
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 SHARE = 0.34
 """Least share, by squared IDF, of a question's content that a sentence must hold; its rarest known word will do. With
