@@ -27,14 +27,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, M
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from conspectus.algorithms.ranking import postings, ranges
-from conspectus.index import LISTED, Index, edge_ranks
+from conspectus.algorithms.ranking import Floats, postings, ranges
+from conspectus.index import LISTED, Arrays, Index, edge_ranks
 from conspectus.indexing.graph import Names
-from conspectus.lazy import lazy_module
 from conspectus.rows import Chunk, Document
 from conspectus.text.language import ENGLISH, gives_instructions
 from conspectus.text.language_rules import rules_of
@@ -54,18 +53,16 @@ from conspectus.text.mentions import (
     words_of_names,
 )
 from conspectus.text.sentence_table import SentenceTable, lines_at
-from conspectus.text.vocabulary import Ints, Vocabulary, concatenated, numbers_of, unique_numbers
+from conspectus.text.vocabulary import (
+    Ints,
+    Vocabulary,
+    concatenated,
+    numbers_of,
+    repeated,
+    unique_numbers,
+)
 from conspectus.text.words import CJK, PAIRED, STOPWORDS, fold, name_key, terms, words_in
 from conspectus.workers import Workers
-
-if TYPE_CHECKING:
-    from scipy import sparse
-
-    Matrix = sparse.csr_array[Any, Any]
-else:
-    sparse = lazy_module("scipy.sparse")  # not needed where nothing changed
-
-Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 def text_arrays(
@@ -287,7 +284,7 @@ def walk_arrays(
     without: Collection[str] = (),
 ) -> Arrays:
     """Return the arrays of the walk but for its terms, without the names whose keys are in `without`."""
-    first, last = sentence_ranges(documents, chunks, sentences.table)
+    passages = sentence_ranges(documents, chunks, sentences.table)
     names, vocabulary = NameNumbers(words := sentences.tokens), sentences.vocabulary
     runs: Runs = array("i"), []
     opening = words.mostly_capitalised[vocabulary.word]
@@ -295,38 +292,35 @@ def walk_arrays(
         runs[0].append(text)
         runs[1].append(keys)
     del words
-    topics, main = _find_topics(documents, chunks, (first, last), sentences, runs, names)
-    mentions = _mentions(sentences, runs, names)
-    shape = (len(chunks), len(names.keys))
-    about = _topic_matrix(topics, shape)
-    around = _topic_matrix([*topics, *_topics_inside(main, names)], shape)
-    holding = _holding(first, last, len(sentences.which))
+    topics = _find_topics(documents, chunks, passages, sentences, runs, names)
+    met = _mentions(sentences, runs, names)
     del runs  # and what follows is as large
-    frequency = np.maximum(((holding @ mentions + about) > 0).sum(axis=0), 1).astype(np.int32)
-    titles = (holding.T @ about).tocsr()
-    titles.data[:] = 1
-    outward = mentions.maximum(titles)
-    largest = float(around.max()) if around.nnz else 0.0  # of several passages the most
-    inward = mentions.maximum((holding.T @ around).minimum(largest).tocsr())
-    del mentions, holding
-    aliases = _aliases([topic for topic in main if topic.untitled], names)
-    if aliases.nnz:
-        outward = outward.maximum(ALIAS * (outward @ aliases).minimum(1.0))
-        inward = inward.maximum(ALIAS * (inward @ aliases).minimum(TITLE))
+    count = max(len(names.keys), 1)
+    near = _of_pairs([*topics, *_topics_inside(topics, names)], count)
+    frequency, outward, inward = _paths(passages, met, near, count)
+    aliases = _of_pairs(_aliases(topics, names), count)
+    if len(aliases[0]):
+        outward, inward = _lent(outward, aliases, count), _lent(inward, aliases, count)
     hashes = np.array([hash_of(units(key)) for key in names.keys], np.uint64)
     order = np.argsort(hashes, kind="stable")
     order = order[np.array([key not in without for key in names.keys], bool)[order]]
-    outward, inward = outward[:, order].tocsr(), inward[:, order].T.tocsr()
-    outward.data *= (frequency[order] ** -RARE).astype(np.float32)[outward.indices]
-    outward.data /= np.repeat(np.asarray(outward.sum(axis=1)).ravel(), np.diff(outward.indptr))
+    row, name, out = _table(outward, order, count)
+    sentence, of_name, back = _table(inward, order, count)
+    out *= (frequency[order] ** -RARE)[name]
+    out /= np.bincount(row, out)[row]
+    by_name = np.argsort(of_name, kind="stable")
     return {
-        "walk.first": first,
-        "walk.last": last,
+        "walk.first": passages[0],
+        "walk.last": passages[1],
         "walk.names": hashes[order],
         "walk.frequency": frequency[order],
         "walk.kinds": names.kinds()[order],
-        **_stored("walk.out", "names", outward),
-        **_stored("walk.in", "sentences", inward),
+        "walk.out_starts": np.searchsorted(row, np.arange(len(sentences.which) + 1)),
+        "walk.out_names": name,
+        "walk.out_weights": out,
+        "walk.in_starts": np.searchsorted(of_name[by_name], np.arange(len(order) + 1)),
+        "walk.in_sentences": sentence[by_name],
+        "walk.in_weights": back[by_name],
     }
 
 
@@ -345,8 +339,8 @@ def sentence_ranges(
     return first.astype(np.int32), last.astype(np.int32)
 
 
-def _mentions(sentences: Sentences, runs: Runs, names: NameNumbers) -> Matrix:
-    """Return sentences by names, 1 where one mentions the other; `runs` are those of the distinct sentences."""
+def _mentions(sentences: Sentences, runs: Runs, names: NameNumbers) -> Ints:
+    """Return the codes of sentences with the names that they mention; `runs` are those of the distinct sentences."""
     dated = sentences.vocabulary.sentences_with(DIGIT)
     texts = zip(dated.tolist(), lines_at(dated, sentences.distinct), strict=True)
     named = find_mentions(texts, zip(*runs, strict=True))
@@ -356,37 +350,80 @@ def _mentions(sentences: Sentences, runs: Runs, names: NameNumbers) -> Matrix:
     number = np.array([names.keys[key] for key in names.sought], np.int64)
     size = max(len(names.keys), 1)
     every = np.concatenate((met[:, 0] * size + met[:, 1], rows.astype(np.int64) * size + number[known]))
-    code = unique_numbers(every)
-    ones = np.ones(len(code), np.float32)
-    shape = (len(sentences.distinct), len(names.keys))
-    return sparse.csr_array((ones, (code // size, code % size)), shape=shape)[sentences.which]
+    row, name = np.divmod(unique_numbers(every), size)
+    sizes = np.bincount(row, minlength=len(sentences.distinct))
+    starts, name = repeated(sentences.which, sizes, name)
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * size + name
 
 
-# Matrices
+# Paths between sentences and names
+
+Weights = tuple[Ints, Floats]
+"""The weights of pairs of a row (passage or sentence) and a name, by codes `row * names + name`, ascending."""
 
 
-def _holding(first: Ints, last: Ints, sentences: int) -> Matrix:
-    """Return passages by sentences, 1 where one holds the other."""
-    inside, sizes = ranges(first, last)
-    starts = np.append(0, np.cumsum(sizes))
-    return sparse.csr_array((np.ones(len(inside), np.float32), inside, starts), shape=(len(first), sentences))
+def _weights(codes: Ints, weights: Floats) -> Weights:
+    """Return the largest weight of each pair; they come in any order."""
+    order = np.lexsort((weights, codes))
+    order = order[np.diff(codes[order], append=-1) != 0]
+    return codes[order], weights[order]
 
 
-def _stored(name: str, columns: str, matrix: Matrix) -> Arrays:
-    matrix.sort_indices()
-    return {
-        f"{name}_starts": matrix.indptr.astype(np.int64),
-        f"{name}_{columns}": matrix.indices.astype(np.int32),
-        f"{name}_weights": matrix.data.astype(np.float32),
-    }
+def _of_pairs(topics: Iterable[Topic], names: int) -> Weights:
+    rows = [(row * names + name, weight) for row, name, weight, _ in topics]
+    codes, weights = np.array(rows, np.float64).reshape(-1, 2).T
+    codes = codes.astype(np.int64)
+    return _weights(codes, weights.astype(np.float32))
+
+
+def _paths(
+    passages: tuple[Ints, Ints], met: Ints, topics: Weights, names: int
+) -> tuple[Ints, Weights, Weights]:
+    """Return in how many passages each name is, and the weights from sentences to names and back; `met` are the codes
+    of what sentences mention, ascending, and `topics` are of passages.
+    """
+    (first, last), (codes, weights) = passages, topics
+    at, sizes = ranges(*(np.searchsorted(met, end.astype(np.int64) * names) for end in passages))
+    named = np.repeat(np.arange(len(first)), sizes) * names + met[at] % names
+    named = unique_numbers(np.append(named, codes[weights >= SUBJECT])) % names
+    frequency = np.maximum(np.bincount(named, minlength=names), 1).astype(np.int32)
+    row, name = np.divmod(codes, names)
+    at, sizes = ranges(first[row], last[row])
+    codes = at * names + np.repeat(name, sizes)
+    near = np.repeat(weights, sizes)
+    outward = unique_numbers(np.append(met, codes[near >= SUBJECT]))
+    ones = np.ones(len(outward), np.float32)
+    inward = _weights(np.append(met, codes), np.append(ones[: len(met)], near))
+    return frequency, (outward, ones), inward
+
+
+def _lent(weights: Weights, aliases: Weights, names: int) -> Weights:
+    """Let names lend a part of their weights to their aliases."""
+    (codes, values), (of, shares) = weights, aliases
+    name = codes % names
+    at, sizes = ranges(*np.searchsorted(of, (name * names, (name + 1) * names)))
+    lent = np.repeat(codes - name, sizes) + of[at] % names
+    parts = ALIAS * np.repeat(values, sizes) * shares[at]
+    return _weights(np.append(codes, lent), np.append(values, parts))
+
+
+def _table(weights: Weights, order: Ints, names: int) -> tuple[Ints, Ints, Floats]:
+    """Return row, name and weight of each pair of a name that is in `order`, and is numbered by it."""
+    row, name = np.divmod(weights[0], names)
+    place = np.full(names, -1, np.int32)
+    place[order] = np.arange(len(order))
+    name = place[name]
+    kept = np.lexsort((name, row))
+    kept = kept[name[kept] >= 0]
+    return row[kept].astype(np.int32), name[kept], weights[1][kept]
 
 
 TITLE = 30.0
 """How much more a name leads to sentences of the passage whose title it is than to one that mentions it."""
 SUBJECT, SUBJECT_UNTITLED = 2.0, 15.0
 """The same for the subject of a passage's first sentence, where there is a title and where there is none."""
-INSIDE, INSIDE_WORDS = 2.0, 4
-"""The same for a name of so many words inside the title or subject, times its share of the words of that."""
+INSIDE, INSIDE_WORDS = SUBJECT, 4
+"""The same for a name of so many words in the title or subject, times its share of these: so it is less."""
 MOST_ALIASES = 2
 """Names that an untitled subject may be a form of; where there are more, it is taken for none."""
 
@@ -421,17 +458,14 @@ class NameNumbers:
         return kinds
 
 
-Weighted = tuple[int, int, float]
-"""A passage, a name, and how much more the name leads to the passage than a mention would."""
+class Topic(NamedTuple):
+    """A name that leads to a passage, and by how much more than a mention would."""
 
-
-class MainTopic(NamedTuple):
-    """The title of a passage, or the first subject of its opening, whose parts count too."""
-
-    passage: int
-    key: str
+    row: int
     name: int
-    untitled: bool
+    weight: float
+    key: str = ""
+    """The name, if it is a title or the first subject of an opening: its parts count, too."""
 
 
 def _find_topics(
@@ -441,79 +475,63 @@ def _find_topics(
     sentences: Sentences,
     runs: Runs,
     names: NameNumbers,
-) -> tuple[list[Weighted], list[MainTopic]]:
+) -> list[Topic]:
     """Return what each passage is about: the title of its document, and the subject of that document's opening; `runs`
     are those of the distinct sentences.
     """
     title_of = {d.id: title_key(d.title) for d in documents}
-    topics: list[Weighted] = []
-    main: list[MainTopic] = []
+    topics: list[Topic] = []
     openings = set(sentences.which[passages[0][passages[0] < passages[1]]].tolist())
     last_first = zip(*map(reversed, runs), strict=True)
     run_of = {text: [keys[0]] for text, keys in last_first if text in openings}
     opened: set[str] = set()
     for chunk, first, last in zip(chunks, passages[0].tolist(), passages[1].tolist(), strict=True):
-        title = title_of[chunk.document_id]
-        if title:
-            topics.append((chunk.number, names.number(title), TITLE))
-            main.append(MainTopic(chunk.number, title, names.number(title), False))
+        if title := title_of[chunk.document_id]:
+            topics.append(Topic(chunk.number, names.number(title), TITLE, title))
         if chunk.document_id in opened or first == last:
             continue
         opened.add(chunk.document_id)
         which = int(sentences.which[first])
         subjects = lead_subjects(sentences.distinct[which]) or run_of.get(which, [])
         weight = SUBJECT if title else SUBJECT_UNTITLED
-        topics += [(chunk.number, names.number(key), weight) for key in subjects]
-        main += [MainTopic(chunk.number, key, names.number(key), not title) for key in subjects[:1]]
+        for place, key in enumerate(subjects):
+            main = "" if place else key
+            topics.append(Topic(chunk.number, names.number(key), weight, main))
     names.seek()
-    return topics, main
+    return topics
 
 
-def _topics_inside(main: Iterable[MainTopic], names: NameNumbers) -> Iterator[Weighted]:
+def _topics_inside(topics: Iterable[Topic], names: NameNumbers) -> Iterator[Topic]:
     """Yield the names inside main topics, weaker the less of the words they are."""
-    for passage, topic, _, _ in main:
-        words = topic.split()
+    for topic in topics:
+        words = topic.key.split()
         for start in range(len(words)):
             for end in range(start + 1, min(len(words), start + INSIDE_WORDS) + 1):
                 key = " ".join(words[start:end])
                 alone = end - start == 1 and (len(key) < 3 or key in STOPWORDS or not names.may_open(key))
                 if key in names.keys and end - start < len(words) and not alone:
-                    yield passage, names.keys[key], INSIDE * (end - start) / len(words)
+                    yield Topic(topic.row, names.keys[key], INSIDE * (end - start) / len(words))
 
 
-def _topic_matrix(topics: Iterable[Weighted], shape: tuple[int, int]) -> Matrix:
-    """Return passages by names; of several weights the largest holds."""
-    weights: dict[tuple[int, int], float] = {}
-    for passage, name, weight in topics:
-        weights[passage, name] = max(weights.get((passage, name), 0.0), weight)
-    pairs = np.array(list(weights), np.int64).reshape(-1, 2)
-    values = np.array(list(weights.values()), np.float32)
-    return sparse.csr_array((values, (pairs[:, 0], pairs[:, 1])), shape=shape)
-
-
-def _aliases(untitled: Iterable[MainTopic], names: NameNumbers) -> Matrix:
-    """Return names by names, 1 / n where a name is one of n that an untitled subject may be a form of, both ways.
+def _aliases(topics: Iterable[Topic], names: NameNumbers) -> Iterator[Topic]:
+    """Yield the names that an untitled main topic may be a form of as topics of one another, of n each with 1 / n.
 
     One is a form of the other where it is its first or last words, two at least, or has the same first and last word.
     """
     forms: dict[tuple[str, ...], set[int]] = defaultdict(set)
-    for topic in untitled:
-        words = tuple(topic.key.split())
+    for _, name, weight, key in topics:
+        words = tuple(key.split()) if weight == SUBJECT_UNTITLED else ()
         if len(words) < 2 or not words[0].isalpha():
             continue
-        forms[words[0], "", words[-1]].add(topic.name)
+        forms[words[0], "", words[-1]].add(name)
         for size in range(2, len(words)):
-            forms[words[:size]].add(topic.name)
-            forms[words[-size:]].add(topic.name)
-    rows: list[Weighted] = []
+            forms[words[:size]].add(name)
+            forms[words[-size:]].add(name)
     for key, name in names.keys.items() if forms else ():
         words = tuple(key.split())
         if len(words) < 2 or words[0].isdigit():
             continue
         near = (forms.get((words[0], "", words[-1]), set()) | forms.get(words, set())) - {name}
-        if len(near) <= MOST_ALIASES:
-            rows += ((name, other, 1 / len(near)) for other in near)
-    table = np.array(rows, np.float64).reshape(-1, 3)
-    shape = (len(names.keys), len(names.keys))
-    matrix = sparse.csr_array((table[:, 2].astype(np.float32), table[:, :2].astype(np.int64).T), shape=shape)
-    return matrix.maximum(matrix.T.tocsr())
+        for other in near if len(near) <= MOST_ALIASES else ():
+            yield Topic(name, other, 1 / len(near))
+            yield Topic(other, name, 1 / len(near))
