@@ -76,6 +76,8 @@ class CommunityContextBuilder:
         self.communities = communities
         self.entities, self.relationships, self.claims = entities, relationships, claims
         self.limit = limit
+        self.known: Mapping[int, Report] = {}
+        """Reports that are written already, by community."""
         sizes = (_Sizes(rows, count) for rows in (entities, relationships, claims))
         self._entity_sizes, self._edge_sizes, self._claim_sizes = sizes
         self._claims_of: dict[frozenset[str], list[int]] = {}

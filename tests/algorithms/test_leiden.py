@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
@@ -62,6 +62,16 @@ def planted(groups: int, size: int, inside: float, across: float, seed: int) -> 
     linked = np.triu(np.random.default_rng(seed).random((n, n)) < chance, 1)
     source, target = np.nonzero(linked)
     return Edges(source.tolist(), target.tolist(), [1.0] * source.size, n), group
+
+
+def with_other_edges(earlier: Edges, edges: Edges) -> NDArray[np.bool_]:
+    """Tell which nodes of a graph have other edges than in an earlier one, or some of other weights."""
+    n = max(earlier.n, edges.n)
+    one, other = (
+        csr_array((g.data, g.indices, g.indptr), shape=(n, n)).toarray()
+        for g in (adjacency(*graph[:3], n) for graph in (earlier, edges))
+    )
+    return (one != other).any(axis=1)[: edges.n]
 
 
 def is_connected(edges: Edges, members: Ints) -> bool:
@@ -290,13 +300,16 @@ def test_what_comes_back_whole_is_divided_at_a_higher_resolution():
     assert all(len(set(group[part.members])) == 1 for part in parts if not part.children)
 
 
-@given(graphs(), graphs(), st.integers(2, 6))
-def test_the_laws_hold_whatever_it_starts_from(earlier: Edges, edges: Edges, max_size: int):
+@given(graphs(), graphs(), st.integers(2, 6), st.data())
+def test_the_laws_hold_whatever_it_starts_from(
+    earlier: Edges, edges: Edges, max_size: int, data: st.DataObject
+):
     before = memberships(divided(*earlier, max_size=max_size), earlier.n)
     kept = min(earlier.n, edges.n)
     start = [np.concatenate((row[:kept], np.full(edges.n - kept, -1))) for row in before]
+    changed = data.draw(st.none() | st.just(with_other_edges(earlier, edges)))
 
-    parts = divided(*edges, max_size=max_size, start=start)
+    parts = divided(*edges, max_size=max_size, start=start, changed=changed)
 
     for row in memberships(parts, edges.n):
         assert (row >= 0).all()
@@ -309,8 +322,10 @@ def test_the_laws_hold_whatever_it_starts_from(earlier: Edges, edges: Edges, max
 @given(graphs(), st.integers(2, 6))
 def test_a_graph_that_did_not_change_keeps_its_hierarchy(edges: Edges, max_size: int):
     parts = divided(*edges, max_size=max_size)
+    start = memberships(parts, edges.n)
 
-    assert same(divided(*edges, max_size=max_size, start=memberships(parts, edges.n)), parts)
+    assert same(divided(*edges, max_size=max_size, start=start), parts)
+    assert same(divided(*edges, max_size=max_size, start=start, changed=np.zeros(edges.n, bool)), parts)
 
 
 @given(graphs(), graphs(), st.integers(2, 6))
@@ -345,13 +360,24 @@ def test_what_a_new_group_of_nodes_does_not_touch_stays_as_it_was():
     before = divided(*edges)
     start = [np.concatenate((row, np.full(8, -1))) for row in memberships(before, n)]
 
-    after = divided(*grown, start=start)
+    after = divided(*grown, start=start, changed=with_other_edges(edges, grown))
 
     def members(parts: list[Part]) -> set[tuple[int, ...]]:
         return {(part.level, *part.members.tolist()) for part in parts}
 
     assert members(after) - members(before) == {(0, *range(n, n + 8))}
     assert members(before) <= members(after)
+
+
+def test_what_has_the_edges_that_it_had_is_divided_as_it_was():
+    ring = Edges(list(range(40)), [*range(1, 40), 0], [1.0] * 40, 40)
+    start = [row.copy() for row in memberships(divided(*ring, resolution=0.05), 40)]
+    start[1] = np.arange(40) % 2  # not what anybody would find: odd and even ones of the whole are apart
+    start[0][:] = 0
+
+    parts = divided(*ring, resolution=0.05, start=start[:2], changed=np.zeros(40, bool), max_size=39)
+
+    assert [part.members.size for part in parts if part.level == 1] == [1] * 40
 
 
 def test_of_divisions_that_are_as_good_the_one_it_starts_from_is_kept_at_every_level():

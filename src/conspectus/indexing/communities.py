@@ -44,7 +44,7 @@ from conspectus.rows import (
 from conspectus.settings import CommunitySettings, ReportSettings
 from conspectus.tasks import DescribeElement, Description, ReportDraft, WriteReport
 from conspectus.text.mentions import Hashes
-from conspectus.text.vocabulary import unique_numbers
+from conspectus.text.vocabulary import Bools, unique_numbers
 from conspectus.text.words import WORD, is_unspaced
 from conspectus.workers import Workers
 
@@ -83,6 +83,7 @@ def find_communities(
         max_size=settings.max_size,
         seed=settings.seed,
         start=_earlier(before, entities) if before else (),
+        changed=_changed(before, relationships, node) if before else None,
     )
     rank = {chunk.id: place for place, chunk in enumerate(chunks)}
     entity_chunks = _pairs((entity.chunk_ids for entity in entities), rank)
@@ -130,6 +131,16 @@ def _earlier(before: Index, entities: Sequence[Entity]) -> list[Ints]:
         members = at[list(entity_numbers)]
         parts.append(leiden.Part(level, -1, members[members >= 0]))
     return leiden.memberships(parts, len(entities))
+
+
+def _changed(before: Index, relationships: Iterable[Relationship], node: Mapping[str, int]) -> Bools:
+    """Tell which nodes have other relationships than their entities had in an index before, or of other weights."""
+    names = "source", "target", "weight"
+    earlier = zip(*(column(before.relationships, name) for name in names), strict=True)
+    changed = np.zeros(len(node), bool)
+    for source, target, _ in set(earlier) ^ {(r.source, r.target, r.weight) for r in relationships}:
+        changed[[node[name] for name in (source, target) if name in node]] = True
+    return changed
 
 
 def _pairs(chunk_ids: Iterable[Sequence[str]], rank: dict[str, int]) -> Pairs:
@@ -387,17 +398,16 @@ async def write_reports(
     tick: Tick = no_tick,
     ready: Ready | None = None,
 ) -> tuple[list[Report], list[Failure]]:
-    """Write a report for each community, and return what could not be written.
+    """Write the reports of communities that `contexts` does not know, and return all, and what could not be written.
 
     Reports are in the order of their communities. Each starts when those of its parts are written and its elements are
     `ready` (given the community and its claims); the deepest go first. A community that is too small, or whose report
     failed, gets a brief one without a call; what it is part of is written from its elements. Raises Unusable.
     """
-    written: dict[int, Report] = {}
-    brief: dict[int, Report] = {}
-    failures: dict[int, Failure] = {}
-    pending: dict[int, asyncio.Task[None]] = {}
-    large = {community.number for community in reported(communities, settings)}
+    large = {c.number for c in reported(communities, settings)}
+    written = {number: report for number, report in contexts.known.items() if number in large}
+    brief = dict(contexts.known)
+    failures, pending = dict[int, Failure](), dict[int, asyncio.Task[None]]()
 
     async def draft_of(community: Community) -> ReportDraft:
         context = contexts.build(community, written)
@@ -405,8 +415,7 @@ async def write_reports(
 
     async def write(community: Community) -> None:
         number = community.number
-        for child in community.children:
-            await pending[child]
+        await together([pending[child] for child in community.children if child in pending])
         if ready is not None:
             claims = contexts.claims_in(community.entity_numbers, community.relationship_numbers)
             await ready(community, claims)
@@ -423,11 +432,13 @@ async def write_reports(
             brief[number] = report_of(community, number, brief_draft(contexts.build(community, {}), language))
 
     if settings.write:
-        for community in sorted(communities, key=lambda c: (-c.level, c.number)):
+        new = (community for community in communities if community.number not in brief)
+        for community in sorted(new, key=lambda c: (-c.level, c.number)):
             pending[community.number] = asyncio.ensure_future(write(community))
     await together(pending.values())
-    reports = written | brief
-    return [reports[number] for number in sorted(pending)], [failures[number] for number in sorted(failures)]
+    reports = brief | written
+    made = [reports[community.number] for community in communities if community.number in reports]
+    return made, [failures[number] for number in sorted(failures)]
 
 
 @dataclass(frozen=True)
@@ -441,12 +452,15 @@ class ReportShard:
     """Number, source, target, description, weight and combined degree."""
     tasks: Mapping[tuple[int, int], DescribeElement]
     """How rows are described that are not, by table and number; there may be some that no report is written from."""
+    known: Mapping[int, Report]
+    """Reports that are not written again, by community."""
 
     @classmethod
     def of(
         cls, trees: Sequence[Sequence[Community]], contexts: CommunityContextBuilder, works: Iterable[Work]
     ) -> ReportShard:
         """Take what the trees need of the rows of a whole graph."""
+        known = contexts.known
         roots = [tree[0] for tree in trees]
         entities = (contexts.entities[number] for root in roots for number in root.entity_numbers)
         edges = (contexts.relationships[number] for root in roots for number in root.relationship_numbers)
@@ -455,6 +469,7 @@ class ReportShard:
             [(e.number, e.name, e.type, e.description, e.frequency, e.degree) for e in entities],
             [(r.number, r.source, r.target, r.description, r.weight, r.combined_degree) for r in edges],
             {(table, number): task for table, number, _, task in works},
+            {c.number: known[c.number] for tree in trees for c in tree if c.number in known},
         )
 
     def contexts(self, limit: int, replies: Sequence[Description | ModelError]) -> CommunityContextBuilder:
@@ -470,7 +485,9 @@ class ReportShard:
             n: Relationship("", n, source, target, made.get((1, n), text), weight, combined_degree=degree)
             for n, source, target, text, weight, degree in self.relationships
         }
-        return CommunityContextBuilder(communities, entities, edges, limit, count=tokens.estimate)
+        contexts = CommunityContextBuilder(communities, entities, edges, limit, count=tokens.estimate)
+        contexts.known = self.known
+        return contexts
 
 
 Written = list[tuple[list[Report], list[Failure]]]
@@ -493,14 +510,18 @@ def write_shard(
     return run_sync(write())
 
 
+def _below(communities: Rows[Community], number: int) -> list[Community]:
+    """Return a community with all that is below it, level by level."""
+    tree = [communities[number]]
+    for community in tree:  # which grows
+        tree += [communities[child] for child in community.children]
+    return sorted(tree, key=lambda community: community.number)
+
+
 def _trees(communities: Rows[Community]) -> list[list[Community]]:
-    """Return each community of the root with all that is below it, level by level."""
-    trees: dict[int, list[Community]] = {}
-    for number in range(len(communities)):  # level by level
-        community = communities[number]
-        trees[number] = trees[community.parent] if community.level else []
-        trees[number].append(community)
-    return [tree for number, tree in trees.items() if not communities[number].level]
+    """Return the trees of the communities of the root."""
+    every = range(len(communities))
+    return [_below(communities, number) for number in every if not communities[number].level]
 
 
 async def map_reports(
@@ -508,16 +529,15 @@ async def map_reports(
     contexts: CommunityContextBuilder,
     how: tuple[Model, ReportSettings, str],
     workers: Workers,
-    known: Mapping[int, Report],
     tick: Tick = no_tick,
 ) -> tuple[list[Report], list[Failure]]:
     """Do what `write_reports` does shard by shard: no report needs anything of the tree of another root.
-    `how` is the model, its settings and the language; `known` are reports of whole trees, by community, which are not
-    written again (`earlier_reports`). Rows are described with the reports that are written from them.
+    `how` is the model, its settings and the language. Rows are described with the reports that are written from them.
     """
     _, settings, language = how
     every = _trees(contexts.communities) if settings.write else []
-    every = [tree for tree in every if tree[0].number not in known]
+    kept = [community.number for tree in every if tree[0].number in contexts.known for community in tree]
+    every = [tree for tree in every if tree[0].number not in contexts.known]
     shards = workers.shards([sum(_ROW * c.size for c in tree) for tree in every])
     works: deque[list[Work]] = deque()
 
@@ -533,7 +553,7 @@ async def map_reports(
             works.append(group)
             yield ReportShard.of([], contexts, group), *how
 
-    reports, failures = list(known.values()), list[Failure]()
+    reports, failures = [contexts.known[number] for number in kept], list[Failure]()
     results = (workers.map if len(shards) > 1 else starmap)(write_shard, calls())
     await asyncio.sleep(0)  # the arrays come before it helps
     for replies, of_shard in results:
@@ -554,7 +574,7 @@ def earlier_reports(
     Rows of which the same is said are described as there.
 
     A report depends on its community and those below it, and on their entities and relationships. So the reports of all
-    the tree of a root are taken over, or none of them.
+    that is below a community are taken over with its own.
     """
     several = len({document.language for document in before.documents}) > 1
     if before.claims or several != getattr(model, "multilingual", None):
@@ -563,20 +583,20 @@ def earlier_reports(
     earlier = {id_: number for number, id_ in enumerate(column(before.communities, "id"))}
     edges_in = list(map(len, column(before.communities, "relationship_numbers")))
     reports: dict[int, Report] = {}
-    for tree in _trees(communities):
+    trees = _trees(communities)
+    for tree in trees:  # which grows
         root = tree[0]
-        old = [earlier[community.id] for community in tree if community.id in earlier]
-        if len(old) < len(tree) or edges_in[old[0]] != len(root.relationship_numbers):
-            continue
+        old = [earlier.get(community.id, -1) for community in tree]
         numbers = {
             "Reports": {a: b.number for a, b in zip(old, tree, strict=True)},
             "Entities": {entities[number]: number for number in root.entity_numbers},
             "Relationships": {edges[number]: number for number in root.relationship_numbers},
         }
-        if any(-1 in rows or list(rows) != sorted(rows) for rows in numbers.values()):
-            continue
-        written = [before.reports[number] for number in old]
-        if any(report.summary.endswith(wording(language).instructs) for report in written):
+        new = any(-1 in rows or list(rows) != sorted(rows) for rows in numbers.values())
+        new = new or edges_in[old[0]] != len(root.relationship_numbers)
+        written = [] if new else [before.reports[number] for number in old]
+        if new or any(report.summary.endswith(wording(language).instructs) for report in written):
+            trees += [_below(communities, child) for child in root.children]
             continue
         pairs = [pair for rows in numbers.values() for pair in rows.items()]
         if all(old == new for old, new in pairs):

@@ -341,10 +341,10 @@ async def _describe_and_report(
         before, tick = build.before, show.stage("describe", 0)
         if writer := None if graph.claims else portable(model):
             graph.digests = graph.instance_digests()
-            known = earlier_reports(before, communities, graph, writer, language) if before else {}
+            contexts.known = earlier_reports(before, communities, graph, writer, language) if before else {}
             how = writer, settings.reports, language
             tick = show.stage("reports", len(large))
-            written, failed = await map_reports(graph, contexts, how, build.workers, known, tick)
+            written, failed = await map_reports(graph, contexts, how, build.workers, tick)
             return graph, written, [*graph.failures, *failed]
         await graph.describe(language, priorities(large, contexts), tick)
         tick = show.stage("reports", len(large))
