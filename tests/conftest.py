@@ -52,6 +52,14 @@ def quick_retries() -> None:
     sender.FIRST_BACKOFF = 0.01
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_the_disk() -> None:
+    """Let nothing be forced to the disk: no test cuts the power, and a build has some forty files. A child process does
+    wait.
+    """
+    os.fsync = lambda fd: None
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of shared data; a test that asks for it is skipped where it is missing."""
