@@ -17,15 +17,13 @@ from conspectus.server.app import JsonLog, ServerOptions, create_app
 from conspectus.server.security import Access
 from tests.server.conftest import Running
 
-schemathesis = pytest.importorskip("schemathesis")
-from schemathesis.checks import not_a_server_error, response_schema_conformance  # noqa: E402
-
 TOKEN = "a-token-of-enough-characters"  # noqa: S105
 QUESTION = "Who is the harbour master of Port Sallow?"
 
 
 application: Any = create_app(ServerOptions(["no-index"], Access()))
-routes = schemathesis.openapi.from_dict(application.app.app.openapi())
+schema: dict[str, Any] = application.app.app.openapi()
+routes = [f"{method.upper()} {path}" for path, methods in schema["paths"].items() for method in methods]
 
 
 def has_one_form(body: Any) -> bool:
@@ -36,15 +34,55 @@ def has_one_form(body: Any) -> bool:
 
 
 SLOW = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large)
+FEW = settings(max_examples=8, deadline=None, suppress_health_check=SLOW, derandomize=True)
 
 
-@routes.parametrize()
-@settings(max_examples=8, deadline=None, suppress_health_check=SLOW, derandomize=True)
-def test_any_request_gets_a_result_or_an_error_in_one_form(case: Any, server: Running) -> None:
-    response = case.call(base_url=server.url)
-    case.validate_response(response, checks=(not_a_server_error, response_schema_conformance))
-    if response.status_code >= 400:
-        assert has_one_form(response.json())
+@pytest.fixture(scope="module")
+def requests_of() -> Callable[[str, Callable[[Any], None]], None]:
+    """Calls a function with requests of a route: what its schema allows at its limits, and eight that are drawn.
+
+    Schemathesis' own decorator would make all of them when tests are collected, in every process of pytest-xdist.
+    """
+    schemathesis = pytest.importorskip("schemathesis")
+    from schemathesis.generation.hypothesis.builder import (
+        HypothesisTestConfig,
+        HypothesisTestMode,
+        create_test,
+    )
+
+    described = schemathesis.openapi.from_dict(schema)
+    operations = {each.ok().label: each.ok() for each in described.get_all_operations()}
+
+    def requests_of(route: str, check: Callable[[Any], None]) -> None:
+        modes = list(HypothesisTestMode)
+        config = HypothesisTestConfig(modes=modes, project=described.config, explicit_settings=FEW)
+
+        def test(case: Any) -> None:
+            check(case)
+
+        create_test(operation=operations[route], test_func=test, config=config)()
+
+    return requests_of
+
+
+@pytest.mark.parametrize("route", routes)
+def test_any_request_gets_a_result_or_an_error_in_one_form(
+    route: str, server: Running, requests_of: Callable[[str, Callable[[Any], None]], None]
+) -> None:
+    from requests import Session
+    from schemathesis.checks import not_a_server_error, response_schema_conformance
+
+    def check(case: Any) -> None:
+        response = case.call(base_url=server.url, session=session)
+        case.validate_response(response, checks=(not_a_server_error, response_schema_conformance))
+        if response.status_code >= 400:
+            assert has_one_form(response.json())
+        sent.append(response.status_code)
+
+    sent: list[int] = []
+    with Session() as session:
+        requests_of(route, check)
+    assert len(sent) > 8
 
 
 @pytest.mark.parametrize(
