@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
@@ -102,15 +103,22 @@ REMAINING: dict[str, set[str]] = {
 """Imports against the order that are still there. It only shrinks: a new one fails, and so does one that is gone."""
 
 
+@cache
+def statements(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """Return the statements of a file that import something, wherever in it."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imported(path: Path) -> Iterator[str]:
     """Yield the packages, modules and public names of ours that a file imports, wherever in it."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements(path):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module == "conspectus":
+        elif node.module == "conspectus":
             names = [f"conspectus.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif node.module:
             names = [node.module]
         yield from (name.split(".")[1] for name in names if name.startswith("conspectus."))
 
@@ -157,10 +165,10 @@ def imports_of_modules() -> dict[str, set[str]]:
     imports: dict[str, set[str]] = {}
     for module, path in paths.items():
         names: list[str] = []
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in statements(path):
             if isinstance(node, ast.Import):
                 names += [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module:
+            elif node.module:
                 parts = [f"{node.module}.{alias.name}" for alias in node.names]
                 names += [part if part in paths else node.module for part in parts]
         imports[module] = {name for name in names if name in paths} - {module, "conspectus"}
