@@ -56,8 +56,6 @@ class SentenceStore:
     mentions: Ints
     names: Sequence[str]
     types: Sequence[str]
-    texts: Sequence[str] = ()
-    """The sentences as lines, where they are known; else each is cut out of its document."""
     related: Ints | None = None
     """The pairs of names that meet more than by chance, as codes (`Lexicon.related`); None where that is not known."""
     numbers: Mapping[str, int] | None = None
@@ -72,7 +70,7 @@ class SentenceStore:
         speaker = np.append(lexicon.speaker_names, -1)[table.speaker].astype(np.int32)
         return cls(
             documents, table.document, table.start, table.end, speaker, lexicon.starts,
-            lexicon.mentions, lexicon.names, lexicon.types, lexicon.sentences.texts, lexicon.related,
+            lexicon.mentions, lexicon.names, lexicon.types, lexicon.related,
         )  # fmt: skip
 
     @classmethod
@@ -89,7 +87,6 @@ class SentenceStore:
             documents=index.documents,
             names=column(index.entities, "name"),
             types=column(index.entities, "type"),
-            texts=(),
             numbers=index.number_of_document,
             **{name: index.slices[f"sentences.{name}"] for name in _KEPT}
             | {"document": index.arrays["sentences.document"]},
@@ -120,7 +117,6 @@ class SentenceStore:
             mentions=named[: starts[-1] - starts[0]],
             names=[self.names[i] for i in names],
             types=[self.types[i] for i in names],
-            texts=self.texts[a:b],
             related=self._related_among(own, number),
         )
 
@@ -138,7 +134,7 @@ class SentenceStore:
 
     def digest(self, documents: range) -> str:
         """Return a digest of all that the sentences of some documents are extracted by, beside their texts."""
-        part = replace(self, texts=()).part(documents)
+        part = self.part(documents)
         digest = sha256(json.dumps([part.names, part.types, [d.language for d in part.documents]]).encode())
         for numbers in (*(getattr(part, name) for name in _KEPT), part.related):
             digest.update(b"" if numbers is None else numbers.astype(np.int64).tobytes() + b"|")
@@ -191,8 +187,6 @@ class SentenceStore:
 
     def text(self, sentence: int) -> str:
         """Return a sentence as one line."""
-        if self.texts:
-            return self.texts[sentence]
         start, end = int(self.start[sentence]), int(self.end[sentence])
         return " ".join(excerpt(self._document(sentence), start, end).split())
 
