@@ -50,8 +50,8 @@ from conspectus.readers.records import record
 from conspectus.readers.sources import copied, files_at, is_address, parse_file, unreadable
 from conspectus.rows import Document, EncodingWarning, Failure, Skipped, content_id
 from conspectus.storage.manifests import is_index
-from conspectus.text.cleaning import Omitted, omitted
-from conspectus.text.language import guess_document, with_languages
+from conspectus.text.cleaning import Omitted, examined
+from conspectus.text.language import with_languages
 from conspectus.tokens import well_formed
 from conspectus.workers import Processes, Workers
 
@@ -135,11 +135,6 @@ def _listed(sources: Any) -> list[Any]:
     if hasattr(sources, "to_dict") and getattr(sources, "ndim", 2) > 1:
         return list(sources.to_dict("records"))
     return list(sources)
-
-
-def examined(texts: Sequence[str], cleaning: bool) -> list[tuple[Omitted, str]]:
-    """Return for each text the characters that are no content, and its language as far as it tells."""
-    return [(omitted(text) if cleaning else (), guess_document(text)) for text in texts]
 
 
 def _checked(texts: Sequence[str], stored: Any) -> list[tuple[Omitted, str]]:

@@ -21,7 +21,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from conspectus.rows import Document
-from conspectus.text.language import read_word_sets
+from conspectus.text.language import guess_document, read_word_sets
 
 Omitted = tuple[int, ...]
 """The characters of a text that are no content, as ascending starts and ends: `[0], [1]` are the first such stretch."""
@@ -101,6 +101,11 @@ _CODE = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
 _LETTERS = re.compile(r"[^\W\d_]")
 _WORDS = re.compile(r"[^\W_]+")
 _END = re.compile(r"\w[^\w\s]*[.!?。！？]\s*$")
+
+
+def examined(texts: Sequence[str], cleaning: bool) -> list[tuple[Omitted, str]]:
+    """Return for each text the characters that are no content, and its language as far as it tells."""
+    return [(omitted(text) if cleaning else (), guess_document(text)) for text in texts]
 
 
 @lru_cache(maxsize=2)  # text units of one document are looked for one by one
