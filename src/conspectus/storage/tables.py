@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property, lru_cache, partial
@@ -423,18 +424,22 @@ def _write(
                 raise UsageError(f"a text in {table.file}.{column.name} cannot be stored: {error}") from None
         return pa.Table.from_arrays(arrays, schema=table.schema)
 
-    rows, takes = getattr(index, name), [column.source for column in table.columns]
+    rows, takes = getattr(index, name), [c.source for c in table.columns]
     values = [iter(map(attrgetter(t), rows) if isinstance(t, str) else t(index)) for t in takes]
-    first = [list(islice(column, SAMPLED)) for column in values]
+    first = [list(islice(v, SAMPLED)) for v in values]
     sample = packed(first, SAMPLED)
     group = max(1, GROUP * len(sample) // max(sample.nbytes, 1))
     values, whole = list(map(chain, first, values)), len(sample) == len(rows)
     # zstd at level 1 makes 15 MB of 37, but a commit takes .24 s CPU for .19, and a read .027 for .014; statistics of
     # texts are as long as these
     how: Any = {"compression": "none", "write_statistics": False, "write_page_checksum": True}
-    with pq.ParquetWriter(sink, table.schema, **how) as writer:
+    with pq.ParquetWriter(sink, table.schema, **how) as writer, ThreadPoolExecutor(1) as pool:
+        written: Future[Any] = pool.submit(list)
         for _ in range(0, max(len(rows), 1), SAMPLED if whole else AT_ONCE * group):
-            writer.write_table(sample if whole else packed(values, AT_ONCE * group), row_group_size=group)
+            part = sample if whole else packed(values, AT_ONCE * group)
+            written.result()  # of the groups before, meanwhile
+            written = pool.submit(writer.write_table, part, group)
+        written.result()
 
 
 GROUP = 1 << 18
