@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -725,7 +725,7 @@ def _entities(
 ) -> tuple[list[Entity], Instances]:
     """Return the rows of entities and their elements; `row` is that of each instance."""
     table, forms = found.entities, found.names
-    ids = [chunk.id for chunk in found.chunks]
+    ids = [c.id for c in found.chunks]
     keys = list(map(name_key, forms))
     order, starts = _by_row(row, len(ordered))
     rows: list[Entity] = []
@@ -735,10 +735,10 @@ def _entities(
         chunks, written, kinds = inside
         chunk_ids = tuple(dict.fromkeys(ids[i] for i in chunks))
         # an alias says less of what it is
-        own = [kind for form, kind in zip(written, kinds, strict=True) if keys[form] == key]
-        types = Counter(forms[kind] for kind in own or kinds)
+        own = [k for f, k in zip(written, kinds, strict=True) if keys[f] == key]
+        types = Counter(forms[k] for k in own or kinds)
         type_ = names.types.get(key, "") or min(types, key=lambda t: (-types[t], t))
-        aliases = tuple(sorted({forms[form] for form in written} - {name}))
+        aliases = tuple(sorted({forms[f] for f in written} - {name}))
         of = content_id("entity", name), number, name, type_, ""
         rows.append(Entity(*of, chunk_ids, (), aliases, degree[number]))
     return rows, Instances(found, table, row, len(ordered))
@@ -749,21 +749,22 @@ def _relationships(
 ) -> tuple[list[Relationship], Instances]:
     """Return the rows of relationships between entities and their elements; `row` is that of each instance."""
     table, count = found.relationships, len(ends)
-    ids = [chunk.id for chunk in found.chunks]
+    ids = [c.id for c in found.chunks]
     elements = Instances(found, table, row, count)
     distinct = np.sort(elements.places)
     weights = np.bincount(row[distinct], minlength=count)
     strengths = np.bincount(row[distinct], found.strengths[distinct], count) / weights
     order, starts = _by_row(row, count)
-    means: list[tuple[float, float]] = np.column_stack((weights, strengths)).tolist()
-    rows: list[Relationship] = []
+    means: list[Any] = np.column_stack((weights, strengths)).tolist()
+    rows, shared = list[Relationship](), dict[Any, Any]()
     for number, (one, other) in enumerate(ends):
         a, b = entities[one], entities[other]
         first, last = starts[number : number + 2]
         inside: list[int] = table[0, order[first:last]].tolist()
-        chunk_ids = tuple(dict.fromkeys(ids[i] for i in inside))
+        values = *means[number], tuple(dict.fromkeys(ids[i] for i in inside))
+        weight, strength, chunk_ids = map(shared.setdefault, values, values)  # many are alike
         of = content_id("relationship", a.name, b.name), number, a.name, b.name, ""
-        rows.append(Relationship(*of, *means[number], chunk_ids, (), a.degree + b.degree))
+        rows.append(Relationship(*of, weight, strength, chunk_ids, (), a.degree + b.degree))
     return rows, elements
 
 
