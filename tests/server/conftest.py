@@ -85,16 +85,26 @@ PATIENCE = 30_000
 """Milliseconds that a page may take to show what is expected of it: a machine that is busy takes several seconds."""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """The system's Chromium, else the one that `make test-web` installs, driven by Playwright."""
+@pytest.fixture(scope="session")
+def chromium_path() -> str:
+    """Where the system's Chromium is, else the one that `make test-web` installs."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = CHROMIUM
+    if not path:
+        with playwright.sync_playwright() as running:
+            path = running.chromium.executable_path
+    if not Path(path).exists():
+        pytest.skip("there is no Chromium on this machine; `make test-web` installs one")
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser(chromium_path: str) -> Iterator[Any]:
+    """Chromium, driven by Playwright."""
+    playwright = pytest.importorskip("playwright.sync_api")
     playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as running:
-        path = CHROMIUM or running.chromium.executable_path
-        if not Path(path).exists():
-            pytest.skip("there is no Chromium on this machine; `make test-web` installs one")
-        chromium = running.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+        chromium = running.chromium.launch(executable_path=chromium_path, args=CHROMIUM_FLAGS)
         yield chromium
         chromium.close()
 

@@ -13,7 +13,7 @@ import pytest
 from conspectus.server import jobs, security
 from conspectus.server.running import Address
 from conspectus.server.security import COOKIE, MAX_BODY_BYTES, Access
-from tests.server.conftest import Running
+from tests.server.conftest import Running, serving
 
 TOKEN = "a-token-of-enough-characters"  # noqa: S105
 SURFACES = [
@@ -30,9 +30,11 @@ SURFACES = [
 ]
 
 
-@pytest.fixture
-def guarded(serve: Callable[..., Running], sample_index: Path) -> Running:
-    return serve(sample_index, access=Access(("conspectus.example",), TOKEN), read_only=True)
+@pytest.fixture(scope="module")
+def guarded(sample_index: Path) -> Iterator[Running]:
+    access = Access(("conspectus.example",), TOKEN)
+    with serving(sample_index, access=access, read_only=True) as running:
+        yield running
 
 
 @pytest.mark.parametrize(("method", "path"), SURFACES)

@@ -21,7 +21,7 @@ from conspectus.cli.app import app
 from tests.server.conftest import SAMPLE
 
 TOKEN = "a-token-of-enough-characters"  # noqa: S105
-ASKERS = 8
+ASKERS = 4
 
 
 @contextmanager
