@@ -8,8 +8,7 @@ medicine (medquad), and web pages on society and on mathematics. `text/data/gene
 - the general frequency of each word that three of the five use: the median of its frequencies, so that no domain makes
   its own terms general, on Zipf's scale (log10 of occurrences in 10^9 words); and at least its frequency in speech
   (folks, kids, stuff), which only one of the five is, of each word that half of the conversations use;
-- the words that are mostly verbs and those that are mostly modifiers, by `Vocabulary.verbal` and `modifier` over all
-  five together.
+- the words that are mostly verbs and those that are mostly modifiers, by what stands beside them in all five together.
 """
 
 from __future__ import annotations
@@ -27,8 +26,9 @@ import numpy as np
 
 from conspectus.text.cleaning import omitted, without
 from conspectus.text.language import ENGLISH
+from conspectus.text.phrases import FREQUENT
 from conspectus.text.sentences import sentences
-from conspectus.text.vocabulary import FREQUENT, Vocabulary, read_vocabulary
+from conspectus.text.vocabulary import Bools, Vocabulary, read_vocabulary
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "../shared/data"
@@ -36,6 +36,12 @@ TABLE = ROOT / "src/conspectus/text/data/general_english.toml"
 WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*")
 SPOKEN = 0.5
 """Share of the episodes from which on a word is general in speech: mom is in 0.55, scale in 0.52, robots in 0.38."""
+BEFORE_ARTICLE, HEADING_VERB = 0.06, 0.6
+"""Share of uses before an article above which a word is no noun (nouns have 0.00 to 0.02, verbs 0.1 to 0.3), and of
+closing uses right behind a determiner from which on it is one for all that."""
+CLOSING_DETERMINED, DETERMINED = 0.25, 0.06
+"""Share of uses behind a determiner that close the phrase, below which a word is a modifier (adjectives have 0.0 to
+0.2, nouns 0.5 and more); and the least share of uses behind one of a noun in -ed or -ing (inserted has 0.01)."""
 HEADER = "# General English: Zipf frequencies, verbs and modifiers. Made by benchmarks/general_english.py.\n"
 
 
@@ -78,6 +84,23 @@ def frequencies(words: Vocabulary) -> dict[str, float]:
     return {word: count / sum(counts.values()) for word, count in counts.items()}
 
 
+def verbal(words: Vocabulary) -> Bools:
+    """Tell which words are mostly verbs or prepositions: they stand right before articles."""
+    return (words.share_before("the", "a", "an") > BEFORE_ARTICLE) & (words.share_as_head < HEADING_VERB)
+
+
+def modifier(words: Vocabulary) -> Bools:
+    """Tell which words are mostly adjectives or participles: behind determiners they seldom close the phrase."""
+    token = words.token_word
+    behind = words.behind(np.array([w in words.rules.before_nouns for w in words.words], bool)[token])
+    closes = ~words.before(~words.stop[token])
+    determined = np.bincount(token[behind], minlength=len(words.words))
+    closed = np.bincount(token[behind & closes], minlength=len(words.words))
+    ending = np.array([w.endswith(("ing", "ed")) for w in words.words], bool)
+    participle = ending & (determined < DETERMINED * words.count)
+    return participle | ((determined >= 6) & ((closed + 0.5) / (determined + 1) < CLOSING_DETERMINED))
+
+
 def main() -> None:
     """Write the table."""
     folders = [
@@ -101,7 +124,7 @@ def main() -> None:
             lists[f"{log10(share * 1e9):.1f}"].append(word)
     together = vocabulary(text for texts in folders for text in texts)
     known = Counter(word for domain in domains for word in domain)
-    for name, flags in (("verbs", together.verbal), ("modifiers", together.modifier)):
+    for name, flags in (("verbs", verbal(together)), ("modifiers", modifier(together))):
         words = [together.words[w] for w in np.flatnonzero(flags & (together.count >= FREQUENT)).tolist()]
         lists[name] = sorted(word for word in words if known[word] > 1)
     rows = (
