@@ -65,9 +65,3 @@ def test_a_row_of_a_table_is_one_line_whatever_it_says(description: str):
 )
 def test_local_numbers_lead_back_to_the_numbers_of_the_index(local: Reference, there: Reference | None):
     assert EVIDENCE.to_index(local) == there
-
-
-def test_a_text_is_globalized_and_what_leads_nowhere_is_counted():
-    text = "Bees sting [Data: Entities (1, 9)] at home [Data: Entities (2); Reports (4)]."
-
-    assert EVIDENCE.globalize(text) == ("Bees sting [Data: Entities (30)] at home [Data: Entities (12)].", 2)

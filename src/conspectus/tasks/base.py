@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar, cast, get_args, get_origin
 
-from conspectus.references import Reference, strip, translate
+from conspectus.references import Reference, strip
 from conspectus.rows import Chunk, Claim, Entity, Relationship, Report
 
 R = TypeVar("R")
@@ -180,10 +180,6 @@ class Context:
             if 0 < reference.number <= len(rows)
             else None
         )
-
-    def globalize(self, text: str) -> tuple[str, int]:
-        """Return a text with its references in the index's numbers, and how many led nowhere and were removed."""
-        return translate(text, self.to_index)
 
 
 def render(row: Row, number: int) -> str:
