@@ -54,7 +54,7 @@ test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-long: $(READY)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m ""
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "" --hypothesis-profile=long
 
 web:
 	cd web && npm ci --no-audit --no-fund && npm run build

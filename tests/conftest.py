@@ -20,8 +20,9 @@ from conspectus.models.llm import sender
 SHARED = Path(__file__).parents[1] / "../shared/data"
 SAMPLE = Path(conspectus.__file__).parent / "sample"
 
-settings.register_profile("default", deadline=None, max_examples=60)
+settings.register_profile("default", deadline=None, max_examples=40)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.register_profile("long", deadline=None, max_examples=400)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 

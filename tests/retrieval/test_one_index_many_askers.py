@@ -156,7 +156,7 @@ def test_threads_get_the_answers_of_one_after_the_other(folder: Path) -> None:
 
 def test_threads_that_ask_at_once_by_one_method_get_its_answer(folder: Path) -> None:
     expected = facts(conspectus.ask(QUESTIONS[0], conspectus.open_index(folder), method="global"))
-    for _ in range(4):
+    for _ in range(2):
         index = conspectus.open_index(folder)
         start = threading.Barrier(12)
 
