@@ -23,8 +23,7 @@ SHARE = 0.34
 """Least share, by squared IDF, of a question's content that a sentence must hold; its rarest known word will do. With
 0.17 61 % of answers on mathematics quote a page that answers, not 52 %, but 13.5 % of the quotations, not 14.7."""
 MANY = 60
-"""Sentences that hold more of a question than others, from which on the others are left out; with 30 or 120 hardly
-anything moves."""
+"""Sentences that hold more of a question, from which on others are left out; with 30 or 120 hardly anything moves."""
 BESIDE = 0.35
 """What a sentence beside it holds counts for one that holds less; with nothing 48 % of answers on mathematics quote a
 page that answers, not 52 %."""
@@ -39,8 +38,7 @@ TERMS = 1 << 12
 COMPLETE = 0.999
 """The share from which on a sentence holds all of some terms: 1 but for rounding."""
 CANDIDATES = 400
-"""Sentences that are read for one question at the most, as those that hold its one word alike: with half or double no
-answer that is measured moves."""
+"""Sentences read for one question at most, as those that hold its one word; half or double moves no measured answer."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +236,9 @@ class Searcher:
         """Return the entities who speak in the corpus and have all words of one of some names."""
         keys = filter(None, (name_key(name).split() for name in names))
         named = [entity for key in keys for entity in entities_with(key, self.index)]
-        return frozenset(np.intersect1d(named, self.passages.speaker[:]).tolist()) if named else frozenset()
+        speaks = np.zeros(len(self.passages.names) + 1, bool)  # the last one: nobody
+        speaks[self.passages.speaker[:] if named else []] = True
+        return frozenset(filter(speaks.__getitem__, named))
 
     # Communities
 
