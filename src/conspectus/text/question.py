@@ -6,7 +6,7 @@ How questions are asked is in `data/question_patterns.toml`, by language.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -38,13 +38,21 @@ def question_stopwords(language: str) -> frozenset[str]:
 
 
 @cache
-def synonyms(term: str, language: str) -> dict[str, float]:
-    """Return the stems of words that mean nearly the same, with how nearly, 0 to 1; 1 for other forms of a verb."""
-    if language in ("de", "nl"):
-        return {term[2:] if term.startswith("ge") else f"ge{term}": 1.0}  # leitet, geleitet
-    table: str = read_data("synonyms").get(language, "")
-    row = table[table.find(f"\n{term} ") + 1 :].partition("\n")[0].split()
-    return {word: int(c) / 100 for word, c in zip(row[1::2], row[2::2], strict=True) if row[0] == term}
+def _forms_of_verbs(language: str) -> dict[str, tuple[str, ...]]:
+    verbs = [[stem(form, language) for form in verb.split()] for verb in _PATTERNS[language]["verbs"]]
+    return {form: tuple(other for other in verb[1:] if other != form) for verb in verbs for form in verb}
+
+
+def other_forms(term: str, language: str) -> Collection[str]:
+    """Return the stems of other past forms of a verb whose stem is given, as led for lead, and of its noun: treatment.
+
+    Not the present for the past: who won is not told by those who may win.
+    """
+    if language in ("de", "nl"):  # leitet, geleitet
+        return (term.removeprefix("ge") if term.startswith("ge") else f"ge{term}",)
+    if language == ENGLISH:
+        return (*_forms_of_verbs(language).get(term, ()), f"{term}ment", term.removesuffix("ment"))
+    return ()
 
 
 @dataclass(frozen=True)

@@ -384,11 +384,3 @@ def test_of_sentences_that_hold_as_much_the_one_nearest_to_the_question_comes_fi
         context = replace(window(index, "Mara Tolan"), vectors=np.array([[1.0, 0.0]], np.float32))
         best = rank_sentences(question, context, Searcher(with_vectors))[0]
         assert searcher.passages.text(best.sentence) == near
-
-
-def test_a_sentence_says_what_is_asked_in_words_that_mean_nearly_the_same():
-    paid = "The physician of Skarne earned ninety pounds annually."
-    other = "The heron of Skarne has a nest on the roof of the mill."
-    index = an_index_of(other, paid)
-
-    assert read("What was the salary of the doctor each year?", index=index)[0] == paid

@@ -106,8 +106,7 @@ def rank_sentences(
     sentences = sorted(chunk_rank)
     if not sentences or not (subject or rest):
         return []
-    names = {term for name in question.names for term in search_terms(name, searcher.index)}
-    about = _subject_shares(subject, names, sentences, searcher)
+    about = _subject_shares(subject, sentences, searcher)
     likeness = np.zeros(len(sentences), np.float32)
     if context.vectors is not None:
         rows = searcher.index.slices["vectors.sentences"][sentences]
@@ -183,9 +182,7 @@ def split_question(
     return {t: searcher.weight(t) for t in sorted(subject)}, {t: searcher.weight(t) for t in rest}
 
 
-def _subject_shares(
-    subject: Mapping[str, float], names: set[str], sentences: Sequence[int], searcher: Searcher
-) -> Floats:
+def _subject_shares(subject: Mapping[str, float], sentences: Sequence[int], searcher: Searcher) -> Floats:
     """Return for each sentence how much of the subject it is about, 0 to 1.
 
     A sentence is about what it names, about who says it and, less with each sentence, what those before it are about.
@@ -194,7 +191,7 @@ def _subject_shares(
     if not subject:
         return about
     passages, weights = searcher.passages, np.array(list(subject.values()), np.float32)
-    own = np.stack([searcher.shares({t: 1.0}, np.array(sentences), t not in names) for t in subject])
+    own = np.stack([searcher.shares({term: 1.0}, np.array(sentences)) for term in subject])
     speakers = list(map(passages.speaker_of, sentences))
     for speaker in {speaker for speaker in speakers if speaker >= 0}:
         named = set(search_terms(passages.names[speaker], searcher.index)).intersection(subject)
@@ -225,8 +222,8 @@ def _fits_of_answers(
     like the question its vector is.
     """
     about, walked, likeness = near
-    own = searcher.shares(rest, np.array(sentences), alike=True)
-    with_neighbours = own + BESIDE * searcher.beside(rest, np.array(sentences), alike=True)
+    own = searcher.shares(rest, np.array(sentences))
+    with_neighbours = own + np.float32(BESIDE) * searcher.beside(rest, np.array(sentences))
     known_weight = sum(weight for term, weight in rest.items() if searcher.frequency(term))
     mostly_unknown = 2 * known_weight < sum(rest.values())
     query_terms = frozenset(search_terms(question.text, searcher.index))

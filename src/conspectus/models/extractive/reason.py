@@ -143,7 +143,7 @@ def follow_chain(question: Question, context: Context, searcher: Searcher) -> li
         return []
     subject, asked = split_question(question, context.entities, searcher)
     walked = [sentence for passage in passages for sentence in passage]
-    rest = dict(zip(walked, searcher.shares(asked, np.array(walked), alike=True).tolist(), strict=True))
+    rest = dict(zip(walked, searcher.shares(asked, np.array(walked)).tolist(), strict=True))
     answered = max(rest[s] for s in passages[0])
     if not question.joins_facts and not (subject and asked and answered < ANSWERED):
         return []

@@ -15,7 +15,7 @@ from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Span
 from conspectus.text.mentions import entities_with, entity_of_key
-from conspectus.text.question import Question, read_question, synonyms
+from conspectus.text.question import Question, other_forms, read_question
 from conspectus.text.sentences import states
 from conspectus.text.words import PAIRED, UNSPACED, name_key, search_terms, stem, terms
 
@@ -27,9 +27,6 @@ MANY = 60
 BESIDE = 0.35
 """What a sentence beside it holds counts for one that holds less; with nothing 48 % of answers on mathematics quote a
 page that answers, not 52 %."""
-SYNONYM = 0.7
-"""What a word is worth, times its cosine, that means nearly the same: 1.0 % more of the words that answer 304 questions
-are in three quotations than without (192 of them 1.7, 112 others -0.1); 6 hold 81.3 % of 2wiki's answers, not 79.3."""
 QUESTIONS = 64
 """Questions (and follow-up questions) whose sentences are cached: one answer asks for those of at most about 20 (DRIFT:
 its primer and 3 steps of 5 follow-ups), often; a question holds up to 400 sentences, some 60 kB."""
@@ -79,8 +76,7 @@ class Searcher:
     def _numbers(self, term: str) -> set[int]:
         """Return the numbers of a term and its other forms, as left for leave, that sentences hold."""
         languages = self.index.languages
-        near = (pair for code in languages for pair in synonyms(term, code).items())
-        forms = {term, *(word for word, alike in near if alike == 1)}
+        forms = {term, *(form for language in languages for form in other_forms(term, language))}
         if len(languages) > 1:
             forms.update(stem(term, language) for language in languages)
         numbers = (self.index.number_of_word.get(form, -1) for form in forms)
@@ -123,20 +119,15 @@ class Searcher:
         sentences = self._union(texts for term in weights for texts in self._texts(term))
         return sentences, self.shares(weights, sentences)
 
-    def shares(self, weights: dict[str, float], sentences: Ints, alike: bool = False) -> Floats:
-        """Return of each of some sentences the share it holds of the weights of terms; if `alike`, of synonyms, too."""
+    def shares(self, weights: dict[str, float], sentences: Ints) -> Floats:
+        """Return of each of some sentences the share it holds of the weights of some terms."""
         scores = np.zeros(len(sentences), np.float32)
-        languages = self.index.languages if alike else ()
         for term, weight in weights.items():
-            near = {term: 1 / SYNONYM}
-            for language in languages:
-                near.update(synonyms(term, language))
-            best = np.zeros(len(sentences), np.float32)
-            for word, worth in near.items():
-                for texts in self._texts(word):
-                    at = np.minimum(np.searchsorted(texts, sentences), len(texts) - 1)
-                    np.maximum(best, np.float32(SYNONYM * worth) * (texts[at] == sentences), out=best)
-            scores += weight * best
+            held = np.zeros(len(sentences), bool)
+            for texts in self._texts(term):
+                at = np.minimum(np.searchsorted(texts, sentences), len(texts) - 1)
+                held |= texts[at] == sentences
+            scores[held] += weight
         return scores / (sum(weights.values()) or 1.0)
 
     def _read_texts(self, term: str) -> list[Ints]:
@@ -224,11 +215,11 @@ class Searcher:
             near = near[np.isin(self.passages.speaker[near], list(speakers))]
         return near, self.shares(weights, near)
 
-    def beside(self, weights: dict[str, float], sentences: Ints, alike: bool = False) -> Floats:
+    def beside(self, weights: dict[str, float], sentences: Ints) -> Floats:
         """Return of each of some sentences the larger share of the two beside it in its document."""
         document, last = self.passages.document, len(self.passages) - 1
         sides = np.maximum(sentences - 1, 0), np.minimum(sentences + 1, last)
-        own = (self.shares(weights, side, alike) * (document[side] == document[sentences]) for side in sides)
+        own = (self.shares(weights, side) * (document[side] == document[sentences]) for side in sides)
         before, after = (share * (side != sentences) for share, side in zip(own, sides, strict=True))
         return np.maximum(before, after)
 
