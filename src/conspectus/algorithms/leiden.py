@@ -222,11 +222,11 @@ def _next_level(
     ends = np.cumsum(sizes)
     level = parts[large[0]].level + 1
     above = _level(start, level - 1, graph.n)
-    held = np.bincount(above + 1)
+    size_of = np.bincount(above + 1)
     above = above[nodes]
     before = _level(start, level, graph.n)[nodes]
     together = above == np.repeat(above[ends - sizes], sizes)
-    alone = held[above + 1] == np.repeat(sizes, sizes)
+    alone = size_of[above + 1] == np.repeat(sizes, sizes)
     settled = together & alone & ~changed[nodes]
     inner = inside(graph, nodes, np.repeat(np.arange(len(large)), sizes))
     labels = np.empty(nodes.size, np.int64)
@@ -331,8 +331,8 @@ def warm_start(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
     new = start < 0
     if new.all():
         return fresh
-    kept = _grown(graph, start, resolution, seed) if new.any() else connected(graph, start)
-    return _kept_or_fresh(graph, kept, fresh, resolution)
+    old = _grown(graph, start, resolution, seed) if new.any() else connected(graph, start)
+    return _old_or_fresh(graph, old, fresh, resolution)
 
 
 def divided(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints | str:
@@ -343,18 +343,18 @@ def divided(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints | s
     fresh = divide(graph, resolution, seed)
     if isinstance(fresh, str) or (start == start[0]).all():
         return fresh
-    kept = connected(graph, singletons(start))
-    if kept.max() < graph.n - 1:
-        kept = merge_singletons(graph, kept)
-    if not kept.any():  # one is left
+    old = connected(graph, singletons(start))
+    if old.max() < graph.n - 1:
+        old = merge_singletons(graph, old)
+    if not old.any():  # all are in one part
         return fresh
-    return _kept_or_fresh(graph, kept, fresh, resolution)
+    return _old_or_fresh(graph, old, fresh, resolution)
 
 
-def _kept_or_fresh(graph: Graph, kept: Ints, fresh: Ints, resolution: float) -> Ints:
+def _old_or_fresh(graph: Graph, old: Ints, fresh: Ints, resolution: float) -> Ints:
     """Return the partition that is carried on if it is as good as a new one but for the tolerance, else the new one."""
-    found, wanted = (_modularity(graph, labels, resolution) for labels in (kept, fresh))
-    return kept if found >= wanted - TOLERANCE * abs(wanted) else fresh
+    was, now = (_modularity(graph, labels, resolution) for labels in (old, fresh))
+    return old if was >= now - TOLERANCE * abs(now) else fresh
 
 
 def _grown(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:

@@ -413,9 +413,9 @@ def _table(weights: Weights, order: Ints, names: int) -> tuple[Ints, Ints, Float
     place = np.full(names, -1, np.int32)
     place[order] = np.arange(len(order))
     name = place[name]
-    kept = np.lexsort((name, row))
-    kept = kept[name[kept] >= 0]
-    return row[kept].astype(np.int32), name[kept], weights[1][kept]
+    rows = np.lexsort((name, row))
+    rows = rows[name[rows] >= 0]
+    return row[rows].astype(np.int32), name[rows], weights[1][rows]
 
 
 TITLE = 30.0

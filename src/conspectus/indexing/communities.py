@@ -536,7 +536,7 @@ async def map_reports(
     """
     _, settings, language = how
     every = _trees(contexts.communities) if settings.write else []
-    kept = [community.number for tree in every if tree[0].number in contexts.known for community in tree]
+    known = [community.number for tree in every if tree[0].number in contexts.known for community in tree]
     every = [tree for tree in every if tree[0].number not in contexts.known]
     shards = workers.shards([sum(_ROW * c.size for c in tree) for tree in every])
     works: deque[list[Work]] = deque()
@@ -553,7 +553,7 @@ async def map_reports(
             works.append(group)
             yield ReportShard.of([], contexts, group), *how
 
-    reports, failures = [contexts.known[number] for number in kept], list[Failure]()
+    reports, failures = [contexts.known[number] for number in known], list[Failure]()
     results = (workers.map if len(shards) > 1 else starmap)(write_shard, calls())
     await asyncio.sleep(0)  # the arrays come before it helps
     for replies, of_shard in results:

@@ -434,7 +434,7 @@ def _write(
     # texts are as long as these
     how: Any = {"compression": "none", "write_statistics": False, "write_page_checksum": True}
     with pq.ParquetWriter(sink, table.schema, **how) as writer, ThreadPoolExecutor(1) as pool:
-        written: Future[Any] = pool.submit(list)
+        written: Future[Any] = pool.submit(list)  # nothing yet
         for _ in range(0, max(len(rows), 1), SAMPLED if whole else AT_ONCE * group):
             part = sample if whole else packed(values, AT_ONCE * group)
             written.result()  # of the groups before, meanwhile

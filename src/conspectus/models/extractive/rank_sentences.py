@@ -223,7 +223,7 @@ def _fits_of_answers(
     """
     about, walked, likeness = near
     own = searcher.shares(rest, np.array(sentences))
-    with_neighbours = own + np.float32(BESIDE) * searcher.beside(rest, np.array(sentences))
+    with_neighbours = own + BESIDE * searcher.beside(rest, np.array(sentences))
     known_weight = sum(weight for term, weight in rest.items() if searcher.frequency(term))
     mostly_unknown = 2 * known_weight < sum(rest.values())
     query_terms = frozenset(search_terms(question.text, searcher.index))

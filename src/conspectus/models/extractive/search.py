@@ -123,11 +123,11 @@ class Searcher:
         """Return of each of some sentences the share it holds of the weights of some terms."""
         scores = np.zeros(len(sentences), np.float32)
         for term, weight in weights.items():
-            held = np.zeros(len(sentences), bool)
+            has = np.zeros(len(sentences), bool)
             for texts in self._texts(term):
                 at = np.minimum(np.searchsorted(texts, sentences), len(texts) - 1)
-                held |= texts[at] == sentences
-            scores[held] += weight
+                has |= texts[at] == sentences
+            scores[has] += weight
         return scores / (sum(weights.values()) or 1.0)
 
     def _read_texts(self, term: str) -> list[Ints]:
