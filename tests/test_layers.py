@@ -109,9 +109,7 @@ def statements(path: Path) -> list[ast.Import | ast.ImportFrom]:
     text = path.read_text(encoding="utf-8")
     try:
         tree = ast.parse(text)
-    except (
-        SystemError
-    ):  # CPython 3.11, once in hundreds of runs: "recursion depth mismatch" (its issue 106905)
+    except SystemError:  # "recursion depth mismatch": a fault of CPython 3.11, seen once
         tree = ast.parse(text)
     return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
 
