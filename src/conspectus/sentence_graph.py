@@ -71,8 +71,8 @@ class SentenceEntityGraph:
         hashes = np.array([hash_of(pieces) for pieces in keys], np.uint64)
         if not len(self.names):
             return np.full(len(hashes), -1)
-        places = np.minimum(np.searchsorted(self.names, hashes), len(self.names) - 1)
-        return np.where(self.names[places] == hashes, places, -1)
+        at = np.minimum(np.searchsorted(self.names, hashes), len(self.names) - 1)
+        return np.where(self.names[at] == hashes, at, -1)
 
     def passages_with(self, name: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Tell of each passage whether it has a sentence that a name leads to."""

@@ -126,8 +126,8 @@ def _chain(community: int, parent: np.ndarray[Any, Any]) -> list[int]:
 
 def _sunflower(n: int) -> Floats:
     """Return `n` points that fill the unit disc evenly, the first in its centre."""
-    place = np.arange(n, dtype=np.float64)
-    distance, angle = np.sqrt(place / max(n, 1)) * 0.92, place * GOLDEN_ANGLE
+    rank = np.arange(n, dtype=np.float64)
+    distance, angle = np.sqrt(rank / max(n, 1)) * 0.92, rank * GOLDEN_ANGLE
     return np.column_stack([distance * np.cos(angle), distance * np.sin(angle)])
 
 
@@ -161,24 +161,24 @@ def _packed(discs: list[int], r: Floats, ties: Mapping[int, Mapping[int, float]]
         near = {position[d]: w for d, w in ties.get(discs[number], {}).items() if position.get(d, n) < number}
         middle = np.average(xy[:number], axis=0, weights=r[:number] ** 2)
         live = np.flatnonzero(below > r[number])
-        places = _tangent(xy, r, pockets[live], r[number])
-        cost: Floats = np.hypot(*(places - middle).T)
+        spots = _tangent(xy, r, pockets[live], r[number])
+        cost: Floats = np.hypot(*(spots - middle).T)
         if near:
             weights = np.array(list(near.values()))
             pull = (xy[list(near)] * weights[:, None]).sum(0) / weights.sum()
-            cost = (1 - PULL) * cost + PULL * np.hypot(*(places - pull).T)
+            cost = (1 - PULL) * cost + PULL * np.hypot(*(spots - pull).T)
         order = np.argsort(np.round(np.nan_to_num(cost, nan=np.inf), 9), kind="stable")
         free = -1
         for start in range(0, len(order), BATCH):
             some = order[start : start + BATCH]
-            away = np.hypot(*(places[some, None] - xy[:number]).transpose(2, 0, 1))
+            away = np.hypot(*(spots[some, None] - xy[:number]).transpose(2, 0, 1))
             fits = (away >= (r[:number] + r[number]) * (1 - 1e-9)).all(1)
             at = int(np.argmax(fits)) if fits.any() else len(some)
             below[live[some[:at]]] = RETRY * r[number]
             if at < len(some):
                 free = int(some[at])
                 break
-        xy[number] = places[free] if free >= 0 else middle + 4 * r.sum()
+        xy[number] = spots[free] if free >= 0 else middle + 4 * r.sum()
         gap = np.hypot(*(xy[:number] - xy[number]).T) - r[:number] - r[number]
         beside = np.flatnonzero(gap < r[number])
         both = np.column_stack([beside, np.full(len(beside), number)])
@@ -196,8 +196,8 @@ def _tangent(xy: Floats, r: Floats, pairs: np.ndarray[Any, Any], radius: float) 
     square = to_a**2 - along**2
     aside = np.sqrt(np.where(square >= 0, square, np.nan))
     unit = (b - a) / apart[:, None]
-    left = np.column_stack([-unit[:, 1], unit[:, 0]])
-    return a + along[:, None] * unit + aside[:, None] * left
+    normal = np.column_stack([-unit[:, 1], unit[:, 0]])
+    return a + along[:, None] * unit + aside[:, None] * normal
 
 
 def _rings(r: Floats, inside: float) -> tuple[Floats, float]:

@@ -72,9 +72,9 @@ def adjacency(source: ArrayLike, target: ArrayLike, weight: ArrayLike, n: int) -
 
 def inside(graph: Graph, nodes: Ints, owner: Ints) -> Graph:
     """Return the graph of some nodes in the given order, with only the edges between two of one owner."""
-    place = np.full(graph.n, -1)
-    place[nodes] = np.arange(nodes.size)
-    rows, columns = place[graph.rows], place[graph.indices]
+    rank = np.full(graph.n, -1)
+    rank[nodes] = np.arange(nodes.size)
+    rows, columns = rank[graph.rows], rank[graph.indices]
     keep = np.flatnonzero((rows >= 0) & (columns >= 0))
     keep = keep[owner[rows[keep]] == owner[columns[keep]]]
     rows, columns = rows[keep], columns[keep]
@@ -178,16 +178,16 @@ def hierarchical_leiden(
     changed = np.ones(graph.n, bool) if changed is None else changed
     labels = warm_start(graph, _level(start, 0, graph.n), resolution, seed)
     parts: list[Part] = []
-    found = [Part(0, -1, members) for members in components(graph, labels)]
-    while found:
-        found.sort(key=lambda part: (-part.members.size, part.members[0]))
+    parts_below = [Part(0, -1, members) for members in components(graph, labels)]
+    while parts_below:
+        parts_below.sort(key=lambda part: (-part.members.size, part.members[0]))
         first = len(parts)
-        parts += found
-        for number, part in enumerate(found, first):
+        parts += parts_below
+        for number, part in enumerate(parts_below, first):
             if part.parent >= 0:
                 parts[part.parent].children.append(number)
         large = [number for number in range(first, len(parts)) if parts[number].members.size > max_size]
-        found = _next_level(graph, parts, large, resolution, seed, start, changed)
+        parts_below = _next_level(graph, parts, large, resolution, seed, start, changed)
     return parts
 
 
@@ -241,9 +241,9 @@ def _next_level(
             parts[number].unsplit = division
     owner = np.repeat(np.array(large), sizes)
     return [
-        Part(level, int(owner[places[0]]), nodes[places])
-        for places in components(inner, labels)
-        if labels[places[0]] >= 0
+        Part(level, int(owner[rows[0]]), nodes[rows])
+        for rows in components(inner, labels)
+        if labels[rows[0]] >= 0
     ]
 
 
@@ -263,11 +263,11 @@ def leiden(graph: Graph, resolution: float, seed: int) -> Ints:
     """Return the community of each node as Leiden finds it."""
     labels = np.arange(graph.n)
     if graph.data.size:  # the native function does not take a graph without edges
-        _, found = cast(
+        _, label_of = cast(
             "tuple[float, dict[int, int]]",
             native_leiden(*graph, graph.n, resolution, iterations=ITERATIONS, seed=seed),
         )
-        labels[list(found)] = list(found.values())
+        labels[list(label_of)] = list(label_of.values())
     return labels
 
 
@@ -367,12 +367,12 @@ def _grown(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
     rows, columns = whole[graph.rows], whole[graph.indices]
     upper, within = graph.rows < graph.indices, rows == columns
     inner = np.bincount(rows[upper & within], graph.data[upper & within], count)
-    held = np.flatnonzero(inner)
+    nodes = np.flatnonzero(inner)
     across = upper & ~within
-    source = np.concatenate((rows[across], held))
-    target = np.concatenate((columns[across], count + np.arange(held.size)))
-    weight = np.concatenate((graph.data[across], inner[held]))
-    return leiden(adjacency(source, target, weight, count + held.size), resolution, seed)[whole]
+    source = np.concatenate((rows[across], nodes))
+    target = np.concatenate((columns[across], count + np.arange(nodes.size)))
+    weight = np.concatenate((graph.data[across], inner[nodes]))
+    return leiden(adjacency(source, target, weight, count + nodes.size), resolution, seed)[whole]
 
 
 def _modularity(graph: Graph, labels: Ints, resolution: float) -> float:

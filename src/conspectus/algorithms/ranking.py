@@ -25,13 +25,13 @@ def scaled(scores: Floats) -> Floats:
 
 def highest(scores: Floats, k: int) -> Ints:
     """Return the places of the `k` highest scores, the best first; of equal ones the first."""
-    places = np.flatnonzero(scores > 0)  # mostly few, and then all that it takes
-    if len(places) < k:
-        places = np.arange(len(scores))
-    if k < len(places):
-        among = scores[places]
-        places = places[among >= np.partition(among, len(among) - k)[len(among) - k]]
-    return places[np.argsort(-scores[places], kind="stable")][:k]
+    best = np.flatnonzero(scores > 0)  # mostly few, and then all that it takes
+    if len(best) < k:
+        best = np.arange(len(scores))
+    if k < len(best):
+        among = scores[best]
+        best = best[among >= np.partition(among, len(among) - k)[len(among) - k]]
+    return best[np.argsort(-scores[best], kind="stable")][:k]
 
 
 def ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:

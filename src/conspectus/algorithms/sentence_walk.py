@@ -101,6 +101,6 @@ def spread(shares: Floats, pull: Floats, first: Ints, last: Ints) -> Floats:
     chosen = np.flatnonzero(shares > LEAST)
     at, sizes = ranges(first[chosen], last[chosen])
     passage = np.repeat(np.arange(len(chosen)), sizes)
-    held = np.bincount(passage, pull[at], len(chosen))
-    parts = pull[at] * (shares[chosen] / np.maximum(held, 1e-12))[passage]
+    total = np.bincount(passage, pull[at], len(chosen))
+    parts = pull[at] * (shares[chosen] / np.maximum(total, 1e-12))[passage]
     return np.bincount(at, parts, len(pull)).astype(np.float32)

@@ -42,14 +42,14 @@ def pairs_of_vectors(vectors: Floats, threshold: float, block: int = BLOCK, many
 
 
 def _all_pairs(vectors: Floats, threshold: float, block: int = BLOCK) -> Pairs:
-    found: list[Pairs] = []
+    pairs: list[Pairs] = []
     for start in range(0, len(vectors), block):
         likeness = vectors[start : start + block] @ vectors[start:].T
         first, second = np.nonzero(likeness > threshold)
         above = second > first
         first, second = first[above], second[above]
-        found.append((first + start, second + start, likeness[first, second].astype(np.float32)))
-    return _joined(found)
+        pairs.append((first + start, second + start, likeness[first, second].astype(np.float32)))
+    return _joined(pairs)
 
 
 def _near_pairs(vectors: Floats, threshold: float) -> Pairs:
@@ -62,11 +62,11 @@ def _near_pairs(vectors: Floats, threshold: float) -> Pairs:
         near[start : start + BLOCK] = np.argpartition(-likeness, NEAREST, axis=1)[:, :NEAREST]
     order = np.argsort(near, axis=None, kind="stable")
     edges = np.searchsorted(near.ravel()[order], np.arange(len(centres) + 1))
-    found: list[Pairs] = []
+    pairs: list[Pairs] = []
     for members in np.split(order // NEAREST, edges[1:-1]):
         first, second, likeness = _all_pairs(vectors[members], threshold)
-        found.append((members[first], members[second], likeness))
-    first, second, likeness = _joined(found)
+        pairs.append((members[first], members[second], likeness))
+    first, second, likeness = _joined(pairs)
     _, once = np.unique(first * n + second, return_index=True)
     return first[once], second[once], likeness[once]
 
@@ -78,7 +78,7 @@ def pairs_of_texts(texts: Sequence[str], threshold: float, size: int = 3, block:
     for each text its rarest runs, until those left out weigh too little to reach the threshold alone.
     """
     grams = Grams.of(texts, size).matrix
-    found: list[Pairs] = []
+    pairs: list[Pairs] = []
     telling = _telling(grams, threshold)
     holding = telling.T.tocsr()
     for start in range(0, grams.shape[0], block):
@@ -88,8 +88,8 @@ def pairs_of_texts(texts: Sequence[str], threshold: float, size: int = 3, block:
         first, second = first[different], second[different]
         likeness = np.asarray(grams[first].multiply(grams[second]).sum(axis=1)).ravel()
         above = likeness > threshold
-        found.append((first[above], second[above], likeness[above].astype(np.float32)))
-    first, second, likeness = _joined(found)
+        pairs.append((first[above], second[above], likeness[above].astype(np.float32)))
+    first, second, likeness = _joined(pairs)
     order = np.lexsort((second, first))
     return first[order], second[order], likeness[order]
 
@@ -107,9 +107,9 @@ def _telling(grams: sparse.csr_array[Any, Any], threshold: float) -> sparse.csr_
     total = np.cumsum(squares)
     before = np.concatenate(([0.0], total))[grams.indptr[:-1]]
     left_out = total - before[row[order]] <= threshold**2 * (1 - ROUNDING)
-    kept = order[~left_out]
-    columns, rows = grams.indices[kept], row[kept]
-    return sparse.csr_array((np.ones(len(kept), np.float32), (rows, columns)), shape=grams.shape)
+    rarest = order[~left_out]
+    columns, rows = grams.indices[rarest], row[rarest]
+    return sparse.csr_array((np.ones(len(rarest), np.float32), (rows, columns)), shape=grams.shape)
 
 
 @dataclass(frozen=True)
@@ -137,13 +137,13 @@ class Grams:
 
 
 def _counted(
-    texts: Sequence[str], size: int, place: Callable[[str], int], number: Mapping[str, int]
+    texts: Sequence[str], size: int, column: Callable[[str], int], number: Mapping[str, int]
 ) -> sparse.csr_array[Any, Any]:
     columns: list[int] = []
     starts = [0]
     for text in texts:
         marked = f" {text} "
-        runs = (place(marked[i : i + size]) for i in range(max(1, len(marked) - size + 1)))
+        runs = (column(marked[i : i + size]) for i in range(max(1, len(marked) - size + 1)))
         columns += (run for run in runs if run >= 0)
         starts.append(len(columns))
     counts = sparse.csr_array(

@@ -101,10 +101,10 @@ class Asking:
         """Answer a question, print the answer, and return it; `brief` leaves out its sources and how it was made."""
         model = self.arguments["settings"].settings.model
         stream = None if self.json or model == "extractive" else terminal.Stream()
-        told = count()
+        notices = count()
 
         def tell(method: str, why: str) -> None:
-            if next(told) and stream:  # the first is told after the answer
+            if next(notices) and stream:  # the first is told after the answer
                 show.note(f"{method}: {why}")
 
         try:

@@ -243,8 +243,8 @@ def _print_report(name: str, index: Index, json: bool) -> None:
         show.as_json(asdict(report) | cited | neighbours)
         return
     show.markdown(text)
-    place = f"Level {report.level}, community {report.community}, {show.counted(report.size, 'entity')}."
-    show.out(f"\n{place} Rated {report.rating:g} of 10.\n{report.rating_explanation}".rstrip())
+    where = f"Level {report.level}, community {report.community}, {show.counted(report.size, 'entity')}."
+    show.out(f"\n{where} Rated {report.rating:g} of 10.\n{report.rating_explanation}".rstrip())
     show.out(f"\nPart of: {_line(view.above) if view.above else 'nothing, it is at the root'}")
     show.out("Parts:" if view.below else "Parts: none with a report of its own")
     for part in view.below:

@@ -89,9 +89,9 @@ def arrays_of(
     numbers = numbers_of(chunk_terms.words, number)
     of_chunks = numbers[chunk_terms.ids], chunk_terms.sizes
     del chunk_terms
-    place = {document.id: i for i, document in enumerate(documents)}
-    inside = np.array([place[chunk.document_id] for chunk in chunks], np.int32)
-    del documents, chunks, place
+    rank = {document.id: i for i, document in enumerate(documents)}
+    inside = np.array([rank[chunk.document_id] for chunk in chunks], np.int32)
+    del documents, chunks, rank
     size = len(number)
     of_sentences = ids, np.diff(starts)
     titled = _spread(titles, inside)
@@ -109,9 +109,9 @@ def sentences_to_send(sentences: Sentences) -> Sentences:
     read = np.array([unspaced[language] for language in sentences.languages], bool)
     read[sentences.vocabulary.sentences_with(DIGIT)] = True
     read[sentences.which[np.diff(sentences.table.document, prepend=-1) > 0]] = True
-    places = np.flatnonzero(read)
-    texts = dict(zip(places.tolist(), lines_at(places, sentences.distinct), strict=True))
-    return replace(sentences, distinct=[texts.get(place, "") for place in range(len(read))])
+    rows = np.flatnonzero(read)
+    texts = dict(zip(rows.tolist(), lines_at(rows, sentences.distinct), strict=True))
+    return replace(sentences, distinct=[texts.get(row, "") for row in range(len(read))])
 
 
 class _Numbered(dict[str, int]):
@@ -249,7 +249,7 @@ def _resolved(
     entity: Mapping[str, int],
 ) -> np.ndarray[Any, np.dtype[np.int32]]:
     """Return the entity that each of the lexicon's names stands for in its document, -1 for none."""
-    code, place = np.unique(names_at.astype(np.int64) * len(documents) + document, return_inverse=True)
+    code, pair = np.unique(names_at.astype(np.int64) * len(documents) + document, return_inverse=True)
     codes: list[int] = code.tolist()
     resolved = [
         entity.get(names.key(lexicon.names[c // len(documents)], documents[c % len(documents)].id), -1)
@@ -257,7 +257,7 @@ def _resolved(
         else -1
         for c in codes
     ]
-    return np.array(resolved, np.int32)[place]
+    return np.array(resolved, np.int32)[pair]
 
 
 def graph_arrays(index: Index) -> Arrays:
@@ -410,9 +410,9 @@ def _lent(weights: Weights, aliases: Weights, names: int) -> Weights:
 def _table(weights: Weights, order: Ints, names: int) -> tuple[Ints, Ints, Floats]:
     """Return row, name and weight of each pair of a name that is in `order`, and is numbered by it."""
     row, name = np.divmod(weights[0], names)
-    place = np.full(names, -1, np.int32)
-    place[order] = np.arange(len(order))
-    name = place[name]
+    rank = np.full(names, -1, np.int32)
+    rank[order] = np.arange(len(order))
+    name = rank[name]
     rows = np.lexsort((name, row))
     rows = rows[name[rows] >= 0]
     return row[rows].astype(np.int32), name[rows], weights[1][rows]
@@ -494,8 +494,8 @@ def _find_topics(
         which = int(sentences.which[first])
         subjects = lead_subjects(sentences.distinct[which]) or run_of.get(which, [])
         weight = SUBJECT if title else SUBJECT_UNTITLED
-        for place, key in enumerate(subjects):
-            main = "" if place else key
+        for i, key in enumerate(subjects):
+            main = "" if i else key
             topics.append(Topic(chunk.number, names.number(key), weight, main))
     names.seek()
     return topics

@@ -233,8 +233,8 @@ class Extracted:
 
     def check(self, model: str) -> None:
         """Raise ModelError where the model failed on every chunk, so that there is nothing to make an index of."""
-        found = any(graph.entities for graph in self.graphs)
-        if self.failures and len(self.failures) == len(self.graphs) and not found:
+        any_entity = any(graph.entities for graph in self.graphs)
+        if self.failures and len(self.failures) == len(self.graphs) and not any_entity:
             _, _, why = self.failures[-1].error.partition("): ")
             raise ModelError(f"{model} could not read any of the {len(self.graphs)} chunks: {why}")
 
@@ -273,9 +273,9 @@ async def extract(
         tick()
         return _by_schema(_joined(graphs), settings), claims, failures
 
-    found = await performed(model, read, chunks)
-    graphs, claims = [graph for graph, _, _ in found], [claims for _, claims, _ in found]
-    failures = chain.from_iterable(failures for *_, failures in found)
+    results = await performed(model, read, chunks)
+    graphs, claims = [graph for graph, _, _ in results], [claims for _, claims, _ in results]
+    failures = chain.from_iterable(failures for *_, failures in results)
     return Extracted(graphs, claims, list(failures))
 
 
@@ -284,8 +284,8 @@ def extract_shard(
 ) -> Extractions:
     """Do what `extract` does by a model that need not be waited for."""
     extracted = run_sync(extract(chunks, model, settings, language, dates=dates))
-    found = Extractions.of(zip(chunks, extracted.graphs, strict=True))
-    return replace(found, chunks=(), failures=extracted.failures)
+    part = Extractions.of(zip(chunks, extracted.graphs, strict=True))
+    return replace(part, chunks=(), failures=extracted.failures)
 
 
 def map_extract(
@@ -319,8 +319,8 @@ def map_extract(
             for _ in part.documents:
                 tick()
 
-    found = Extractions.joined(counted(), chunks, Texts(workers.texts))
-    return Extracted(found, [()] * len(chunks), list(found.failures))
+    all_parts = Extractions.joined(counted(), chunks, Texts(workers.texts))
+    return Extracted(all_parts, [()] * len(chunks), list(all_parts.failures))
 
 
 _STORED = "names", "texts", "entities", "relationships", "strengths"
@@ -343,8 +343,8 @@ def _loaded(stored: Mapping[str, Any], chunks: Sequence[Chunk]) -> Extractions:
     every = np.concatenate((entities, edges), axis=1)
     sizes = map(len, (chunks, names, names, texts))
     limits = np.array([*sizes])[:, None]
-    places = every[:4]
-    known = ((places >= 0) & (places < limits)).all()
+    numbers = every[:4]
+    known = ((numbers >= 0) & (numbers < limits)).all()
     known &= len(strengths) == edges.shape[1]
     first, last = np.array([(chunk.start, chunk.end) for chunk in chunks]).T[:, every[0]]
     inside = (first <= every[4]) & (every[4] < every[5]) & (every[5] <= last)

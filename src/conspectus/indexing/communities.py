@@ -74,7 +74,7 @@ def find_communities(
     """
     entities = sorted(entities, key=lambda entity: entity.number)
     relationships = sorted(relationships, key=lambda relationship: relationship.number)
-    node = {entity.name: place for place, entity in enumerate(entities)}
+    node = {entity.name: i for i, entity in enumerate(entities)}
     source = np.array([node[r.source] for r in relationships], np.int64)
     target = np.array([node[r.target] for r in relationships], np.int64)
     weight = np.array([r.weight for r in relationships], np.float64)
@@ -85,18 +85,18 @@ def find_communities(
         start=_earlier(before, entities) if before else (),
         changed=_changed(before, relationships, node) if before else None,
     )
-    rank = {chunk.id: place for place, chunk in enumerate(chunks)}
+    rank = {chunk.id: i for i, chunk in enumerate(chunks)}
     entity_chunks = _pairs((entity.chunk_ids for entity in entities), rank)
     relationship_chunks = _pairs((relationship.chunk_ids for relationship in relationships), rank)
     contents = _contents(parts, (source, target), entity_chunks, relationship_chunks, len(entities))
     chunk_ids = list(rank)
     communities: list[Community] = []
     for number, (part, (inside, mentioned)) in enumerate(zip(parts, contents, strict=True)):
-        places: list[int] = part.members.tolist()
-        members = [entities[place] for place in places]
+        nodes: list[int] = part.members.tolist()
+        members = [entities[i] for i in nodes]
         id_ = content_id(str(part.level), *sorted(entity.id for entity in members))
         within = tuple(entity.number for entity in members), tuple(relationships[i].number for i in inside)
-        ids = tuple(chunk_ids[place] for place in mentioned)
+        ids = tuple(chunk_ids[i] for i in mentioned)
         above_below = part.level, part.parent, tuple(part.children)
         communities.append(Community(id_, number, *above_below, *within, ids, part.unsplit))
     return communities
@@ -123,8 +123,8 @@ def _contents(
 
 def _earlier(before: Index, entities: Sequence[Entity]) -> list[Ints]:
     """Return for each level of an index the number of the community that each entity was in there, -1 for a new one."""
-    place = {entity.id: i for i, entity in enumerate(entities)}
-    at = np.array([place.get(id_, -1) for id_ in column(before.entities, "id")], np.int64)
+    rank = {entity.id: i for i, entity in enumerate(entities)}
+    at = np.array([rank.get(id_, -1) for id_ in column(before.entities, "id")], np.int64)
     parts = list[leiden.Part]()
     rows = zip(*(column(before.communities, name) for name in ("level", "entity_numbers")), strict=True)
     for level, entity_numbers in rows:
@@ -147,7 +147,7 @@ def _pairs(chunk_ids: Iterable[Sequence[str]], rank: dict[str, int]) -> Pairs:
     """Return rows and the ranks of their chunks, a pair for each mention; a new chunk takes the next rank."""
     ranks = [[rank.setdefault(chunk, len(rank)) for chunk in row] for row in chunk_ids]
     rows = np.repeat(np.arange(len(ranks)), [len(row) for row in ranks])
-    return rows, np.array([place for row in ranks for place in row], np.int64)
+    return rows, np.array([number for row in ranks for number in row], np.int64)
 
 
 def _part_of(parts: Sequence[leiden.Part], n: int) -> Ints:
@@ -311,8 +311,8 @@ class DescribedGraph:
     async def ready(self, community: Community, claims: Iterable[int] = ()) -> None:
         """Wait for the descriptions of all that is in a community."""
         rows = (community.entity_numbers, community.relationship_numbers, claims)
-        for place in ((table, number) for table, numbers in enumerate(rows) for number in numbers):
-            if work := self._under_way.get(place):
+        for row in ((table, number) for table, numbers in enumerate(rows) for number in numbers):
+            if work := self._under_way.get(row):
                 await work
 
     async def done(self) -> None:
@@ -327,7 +327,7 @@ class DescribedGraph:
     @property
     def failures(self) -> list[Failure]:
         """What could not be described, in the order of the rows."""
-        return [self._failures[place] for place in sorted(self._failures)]
+        return [self._failures[row] for row in sorted(self._failures)]
 
 
 KINDS = ("entity", "relationship", "claim")
@@ -475,7 +475,7 @@ class ReportShard:
     def contexts(self, limit: int, replies: Sequence[Description | ModelError]) -> CommunityContextBuilder:
         """Return what gathers the contexts of these communities; their sizes matter to no language model."""
         replied = zip(self.tasks.items(), replies, strict=True)
-        made = {place: _description(task, reply).text for (place, task), reply in replied}
+        made = {row: _description(task, reply).text for (row, task), reply in replied}
         communities = {community.number: community for tree in self.trees for community in tree}
         entities = {
             number: Entity("", number, name, kind, made.get((0, number), text), ("",) * chunks, degree=degree)

@@ -82,7 +82,7 @@ def with_vectors(
             arrays |= VectorLists.made(arrays[array]).arrays(lists)
     sentences = texts[SENTENCES]
     sample = np.linspace(0, len(sentences) - 1, min(SAMPLE, len(sentences)))  # at equal distances
-    unread = round(embedder.unread([sentences[int(place)] for place in sample]), 3)
+    unread = round(embedder.unread([sentences[int(row)] for row in sample]), 3)
     made: dict[str, Any] = {
         "embedder": name, "model": embedder.name, "dimension": embedder.dimension, "unread": unread
     }  # fmt: skip
@@ -133,7 +133,7 @@ def _titled(title: str, joint: str, text: str) -> str:
 
 
 Reusable = tuple[dict[str, int], Array]
-"""Places of texts, and the vectors at these places."""
+"""Rows of texts, and the vectors in these rows."""
 
 
 def _reusable(before: Index, embedder: Embedder, prefix: str) -> dict[str, Reusable]:
@@ -146,7 +146,7 @@ def _reusable(before: Index, embedder: Embedder, prefix: str) -> dict[str, Reusa
     reusable: dict[str, Reusable] = {}
     for array, contents in texts_of(before).items():
         if array in before.arrays and len(before.arrays[array]) == len(contents):
-            reusable[array] = {text: place for place, text in enumerate(contents)}, before.arrays[array]
+            reusable[array] = {text: row for row, text in enumerate(contents)}, before.arrays[array]
     return reusable
 
 
@@ -155,18 +155,18 @@ def _vectors(
 ) -> Array:
     """Return the vectors of texts: those that are reusable, and of the others each different one embedded once."""
     vectors = np.zeros((len(texts), embedder.dimension), kind)
-    places, old = reusable or ({}, vectors)
+    rows, old = reusable or ({}, vectors)
     first: dict[str, int] = {}
-    for place, text in enumerate(texts):
-        if text in places:
-            vectors[place] = old[places[text]]
+    for row, text in enumerate(texts):
+        if text in rows:
+            vectors[row] = old[rows[text]]
         else:
-            first.setdefault(text, place)
+            first.setdefault(text, row)
     new = list(first)
     for start in range(0, len(new), BATCH):
         batch = new[start : start + BATCH]
         vectors[[first[text] for text in batch]] = embedder.embed([prefix + text for text in batch], tick)
-    for place, text in enumerate(texts):
-        if first.get(text, place) != place:
-            vectors[place] = vectors[first[text]]
+    for row, text in enumerate(texts):
+        if first.get(text, row) != row:
+            vectors[row] = vectors[first[text]]
     return vectors

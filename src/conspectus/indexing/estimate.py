@@ -292,19 +292,19 @@ class Estimator:
             self._model.extractive = rules
         replays = [await self._replay(chunk, language, dates) for chunk in chunks]
         complete = [replay for replay in replays if replay.complete and replay.steps]
-        left = [replay for replay in replays if not replay.complete]
-        extracted = await extract([r.chunk for r in left], rules, self._settings.extract, language)
-        drafts = {r.chunk.id: graph for r, graph in zip(left, extracted.graphs, strict=True)}
+        waiting = [replay for replay in replays if not replay.complete]
+        extracted = await extract([r.chunk for r in waiting], rules, self._settings.extract, language)
+        drafts = {r.chunk.id: graph for r, graph in zip(waiting, extracted.graphs, strict=True)}
         if sampled := len(complete) >= FEW:
-            rows = self._from_sample(complete, left)
+            rows = self._from_sample(complete, waiting)
         else:
-            rows = self._from_text(left, drafts, language)
+            rows = self._from_text(waiting, drafts, language)
         graphs = [r.graph if r.graph.entities else drafts.get(r.chunk.id, r.graph) for r in replays]
         cache = _CacheOnly(self._sender)
         names, _ = await resolve_names(build, chunks, graphs, ChatModel(cache, self._settings), language)
         rows.append(self._missing("ConfirmJoins", cache.steps, CONFIRMED, [COMPARED, COMPARED], NONE))
         made = build_graph(build, chunks, Extracted(graphs, [r.claims for r in replays]), names, language)
-        drafted = sum(not replay.graph.entities for replay in left)
+        drafted = sum(not replay.graph.entities for replay in waiting)
         rest = await self.rest(made, language, drafted / max(1, len(chunks)))
         tasks = *(row for row in rows if row.calls.high), *rest.tasks
         return Estimate(tasks, len(complete) if sampled else 0)
@@ -369,14 +369,14 @@ class Estimator:
         extracted = await extract([chunk], model, settings.extract, language, dates=dates)
         return Replay(chunk, tuple(cache.steps), extracted.graphs[0], extracted.claims[0])
 
-    def _from_sample(self, seen: Sequence[Replay], left: Sequence[Replay]) -> list[TaskEstimate]:
+    def _from_sample(self, seen: Sequence[Replay], waiting: Sequence[Replay]) -> list[TaskEstimate]:
         """Estimate an extraction by the chunks whose replies are cached, in proportion to the text."""
         rows: list[TaskEstimate] = []
         size = sum(replay.chunk.n_tokens for replay in seen)
         for task in dict.fromkeys(step.task for replay in seen for step in replay.steps):
             counts = [len(replay.taken(task)) for replay in seen]
             steps = [step for replay in seen for step in replay.taken(task)]
-            unseen = [replay for replay in left if not replay.taken(task)]
+            unseen = [replay for replay in waiting if not replay.taken(task)]
             share = sum(replay.chunk.n_tokens for replay in unseen) / size
             calls = exactly(len(steps) / len(seen) * len(unseen))
             prompts = exactly(share * sum(step.prompt_tokens for step in steps)).times(SAMPLED)
@@ -392,11 +392,11 @@ class Estimator:
         return rows
 
     def _from_text(
-        self, left: Sequence[Replay], drafts: Mapping[str, Extraction], language: str
+        self, waiting: Sequence[Replay], drafts: Mapping[str, Extraction], language: str
     ) -> list[TaskEstimate]:
         """Estimate an extraction by measured ranges, for the number of entities in the draft of each chunk."""
         extraction = self._settings.extract
-        graphs = [replay for replay in left if replay.lacks("ExtractGraph", "AnyMissed", "GleanMore")]
+        graphs = [replay for replay in waiting if replay.lacks("ExtractGraph", "AnyMissed", "GleanMore")]
         fresh = [replay for replay in graphs if replay.lacks("ExtractGraph")]
         first, prompts = (exactly(sum(r.steps[0].prompt_tokens for r in of)) for of in (graphs, fresh))
         every, replies = (
@@ -413,7 +413,7 @@ class Estimator:
         ]
         if extraction.style != "graph":
             strict = extraction.strict
-            fresh = [replay.chunk for replay in left if not replay.taken("NameEntities")]
+            fresh = [replay.chunk for replay in waiting if not replay.taken("NameEntities")]
             prompts = self._bare_prompts([NameEntities(c.text, strict, language=language) for c in fresh])
             calls = exactly(len(fresh))
             rows.append(self.row("NameEntities", calls, prompts, calls.times(NAMES)))
@@ -421,7 +421,7 @@ class Estimator:
             (ExtractTriples, TRIPLES, extraction.style != "graph"),
             (ExtractClaims, CLAIMS, extraction.claims),
         ):
-            chunks = [replay.chunk for replay in left if taken and not replay.taken(kind.__name__)]
+            chunks = [replay.chunk for replay in waiting if taken and not replay.taken(kind.__name__)]
             bare = self._bare_prompts([kind(chunk, (), language=language) for chunk in chunks])
             calls, size = exactly(len(chunks)), exactly(sum(chunk.n_tokens for chunk in chunks))
             rows.append(self.row(kind.__name__, calls, bare.plus(calls.times(NAMES)), size.times(per_token)))

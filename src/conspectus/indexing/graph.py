@@ -144,17 +144,17 @@ def resolve(
     """Decide which names of the chunks' graphs are one entity."""
     numbers = sources([d.path for d in documents])
     source_of = dict(zip((d.id for d in documents), numbers, strict=True))
-    found = graphs
-    if not isinstance(found, Extractions):
-        found = Extractions.of(zip(chunks, graphs, strict=True))
-    own = (source_of.get(chunk.document_id, -1) for chunk in found.chunks)
+    parts = graphs
+    if not isinstance(parts, Extractions):
+        parts = Extractions.of(zip(chunks, graphs, strict=True))
+    own = (source_of.get(chunk.document_id, -1) for chunk in parts.chunks)
     of_chunk = np.array([*own], np.int32)
     names = dict[str, _Name]()
-    types = [name.lower() for name in found.names]
-    order, starts = _by_row(found.entities[1], len(found.names))
-    in_sources = of_chunk[found.entities[0, order]]
-    kinds = found.entities[2, order]
-    for form, (first, last) in zip(found.names, pairwise(starts), strict=True):
+    types = [name.lower() for name in parts.names]
+    order, starts = _by_row(parts.entities[1], len(parts.names))
+    in_sources = of_chunk[parts.entities[0, order]]
+    kinds = parts.entities[2, order]
+    for form, (first, last) in zip(parts.names, pairwise(starts), strict=True):
         if first < last:
             name = names.setdefault(key_of(form), _Name())
             name.forms[form] = last - first
@@ -225,7 +225,7 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
                 stated[inner].update(known or ([""] if other else []))
             elif words and (short := letters.get(words[-1])):
                 known = [inner] if short in initials.get(inner, ()) else []
-                other = any(found.startswith(short) for found in _initials(match[1]))
+                other = any(own.startswith(short) for own in _initials(match[1]))
                 stated[words[-1]].update(known or ([""] if other else []))
     for key, others in sorted(stated.items()):
         if len(others) == 1 and (other := min(others)):
@@ -544,27 +544,27 @@ class Instances:
     Of the same words that were read twice in one place the first is there.
     """
 
-    def __init__(self, found: Extractions, table: Ints, row: Ints, count: int) -> None:
+    def __init__(self, parts: Extractions, table: Ints, row: Ints, count: int) -> None:
         """Take the instances of a table, each of a row."""
         number: dict[str, int] = {}
-        each = (number.setdefault(id_, len(number)) for id_ in found.documents)
+        each = (number.setdefault(id_, len(number)) for id_ in parts.documents)
         documents = np.array([*each], np.int32)
         columns: list[Ints] = [*table]
         chunk, _, _, text, start, end = columns
-        place = np.where(start < 0, -1 - chunk, start)
+        at = np.where(start < 0, -1 - chunk, start)
         words = np.where(start < 0, text, -1)  # tell what may be anywhere in a chunk from others
-        keys: tuple[Ints, ...] = words, end, place, documents[chunk], row
+        keys: tuple[Ints, ...] = words, end, at, documents[chunk], row
         order = np.lexsort(keys)
         new = np.ones(len(order), bool)
         new[1:] = np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0)
-        self.places = order[new]
-        """The places in the table of the instances that are there."""
-        self._starts: list[int] = np.searchsorted(row[self.places], np.arange(count + 1)).tolist()
-        kept = chunk, text, start, end
-        self._columns = np.stack([column[self.places] for column in kept], axis=1)
-        self._documents, self._chunks = found.documents, found.chunks
-        self._texts = found.texts
-        self._text = lru_cache(TEXTS_CACHED)(found.texts.__getitem__)
+        self.rows = order[new]
+        """The rows of the table of the instances that are there."""
+        self._starts: list[int] = np.searchsorted(row[self.rows], np.arange(count + 1)).tolist()
+        chosen = chunk, text, start, end
+        self._columns = np.stack([column[self.rows] for column in chosen], axis=1)
+        self._documents, self._chunks = parts.documents, parts.chunks
+        self._texts = parts.texts
+        self._text = lru_cache(TEXTS_CACHED)(parts.texts.__getitem__)
         self._span = lru_cache(TEXTS_CACHED)(Span)  # what is described by one sentence shares it
         self._described = bytearray(count)
 
@@ -593,7 +593,7 @@ class Instances:
         """
         documents = np.array([hash_of([id_]) for id_ in self._documents], np.uint64)
         texts = self._texts
-        said = np.array(texts.codes if isinstance(texts, Texts) else [hash_of([t]) for t in texts], np.uint64)
+        bits = np.array(texts.codes if isinstance(texts, Texts) else [hash_of([t]) for t in texts], np.uint64)
         sums = np.zeros(len(self._columns), np.uint64)
         for start in range(0, len(sums), BLOCK):
             rows = slice(start, start + BLOCK)
@@ -601,7 +601,7 @@ class Instances:
             code = documents[chunk]
             for end in ends:
                 code = mixed(code + end.astype(np.uint64))
-            sums[rows] = mixed(code + said[text])
+            sums[rows] = mixed(code + bits[text])
         if len(ids):
             sums = np.add.reduceat(sums, self._starts[:-1])
         own = np.array([int(id_[:16], 16) for id_ in ids], np.uint64)
@@ -629,19 +629,19 @@ def merge(extracted: Iterable[tuple[Chunk, Extraction]] | Extractions, names: Na
     relationship that no entity record names becomes an entity of its own. A pair of one entity with itself is dropped,
     and so is what has no key: corrections deleted it.
     """
-    found = extracted if isinstance(extracted, Extractions) else Extractions.of(extracted)
-    keys = _Keys(found, names)
-    edges = found.relationships
-    entity = keys.of(*found.entities[:2])
+    parts = extracted if isinstance(extracted, Extractions) else Extractions.of(extracted)
+    keys = _Keys(parts, names)
+    edges = parts.relationships
+    entity = keys.of(*parts.entities[:2])
     a, b = keys.of(*edges[:2]), keys.of(*edges[:3:2])
-    kept = np.flatnonzero((a != b) & (np.minimum(a, b) >= 0))
-    ends = np.column_stack((a[kept], b[kept]))
-    edges, strengths = edges[:, kept], found.strengths[kept]
-    found = replace(found, relationships=edges, strengths=strengths)
-    found, entity = _with_ends(found, entity, ends, keys)
-    if len(kept := np.flatnonzero(entity >= 0)) < len(entity):
-        found = replace(found, entities=found.entities[:, kept])
-        entity = entity[kept]
+    rows = np.flatnonzero((a != b) & (np.minimum(a, b) >= 0))
+    ends = np.column_stack((a[rows], b[rows]))
+    edges, strengths = edges[:, rows], parts.strengths[rows]
+    parts = replace(parts, relationships=edges, strengths=strengths)
+    parts, entity = _with_ends(parts, entity, ends, keys)
+    if len(rows := np.flatnonzero(entity >= 0)) < len(entity):
+        parts = replace(parts, entities=parts.entities[:, rows])
+        entity = entity[rows]
     ordered = _in_order(entity, keys)
     row = np.empty(len(keys.number), np.int32)
     row[[keys.number[key] for key, _ in ordered]] = np.arange(len(ordered))
@@ -649,9 +649,9 @@ def merge(extracted: Iterable[tuple[Chunk, Extraction]] | Extractions, names: Na
     pairs, of_pair = np.unique(low * np.int64(len(ordered)) + high, return_inverse=True)
     ends = np.column_stack(np.divmod(pairs, max(len(ordered), 1)))
     degree: list[int] = np.bincount(ends.ravel(), minlength=len(ordered)).tolist()
-    entities = _entities(found, row[entity], ordered, degree, names)
+    entities = _entities(parts, row[entity], ordered, degree, names)
     of_pair = of_pair.astype(np.int32)
-    edges = _relationships(found, of_pair, ends.tolist(), entities[0])
+    edges = _relationships(parts, of_pair, ends.tolist(), entities[0])
     merged = entities[0], edges[0], entities[1], edges[1]
     return Merged(*merged, [key for key, _ in ordered])
 
@@ -659,10 +659,10 @@ def merge(extracted: Iterable[tuple[Chunk, Extraction]] | Extractions, names: Na
 class _Keys:
     """The keys of entities that names stand for, and their numbers."""
 
-    def __init__(self, found: Extractions, names: Names) -> None:
+    def __init__(self, parts: Extractions, names: Names) -> None:
         self.number: dict[str, int] = {}
-        self._found, self.names = found, names
-        keys, varying = list(map(key_of, found.names)), names.varying()
+        self._parts, self.names = parts, names
+        keys, varying = list(map(key_of, parts.names)), names.varying()
         self._varies = np.array([key in varying for key in keys], bool)
         usual = (names.resolved(key, "") for key in keys)
         self._of_name = np.array(list(map(self._numbered, usual)), np.int32)
@@ -672,39 +672,39 @@ class _Keys:
 
     def of(self, chunk: Ints, name: Ints) -> Ints:
         """Return the number of the key that each name stands for in its chunk, -1 for none."""
-        numbers, chunks = self._of_name[name], self._found.chunks
+        numbers, chunks = self._of_name[name], self._parts.chunks
         varies = np.flatnonzero(self._varies[name])
         codes = name[varies] * np.int64(len(chunks)) + chunk[varies]
-        codes, place = np.unique(codes, return_inverse=True)
+        codes, pair = np.unique(codes, return_inverse=True)
         columns = np.divmod(codes, max(len(chunks), 1))
         pairs: list[tuple[int, int]] = np.column_stack(columns).tolist()
-        forms, key = self._found.names, self.names.key
+        forms, key = self._parts.names, self.names.key
         known = (key(forms[n], chunks[c].document_id) for n, c in pairs)
         of_pair = np.array(list(map(self._numbered, known)), np.int32)
-        numbers[varies] = of_pair[place]
+        numbers[varies] = of_pair[pair]
         return numbers
 
 
-def _with_ends(found: Extractions, entity: Ints, ends: Ints, keys: _Keys) -> tuple[Extractions, Ints]:
+def _with_ends(parts: Extractions, entity: Ints, ends: Ints, keys: _Keys) -> tuple[Extractions, Ints]:
     """Add the ends of relationships that no entity record names to the entities and their numbers, and name them."""
     nameless = np.ones(len(keys.number), bool)
     nameless[entity[entity >= 0]] = False
     edge, side = np.nonzero(nameless[ends])
     if not len(edge):
-        return found, entity
-    edges = found.relationships[:, edge]
+        return parts, entity
+    edges = parts.relationships[:, edge]
     new, key_at = ends[edge, side], list(keys.number)
     edges[1] = np.where(side == 0, edges[1], edges[2])
-    edges[2] = len(found.names)
+    edges[2] = len(parts.names)
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     added: list[tuple[int, int]] = np.column_stack((new, edges[1])).tolist()
     for number, name in added:
-        forms[key_at[number]][found.names[name]] += 1
+        forms[key_at[number]][parts.names[name]] += 1
     for key, counts in forms.items():
         keys.names.display[key] = min(counts, key=lambda form: (-counts[form], form))
-    entities = np.concatenate((found.entities, edges), axis=1)
-    found = replace(found, names=[*found.names, UNTYPED], entities=entities)
-    return found, np.append(entity, new)
+    entities = np.concatenate((parts.entities, edges), axis=1)
+    parts = replace(parts, names=[*parts.names, UNTYPED], entities=entities)
+    return parts, np.append(entity, new)
 
 
 def _in_order(entity: Ints, keys: _Keys) -> list[tuple[str, str]]:
@@ -721,11 +721,11 @@ def _in_order(entity: Ints, keys: _Keys) -> list[tuple[str, str]]:
 
 
 def _entities(
-    found: Extractions, row: Ints, ordered: Sequence[tuple[str, str]], degree: Sequence[int], names: Names
+    parts: Extractions, row: Ints, ordered: Sequence[tuple[str, str]], degree: Sequence[int], names: Names
 ) -> tuple[list[Entity], Instances]:
     """Return the rows of entities and their elements; `row` is that of each instance."""
-    table, forms = found.entities, found.names
-    ids = [c.id for c in found.chunks]
+    table, forms = parts.entities, parts.names
+    ids = [c.id for c in parts.chunks]
     keys = list(map(name_key, forms))
     order, starts = _by_row(row, len(ordered))
     rows: list[Entity] = []
@@ -741,19 +741,19 @@ def _entities(
         aliases = tuple(sorted({forms[f] for f in written} - {name}))
         of = content_id("entity", name), number, name, type_, ""
         rows.append(Entity(*of, chunk_ids, (), aliases, degree[number]))
-    return rows, Instances(found, table, row, len(ordered))
+    return rows, Instances(parts, table, row, len(ordered))
 
 
 def _relationships(
-    found: Extractions, row: Ints, ends: Sequence[tuple[int, int]], entities: Sequence[Entity]
+    parts: Extractions, row: Ints, ends: Sequence[tuple[int, int]], entities: Sequence[Entity]
 ) -> tuple[list[Relationship], Instances]:
     """Return the rows of relationships between entities and their elements; `row` is that of each instance."""
-    table, count = found.relationships, len(ends)
-    ids = [c.id for c in found.chunks]
-    elements = Instances(found, table, row, count)
-    distinct = np.sort(elements.places)
+    table, count = parts.relationships, len(ends)
+    ids = [c.id for c in parts.chunks]
+    elements = Instances(parts, table, row, count)
+    distinct = np.sort(elements.rows)
     weights = np.bincount(row[distinct], minlength=count)
-    strengths = np.bincount(row[distinct], found.strengths[distinct], count) / weights
+    strengths = np.bincount(row[distinct], parts.strengths[distinct], count) / weights
     order, starts = _by_row(row, count)
     means: list[Any] = np.column_stack((weights, strengths)).tolist()
     rows, shared = list[Relationship](), dict[Any, Any]()

@@ -269,15 +269,15 @@ def build_graph(
 ) -> GraphBuild:
     """Correct the resolved names, merge by them, and find communities."""
     corrected = apply_corrections(build.corrections, names, chunks, extracted, build.documents, language)
-    found = extracted.graphs
-    if corrected.extracted or not isinstance(found, Extractions):
-        found = [*corrected.extracted, *zip(chunks, found, strict=True)]
-    merged = merge(found, corrected.names)
+    graphs = extracted.graphs
+    if corrected.extracted or not isinstance(graphs, Extractions):
+        graphs = [*corrected.extracted, *zip(chunks, graphs, strict=True)]
+    merged = merge(graphs, corrected.names)
     merged = merge_claims(build.documents, chunks, extracted.claims, corrected.names, merged)
     triples: list[Triple] = []
-    if not isinstance(found, Extractions):
-        triples = triples_of(correct_triples(found, corrected.names))
-    extracted.graphs = found = ()  # what follows takes memory, too
+    if not isinstance(graphs, Extractions):
+        triples = triples_of(correct_triples(graphs, corrected.names))
+    extracted.graphs = graphs = ()  # what follows takes memory, too
     rows = merged.entities, merged.relationships
     every, settings = [*chunks, *corrected.chunks], build.settings.communities
     communities = find_communities(*rows, settings, every, build.before)

@@ -30,7 +30,7 @@ class Archive:
     """
 
     def __init__(self, path: str, data: bytes, options: Options) -> None:
-        self._limit = self._left = options.max_bytes
+        self._limit = self._rest = options.max_bytes
         refuse_encrypted(data)
         if data.startswith(OLE):
             raise DocumentError(
@@ -63,11 +63,11 @@ class Archive:
             raise DocumentError(ENCRYPTED)
         try:
             with self._zip.open(name) as part:
-                content = part.read(self._left + 1)
+                content = part.read(self._rest + 1)
         except ARCHIVE_ERRORS as error:
             raise DocumentError(f"is damaged at its part {name}: {error}; copy or save it again") from None
-        self._left -= len(content)
-        if self._left < 0:
+        self._rest -= len(content)
+        if self._rest < 0:
             raise self._too_large()
         return content
 

@@ -46,8 +46,8 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
 def _chapters(package: Element, root: str) -> Iterator[str]:
     """Yield the parts to read, in their order, without the table of contents."""
     items = {item.get("id", ""): item for item in elements(package, "item")}
-    for place in elements(package, "itemref"):
-        item = items.get(place.get("idref", ""))
+    for part in elements(package, "itemref"):
+        item = items.get(part.get("idref", ""))
         if (
             item is not None
             and "html" in item.get("media-type", "")

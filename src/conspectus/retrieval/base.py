@@ -495,7 +495,7 @@ def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
     """Return the first sentence inside a span that holds a statement of a few words: an answer of a name, a date."""
     # First as it is: "2. Februar" opens no list.
     texts = dict.fromkeys((statement, _OPENED.sub("", statement)))
-    short = [words for said in texts if 0 < len(words := said.strip(" *_.,;:").split()) <= FEW]
+    short = [words for text in texts if 0 < len(words := text.strip(" *_.,;:").split()) <= FEW]
     matches = (_search(words, span, index) for words in short if sum(map(len, words)) <= LONGEST)
     match = next(filter(None, matches), None)
     if match is None:
@@ -515,10 +515,10 @@ def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
 def _source(span: Span, index: Index) -> Source:
     document = index.document_of[span.document_id]
     text = document.text[span.start : span.end]
-    place = document.place(span.start, span.end)
-    if not place and document.title and _NUMBERED.fullmatch(document.path):
-        place = f"“{document.title}”"
-    return Source(document.path, span.start, span.end, text, place)
+    where = document.place(span.start, span.end)
+    if not where and document.title and _NUMBERED.fullmatch(document.path):
+        where = f"“{document.title}”"
+    return Source(document.path, span.start, span.end, text, where)
 
 
 def _title(row: Row, index: Index) -> str:

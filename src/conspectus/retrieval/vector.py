@@ -58,7 +58,7 @@ def hybrid_scores(query: Floats, words: Floats, index: Index) -> Floats:
     first, last = index.arrays["walk.first"], index.arrays["walk.last"]
     near = near[last[near] > first[near]]
     at, sizes = ranges(first[near], last[near])
-    sentences, place = np.unique(at, return_inverse=True)
+    sentences, group = np.unique(at, return_inverse=True)
     like = index.slices["vectors.sentences"][sentences].astype(np.float32) @ query
-    best[near] = np.maximum.reduceat(like[place], np.cumsum(sizes) - sizes)
+    best[near] = np.maximum.reduceat(like[group], np.cumsum(sizes) - sizes)
     return scaled(scaled(chunk).astype(np.float64) + SENTENCE * scaled(best) + WORDS * scaled(words))

@@ -81,10 +81,10 @@ def walked(question: str, seeds: Seeds, index: Index, settings: Settings) -> tup
 def coverage(question: str, index: Index, graph: SentenceEntityGraph) -> Floats:
     """Return how much of the question's weight, its inverse document frequencies, each chunk holds: 0 to 1."""
     number = index.number_of_word
-    held, total = np.zeros(len(graph.first), np.float32), 0.0
+    weights, total = np.zeros(len(graph.first), np.float32), 0.0
     for term in dict.fromkeys(number[term] for term in search_terms(question, index) if term in number):
         where = gains(graph.chunks, term)[0]
-        weight = idf(len(held), len(where))
-        held[where] += weight
+        weight = idf(len(weights), len(where))
+        weights[where] += weight
         total += weight
-    return held / max(total, 1e-9)
+    return weights / max(total, 1e-9)

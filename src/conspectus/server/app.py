@@ -218,8 +218,8 @@ class JsonLog(logging.Formatter):
         }
         row |= {name: getattr(record, name) for name in ("route", "status", "ms") if hasattr(record, name)}
         if record.exc_info:
-            kind, _, place = record.exc_info  # without its message, which may hold a question
-            row["error"] = f"{kind.__name__ if kind else ''}\n{''.join(traceback.format_tb(place))}"
+            kind, _, trace = record.exc_info  # without its message, which may hold a question
+            row["error"] = f"{kind.__name__ if kind else ''}\n{''.join(traceback.format_tb(trace))}"
         return json.dumps(row, ensure_ascii=False)
 
 

@@ -162,10 +162,10 @@ def citation_annotations(answer: Row, index: str, base_url: str) -> Iterator[Row
         source = citation["sources"][0]
         query = urlencode({"index": index, "start": source["start"], "end": source["end"]})
         url = f"{base_url.rstrip('/')}/documents/{quote(source['document'], safe='/')}?{query}"
-        place = {"start_index": start, "end_index": start + len(marker), "url": url}
+        cited = {"start_index": start, "end_index": start + len(marker), "url": url}
         yield {
             "type": "url_citation",
-            "url_citation": {**place, "title": citation["title"] or source["document"]},
+            "url_citation": {**cited, "title": citation["title"] or source["document"]},
         }
 
 

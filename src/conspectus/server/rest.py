@@ -229,9 +229,9 @@ def entities(
         return 2 if any(wanted in name for name in names) else None
 
     rows = [
-        (place, -entity.degree, entity.number)
+        (position, -entity.degree, entity.number)
         for entity in index.entities
-        if (not type or entity.type == type) and (place := rank(entity)) is not None
+        if (not type or entity.type == type) and (position := rank(entity)) is not None
     ]
     return [entity_row(index.entities[number]) for *_, number in sorted(rows)[offset : offset + limit]]
 
@@ -273,9 +273,9 @@ def entity_page(index: Index, name: str, relationships: int = 20) -> EntityPage:
 @router.get("/path", summary="How two entities are connected")
 def path(index: Snapshot, source: Text, target: Text) -> dict[str, Any]:
     """Return the shortest path between two names by weight, and the numbers of its entities; maybe no steps."""
-    found = conspectus.path_between(source, target, index)
-    numbers = {name: index.entity_of_name[name] for s in found.steps for name in (s.source, s.target)}
-    return asdict(found) | {"numbers": numbers}
+    walk = conspectus.path_between(source, target, index)
+    numbers = {name: index.entity_of_name[name] for s in walk.steps for name in (s.source, s.target)}
+    return asdict(walk) | {"numbers": numbers}
 
 
 # Documents

@@ -171,9 +171,9 @@ class StoredArray:
             low, high = sorted((rows[0], rows[-1]))
             blocks = range(low * width // BLOCK, ((high + 1) * width - 1) // BLOCK + 1)
         else:
-            held, rows = np.zeros(len(self._blocks), bool), rows.ravel() % len(self)  # -1 is the last one
-            held[rows * width // BLOCK] = held[((rows + 1) * width - 1) // BLOCK] = True
-            blocks = np.flatnonzero(held).tolist()
+            used, rows = np.zeros(len(self._blocks), bool), rows.ravel() % len(self)  # -1 is the last one
+            used[rows * width // BLOCK] = used[((rows + 1) * width - 1) // BLOCK] = True
+            blocks = np.flatnonzero(used).tolist()
         for block in set(blocks) - self._compared:
             if crc32(self._content[block * BLOCK : (block + 1) * BLOCK]) != self._blocks[block]:
                 raise self._damaged("is not what was written, by its hash")

@@ -203,12 +203,12 @@ def _script(text: str, *, asked: bool = False) -> str:
     if asked and not framed:
         text = _LATIN_LETTER.sub("", text)
     letters = len(_LETTER.findall(text)) or 1
-    found = {language: len(pattern.findall(text)) for language, pattern in BY_SCRIPT}
-    han, kana = found["zh"], found["ja"]
-    best = max(found, key=lambda language: found[language])
+    counts = {language: len(pattern.findall(text)) for language, pattern in BY_SCRIPT}
+    han, kana = counts["zh"], counts["ja"]
+    best = max(counts, key=lambda language: counts[language])
     if han + kana > CHINESE * letters:
         best = "ja" if kana >= _KANA * han else "zh"
-    elif found[best] <= 0.5 * letters:
+    elif counts[best] <= 0.5 * letters:
         return ""
     own = best in _SMALL_WORDS and _SMALL_WORDS[best].search(text)
     return "" if framed and not own and small.isdisjoint(_SHARED.get(best, (best,))) else best
@@ -259,8 +259,8 @@ def _sample(text: str) -> str:
     return f"{text[:SAMPLE]} {text[middle : middle + SAMPLE]} {text[-SAMPLE:]}"
 
 
-def _commonest(found: Iterable[str]) -> str:
-    counts = Counter(language for language in found if language)
+def _commonest(languages: Iterable[str]) -> str:
+    counts = Counter(language for language in languages if language)
     return min(counts, key=lambda code: (-counts[code], code), default=ENGLISH)
 
 

@@ -111,15 +111,15 @@ def read_sentences(documents: Sequence[Document], workers: Workers | None = None
     table, text, tokens = find_sentences(documents, workers or Workers())
     _, first, kind = np.unique(text, return_index=True, return_inverse=True)
     order = np.argsort(first)  # distinct texts are numbered in order of appearance
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order))
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order))
     distinct = table.take(first[order])
     inside: list[int] = distinct.document.tolist()
     codes = [intern(document.language) for document in documents]  # which millions of sentences share
     languages = [codes[i] for i in inside]
     tokens = replace(tokens, rows=tokens.rows[first[order]])
     vocabulary = tokens.vocabulary(languages[0] if languages else ENGLISH)
-    return Sentences(table, Lines(documents, distinct), place[kind], languages, vocabulary)
+    return Sentences(table, Lines(documents, distinct), rank[kind], languages, vocabulary)
 
 
 def read_lexicon(
@@ -148,8 +148,8 @@ def read_lexicon(
         own = extract_mentions(own_texts, part, source[inside], table.speakers)
         candidates = _united(candidates, own, inside) if candidates or len(inside) < len(unique) else own
     candidates = _of_types(candidates, entity_types, unique, listed or {})
-    order = sorted(candidates, key=lambda key: (min(candidates[key].places, default=len(unique) << 32), key))
-    place = {key: i for i, key in enumerate(order)}
+    order = sorted(candidates, key=lambda key: (min(candidates[key].positions, default=1 << 63), key))
+    rank = {key: i for i, key in enumerate(order)}
     starts, mentions = _mentions([candidates[key] for key in order], which, len(unique))
     size = np.diff(starts)
     return Lexicon(
@@ -158,7 +158,7 @@ def read_lexicon(
         types=tuple(candidates[key].type for key in order),
         starts=starts,
         mentions=mentions,
-        speaker_names=np.array([place.get(name_key(s), -1) for s in table.speakers], np.int32),
+        speaker_names=np.array([rank.get(name_key(s), -1) for s in table.speakers], np.int32),
         lists=(size > 2) & (2 * function_words[which] < size),
     )
 
@@ -211,22 +211,22 @@ def _united(
     What several languages name is of the type that it is in the first.
     """
     for key, candidate in part.items():
-        moved = [(int(inside[place >> 32]) << 32) + place % (1 << 32) for place in candidate.places]
-        places = array("q", moved)
+        moved = [(int(inside[at >> 32]) << 32) + at % (1 << 32) for at in candidate.positions]
+        positions = array("q", moved)
         if key in candidates:
             candidates[key].forms.update(candidate.forms)
-            candidates[key].places += places
+            candidates[key].positions += positions
         else:
-            candidates[key] = replace(candidate, places=places)
+            candidates[key] = replace(candidate, positions=positions)
     return candidates
 
 
 def _mentions(candidates: Sequence[Candidate], which: Ints, distinct: int) -> tuple[Ints, Ints]:
     """Return where the mentions of each sentence start, and the numbers of what is mentioned, in order of the text."""
-    place = np.frombuffer(b"".join([candidate.places for candidate in candidates]), np.int64)
-    number = np.repeat(np.arange(len(candidates)), [len(candidate.places) for candidate in candidates])
-    order = np.lexsort((number, place))
-    number, sentence = number[order], place[order] >> 32
+    at = np.frombuffer(b"".join([candidate.positions for candidate in candidates]), np.int64)
+    number = np.repeat(np.arange(len(candidates)), [len(candidate.positions) for candidate in candidates])
+    order = np.lexsort((number, at))
+    number, sentence = number[order], at[order] >> 32
     _, first = np.unique(sentence * len(candidates) + number, return_index=True)
     first.sort()
     sizes = np.bincount(sentence[first], minlength=distinct)

@@ -52,12 +52,12 @@ class Candidate:
     """The types that the patterns of its mentions tell."""
     context: NameContext = field(default_factory=NameContext)
     type: str = ""
-    places: array[int] = field(default_factory=lambda: array("q"))
+    positions: array[int] = field(default_factory=lambda: array("q"))
     """Distinct sentence, in the upper 32 bits, and token offset of each mention."""
 
     def note(self, sentence: int, offset: int) -> None:
         """Note where a mention is."""
-        self.places.append((sentence << 32) + offset)
+        self.positions.append((sentence << 32) + offset)
 
 
 def extract_mentions(
@@ -133,16 +133,16 @@ def _sifted_names(
 ) -> dict[str, Candidate]:
     """Leave out what is no name after all: vague words, offices, nationalities, words written small."""
     number = {word: i for i, word in enumerate(vocabulary.words)}
-    kept: dict[str, Candidate] = {}
+    sifted: dict[str, Candidate] = {}
     heads = Counter(key.split()[-1] for key in by_key if " " in key)
     for key, candidate in by_key.items():
         if candidate.context.speaks:
-            kept[key] = candidate
+            sifted[key] = candidate
             continue
         if candidate.kinds:
-            if candidate.context.titled or len(candidate.places) > large:
+            if candidate.context.titled or len(candidate.positions) > large:
                 candidate.type = max(candidate.kinds, key=candidate.kinds.__getitem__)
-                kept[key] = candidate
+                sifted[key] = candidate
             continue
         words = candidate.forms.most_common(1)[0][0]
         parts = key.split()
@@ -153,14 +153,14 @@ def _sifted_names(
         if len(parts) == 1:
             if heads[key] >= MIN_HEADED and key in ORGANIZATION_WORDS:
                 continue
-            place = number.get(words[0], number.get(words[0].casefold()))
-            proper = place is None or vocabulary.proper_noun[place]
+            at = number.get(words[0], number.get(words[0].casefold()))
+            proper = at is None or vocabulary.proper_noun[at]
             if not proper or key in NATIONALITIES or key in CALENDAR or len(key) < 2:
                 continue
-            if large and len(candidate.places) < 2 and (place is None or not vocabulary.capitalised[place]):
+            if large and len(candidate.positions) < 2 and (at is None or not vocabulary.capitalised[at]):
                 continue
-        kept[key] = candidate
-    return kept
+        sifted[key] = candidate
+    return sifted
 
 
 def _note_concepts(
@@ -229,7 +229,7 @@ def _note_dates_and_titles(
     for candidate in by_key.values():
         quoted = candidate.context.quoted
         # Mostly a title: a quoted mention is there twice, as a term and as a title.
-        if candidate.type == CONCEPT and quoted and 3 * quoted >= len(candidate.places):
+        if candidate.type == CONCEPT and quoted and 3 * quoted >= len(candidate.positions):
             candidate.type = WORK
     for date, candidate in dates.items():
         # a year alone is nothing to look up, and joins what has nothing in common

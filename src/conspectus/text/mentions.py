@@ -176,14 +176,14 @@ def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints
         if name_words and len(name_words) <= LONGEST and min(name_words) >= 0:
             by_size.setdefault(len(name_words), {}).setdefault(_hash_of_words(name_words), i)
     tables = {size: np.array(sorted(codes.items()), np.uint64).T for size, codes in by_size.items()}
-    found: list[tuple[Ints, Ints]] = []
+    matches: list[tuple[Ints, Ints]] = []
     for sentences, tokens, tokens_of in vocabulary.blocks():
         form = vocabulary.form[tokens]
         text = np.repeat(np.arange(sentences.start, sentences.stop, dtype=np.int32), tokens_of)
         text = np.repeat(text, sizes[form])
-        found.append(_longest_matches(repeated(form, sizes, flat)[1], text, tables))
-    texts, places = zip(*found, strict=True)
-    return np.concatenate(texts), np.concatenate(places)
+        matches.append(_longest_matches(repeated(form, sizes, flat)[1], text, tables))
+    texts, ends = zip(*matches, strict=True)
+    return np.concatenate(texts), np.concatenate(ends)
 
 
 def _longest_matches(words: Ints, text: Ints, tables: Mapping[int, Hashes]) -> tuple[Ints, Ints]:
@@ -201,8 +201,8 @@ def _longest_matches(words: Ints, text: Ints, tables: Mapping[int, Hashes]) -> t
             nearest = np.minimum(np.searchsorted(hashes, rolling[at]), len(hashes) - 1)
             same = hashes[nearest] == rolling[at]
             name_at[at[same]] = names[nearest[same]]
-    places = np.flatnonzero(name_at >= 0)
-    return text[places], name_at[places]
+    ends = np.flatnonzero(name_at >= 0)
+    return text[ends], name_at[ends]
 
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)

@@ -128,22 +128,22 @@ def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
     inner, last = inner[word] & free, _last(vocabulary) & free
     runs: list[_Runs] = []
     # where runs begin whose words but for the last may stand inside a phrase, and a hash of them
-    place = np.flatnonzero(inner | last).astype(np.int32)
-    code = np.zeros(len(place), np.int64)
+    at = np.flatnonzero(inner | last).astype(np.int32)
+    code = np.zeros(len(at), np.int64)
     for size in range(1, LONGEST + 1):
-        inside = place < len(word) - size + 1
-        place, code = place[inside], code[inside]
-        end = place + np.int32(size - 1)
+        inside = at < len(word) - size + 1
+        at, code = at[inside], code[inside]
+        end = at + np.int32(size - 1)
         same = ~vocabulary.opens[end] | (size == 1)
         # no word twice: medquad would have 120 terms as "surgery surgery", of a heading and a sentence
         for k in range(size - 1):
-            same &= word[place + k] != word[end]
-        place, code, end = place[same], code[same], end[same]
+            same &= word[at + k] != word[end]
+        at, code, end = at[same], code[same], end[same]
         code *= np.int64(1_000_003)  # wraps around: a hash
         code += word[end]
         code += 1
         closed, inside = last[end], inner[end]
-        start = place[closed]
+        start = at[closed]
         order = np.argsort(code[closed])
         ordered = code[closed][order]
         new = np.append(True, ordered[1:] != ordered[:-1])[: len(order)]
@@ -153,7 +153,7 @@ def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
         often = counts > 1
         start, kind = start[often[kind]], (np.cumsum(often, dtype=np.int32) - 1)[kind[often[kind]]]
         runs.append(_Runs(size, start, kind, start[first_places(kind)], counts[often]))
-        place, code = place[inside], code[inside]
+        at, code = at[inside], code[inside]
     return runs
 
 

@@ -101,10 +101,10 @@ class Lines(Sequence[str]):
         return lines_at(np.arange(len(self)), self)
 
 
-def lines_at(places: Ints, texts: Sequence[str]) -> Iterator[str]:
+def lines_at(rows: Ints, texts: Sequence[str]) -> Iterator[str]:
     """Yield some of the sentences of a table, or of other texts."""
-    for start in range(0, len(places), READ_AT_ONCE):
-        part = places[start : start + READ_AT_ONCE]
+    for start in range(0, len(rows), READ_AT_ONCE):
+        part = rows[start : start + READ_AT_ONCE]
         yield from texts[part] if isinstance(texts, Lines) else map(texts.__getitem__, part.tolist())
 
 
@@ -128,10 +128,10 @@ def find_sentences(documents: Sequence[Document], workers: Workers) -> tuple[Sen
     names = raw.table.speakers
     known: set[int] = set(speaker.tolist()) - {-1}
     order = sorted(known, key=names.__getitem__)
-    place = np.full(len(names) + 1, -1, np.int32)
-    place[order] = np.arange(len(order))
+    rank = np.full(len(names) + 1, -1, np.int32)
+    rank[order] = np.arange(len(order))
     speakers = tuple(names[i] for i in order)
-    return replace(raw.table, speaker=place[speaker], speakers=speakers), raw.marks[0], raw.tokens
+    return replace(raw.table, speaker=rank[speaker], speakers=speakers), raw.marks[0], raw.tokens
 
 
 @dataclass(frozen=True)
@@ -188,8 +188,8 @@ def sentences_in(numbers: range, documents: Sequence[Document], labels: set[str]
                     texts.append(sentence)
     tokens = tokens_of(texts, [documents[row[0] - numbers.start].language for row in rows])
     names = sorted(set(who) - {""})
-    place = {"": -1} | {name: i for i, name in enumerate(names)}
-    speaker = np.array([place[name] for name in who], np.int32)
+    rank = {"": -1} | {name: i for i, name in enumerate(names)}
+    speaker = np.array([rank[name] for name in who], np.int32)
     number, first, last = (column.copy() for column in np.array(rows, np.int32).reshape(-1, 3).T)
     table = SentenceTable(number, first, last, speaker, tuple(names))
     marks = np.array([*map(_marks_of, texts)], np.int64).reshape(-1, 4).T
@@ -314,12 +314,12 @@ def _not_cut(raw: RawSentences, documents: Sequence[Document]) -> Ints:
         first = alike[first]
         begins, parts = np.zeros(len(first), bool), 1 + len(first) // COMPARED
         for part in range(parts):  # a piece and the whole one are in the same
-            places = np.flatnonzero(ends[first] % np.uint32(parts) == part)
-            places = places[np.argsort(first[places])]
-            texts = [text[::step] for text in lines_at(first[places], lines)]
+            rows = np.flatnonzero(ends[first] % np.uint32(parts) == part)
+            rows = rows[np.argsort(first[rows])]
+            texts = [text[::step] for text in lines_at(first[rows], lines)]
             # in the order of the alphabet the next text begins with a piece if any does
             heads = {a for a, b in pairwise(sorted(texts)) if b.startswith(a)}
-            begins[places] = [text in heads for text in texts]
+            begins[rows] = [text in heads for text in texts]
         cut[alike] |= pieces[alike] & begins[kind]
     return np.flatnonzero(~cut)
 

@@ -151,8 +151,8 @@ def located(words: str, text: str, start: int = 0, end: int | None = None) -> tu
     if not parts:
         return None
     pattern = re.compile(r"\s+".join(map(re.escape, parts)), re.IGNORECASE)
-    found = pattern.search(text, start, len(text) if end is None else end)
-    return (found.start(), found.end()) if found else None
+    match = pattern.search(text, start, len(text) if end is None else end)
+    return (match.start(), match.end()) if match else None
 
 
 _OPENING = question_pattern(ENGLISH, "opens_loosely")

@@ -349,7 +349,7 @@ def sentence_terms(
     `vocabulary` holds the tokens of the sentences. A word has the same terms wherever it stands; what has no spaces is
     read as a whole.
     """
-    place = np.empty(len(texts), np.int64)
+    rank = np.empty(len(texts), np.int64)
     sizes, done = np.zeros(len(texts), np.int32), 0
     flat: list[Ints] = [np.zeros(0, np.int32)]
     for language in dict.fromkeys(languages):
@@ -370,9 +370,9 @@ def sentence_terms(
             flat.append(ids)
             ends = np.arange(len(size) + 1) if unspaced else np.append(0, np.cumsum(size))
             sizes[done + sentences.start : done + sentences.stop] = np.diff(starts[ends])
-        place[inside] = np.arange(done, done + len(inside))
+        rank[inside] = np.arange(done, done + len(inside))
         done += len(inside)
-    return repeated(place, sizes, np.concatenate(flat))
+    return repeated(rank, sizes, np.concatenate(flat))
 
 
 def repeated(which: Ints, sizes: np.ndarray[Any, Any], flat: Ints) -> tuple[Ints, Ints]:

@@ -265,13 +265,13 @@ def unspaced_terms(run: str) -> list[str]:
 
     Words are what is searched for; where a question and a text are cut into words differently, the pairs still meet.
     """
-    found = [w for w in rjieba.cut(run) if w not in CHINESE_STOPWORDS]
+    terms = [w for w in rjieba.cut(run) if w not in CHINESE_STOPWORDS]
     for part in _SCRIPTS.findall(run):
         if CJK.match(part) and len(part) > 1:
-            found += _pairs(part)
+            terms += _pairs(part)
         else:
-            found.append(part)
-    return found
+            terms.append(part)
+    return terms
 
 
 def _pairs(run: str) -> list[str]:
@@ -364,11 +364,11 @@ def root(word: str) -> str:
 
 @cache
 def _meanings() -> dict[str, frozenset[int]]:
-    found: dict[str, set[int]] = {}
-    for place, group in enumerate(_groups("alike")):
+    groups: dict[str, set[int]] = {}
+    for number, group in enumerate(_groups("alike")):
         for word in group:
-            found.setdefault(root(word), set()).add(place)
-    return {word: frozenset(places) for word, places in found.items()}
+            groups.setdefault(root(word), set()).add(number)
+    return {word: frozenset(numbers) for word, numbers in groups.items()}
 
 
 @lru_cache(WORDS_CACHED)

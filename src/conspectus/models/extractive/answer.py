@@ -385,11 +385,11 @@ def _by_speaker(question: Question, context: Context, searcher: Searcher) -> lis
             return passages.speaker_of(ranked.sentence) in speakers
         return not people.isdisjoint(passages.mentioned(ranked.sentence))
 
-    said = list(filter(is_theirs, searcher.find(question, speakers)))
-    if speakers and not said:
+    theirs = list(filter(is_theirs, searcher.find(question, speakers)))
+    if speakers and not theirs:
         return []
-    ranked = rank_sentences(question, context, searcher, [r.sentence for r in said])
-    return [r for r in ranked if is_theirs(r) and (speakers or r.share)] or said
+    ranked = rank_sentences(question, context, searcher, [r.sentence for r in theirs])
+    return [r for r in ranked if is_theirs(r) and (speakers or r.share)] or theirs
 
 
 def short_answer(

@@ -46,7 +46,7 @@ def extract_graph(task: ExtractGraph, passages: SentenceStore | None) -> Extract
     for sentence in inside:
         mentioned, speaker = passages.mentioned(sentence), passages.speaker_of(sentence)
         quality = passages.quality(sentence) if mentioned else 0.0
-        merits = {entity: quality + OPENS * (place == 0) for place, entity in enumerate(mentioned)}
+        merits = {entity: quality + OPENS * (rank == 0) for rank, entity in enumerate(mentioned)}
         if speaker >= 0:  # what is said of them comes before what they say
             merits.setdefault(speaker, quality - 1)
         for entity, merit in merits.items():
@@ -138,14 +138,14 @@ def _merits(task: DescribeElement) -> list[float]:
     merits: list[float] = []
     for description in task.descriptions:
         first = description.partition("\n")[0]
-        said = words_of(first)
+        words = words_of(first)
         merit = _reading(description, task.language)
         if name == speaker_of(first):  # what somebody says is no description of them
             merit -= 1
-        at = said.lower().find(small)
+        at = words.lower().find(small)
         if at >= 0:
             merit += 0.15 if at < 20 else 0.0
-            if defines.match(said[at + len(name) :]):
+            if defines.match(words[at + len(name) :]):
                 merit += 0.35
         merits.append(merit)
     return merits

@@ -88,7 +88,7 @@ class SentenceStore:
             names=column(index.entities, "name"),
             types=column(index.entities, "type"),
             numbers=index.number_of_document,
-            **{name: index.slices[f"sentences.{name}"] for name in _KEPT}
+            **{name: index.slices[f"sentences.{name}"] for name in _COLUMNS}
             | {"document": index.arrays["sentences.document"]},
         )
 
@@ -136,7 +136,7 @@ class SentenceStore:
         """Return a digest of all that the sentences of some documents are extracted by, beside their texts."""
         part = self.part(documents)
         digest = sha256(json.dumps([part.names, part.types, [d.language for d in part.documents]]).encode())
-        for numbers in (*(getattr(part, name) for name in _KEPT), part.related):
+        for numbers in (*(getattr(part, name) for name in _COLUMNS), part.related):
             digest.update(b"" if numbers is None else numbers.astype(np.int64).tobytes() + b"|")
         return digest.hexdigest()
 
@@ -233,7 +233,7 @@ class SentenceStore:
 
 _LABEL = re.compile(rf"^[^\W\d_{SMALL}](?:[^\W\d_{SMALL}]|[.'’ /-]){{2,40}}: ")
 """Who speaks, of a line that several do ("KEVIN SCOTT/ANDREW NG: ")."""
-_KEPT = ("document", "start", "end", "speaker", "mention_starts", "mentions")
+_COLUMNS = ("document", "start", "end", "speaker", "mention_starts", "mentions")
 
 
 # Statements: the sentences that a context is made of, with their references

@@ -479,14 +479,14 @@ class Backoff:
 
     def __init__(self, key: str, attempts: int, first_pause: float) -> None:
         self._random = random.Random(key)
-        self._left = self.attempts = attempts
-        self._left_limited = 5 * attempts
+        self._rest = self.attempts = attempts
+        self._rest_limited = 5 * attempts
         self._pause = first_pause
 
     @property
     def attempt(self) -> int:
         """The number of the next attempt, from 1; those that a rate limit held up do not count."""
-        return self.attempts - self._left + 1
+        return self.attempts - self._rest + 1
 
     def pause(self, error: ModelError, *, answered: bool) -> float | None:
         """Return the seconds to wait before asking again; None where that is no use, or has been done enough.
@@ -499,10 +499,10 @@ class Backoff:
         elif not (isinstance(error, ServerDown) and answered):
             return None
         if isinstance(error, RateLimited):  # waiting its turn is no failure of the call
-            self._left_limited -= 1
+            self._rest_limited -= 1
         else:
-            self._left -= 1
-        if min(self._left, self._left_limited) <= 0 or (retry_after or 0.0) > LONGEST_RETRY_AFTER:
+            self._rest -= 1
+        if min(self._rest, self._rest_limited) <= 0 or (retry_after or 0.0) > LONGEST_RETRY_AFTER:
             return None
         jittered = self._pause * self._random.uniform(0.5, 1.5)
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
