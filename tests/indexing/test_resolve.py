@@ -190,6 +190,18 @@ def test_a_last_name_that_one_person_has_joins_them_everywhere():
     assert name_in(names, "Tolan", 1) == "Mara Tolan"
 
 
+def test_two_people_who_once_stand_side_by_side_are_no_full_name():
+    names = resolved(named("Michal David"), *[named("Michal")] * 15, *[named("David")] * 15)
+
+    assert joined(names) == set()
+
+
+def test_a_full_name_joins_what_stands_for_it_far_more_often():
+    names = resolved(named("Ada Byrne"), *[named("Byrne")] * 100)
+
+    assert joined(names) == {("Byrne", "Ada Byrne", "last name")}
+
+
 def test_a_last_name_that_several_have_joins_the_one_of_its_own_source():
     names = resolved(named("Mara Tolan", "Tolan"), named("Marek Tolan", "Tolan"), named("Tolan"))
 

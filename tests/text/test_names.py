@@ -53,6 +53,11 @@ def test_initials_stay_with_their_dot():
     assert names("It was drawn by J. Tolan in ink.") == ["J. Tolan"]
 
 
+def test_the_o_that_calls_somebody_is_no_part_of_the_name():
+    assert names("We cried, O Mara, come home.") == ["Mara"]
+    assert names("We read O. Henry at night.") == ["O. Henry"]
+
+
 def test_particles_hold_a_name_together():
     assert names("She read Ana de la Torre and Lennard & Sons there.") == [
         "Ana de la Torre",

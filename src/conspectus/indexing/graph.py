@@ -10,6 +10,7 @@ instances, so that what is in the overlap of two chunks counts once.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -55,6 +56,9 @@ else:
 
 MOST_WORDS = 4
 """Words of a person's name without titles at the most: what is longer is a description."""
+MIN_TOGETHER = 0.07
+"""Ochiai's coefficient, 0 to 1, of the first and last word of a name from which on one stands for both: of 861 that did
+in web pages 18 were below, as Washington for Washington DC; those that were right have 0.077 (Chalmers) and more."""
 _IMPERSONAL = re.compile(r"['’]s?(?=\s|$)|[()\[\]（）,;:/&\d]|^(?:the|an?)\s", re.I)
 _LEGAL = frozenset(
     "inc incorporated corp corporation ltd limited llc plc gmbh ag sa oy oyj ab bv srl".split()
@@ -335,7 +339,7 @@ def _join_people(names: dict[str, _Name], result: Names) -> None:
     people = _people(names, result)
     alike: dict[tuple[str, str], list[_Person]] = defaultdict(list)
     for person in people:
-        if len(person.words) > 1:
+        if len(person.words) > 1 and _is_established(person, names):
             alike[person.words[-1], person.words[0][0]].append(person)
     for person in sorted(people, key=lambda person: len(person.words[0]) == 1):
         near = alike[person.words[-1], person.words[0][0]]
@@ -362,6 +366,17 @@ def _join_people(names: dict[str, _Name], result: Names) -> None:
                 for group in (by_first, by_last)
             )
             _join_part_of_name(person, first, last, family, names, result)
+
+
+def _is_established(person: _Person, names: Mapping[str, _Name]) -> bool:
+    """Tell whether the first and the last word of a full name are one name, by how often each is there alone.
+
+    "Michal" and "David" of "Michal David's wife" are not, where both are named again and again.
+    """
+    whole = sum(names[key].forms.total() for key in person.keys)
+    ends = names.get(person.words[0]), names.get(person.words[-1])
+    first, last = (whole + (end.forms.total() if end else 0) for end in ends)
+    return whole >= MIN_TOGETHER * math.sqrt(first * last)
 
 
 def _join_part_of_name(

@@ -198,7 +198,9 @@ def _script(text: str, *, asked: bool = False) -> str:
     """
     first, *words = (asked and _WORD.findall(text)) or [""]
     tables = _languages_of_word(), _languages_of_asking()
-    small = {code for word in (first.lower(), *words) for table in tables for code, _ in table.get(word, ())}
+    small: set[str] = set()
+    for word in (first.lower(), *words):
+        small.update(code for table in tables for code, _ in table.get(word, ()))
     framed = not small.isdisjoint(_LATIN)
     if asked and not framed:
         text = _LATIN_LETTER.sub("", text)
@@ -271,11 +273,9 @@ def languages_in(documents: Iterable[Document], chosen: str = AUTO) -> tuple[str
     return tuple(dict.fromkeys(ordered if chosen == AUTO else (*chosen.split(","), *ordered)))
 
 
-def corpus_language(documents: Iterable[Document], chosen: str = AUTO) -> str:
+def corpus_language(documents: Sequence[Document], chosen: str = AUTO) -> str:
     """Return the language that is set, or else that of most documents."""
-    if chosen != AUTO:
-        return chosen.partition(",")[0]
-    return _commonest(_stated(document) or guess(_sample(document.text)) for document in documents)
+    return languages_in(in_languages(documents, chosen), chosen)[0]
 
 
 class Languages(Protocol):

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.text.language import read_word_sets
+from conspectus.text.language import function_words_of, read_word_sets
 from conspectus.text.language_rules import LanguageRules
-from conspectus.text.types import CALENDAR, GIVEN_NAMES, organizations_of
+from conspectus.text.types import CALENDAR, GIVEN_NAMES
 from conspectus.text.vocabulary import Bools, Codes, Ints, Vocabulary
 from conspectus.text.words import INFLECTING, name_key, stem
 
@@ -30,7 +30,7 @@ LABEL_SHARE = 0.4
 """Share of the uses of a word with a capital that stand before a number, from which on it is a label: 0.49 to 1.0 of
 chapter, listing, figure and table, 0.0 to 0.3 of names and countries, in web pages and a handbook of programming."""
 
-_WORD = rb"(?:I\.?|C|H)"
+_WORD = rb"(?:I\.?|V\.|C|H)"
 _RUN = rb"(?:T\.?)*(?:%(w)s(?:P{1,2}(?=[CIHS]))?)*(?:S|%(w)sD?)" % {b"w": _WORD}
 _GROUP = re.compile(rb"%(r)s(?:(?:(?<=S)|Jt*(?=[CIHST]))%(r)s)*" % {b"r": _RUN})
 _ONE_RUN = re.compile(_RUN)
@@ -211,8 +211,8 @@ def _class(form: str, rules: LanguageRules) -> str:
         return "T"
     if word.replace("’", "'") in rules.stop and form not in ("US", "IT", "WHO"):
         return "C" if word in rules.articles and rules.language in _ARTICLES_IN_NAMES else "x"
-    if len(form) == 1:
-        return "I"
+    if len(form) == 1:  # "O Absalom" calls him, "O. Henry" is one name
+        return "V" if form == "O" else "I"
     return "S" if form.endswith(_POSSESSIVE) else "C"
 
 
@@ -242,6 +242,7 @@ def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
     ("die Deutsche Bank"), a word for an organization ("Universität Heidelberg").
     """
     rules, word = vocabulary.rules, vocabulary.token_word
+    organizations = function_words_of(rules.language).organizations
     beside = named & vocabulary.before(named)
     title, given, article = (
         np.array([w in words for w in vocabulary.words], bool)[word]
@@ -249,7 +250,7 @@ def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
     )
     head, noun, adjective = (
         np.array([w.endswith(ends) for w in vocabulary.words], bool)[word]
-        for ends in (organizations_of(rules.language), rules.noun_endings, _ADJECTIVE)
+        for ends in (tuple(organizations.split()), rules.noun_endings, _ADJECTIVE)
     )
     bare = (vocabulary.with_article[word] == 0) & ~noun
     recurs = _recurring(vocabulary)

@@ -79,9 +79,8 @@ class Question:
         text = self.text
         # "an overview of the P7" is of that alone.
         if self._names_subject and not self._matches("corpus", own):
-            text = question_pattern(own, "summary").sub(
-                " ", question_pattern(ENGLISH, "summary").sub(" ", text)
-            )
+            for language in (ENGLISH, own):
+                text = question_pattern(language, "summary").sub(" ", text)
         if any(question_pattern(language, "whole").search(text) for language in (ENGLISH, own)):
             return True
         if not self.focus:  # "What is this about?", but neither "Where is it?" nor "Hello"
@@ -125,10 +124,9 @@ class Question:
     @cached_property
     def _names_subject(self) -> bool:
         """Whether a name is among what it is about."""
-        stems = (
-            terms(name, language) for name in self.written_names for language in (ENGLISH, self.language)
-        )
-        return not {term for own in stems for term in own}.isdisjoint(self.focus)
+        names = " ".join(self.written_names)
+        stems = (*terms(names), *terms(names, self.language))
+        return not set(stems).isdisjoint(self.focus)
 
     @cached_property
     def asks_name(self) -> bool:
@@ -266,11 +264,6 @@ def _focus(text: str, language: str, languages: Sequence[str]) -> tuple[str, ...
     return tuple(term for term in dict.fromkeys(terms(text, *languages)) if term not in stopwords)
 
 
-_SHORT = re.compile(
-    r"\b(?:short|shortest|one-word|single) answer\b|\b(?:few|one|two|three) words?\b|简短|简答|只答"
-)
-
-
 def is_short(response: str) -> bool:
     """Tell whether a length and format asks for the answer alone."""
-    return bool(_SHORT.search(response.lower()))
+    return bool(question_pattern(ENGLISH, "short_answer").search(response))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 from conspectus.text.language import ENGLISH, function_words_of, read_word_sets
 from conspectus.text.language_rules import SLAVIC, UNCASED
@@ -17,9 +16,7 @@ _LISTS = read_word_sets("gazetteer")
 GIVEN_NAMES, NATIONALITIES = _LISTS["given_names"], _LISTS["nationalities"]
 CALENDAR, ROLES, CURRENCIES = _LISTS["calendar"], _LISTS["roles"], _LISTS["currencies"]
 ORGANIZATION_WORDS = _LISTS["organization_words"]
-_PLACES = _LISTS["countries_and_cities"] | {
-    "united states", "united kingdom", "new york", "los angeles", "san francisco", "buenos aires", "palo alto", "hong kong",
-}  # fmt: skip
+_PLACES = frozenset(name.replace("_", " ") for name in _LISTS["countries_and_cities"])
 _TYPE_WORDS = (
     (ORGANIZATION, ORGANIZATION_WORDS),
     (EVENT, _LISTS["event_words"]),
@@ -98,10 +95,9 @@ def _type_by_words(lower: list[str]) -> str:
 
 def _type_by_foreign_words(lower: list[str], language: str) -> str:
     """Return the type that any word of a name tells in another language, or the end of a compound of one."""
-    for kind, words in (
-        (ORGANIZATION, organizations_of(language)),
-        (LOCATION, tuple(function_words_of(language).places.split())),
-    ):
+    grammar = function_words_of(language)
+    for kind, listed in ((ORGANIZATION, grammar.organizations), (LOCATION, grammar.places)):
+        words = tuple(listed.split())
         stems = {stem(word, language) for word in words} if language in SLAVIC or language == "el" else ()
         for word in lower:
             if (
@@ -114,9 +110,3 @@ def _type_by_foreign_words(lower: list[str], language: str) -> str:
 
 
 _COMPOUNDING = frozenset(("de", "nl", "sv", "da", "no"))
-
-
-@cache
-def organizations_of(language: str) -> tuple[str, ...]:
-    """Return words that name kinds of organizations in a language."""
-    return tuple(function_words_of(language).organizations.split())

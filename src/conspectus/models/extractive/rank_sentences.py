@@ -16,7 +16,7 @@ import numpy as np
 from conspectus.algorithms.ranking import Floats, scaled
 from conspectus.lazy import lazy_module
 from conspectus.models.extractive.search import BESIDE, COMPLETE, RankedSentence, Searcher
-from conspectus.models.extractive.sentence_store import FIRST_PERSON
+from conspectus.models.extractive.sentence_store import FIRST_PERSON, VAGUE_STEMS
 from conspectus.rows import Chunk, Entity
 from conspectus.tasks.base import Context
 from conspectus.text.language import ENGLISH
@@ -24,7 +24,7 @@ from conspectus.text.mentions import date_spans
 from conspectus.text.question import Question, question_pattern
 from conspectus.text.sentences import states
 from conspectus.text.types import CURRENCIES
-from conspectus.text.words import SMALL, VAGUE, WORD, fold, is_content, name_key, search_terms, stems
+from conspectus.text.words import SMALL, WORD, fold, is_content, name_key, search_terms
 
 if TYPE_CHECKING:
     from conspectus import sentence_graph
@@ -81,7 +81,6 @@ SAYS_SOMETHING = 0.6
 APART = 3
 """Characters between two words of one name at the most: the mark in "Lucas-Lehmer", or a quotation mark."""
 _OPENS = question_pattern(ENGLISH, "before_defined")
-_VAGUE = stems(VAGUE)
 
 
 def rank_sentences(
@@ -172,7 +171,7 @@ def split_question(
         }
     subject = subject.union(*(form for form in concepts if form & subject))
     others = (term for term in searcher.words(question.focus) if term not in subject)
-    rest = [term for term in others if term not in _VAGUE or searcher.frequency(term)]
+    rest = [term for term in others if term not in VAGUE_STEMS or searcher.frequency(term)]
     if question.asks_definition:
         subject, rest = subject.union(rest), []
     if question.language not in index.languages:  # a name has taken in words around it: "Bankとは"

@@ -28,9 +28,9 @@ from conspectus.text.language import ENGLISH, with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.mentions import find_mentions, find_runs
 from conspectus.text.question import question_pattern
-from conspectus.text.sentences import quality, sentences, without_opening
+from conspectus.text.sentences import ASKS, CLOSING, quality, sentences, without_opening
 from conspectus.text.vocabulary import Ints, read_vocabulary
-from conspectus.text.words import CJK, SMALL, VAGUE, WORD, fold, is_unspaced, name_key, stem, terms
+from conspectus.text.words import CJK, SMALL, VAGUE, WORD, fold, is_unspaced, name_key, stems, terms
 
 NEAR = 200
 """Characters between two sentences that are still neighbours: half or double changes nothing. Where none are, the
@@ -239,7 +239,7 @@ _COLUMNS = ("document", "start", "end", "speaker", "mention_starts", "mentions")
 # Statements: the sentences that a context is made of, with their references
 
 _SPEAKER = re.compile(r'([^\s":：][^":：]{1,40})(?:: "|：“)')
-_VAGUE_STEMS = frozenset(stem(word) for word in VAGUE)
+VAGUE_STEMS = stems(VAGUE)
 FIRST_PERSON = re.compile(r"\b(?:I|I['’](?:m|ve|d|ll)|my|me)\b")
 
 
@@ -303,7 +303,7 @@ def reading(text: str, language: str = ENGLISH) -> tuple[float, frozenset[str]]:
 
 def subject_terms(text: str, language: str = ENGLISH) -> frozenset[str]:
     """Return the terms of a text without vague ones and numbers."""
-    return frozenset(t for t in terms(fold(text), language) if t not in _VAGUE_STEMS and not t.isdigit())
+    return frozenset(t for t in terms(fold(text), language) if t not in VAGUE_STEMS and not t.isdigit())
 
 
 TOO_ALIKE = 0.45
@@ -354,7 +354,6 @@ MIN_KEY_TERMS = 3
 for facts; with 1 77.5 % ("In 1951."), with 6 64.2 %, without "The building work is said to support 34 jobs."."""
 MIN_QUALITY = 0.35
 """The quality from which on a sentence is no fragment."""
-_ASKS = re.compile(r"[?？][\"”’」』)]*$")
 _OPENS_WITH_PRONOUN = question_pattern(ENGLISH, "pronoun_first")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _NUMBER_WORD = question_pattern(ENGLISH, "number_in_words")
@@ -378,7 +377,11 @@ def select_factual(task: SelectFactual) -> tuple[int, ...]:
 def _states_a_fact(sentence: str, names: frozenset[str]) -> bool:
     """Tell whether a sentence gives a name, as others write its first word too, or a number beside who says it."""
     words = words_of(sentence)
-    if sentence.startswith("# ") or _ASKS.search(words) or len(key_terms(words)) < MIN_KEY_TERMS:
+    if (
+        sentence.startswith("# ")
+        or words.rstrip(CLOSING).endswith(ASKS)
+        or len(key_terms(words)) < MIN_KEY_TERMS
+    ):
         return False
     first = WORD.search(words)
     if first and first[0] not in names and len(first[0]) > 1 and first[0].istitle():
@@ -422,7 +425,7 @@ def all_terms(text: str) -> frozenset[str]:
 
 def key_terms(statement: str) -> frozenset[str]:
     """Return what a statement is about: its terms without the vague ones, and without who says it."""
-    return all_terms(words_of(statement)) - _VAGUE_STEMS
+    return all_terms(words_of(statement)) - VAGUE_STEMS
 
 
 def supported_share(statement: str, text: str) -> float:
