@@ -171,6 +171,13 @@ def test_a_label_that_stands_once_or_is_not_written_as_a_name_is_text(label: str
     assert said_by(labelled) == {labelled: ""}
 
 
+def test_labels_that_mostly_stand_once_are_those_of_a_list():
+    terms = "".join(f"{term}: {told(1)}\n" for term in ("Ledger", "Budget", "Receipt", "Invoice", "Bill"))
+    listed = f"Reports: {told(2)}\n{terms}Reports: {told(3)}\n"
+
+    assert set(said_by(listed).values()) == {""}
+
+
 def test_no_turn_reaches_into_the_next_document():
     talk = f"ZORBA: {told(1)}\nZORBA: {told(2)}\nZORBA: {told(3)}"
 
