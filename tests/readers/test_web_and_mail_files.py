@@ -21,7 +21,7 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Bees
 <script>let x = "never";</script></head>
 <body><header><a href="/">The Hive</a></header>
 <nav><ul><li><a href="/a">Home</a></li></ul></nav>
-<div class="sidebar">Subscribe!</div>
+<div class="sidebar">Subscribe!</div><div class="navheader">Next: Wasps</div>
 <div><h1>On   bees</h1><p>Bees <b>dance</b>.<br>All day.</p><p hidden>secret</p>
 <table><tr><th>Name<th>Age<tr><td>Bo<td>3</table>
 <pre>a

@@ -22,7 +22,8 @@ _NAVIGATION = (
     "[role=complementary], [role=menu], [role=menubar], [role=dialog]"
 )
 _NAVIGATION_CLASS = re.compile(
-    r"nav|navbar|navbox|navigation|menu|sidebar|breadcrumbs?|footer|toc|cookies?|cookie-.*|banner|advert\w*|ads?|"
+    r"(?:top|bottom|sub|site|main|page)?-?nav-?(?:bar|box|igation|header|footer|links|menu)?|menu|sidebar|"
+    r"breadcrumbs?|footer|toc|cookies?|cookie-.*|banner|advert\w*|ads?|"
     r"social|share|sharing|related|comments?-form|newsletter|noprint|catlinks|printfooter|after-portlet|mw-editsection|"
     r"mw-jump-link",
     re.IGNORECASE,
