@@ -47,6 +47,8 @@ How do the interviewees describe their first years?
 Which arguments do opponents of the scheme share?
 Where do the authors disagree?
 Sum up the discussion of housing.
+What is this guide about?
+What do these letters talk about?
 What are people's hopes for the project?
 Identify the key topics.
 How has the tone of the reporting shifted?
@@ -168,6 +170,7 @@ What was the vote?
 In which year did the school close?
 Where are the archives kept?
 Did the council approve the grant?
+What does this guide say about ferries?
 Why do limes flower in long winters?
 How can ferries help farmers in Quenda?
 灯塔建于何时？
