@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.ranking import Floats
+from conspectus.algorithms.ranking import Floats, Ints
 
 GAP = 0.06
 """Space around a disc, as a share of its radius: the outlines of neighbours stay apart at all zoom levels."""
@@ -41,7 +40,7 @@ def nested_discs(
     children: Sequence[Sequence[int]],
     roots: Sequence[int],
     members: Mapping[int, Sequence[int]],
-    edges: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Floats],
+    edges: tuple[Ints, Ints, Floats],
     n_points: int,
 ) -> Layout:
     """Lay out a hierarchy of communities and the entities in them.
@@ -80,9 +79,7 @@ def nested_discs(
     return Layout(np.column_stack([centre, radius]) / whole, points / whole)
 
 
-def _parents(
-    children: Sequence[Sequence[int]], roots: Sequence[int]
-) -> tuple[np.ndarray[Any, Any], list[int]]:
+def _parents(children: Sequence[Sequence[int]], roots: Sequence[int]) -> tuple[Ints, list[int]]:
     """Return the parent of each community, -1 for roots, and an order in which parents come before children."""
     parent, order = np.full(len(children), -1, np.int64), list(roots)
     for community in order:  # grows while it is read
@@ -93,9 +90,9 @@ def _parents(
 
 
 def _sibling_ties(
-    leaf_of: np.ndarray[Any, Any],
-    parent: np.ndarray[Any, Any],
-    edges: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Floats],
+    leaf_of: Ints,
+    parent: Ints,
+    edges: tuple[Ints, Ints, Floats],
 ) -> dict[int, dict[int, float]]:
     """Return the weight of the edges between communities of one parent, by their numbers."""
     source, target, weight = leaf_of[edges[0]], leaf_of[edges[1]], np.asarray(edges[2], np.float64)
@@ -116,7 +113,7 @@ def _sibling_ties(
     return ties
 
 
-def _chain(community: int, parent: np.ndarray[Any, Any]) -> list[int]:
+def _chain(community: int, parent: Ints) -> list[int]:
     """Return a community and all around it, the root first."""
     chain = [int(community)]
     while parent[chain[-1]] >= 0:
@@ -187,7 +184,7 @@ def _packed(discs: list[int], r: Floats, ties: Mapping[int, Mapping[int, float]]
     return xy
 
 
-def _tangent(xy: Floats, r: Floats, pairs: np.ndarray[Any, Any], radius: float) -> Floats:
+def _tangent(xy: Floats, r: Floats, pairs: Ints, radius: float) -> Floats:
     """Return where a disc touches both of two others, on the left from the first to the second; NaN for nowhere."""
     a, b = xy[pairs[:, 0]], xy[pairs[:, 1]]
     to_a, to_b = r[pairs[:, 0]] + radius, r[pairs[:, 1]] + radius

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
 else:
     similarity = lazy_module("conspectus.algorithms.similarity")  # it needs scipy
 
+ROWS = 1 << 10
+"""Rows whose instances are lists at a time: these take ten times the memory of arrays, and a call of numpy 1 us."""
 MOST_WORDS = 4
 """Words of a person's name without titles at the most: what is longer is a description."""
 MIN_TOGETHER = 0.07
@@ -74,23 +77,18 @@ class _Name:
 
     forms: Counter[str] = field(default_factory=Counter[str])
     types: Counter[str] = field(default_factory=Counter[str])
-    in_sources: list[Ints] = field(default_factory=list[Ints])
-    """The sources of each form: sets of them all would take more memory than what was found."""
-
-    @property
-    def sources(self) -> set[int]:
-        """The sources that use it."""
-        return set(chain.from_iterable(sources.tolist() for sources in self.in_sources))
+    sources: array[int] = field(default_factory=lambda: array("i"))
+    """The source of each use: sets of them all would take more memory than what was found."""
 
     @property
     def display(self) -> str:
         """The form that is used most."""
-        return min(self.forms, key=lambda form: (-self.forms[form], form))
+        return _commonest(self.forms)
 
     @property
     def type(self) -> str:
         """The type that it has most often, "" where that says nothing."""
-        type_ = min(self.types, key=lambda t: (-self.types[t], t))
+        type_ = _commonest(self.types)
         return "" if type_ in _UNTYPED else type_
 
 
@@ -153,17 +151,16 @@ def resolve(
         parts = Extractions.of(zip(chunks, graphs, strict=True))
     own = (source_of.get(chunk.document_id, -1) for chunk in parts.chunks)
     of_chunk = np.array([*own], np.int32)
-    names = dict[str, _Name]()
+    names = defaultdict[str, _Name](_Name)
     types = [name.lower() for name in parts.names]
-    order, starts = _by_row(parts.entities[1], len(parts.names))
-    in_sources = of_chunk[parts.entities[0, order]]
-    kinds = parts.entities[2, order]
-    for form, (first, last) in zip(parts.names, pairwise(starts), strict=True):
-        if first < last:
-            name = names.setdefault(key_of(form), _Name())
-            name.forms[form] = last - first
-            name.types.update(map(types.__getitem__, kinds[first:last].tolist()))
-            name.in_sources.append(in_sources[first:last])
+    columns = np.stack((of_chunk[parts.entities[0]], parts.entities[2]))
+    inside = _by_row(columns, parts.entities[1], len(parts.names))
+    for form, (of_form, kinds) in zip(parts.names, inside, strict=True):
+        if kinds:
+            name = names[key_of(form)]
+            name.forms[form] = len(kinds)
+            name.types.update(map(types.__getitem__, kinds))
+            name.sources.extend(of_form)
     result = Names({key: name.display for key, name in names.items()}, {}, {}, source_of, [])
     if settings.resolve != "exact":
         for key, into in parenthetical_aliases(chunks, names.keys()):
@@ -174,10 +171,20 @@ def resolve(
     return result
 
 
-def _by_row(row: Ints, n: int) -> tuple[Ints, list[int]]:
-    """Return the places of instances in the order of their rows, and where those of each of n rows start."""
+def _by_row(columns: Ints, row: Ints, n: int) -> Iterator[list[list[int]]]:
+    """Yield the columns of the instances of each of n rows, of many rows at once."""
     order = np.argsort(row, kind="stable").astype(np.int32)
-    return order, np.searchsorted(row[order], np.arange(n + 1)).tolist()
+    starts: list[int] = np.searchsorted(row[order], np.arange(n + 1)).tolist()
+    for first in range(0, n, ROWS):
+        ends = starts[first : first + ROWS + 1]
+        inside: list[list[int]] = columns[:, order[ends[0] : ends[-1]]].tolist()
+        for start, end in pairwise(end - ends[0] for end in ends):
+            yield [column[start:end] for column in inside]
+
+
+def _commonest(counts: Counter[str]) -> str:
+    """Return what is counted most, the first in alphabetical order where several are."""
+    return min(counts, key=lambda text: (-counts[text], text))
 
 
 def _join(result: Names, key: str, into: str, rule: str, evidence: str) -> None:
@@ -194,7 +201,7 @@ def _join_within_sources(
 ) -> None:
     """Join a name in each of its sources where just one of the others is, too."""
     joined: Counter[str] = Counter()
-    for source in sorted(names[key].sources):
+    for source in sorted(set(names[key].sources)):
         meant = [other for other, sources in others if source in sources]
         if len(meant) == 1 and meant[0] != key:
             result.within[key, source] = meant[0]
@@ -216,7 +223,8 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
         for key, name in result.display.items()
         if 1 < len(name) <= 8 and name[0].isupper() and all(c.isupper() or c in "&." for c in name)
     }
-    initials = {key: set(_initials(name)) for key, name in result.display.items()} if letters else {}
+    display = result.display if letters else {}
+    initials = {key: set(_initials(name)) for key, name in display.items() if not name.isalnum()}
     stated: dict[str, set[str]] = defaultdict(set)
     for chunk in chunks:
         for match in _BRACKETS.finditer(chunk.text) if letters else ():
@@ -235,7 +243,7 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
         if len(others) == 1 and (other := min(others)):
             _join(result, key, other, "acronym", "a text gives one in brackets after the other")
         else:  # it has several meanings; "" is one that is no name of the graph
-            known = [(other, names[other].sources) for other in sorted(others - {""})]
+            known = [(other, set(names[other].sources)) for other in sorted(others - {""})]
             _join_within_sources(result, key, names, known, "acronym", "the only name of these initials")
 
 
@@ -716,7 +724,7 @@ def _with_ends(parts: Extractions, entity: Ints, ends: Ints, keys: _Keys) -> tup
     for number, name in added:
         forms[key_at[number]][parts.names[name]] += 1
     for key, counts in forms.items():
-        keys.names.display[key] = min(counts, key=lambda form: (-counts[form], form))
+        keys.names.display[key] = _commonest(counts)
     entities = np.concatenate((parts.entities, edges), axis=1)
     parts = replace(parts, names=[*parts.names, UNTYPED], entities=entities)
     return parts, np.append(entity, new)
@@ -742,20 +750,17 @@ def _entities(
     table, forms = parts.entities, parts.names
     ids = [c.id for c in parts.chunks]
     keys = list(map(name_key, forms))
-    order, starts = _by_row(row, len(ordered))
     rows: list[Entity] = []
-    for number, (key, name) in enumerate(ordered):
-        first, last = starts[number : number + 2]
-        inside: list[list[int]] = table[:3, order[first:last]].tolist()
-        chunks, written, kinds = inside
-        chunk_ids = tuple(dict.fromkeys(ids[i] for i in chunks))
+    inside = _by_row(table[:3], row, len(ordered))
+    for (key, name), (chunks, written, kinds) in zip(ordered, inside, strict=True):
+        chunk_ids = tuple(dict.fromkeys(map(ids.__getitem__, chunks)))
         # an alias says less of what it is
         own = [k for f, k in zip(written, kinds, strict=True) if keys[f] == key]
-        types = Counter(forms[k] for k in own or kinds)
-        type_ = names.types.get(key, "") or min(types, key=lambda t: (-types[t], t))
-        aliases = tuple(sorted({forms[f] for f in written} - {name}))
-        of = content_id("entity", name), number, name, type_, ""
-        rows.append(Entity(*of, chunk_ids, (), aliases, degree[number]))
+        types = Counter(map(forms.__getitem__, own or kinds))
+        type_ = names.types.get(key, "") or _commonest(types)
+        aliases = tuple(sorted({forms[f] for f in set(written)} - {name}))
+        of = content_id("entity", name), len(rows), name, type_, ""
+        rows.append(Entity(*of, chunk_ids, (), aliases, degree[len(rows)]))
     return rows, Instances(parts, table, row, len(ordered))
 
 
@@ -769,16 +774,14 @@ def _relationships(
     distinct = np.sort(elements.rows)
     weights = np.bincount(row[distinct], minlength=count)
     strengths = np.bincount(row[distinct], parts.strengths[distinct], count) / weights
-    order, starts = _by_row(row, count)
     means: list[Any] = np.column_stack((weights, strengths)).tolist()
     rows, shared = list[Relationship](), dict[Any, Any]()
-    for number, (one, other) in enumerate(ends):
+    inside = _by_row(table[:1], row, count)
+    for (one, other), mean, (chunks,) in zip(ends, means, inside, strict=True):
         a, b = entities[one], entities[other]
-        first, last = starts[number : number + 2]
-        inside: list[int] = table[0, order[first:last]].tolist()
-        values = *means[number], tuple(dict.fromkeys(ids[i] for i in inside))
+        values = *mean, tuple(dict.fromkeys(map(ids.__getitem__, chunks)))
         weight, strength, chunk_ids = map(shared.setdefault, values, values)  # many are alike
-        of = content_id("relationship", a.name, b.name), number, a.name, b.name, ""
+        of = content_id("relationship", a.name, b.name), len(rows), a.name, b.name, ""
         rows.append(Relationship(*of, weight, strength, chunk_ids, (), a.degree + b.degree))
     return rows, elements
 
