@@ -27,7 +27,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, M
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,14 +53,7 @@ from conspectus.text.mentions import (
     words_of_names,
 )
 from conspectus.text.sentence_table import SentenceTable, lines_at
-from conspectus.text.vocabulary import (
-    Ints,
-    Vocabulary,
-    concatenated,
-    numbers_of,
-    repeated,
-    unique_numbers,
-)
+from conspectus.text.vocabulary import Ints, Vocabulary, concatenated, numbers_of, repeated, unique_numbers
 from conspectus.text.words import CJK, PAIRED, STOPWORDS, fold, name_key, terms, words_in
 from conspectus.workers import Workers
 
@@ -241,13 +234,13 @@ def sentence_arrays(
 
 
 def _resolved(
-    names_at: np.ndarray[Any, Any],
-    document: np.ndarray[Any, Any],
+    names_at: Ints,
+    document: Ints,
     documents: Sequence[Document],
     lexicon: Lexicon,
     names: Names,
     entity: Mapping[str, int],
-) -> np.ndarray[Any, np.dtype[np.int32]]:
+) -> Ints:
     """Return the entity that each of the lexicon's names stands for in its document, -1 for none."""
     code, pair = np.unique(names_at.astype(np.int64) * len(documents) + document, return_inverse=True)
     codes: list[int] = code.tolist()
@@ -452,7 +445,7 @@ class NameNumbers:
         """Tell whether a name is one where nothing but its capital says so, and that opens its sentence."""
         return " " in key or self._proper.get(key, True)
 
-    def kinds(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    def kinds(self) -> Ints:
         kinds = np.array([OPENING * self.may_open(key) for key in self.keys], np.uint8)
         kinds[[self.keys[key] for key in self.sought]] |= KNOWN
         return kinds

@@ -114,18 +114,17 @@ def _key(words: Sequence[str], rules: LanguageRules) -> str:
 
 
 def _note_name(candidate: Candidate, mention: Mention, vocabulary: Vocabulary) -> None:
-    sentence = vocabulary.sentence_of(mention.start)
-    offset = mention.start - int(vocabulary.starts[sentence])
+    sentence, first, end = vocabulary.sentence_around(mention.start)
+    offset = mention.start - first
     candidate.forms[mention.words] += 1
     if mention.type:
         candidate.kinds[mention.type] += 1
     candidate.note(sentence, offset)
     candidate.context.titled += mention.titled
-    words = vocabulary.words
     if offset:
-        candidate.context.note_before(words[vocabulary.word[vocabulary.form[mention.start - 1]]])
-    if mention.end < vocabulary.starts[sentence + 1]:
-        candidate.context.after += 1
+        (word,) = vocabulary.folded(mention.start - 1, mention.start)
+        candidate.context.note_before(word)
+    candidate.context.after += mention.end < end
 
 
 def _sifted_names(

@@ -78,7 +78,7 @@ def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[Run]:
         if run not in keys_of_run:
             keys_of_run[run] = tuple(_keys(" ".join(vocabulary.written(start, end))))
         if keys_of_run[run]:
-            yield vocabulary.sentence_of(start), keys_of_run[run]
+            yield vocabulary.sentence_around(start)[0], keys_of_run[run]
 
 
 def _class(form: str) -> str:
@@ -210,7 +210,7 @@ _LOW_BITS = np.uint64((1 << 20) - 1)
 """Most words begin no name, which these bits tell: with 30,000 names one word in thirty is looked up in vain."""
 
 
-def mixed(numbers: np.ndarray[Any, Any]) -> Hashes:
+def mixed(numbers: Ints) -> Hashes:
     """Return numbers as 64 bits each that look random."""
     code = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0xBF58476D1CE4E5B9)
     return code ^ (code >> np.uint64(29))

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,9 @@ chapter, listing, figure and table, 0.0 to 0.3 of names and countries, in web pa
 
 _WORD = rb"(?:I\.?|V\.|C|H)"
 _RUN = rb"(?:T\.?)*(?:%(w)s(?:P{1,2}(?=[CIHS]))?)*(?:S|%(w)sD?)" % {b"w": _WORD}
-_GROUP = re.compile(rb"%(r)s(?:(?:(?<=S)|Jt*(?=[CIHST]))%(r)s)*" % {b"r": _RUN})
+_GROUP = re.compile(
+    rb"(?=[TIVCHS])%(r)s(?:(?:(?<=S)|Jt*(?=[CIHST]))%(r)s)*" % {b"r": _RUN}
+)  # most begin none
 _ONE_RUN = re.compile(_RUN)
 _POSSESSIVE = ("'s", "’s")
 
@@ -53,9 +54,9 @@ class Mention:
 def find_names(vocabulary: Vocabulary) -> Iterator[Mention]:
     """Yield every mention of a name in the corpus."""
     groups = _Groups(vocabulary)
-    alone = Counter(name_key(" ".join(run.words)) for group in groups for run in group)
-    joined = Counter(_key(a, b, vocabulary) for group in groups for a, b in pairwise(group))
-    for group in groups:
+    alone = groups.uses()
+    joined = Counter(_key(a, b, vocabulary) for group in groups.of(2) for a, b in pairwise(group))
+    for group in groups.of(1):
         yield from _joined(group, alone, joined, vocabulary)
 
 
@@ -115,25 +116,36 @@ class _Groups:
     """The capitalised runs, those linked by a joint or possessive together: in columns, for there are millions."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._starts, self._ends, self._like = array("i"), array("i"), list[Mention]()
-        known: dict[bytes, Mention] = {}
+        self._starts, self._kinds, self._ends = array("i"), array("i"), array("i", [0])
+        self._first: list[Mention] = []
+        """The first run of each kind: others of the same tokens differ in their place alone."""
+        known: dict[bytes, int] = {}
         classes = _classes(vocabulary)
         for start, end in vocabulary.matches(_GROUP, classes):
             for match in _ONE_RUN.finditer(classes[start:end].tobytes()):
                 first, last = start + match.start(), start + match.end()
                 tokens = match.group() + vocabulary.form[first:last].tobytes()
-                if (run := known.get(tokens)) is None:
-                    run = known[tokens] = _mention(first, match.group(), vocabulary)
-                if 0 < len(run.words) <= LONGEST:
+                if (kind := known.setdefault(tokens, len(known))) == len(self._first):
+                    self._first.append(_mention(first, match.group(), vocabulary))
+                if 0 < len(self._first[kind].words) <= LONGEST:
                     self._starts.append(first)
-                    self._like.append(run)  # others of the same tokens differ in their place alone
+                    self._kinds.append(kind)
             self._ends.append(len(self._starts))
 
-    def __iter__(self) -> Iterator[Sequence[Mention]]:
-        for first, last in pairwise([0, *self._ends]):
-            runs = zip(self._starts[first:last], self._like[first:last], strict=True)
-            if group := [Mention(at, at + m.end - m.start, m.words, m.titled) for at, m in runs]:
-                yield group
+    def uses(self) -> Counter[str]:
+        """Return how often each name stands, by its key, as if all runs were names of their own."""
+        counts = Counter[str]()
+        for kind, count in Counter(self._kinds).items():
+            counts[name_key(" ".join(self._first[kind].words))] += count
+        return counts
+
+    def of(self, least: int) -> Iterator[Sequence[Mention]]:
+        """Yield the groups of so many runs at least."""
+        for first, last in pairwise(self._ends):
+            if last - first >= least:
+                like = map(self._first.__getitem__, self._kinds[first:last])
+                runs = zip(self._starts[first:last], like, strict=True)
+                yield [Mention(at, at + m.end - m.start, m.words, m.titled) for at, m in runs]
 
 
 def _mention(begin: int, classes: bytes, vocabulary: Vocabulary) -> Mention:
@@ -269,7 +281,7 @@ def _recurring(vocabulary: Vocabulary) -> Bools:
     return np.append(count[kind] > 1, False)
 
 
-def _pairs(vocabulary: Vocabulary, tokens: Ints) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _pairs(vocabulary: Vocabulary, tokens: Ints) -> Ints:
     """Return one number for each of some tokens and the next one, the same for the same two words."""
     word = vocabulary.token_word
     return word[tokens].astype(np.int64) * len(vocabulary.words) + word[tokens + 1]

@@ -314,8 +314,10 @@ def _not_cut(raw: RawSentences, documents: Sequence[Document]) -> Ints:
         _, first, kind = np.unique(text[alike], return_index=True, return_inverse=True)
         first = alike[first]
         begins, parts = np.zeros(len(first), bool), 1 + len(first) // COMPARED
+        _, end, uses = np.unique(ends[first], return_inverse=True, return_counts=True)
+        shared = uses[end] > 1
         for part in range(parts):  # a piece and the whole one are in the same
-            rows = np.flatnonzero(ends[first] % np.uint32(parts) == part)
+            rows = np.flatnonzero(shared & (ends[first] % np.uint32(parts) == part))
             rows = rows[np.argsort(first[rows])]
             texts = [text[::step] for text in lines_at(first[rows], lines)]
             # in the order of the alphabet the next text begins with a piece if any does

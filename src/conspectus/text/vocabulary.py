@@ -67,9 +67,10 @@ class Vocabulary:
         """The sentence of each token."""
         return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
 
-    def sentence_of(self, token: int) -> int:
-        """Return the sentence of a token."""
-        return bisect_right(self._edges, token) - 1
+    def sentence_around(self, token: int) -> tuple[int, int, int]:
+        """Return the sentence of a token, its first token and the one behind its last."""
+        sentence = bisect_right(self._edges, token) - 1
+        return sentence, self._edges[sentence], self._edges[sentence + 1]
 
     @cached_property
     def _edges(self) -> array[int]:
@@ -290,14 +291,8 @@ class TokenRows:
         word = [words.setdefault(_word_of(each), len(words)) for each in forms]
         for start in range(0, len(form), BLOCK):
             form[start : start + BLOCK] = number[form[start : start + BLOCK]]
-        return Vocabulary(
-            forms,
-            tuple(words),
-            form,
-            starts,
-            np.array(word, np.int32),
-            rules_of(language),
-        )
+        tokens = form, starts, np.array(word, np.int32)
+        return Vocabulary(forms, tuple(words), *tokens, rules_of(language))
 
 
 def tokens_of(sentences: Sequence[str], languages: Sequence[str]) -> TokenRows:
@@ -375,7 +370,7 @@ def sentence_terms(
     return repeated(rank, sizes, np.concatenate(flat))
 
 
-def repeated(which: Ints, sizes: np.ndarray[Any, Any], flat: Ints) -> tuple[Ints, Ints]:
+def repeated(which: Ints, sizes: Ints, flat: Ints) -> tuple[Ints, Ints]:
     """Spread lists that belong to some things over others; `which` is whose list each takes. Return starts and values."""
     sizes = sizes.astype(np.int32)  # numpy's own sums have 64 bits
     begin = np.cumsum(sizes, dtype=np.int32) - sizes
