@@ -12,6 +12,7 @@ import time
 from collections import UserDict
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -166,12 +167,10 @@ class LazyCommands(UserDict[str, Any]):
             self.data |= {name: target for name, (target, _) in commands.items()}
 
     def __getitem__(self, name: str) -> Any:
-        target = self.data[name]
-        if isinstance(target, str):
-            self.data[name] = target = _load(name, target)
-        return target
+        return _load(name, self.data[name])
 
 
+@cache
 def _load(name: str, target: str) -> Any:
     """Return the command or group of commands that a module of this package defines, `target` as `module:name`."""
     module, _, attribute = target.partition(":")

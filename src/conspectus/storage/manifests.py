@@ -52,6 +52,7 @@ MOST_ROWS = 1000
 """Rows for each byte of the file of a table at the most: what repeats is stored once, so that the size alone does not
 say how many there are. The sample's tables have one row for 5 to 400 bytes."""
 
+Counts = dict[str, NonNegativeInt]
 SnapshotId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 """It names a file in `history`."""
 
@@ -61,7 +62,7 @@ def _plain(origin: dict[str, str]) -> dict[str, str]:
     if not re.fullmatch(r"(triples-[0-9a-f]{12}\.sqlite)?", origin.get("triples", ""), re.ASCII):
         raise ValueError("triples")
     for name in ("left_out", "skipped"):
-        TypeAdapter(dict[str, NonNegativeInt]).validate_json(origin.get(name, "{}"))
+        _adapter(Counts).validate_json(origin.get(name, "{}"))
     return origin
 
 
@@ -93,7 +94,7 @@ class Manifest:
 
     snapshot: SnapshotId
     created: str
-    counts: dict[str, NonNegativeInt]
+    counts: Counts
     """The number of rows of each table, by the names of the fields of `Index`."""
     files: dict[Annotated[str, StringConstraints(pattern=STORED)], StoredFile]
     """What each file is, by its path in the folder."""
@@ -140,7 +141,7 @@ def _read_manifest(path: Path) -> Manifest:
             version = content.pop("version")
         if isinstance(version, int) and OLDEST <= version <= VERSION:
             checksum = content.pop("checksum", None)
-            manifest = _adapter().validate_python(content)
+            manifest: Manifest = _adapter(Manifest).validate_python(content)
             if checksum in (None, _checksum(content)):  # of what is there: an earlier version said less
                 _leave_allowed(manifest.settings, path)
                 return manifest
@@ -158,8 +159,8 @@ def _read_manifest(path: Path) -> Manifest:
 
 
 @cache
-def _adapter() -> TypeAdapter[Manifest]:
-    return TypeAdapter(Manifest)
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def _leave_allowed(settings: dict[str, Any], path: Path) -> None:
