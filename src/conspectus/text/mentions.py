@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from conspectus.rows import column
 from conspectus.text.language import ENGLISH, function_words_of
 from conspectus.text.language_rules import UNCASED
-from conspectus.text.vocabulary import Bools, Ints, Vocabulary, repeated
+from conspectus.text.vocabulary import Bools, Ints, Vocabulary, numbers_of, repeated
 from conspectus.text.words import CJK, STOPWORDS, WORDS_CACHED, Keyed, entity_keys, name_key
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
@@ -165,15 +166,15 @@ def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints
     if not len(vocabulary.form):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     numbers: dict[str, int] = {}
-    pieces = [
-        [numbers.setdefault(u, len(numbers)) for u in units(name_key(form))] for form in vocabulary.forms
-    ]
-    sizes = np.array([len(piece) for piece in pieces], np.int64)
-    flat = np.array([number for piece in pieces for number in piece], np.int64)
+    pieces = [units(name_key(form)) for form in vocabulary.forms]
+    sizes = np.array(list(map(len, pieces)), np.int64)
+    flat = numbers_of(chain.from_iterable(pieces), numbers)
     by_size: dict[int, dict[int, int]] = {}
+    begins = np.zeros(len(numbers), bool)
     for i, name in enumerate(names):
         name_words = [numbers.get(u, -1) for u in units(name)]
         if name_words and len(name_words) <= LONGEST and min(name_words) >= 0:
+            begins[name_words[0]] = True
             by_size.setdefault(len(name_words), {}).setdefault(_hash_of_words(name_words), i)
     tables = {size: np.array(sorted(codes.items()), np.uint64).T for size, codes in by_size.items()}
     matches: list[tuple[Ints, Ints]] = []
@@ -181,26 +182,27 @@ def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints
         form = vocabulary.form[tokens]
         text = np.repeat(np.arange(sentences.start, sentences.stop, dtype=np.int32), tokens_of)
         text = np.repeat(text, sizes[form])
-        matches.append(_longest_matches(repeated(form, sizes, flat)[1], text, tables))
+        words = repeated(form, sizes, flat)[1]
+        matches.append(_longest_matches(words, text, np.flatnonzero(begins[words]), tables))
     texts, ends = zip(*matches, strict=True)
     return np.concatenate(texts), np.concatenate(ends)
 
 
-def _longest_matches(words: Ints, text: Ints, tables: Mapping[int, Hashes]) -> tuple[Ints, Ints]:
-    """Return texts and names where the words, by their numbers, are those of a name, given by size: hash, number."""
+def _longest_matches(words: Ints, text: Ints, first: Ints, tables: Mapping[int, Hashes]) -> tuple[Ints, Ints]:
+    """Return texts and names where the words from some places on are those of a name; `tables` has hash and number."""
     name_at = np.full(len(words), -1, np.int64)
-    rolling = np.zeros(len(words), np.uint64)  # the hash of the `size` words from each on
-    codes = mixed(words)
+    rolling = np.zeros(len(first), np.uint64)  # the hash of the `size` words from each on
     for size in range(1, min(max(tables, default=0), len(words)) + 1):
-        rolling = rolling[: len(words) - size + 1] * _BASE + codes[size - 1 :]
+        first = first[: np.searchsorted(first, len(words) - size, "right")]
+        rolling = rolling[: len(first)] * _BASE + mixed(words[first + size - 1])
         if size in tables:
             hashes, names = tables[size]
             likely = np.zeros(int(_LOW_BITS) + 1, bool)
             likely[hashes & _LOW_BITS] = True
-            at = np.flatnonzero(likely[rolling & _LOW_BITS] & (text[: len(rolling)] == text[size - 1 :]))
+            at = np.flatnonzero(likely[rolling & _LOW_BITS] & (text[first] == text[first + size - 1]))
             nearest = np.minimum(np.searchsorted(hashes, rolling[at]), len(hashes) - 1)
             same = hashes[nearest] == rolling[at]
-            name_at[at[same]] = names[nearest[same]]
+            name_at[first[at[same]]] = names[nearest[same]]
     ends = np.flatnonzero(name_at >= 0)
     return text[ends], name_at[ends]
 
