@@ -183,10 +183,11 @@ def _begin_arrays(
 ) -> BegunArrays:
     """Begin the arrays of the texts of a corpus, if others are at work."""
     lexicon, terms = of
-    titles = [replace(document, text="", omitted=(), places=()) for document in documents]
-    spans = [replace(chunk, text="") for chunk in chunks]
-    sentences = sentences_to_send(lexicon.sentences) if build.workers.several else lexicon.sentences
-    made = build.workers.beside(arrays_of, [(titles, spans, sentences, terms)])
+    sentences = lexicon.sentences
+    if build.workers.several:
+        documents = [replace(document, text="", omitted=(), places=()) for document in documents]
+        chunks, sentences = [replace(chunk, text="") for chunk in chunks], sentences_to_send(sentences)
+    made = build.workers.beside(arrays_of, [(documents, chunks, sentences, terms)])
     in_file = build.workers.texts.array if build.workers.texts else np.asarray
 
     @cache
