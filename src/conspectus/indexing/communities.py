@@ -75,8 +75,8 @@ def find_communities(
     entities = sorted(entities, key=lambda entity: entity.number)
     relationships = sorted(relationships, key=lambda relationship: relationship.number)
     node = {entity.name: i for i, entity in enumerate(entities)}
-    source = np.array([node[r.source] for r in relationships], np.int64)
-    target = np.array([node[r.target] for r in relationships], np.int64)
+    ends = np.array([(node[r.source], node[r.target]) for r in relationships], np.int64)
+    source, target = ends.reshape(-1, 2).T
     weight = np.array([r.weight for r in relationships], np.float64)
     parts = leiden.hierarchical_leiden(
         leiden.adjacency(source, target, weight, len(entities)),
@@ -86,38 +86,36 @@ def find_communities(
         changed=_changed(before, relationships, node) if before else None,
     )
     rank = {chunk.id: i for i, chunk in enumerate(chunks)}
-    entity_chunks = _pairs((entity.chunk_ids for entity in entities), rank)
-    relationship_chunks = _pairs((relationship.chunk_ids for relationship in relationships), rank)
-    contents = _contents(parts, (source, target), entity_chunks, relationship_chunks, len(entities))
+    named = [_pairs((row.chunk_ids for row in rows), rank) for rows in (entities, relationships)]
+    contents = _contents(parts, (source, target), named, len(entities))
     chunk_ids = list(rank)
+    entity_ids = [entity.id for entity in entities]
+    own, edge = ([row.number for row in rows] for rows in (entities, relationships))
     communities: list[Community] = []
-    for number, (part, (inside, mentioned)) in enumerate(zip(parts, contents, strict=True)):
+    for part, (inside, mentioned) in zip(parts, contents, strict=True):
         nodes: list[int] = part.members.tolist()
-        members = [entities[i] for i in nodes]
-        id_ = content_id(str(part.level), *sorted(entity.id for entity in members))
-        within = tuple(entity.number for entity in members), tuple(relationships[i].number for i in inside)
-        ids = tuple(chunk_ids[i] for i in mentioned)
+        id_ = content_id(str(part.level), *sorted(map(entity_ids.__getitem__, nodes)))
+        within = tuple(map(own.__getitem__, nodes)), tuple(map(edge.__getitem__, inside))
+        ids = tuple(map(chunk_ids.__getitem__, mentioned))
         above_below = part.level, part.parent, tuple(part.children)
-        communities.append(Community(id_, number, *above_below, *within, ids, part.unsplit))
+        communities.append(Community(id_, len(communities), *above_below, *within, ids, part.unsplit))
     return communities
 
 
 def _contents(
-    parts: Sequence[leiden.Part],
-    ends: tuple[Ints, Ints],
-    entity_chunks: Pairs,
-    relationship_chunks: Pairs,
-    n: int,
+    parts: Sequence[leiden.Part], ends: tuple[Ints, Ints], named: Sequence[Pairs], n: int
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the relationships inside each part, and the ranks of the chunks that mention what is in it."""
-    source, target = ends
+    """Yield the relationships inside each part, and the ranks of the chunks that mention what is in it.
+    `named` are the ranks of the chunks that mention each entity, and those of each relationship.
+    """
+    (source, target), ((entity, entity_rank), (edge, edge_rank)) = ends, named
     last_of: list[int] = np.cumsum(np.bincount([part.level for part in parts])).tolist() if parts else []
     for first, last in pairwise([0, *last_of]):  # where the parts of each level begin and end
         part_of = _part_of(parts[first:last], n)
         part_of_relationship = np.where(part_of[source] == part_of[target], part_of[source], -1)
         inside = _grouped(part_of_relationship, np.arange(len(source)), last - first)
-        owner = np.concatenate((part_of[entity_chunks[0]], part_of_relationship[relationship_chunks[0]]))
-        values = np.concatenate((entity_chunks[1], relationship_chunks[1]))
+        owner = np.concatenate((part_of[entity], part_of_relationship[edge]))
+        values = np.concatenate((entity_rank, edge_rank))
         yield from zip(inside, _grouped(owner, values, last - first), strict=True)
 
 

@@ -328,7 +328,7 @@ def derived_file(index: Index, kind: str, model: Model, how: str = "") -> Path |
     return index.folder / DERIVED / f"{kind}-{name}.npz"
 
 
-def write_derived(path: Path | None, rows: Any, vectors: np.ndarray[Any, Any]) -> None:
+def write_derived(path: Path | None, rows: Any, vectors: Floats) -> None:
     """Write rows, which fit into JSON, and their vectors; what cannot be written is made again by the next process."""
     if path is None:
         return
@@ -383,7 +383,7 @@ async def answer_by_tree(question: str, index: Index, model: Model, settings: Se
 class Statements:
     """Statements: the number of the chunk of each, and their words, or their vectors where the index has some."""
 
-    chunk: np.ndarray[Any, np.dtype[np.int64]]
+    chunk: Ints
     words: TextWords | None
     vectors: Floats
 

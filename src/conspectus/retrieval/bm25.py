@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.ranking import Postings, bm25, postings
+from conspectus.algorithms.ranking import Floats, Postings, bm25, postings
 from conspectus.index import Index
 from conspectus.retrieval import ranking
 from conspectus.retrieval.base import hits_of
@@ -23,7 +22,7 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
     return hits_of(scores_of(question, index), index, settings.search.k)
 
 
-def scores_of(question: str, index: Index) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+def scores_of(question: str, index: Index) -> Floats:
     """Return the score of every chunk, in the order of the table."""
     number = index.number_of_word
     query = [(number[term], 1.0) for term in search_terms(question, index) if term in number]
@@ -49,7 +48,7 @@ class TextWords:
             sizes.append(len(words))
         return cls(numbers, postings(np.array(flat, np.int32), np.array(sizes, np.int32), size=len(numbers)))
 
-    def scores(self, question: str) -> np.ndarray[Any, Any]:
+    def scores(self, question: str) -> Floats:
         """Return the score of every text for a question."""
         known = [term for term in terms(question) if term in self.numbers]
         return bm25(self.postings, [(self.numbers[term], 1.0) for term in known])
