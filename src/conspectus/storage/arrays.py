@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import mmap
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from math import prod
 from threading import Lock
@@ -23,9 +23,8 @@ from numpy.lib import format as npy
 from conspectus.errors import IndexDamaged, UsageError
 
 Array = np.ndarray[Any, Any]
-_PARSING = (
-    Lock()
-)  # python/cpython#106905: `ast`, by which numpy reads headers, fails where threads take turns in it
+# python/cpython#106905: `ast`, by which numpy reads headers, fails where threads take turns in it
+_PARSING = Lock()
 
 NEAR = tuple(f"near.{table}" for table in ("chunks", "sentences", "entities"))
 """The names of lists of vectors (`ranking.VectorLists`): an index has them of the tables that have many."""
@@ -79,14 +78,12 @@ LISTS: Sequence[tuple[str, str, tuple[str, ...]]] = (
         for lists in NEAR
     ),
 )
-"""Lists for each row of an axis, of rows of another: row `i` has `values[starts[i]:starts[i + 1]]`, with what more is
-said of each value."""
+"""Lists for each row of an axis, of rows of another: row `i` has `values[starts[i]:starts[i + 1]]`, with weights."""
 LIST_OF = {name: lists for lists in LISTS for name in lists[2]}
 LARGEST = 2.0**50
 """What a weight or a number of a vector may be at the most: sums of products of two stay finite in 32 bits."""
 BLOCK = 1 << 18
-"""Bytes of an array that are compared together: it takes 0.2 ms. One of 200 MB, as at 100 million tokens, has 800, each
-10 bytes of the manifest."""
+"""Bytes of an array that are compared together, in 0.2 ms; 200 MB are 800 blocks, each 10 bytes of the manifest."""
 OF_WHOLE = ("graph.", "ids.", "keys.", "near.")
 """How the names of arrays begin that hold for a whole index alone, and not for some of its documents."""
 _AXES = {
@@ -106,9 +103,8 @@ def write_array(name: str, array: Array, file: IO[bytes]) -> None:
     npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(values))
     file.write(values.reshape(-1).view(np.uint8).data if values.nbytes else b"")
     if isinstance(array, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
-        cast("Any", array)._mmap.madvise(
-            mmap.MADV_DONTNEED
-        )  # what was read of a mapped file counts as memory
+        # what was read of a mapped file counts as memory
+        cast("Any", array)._mmap.madvise(mmap.MADV_DONTNEED)
 
 
 class StoredArray:
@@ -132,7 +128,7 @@ class StoredArray:
             self._role = "vectors"
         if self._axis == "triples" and not counts.get("triples"):
             self._axis = "relationships"  # which are the triples where there are no others
-        self._blocks, self._compared = blocks[1:], set[int]()
+        self._blocks, self._checked = blocks[1:], set[int]()
         size = 10 + int.from_bytes(content[8:10], "little")
         head, self._content = BytesIO(content[:size]), memoryview(content)[size:]
         if blocks and (crc32(head.getvalue()) != blocks[0] or len(self._blocks) * BLOCK < len(self._content)):
@@ -146,6 +142,7 @@ class StoredArray:
             self._array: Array = np.ndarray(shape, dtype, buffer=self._content)
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise self._damaged(f"cannot be read ({error})") from None
+        self._count = -(-len(self._content) // BLOCK)
         if not self._is_shaped():
             raise self._damaged("does not fit the rest of the index")
 
@@ -154,30 +151,32 @@ class StoredArray:
 
     def __getitem__(self, at: Any) -> Any:
         """Return a row, or the array of those of a slice or of some numbers; of all for `...`."""
-        at_all = slice(None) if at is ... else at
-        rows = range(*at_all.indices(len(self))) if isinstance(at_all, slice) else np.atleast_1d(at)
-        self._compare(rows)
-        part = self._array[at]
-        if not self._fits(np.atleast_1d(part), in_order=isinstance(rows, range)):
-            raise self._damaged("does not fit the rest of the index")
-        return part
+        if len(self._checked) < self._count:
+            self._check(at)
+        return self._array[at]
 
-    def _compare(self, rows: range | Array) -> None:
-        """Compare the blocks that hold some rows with their checksums."""
-        if len(self._compared) == len(self._blocks) or not len(rows):
-            return
-        width = self._array.nbytes // len(self)
-        if isinstance(rows, range):
-            low, high = sorted((rows[0], rows[-1]))
-            blocks = range(low * width // BLOCK, ((high + 1) * width - 1) // BLOCK + 1)
+    def _check(self, at: Any) -> None:
+        """Compare the blocks that hold some rows with their checksums and laws, each once."""
+        size = self._array.nbytes // len(self)
+        if isinstance(at, (int, slice)) or at is ...:
+            rows = range(len(self))[at if isinstance(at, slice) else slice(None)]
+            low, high = sorted((rows[0], rows[-1])) if rows else (0, -1)
+            if isinstance(at, int):
+                low = high = at % len(self)
+            blocks: Iterable[int] = range(low * size // BLOCK, ((high + 1) * size - 1) // BLOCK + 1)
         else:
-            used, rows = np.zeros(len(self._blocks), bool), rows.ravel() % len(self)  # -1 is the last one
-            used[rows * width // BLOCK] = used[((rows + 1) * width - 1) // BLOCK] = True
+            used, numbers = np.zeros(self._count, bool), np.asarray(at) % len(self)  # -1 is the last one
+            used[numbers * size // BLOCK] = used[((numbers + 1) * size - 1) // BLOCK] = True
             blocks = np.flatnonzero(used).tolist()
-        for block in set(blocks) - self._compared:
-            if crc32(self._content[block * BLOCK : (block + 1) * BLOCK]) != self._blocks[block]:
+        for block in set(blocks) - self._checked:
+            start, end = block * BLOCK, (block + 1) * BLOCK
+            if self._blocks and crc32(self._content[start:end]) != self._blocks[block]:
                 raise self._damaged("is not what was written, by its hash")
-            self._compared.add(block)
+            # with the number before, from which ascending ones go on
+            before = max(start - self._array.itemsize, 0)
+            if self._role and not self._fits(np.frombuffer(self._content[before:end], self._array.dtype)):
+                raise self._damaged("does not fit the rest of the index")
+            self._checked.add(block)
 
     def _damaged(self, what: str) -> IndexDamaged:
         return IndexDamaged(f"the array {self._name} {what}; restore it, or index again")
@@ -200,21 +199,20 @@ class StoredArray:
         if role in ("column", "vectors"):
             return self._size(self._axis) in (len(array), -1)
         if role == "starts":
-            self._compare(np.array([0, -1]))
-            return len(array) == self._size(self._axis) + 1 and array[0] == 0
+            return len(array) == self._size(self._axis) + 1 and self[0] == 0 and self[-1] >= 0
         return len(array) == int(self._arrays[self._list[0]][-1])
 
-    def _fits(self, part: Array, *, in_order: bool) -> bool:
-        """Tell whether the numbers of some rows, all from one to another or not, lead to rows that are there."""
+    def _fits(self, numbers: Array) -> bool:
+        """Tell whether some of its numbers lead to rows that are there."""
         if self._role == "starts":
-            ascending = not in_order or bool((part[:-1] <= part[1:]).all())
-            return ascending and _within(part, 0, int(self._array[-1]) + 1)
-        if part.dtype.kind == "f" and self._role and not _finite(part):
+            ascending = bool((numbers[:-1] <= numbers[1:]).all())
+            return ascending and _within(numbers, 0, int(self._array[-1]) + 1)
+        if numbers.dtype.kind == "f" and not _finite(numbers):
             return False
         if self._role == "weights":
-            return not (part < 0).any()
+            return not (numbers < 0).any()
         low, end = -(self._role == "column"), self._size(self._numbered) + (self._name in EDGES)
-        return not self._numbered or _within(part, low, end)
+        return not self._numbered or _within(numbers, low, end)
 
 
 def _within(array: Array, low: int, end: int) -> bool:
