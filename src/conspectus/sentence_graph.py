@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from conspectus.algorithms.ranking import Floats, Ints, Postings, gains, ranges, scaled
+from conspectus.algorithms.ranking import Floats, Ints, Postings, gains, positions, ranges
 from conspectus.algorithms.sentence_walk import WHOLE, Incidence, Matrix, walk
 from conspectus.errors import UsageError
 from conspectus.index import Index
@@ -20,8 +20,7 @@ from conspectus.text.vocabulary import read_vocabulary
 from conspectus.text.words import name_key, search_terms
 
 PART = 0.3
-"""The weight of a seed inside a longer seed: among sentences that are read, no set of questions moves by more than one
-answer from 0.1 to 1."""
+"""The weight of a seed inside a longer seed: from 0.1 to 1 no set of questions moves by more than one answer."""
 FEW, SHARE = 3, 0.01
 """A name that no more passages hold, or no larger share of them, is left out of the rest of a question: with 10, or
 10 %, one of the sample's 36 facts less is quoted."""
@@ -36,9 +35,8 @@ class SentenceEntityGraph:
         self.first, self.last, self.names, self.frequency, self.kinds = (
             index.arrays[f"walk.{p}"] for p in parts
         )
-        self.sentences, self.chunks = (
-            Postings.of(index.slices, f"{name}_terms") for name in ("walk", "chunk")
-        )
+        self.sentences = Postings.of(index.slices, "walk_terms")
+        self.chunks = Postings.of(index.slices, "chunk_terms")
 
     @classmethod
     def of(cls, index: Index) -> SentenceEntityGraph:
@@ -56,23 +54,24 @@ class SentenceEntityGraph:
             out, inward = (of(np.arange(n)).__getitem__ for of, n in ((out, count), (inward, len(sizes))))
         return Incidence(out, inward, sizes)
 
-    def matrix(self, way: str, rows: Ints) -> Matrix:
-        """Return the names of some sentences (`out`) or the sentences of some names (`in`)."""
-        columns, across = ("names", self.names) if way == "out" else ("sentences", self.sentences.lengths)
-        parts = [f"walk.{way}_{part}" for part in ("weights", columns, "starts")]
+    def matrix(self, way: str, rows: Ints, columns: Ints | None = None) -> Matrix:
+        """Return the names of some sentences (`out`), or the sentences of some names (`in`); `columns` ascend."""
+        other, across = ("names", self.names) if way == "out" else ("sentences", self.sentences.lengths)
+        parts = [f"walk.{way}_{part}" for part in ("weights", other, "starts")]
         # that the numbers lead to rows and columns is checked when the arrays are read (`storage.arrays`)
         weights, numbers, edges = map(self._index.slices.__getitem__, parts)
         at, counts = ranges(edges[rows], edges[rows + 1])
-        starts = np.concatenate(([0], np.cumsum(counts)))
-        return sparse.csr_array((weights[at], numbers[at], starts), shape=(len(rows), len(across)))
+        starts, column = np.concatenate(([0], np.cumsum(counts))), numbers[at]
+        if columns is not None:
+            place = positions(columns, column)
+            starts = np.concatenate(([0], np.cumsum(place >= 0)))[starts]
+            at, column, across = at[place >= 0], place[place >= 0], columns
+        return sparse.csr_array((weights[at], column, starts), shape=(len(rows), len(across)))
 
     def find(self, keys: Sequence[Sequence[str]]) -> Ints:
         """Return the numbers of names, given in pieces (`mentions.units`), -1 for one that is not known."""
         hashes = np.array([hash_of(pieces) for pieces in keys], np.uint64)
-        if not len(self.names):
-            return np.full(len(hashes), -1)
-        at = np.minimum(np.searchsorted(self.names, hashes), len(self.names) - 1)
-        return np.where(self.names[at] == hashes, at, -1)
+        return positions(self.names, hashes)
 
     def passages_with(self, name: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Tell of each passage whether it has a sentence that a name leads to."""
@@ -155,11 +154,11 @@ SENTENCE_B = 0.5
 """BM25's b for sentences."""
 
 
-def sentences_by_words(queries: Sequence[str], index: Index) -> Floats:
-    """Return how like the most like of some queries each sentence is by its words (BM25), 0 to 1."""
+def sentences_by_words(queries: Sequence[str], index: Index, among: Ints | None = None) -> Floats:
+    """Return how like the most like of some queries each sentence, or each of some, is by its words (BM25), 0 to 1."""
     number, postings = index.number_of_word, SentenceEntityGraph.of(index).sentences
-    gained = cache(partial(gains, postings, b=SENTENCE_B))  # what two queries have in common is read once
-    like = np.zeros(len(postings.lengths), np.float32)
+    gained = cache(partial(gains, postings, b=SENTENCE_B, among=among))  # what two queries share is read once
+    like = np.zeros(len(postings.lengths) if among is None else len(among), np.float32)
     for query in queries:
         scores = np.zeros_like(like)
         for term in search_terms(query, index):
@@ -184,12 +183,12 @@ def walk_among(question: str, sentences: Sequence[int], index: Index) -> Floats:
         return np.zeros(len(sentences), np.float32)
     graph = SentenceEntityGraph.of(index)
     seeds = seeds_of(question, graph)
-    numbers = np.array(sentences, np.int64)
-    outward = graph.matrix("out", numbers)
-    names = np.union1d(outward.indices, seeds.names)
-    inward = graph.matrix("in", names)[:, numbers]
-    among = Incidence(outward[:, names].__getitem__, inward.__getitem__, np.diff(inward.indptr))
-    like = scaled(sentences_by_words((question, seeds.rest), index)[numbers]) ** 2
+    numbers, place = np.unique(sentences, return_inverse=True)
+    names = np.union1d(graph.matrix("out", numbers).indices, seeds.names)
+    outward, inward = graph.matrix("out", numbers, names), graph.matrix("in", names, numbers)
+    among = Incidence(outward.__getitem__, inward.__getitem__, np.diff(inward.indptr))
+    like = sentences_by_words((question, seeds.rest), index, numbers) ** 2
     name_reset = np.zeros(len(names))
     name_reset[np.searchsorted(names, seeds.names)] = seeds.weights
-    return walk(among, (like + FLOOR).astype(np.float32), RESET * like / max(like.sum(), 1e-9), name_reset)
+    walked = walk(among, (like + FLOOR).astype(np.float32), RESET * like / max(like.sum(), 1e-9), name_reset)
+    return walked[place]

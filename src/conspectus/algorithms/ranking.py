@@ -41,6 +41,14 @@ def ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
     return np.repeat(first - begin, sizes) + np.arange(int(sizes.sum())), sizes
 
 
+def positions(ordered: Ints, values: Ints) -> Ints:
+    """Return the place of each of some values among those that ascend, -1 for one that is not there."""
+    if not len(ordered):
+        return np.full(len(values), -1)
+    at = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    return np.where(ordered[at] == values, at, -1)
+
+
 BLOCK = 1 << 22
 """Numbers of vectors that are converted at once: 16 MB. numpy multiplies float16 eight times slower than float32."""
 SORTED = 1 << 20
@@ -244,11 +252,19 @@ def idf(texts: int, frequency: int) -> float:
     return float(np.log(1 + (texts - frequency + 0.5) / (frequency + 0.5)))
 
 
-def gains(index: Postings, term: int, k1: float = 1.2, b: float = 0.75) -> tuple[Ints, Floats]:
-    """Return the texts that hold a term, and what it adds to the score of each."""
+def gains(
+    index: Postings, term: int, k1: float = 1.2, b: float = 0.75, among: Ints | None = None
+) -> tuple[Ints, Floats]:
+    """Return the texts that hold a term, and what it adds to the score of each; of some texts their places in these."""
     low, high = int(index.starts[term]), int(index.starts[term + 1])
-    where, count = index.texts[low:high], index.counts[low:high]
-    norm = k1 * (1 - b + b * index.lengths[where] / index.mean_length)
+    at, texts = slice(low, high), index.texts[low:high]
+    where = texts
+    if among is not None:
+        place = positions(texts, among)
+        where = np.flatnonzero(place >= 0)
+        at, texts = low + place[where], among[where]
+    count = index.counts[at]
+    norm = k1 * (1 - b + b * index.lengths[texts] / index.mean_length)
     return where, (idf(len(index.lengths), high - low) * count * (k1 + 1) / (count + norm)).astype(np.float32)
 
 

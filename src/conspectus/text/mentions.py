@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from conspectus.algorithms.ranking import positions
 from conspectus.rows import column
 from conspectus.text.language import ENGLISH, function_words_of
 from conspectus.text.language_rules import UNCASED
@@ -50,9 +51,7 @@ Run = tuple[int, tuple[str, ...]]
 
 
 def find_mentions(texts: Iterable[tuple[int, str]], runs: Iterable[Run]) -> Iterator[tuple[int, str]]:
-    """Yield the number of a text and the key of something it names: its runs (`find_runs`), its dates and their years;
-    texts without a `DIGIT` may be left out.
-    """
+    """Yield the number of a text and the key of each run, date and year; texts without a `DIGIT` may be left out."""
     yield from ((text, name) for text, names in runs for name in names)
     for i, text in texts:
         for date in find_dates(text):
@@ -65,8 +64,7 @@ def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[Run]:
     """Yield for each run of capitalised words its text and the keys of the whole and then of its parts.
 
     `vocabulary` holds the tokens of the texts; `opening` says of each whether, where it is the first of its text and no
-    capitalised word follows, it may be a name. A run is a pattern over the classes of tokens, one letter each, with a
-    line for each text.
+    capitalised word follows, it may be a name. A run is a pattern over the classes of tokens, a line for each text.
     """
     classes = vocabulary.classes(_class)
     first = vocabulary.starts[:-1][np.diff(vocabulary.starts) > 0]
@@ -135,9 +133,8 @@ def hashes_of_keys(index: Keyed) -> dict[str, Any]:
 def entity_of_key(key: str, index: Keyed) -> int | None:
     """Return the number of the entity that a key leads to, None where there is none."""
     hashes, entities = index.looked_up(hashes_of_keys, "keys.hash", "keys.entity")
-    code = hash_of(units(key))
-    at = int(np.searchsorted(hashes[:], np.uint64(code)))
-    return int(entities[at]) if at < len(hashes) and hashes[at] == code else None
+    at = int(positions(hashes[:], np.array([hash_of(units(key))], np.uint64))[0])
+    return int(entities[at]) if at >= 0 else None
 
 
 def words_of_names(index: Keyed) -> dict[str, Any]:
@@ -200,9 +197,8 @@ def _longest_matches(words: Ints, text: Ints, first: Ints, tables: Mapping[int, 
             likely = np.zeros(int(_LOW_BITS) + 1, bool)
             likely[hashes & _LOW_BITS] = True
             at = np.flatnonzero(likely[rolling & _LOW_BITS] & (text[first] == text[first + size - 1]))
-            nearest = np.minimum(np.searchsorted(hashes, rolling[at]), len(hashes) - 1)
-            same = hashes[nearest] == rolling[at]
-            name_at[first[at[same]]] = names[nearest[same]]
+            name = positions(hashes, rolling[at])
+            name_at[first[at[name >= 0]]] = names[name[name >= 0]]
     ends = np.flatnonzero(name_at >= 0)
     return text[ends], name_at[ends]
 

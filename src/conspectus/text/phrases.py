@@ -13,6 +13,7 @@ from typing import cast
 
 import numpy as np
 
+from conspectus.algorithms.ranking import positions
 from conspectus.text.language import ENGLISH, read_data
 from conspectus.text.vocabulary import (
     Bools,
@@ -38,8 +39,7 @@ HEAD = 0.1
 """Share of closing uses right behind a determiner from which on a frequent word is a noun, whatever it is elsewhere."""
 RELATIONAL = 0.25
 """From this share of uses before one of COMPLEMENTS on a single word only names a relation: relationship (0.68),
-treatment (0.33) and belongs (0.95) against surgery (0.22), cancer (0.02) and inequality (0.03), on medquad and web
-pages."""
+treatment (0.33) and belongs (0.95) against surgery (0.22) and cancer (0.02), on medquad and web pages."""
 COMPLEMENTS = ("of", "to", "with", "between", "for")
 TERMHOOD, TERMHOOD_OF_RARE, RARE = 2.5, 1.55, 3.0
 """Least termhood of a single word outside of longer terms: its contrast with general English, in powers of ten, and its
@@ -85,10 +85,7 @@ class _Runs:
 
     def kinds_at(self, tokens: Ints) -> Ints:
         """Return the phrase that starts at each token, -1 where none does."""
-        if not len(self.start):
-            return np.full(len(tokens), -1)
-        at = np.minimum(np.searchsorted(self.start, tokens), len(self.start) - 1)
-        return np.where(self.start[at] == tokens, self.kind[at], -1)
+        return np.append(self.kind, -1)[positions(self.start, tokens)]
 
 
 def find_phrases(vocabulary: Vocabulary, source: Ints, least: int, named: Bools) -> Phrases:

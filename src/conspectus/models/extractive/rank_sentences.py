@@ -217,8 +217,7 @@ def _fits_of_answers(
     searcher: Searcher,
 ) -> Iterator[tuple[int, float, float, float]]:
     """Yield the place, the fit, the share of the rest of each sentence that says something of what is asked, and what
-    is left of its score. `near` is how much each is about what is named, how much a walk from there is on it, and how
-    like the question its vector is.
+    is left of its score. `near` is how much each is about what is named, is walked on, and is like the question.
     """
     about, walked, likeness = near
     own = searcher.shares(rest, np.array(sentences))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from conspectus.algorithms.ranking import Floats, Ints, Postings, idf
+from conspectus.algorithms.ranking import Floats, Ints, Postings, idf, positions
 from conspectus.index import Index
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Span
@@ -125,8 +125,7 @@ class Searcher:
         for term, weight in weights.items():
             has = np.zeros(len(sentences), bool)
             for texts in self._texts(term):
-                at = np.minimum(np.searchsorted(texts, sentences), len(texts) - 1)
-                has |= texts[at] == sentences
+                has |= positions(texts, sentences) >= 0
             scores[has] += weight
         return scores / (sum(weights.values()) or 1.0)
 
@@ -227,9 +226,8 @@ class Searcher:
         """Return the entities who speak in the corpus and have all words of one of some names."""
         keys = filter(None, (name_key(name).split() for name in names))
         named = [entity for key in keys for entity in entities_with(key, self.index)]
-        speaks = np.zeros(len(self.passages.names) + 1, bool)  # the last one: nobody
-        speaks[self.passages.speaker[:] if named else []] = True
-        return frozenset(filter(speaks.__getitem__, named))
+        speaker = self.passages.speaker[:] if named else np.zeros(0, np.int32)
+        return frozenset(speaker[np.isin(speaker, named)].tolist())
 
     # Communities
 

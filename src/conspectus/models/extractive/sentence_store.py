@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from conspectus.algorithms.ranking import ranges
+from conspectus.algorithms.ranking import positions, ranges
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import performs
@@ -43,8 +43,7 @@ QUOTES = '"“”'
 class SentenceStore:
     """Sentence `i` is characters `start[i]` to `end[i]` of document number `document[i]`.
 
-    It mentions `mentions[mention_starts[i]:mention_starts[i + 1]]` and is said by `speaker[i]` (-1: nobody
-    known), all places in `names`.
+    Its `mentions[mention_starts[i]:mention_starts[i + 1]]` and `speaker[i]` (-1: nobody known) are places in `names`.
     """
 
     documents: Sequence[Document]
@@ -88,8 +87,7 @@ class SentenceStore:
             names=column(index.entities, "name"),
             types=column(index.entities, "type"),
             numbers=index.number_of_document,
-            **{name: index.slices[f"sentences.{name}"] for name in _COLUMNS}
-            | {"document": index.arrays["sentences.document"]},
+            **{name: index.slices[f"sentences.{name}"] for name in _COLUMNS},
         )
 
     def __len__(self) -> int:
@@ -104,7 +102,7 @@ class SentenceStore:
         number = np.empty(len(own) + 1, np.int32)
         number[np.argsort(first)] = np.arange(len(own))
         number[-1] = -1
-        named = number[np.where(named < 0, -1, np.searchsorted(own, named))]
+        named = number[positions(own, named)]
         names: list[int] = own[np.argsort(first)].tolist()
         return replace(
             self,
@@ -128,8 +126,8 @@ class SentenceStore:
         begin, end = np.searchsorted(self.related, (firsts, firsts + len(self.names)))
         at, sizes = ranges(begin, end)
         low, other = np.repeat(np.arange(len(own)), sizes), self.related[at] % len(self.names)
-        high = np.minimum(np.searchsorted(own, other), len(own) - 1)
-        ends = number[np.stack((low, high))[:, own[high] == other]]
+        high = positions(own, other)
+        ends = number[np.stack((low, high))[:, high >= 0]]
         return np.sort(ends.min(axis=0).astype(np.int64) * len(own) + ends.max(axis=0))
 
     def digest(self, documents: range) -> str:
