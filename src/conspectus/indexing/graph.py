@@ -184,6 +184,8 @@ def _by_row(columns: Ints, row: Ints, n: int) -> Iterator[list[list[int]]]:
 
 def _commonest(counts: Counter[str]) -> str:
     """Return what is counted most, the first in alphabetical order where several are."""
+    if len(counts) == 1:  # of most names
+        return next(iter(counts))
     return min(counts, key=lambda text: (-counts[text], text))
 
 

@@ -493,7 +493,7 @@ def _is_ours(path: str) -> bool:
     """Tell whether a file says in its first bytes that Conspectus wrote it; what cannot be read does not."""
     if suffix_of(path) not in FORMATS:
         return False
-    with suppress(OSError), open(path, "rb") as file:
+    with suppress(OSError), open(path, "rb", buffering=0) as file:
         return is_generated(file.read(HEAD))
     return False
 
