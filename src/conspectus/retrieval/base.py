@@ -10,10 +10,8 @@ from functools import cache, lru_cache
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-import numpy as np
-
 from conspectus import tokens
-from conspectus.algorithms.ranking import highest
+from conspectus.algorithms.ranking import Floats, highest
 from conspectus.errors import ModelError, NotSupported
 from conspectus.index import BoundedCache, Index
 from conspectus.index_models import vectors_if_read
@@ -279,7 +277,7 @@ def hit(chunk: int, score: float, index: Index) -> Hit:
     return Hit(document.path, document.title, row.id, row.start, row.end, score, row.text, where)
 
 
-def hits_of(scores: np.ndarray[Any, Any], index: Index, k: int) -> list[Hit]:
+def hits_of(scores: Floats, index: Index, k: int) -> list[Hit]:
     """Return the `k` chunks of the highest scores above 0."""
     return [hit(int(i), float(scores[i]), index) for i in highest(scores, k) if scores[i] > 0]
 

@@ -13,7 +13,7 @@ from math import exp
 
 import numpy as np
 
-from conspectus.algorithms.ranking import highest, products
+from conspectus.algorithms.ranking import Floats, highest, products
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.index_models import has_vectors, question_vectors
@@ -359,7 +359,7 @@ class Scorer:
         """
         queries: list[str] = []
         pairs: list[tuple[float, int, int]] = []
-        asked: dict[str, np.ndarray[tuple[int], np.dtype[np.float32]]] = {}
+        asked: dict[str, Floats] = {}
         for position, candidate in enumerate(candidates):
             topic = ReasoningPath(candidate.start, candidate.triples[:-1])
             query = " ".join(filter(None, (self.question, clue_of.get(topic))))
