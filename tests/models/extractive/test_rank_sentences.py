@@ -244,6 +244,23 @@ def test_a_definition_comes_before_other_sentences_on_the_same():
     assert read("What is a quern?", index=index)[0] == texts[2]
 
 
+def test_a_definition_may_stand_behind_the_word_alone_as_in_a_glossary():
+    glossary = "Quern\n\nTwo stones that grind corn between them.\n\nRiddle\n\nA sieve with wide meshes."
+    index = an_index(" ".join(FILLER), glossary)
+
+    assert read("What is a quern?", index=index) == ["Two stones that grind corn between them."]
+
+
+def test_what_gives_a_name_is_told_by_what_speaks_of_names():
+    texts = (
+        "They feasted at Purmaking in May.",
+        "These days were called Purmaking after the lot that was cast.",
+    )
+    index = an_index(" ".join(FILLER), *texts)
+
+    assert read("Where does the name of the festival of Purmaking come from?", index=index)[0] == texts[1]
+
+
 def test_why_is_told_by_what_gives_a_reason():
     texts = (
         "The mill of Quenda burned down in May.",

@@ -111,15 +111,15 @@ def rank_sentences(
         rows = searcher.index.slices["vectors.sentences"][sentences]
         likeness = rows.astype(np.float32) @ context.vectors[0]
     walked: Floats = np.sqrt(scaled(sentence_graph.walk_among(question.text, sentences, searcher.index)))
+    defines = question.asks_definition
     if rest or question.cues:
-        near = (about, walked, likeness)
-        fits = _fits_of_answers(question, rest, near, sentences, searcher)
-        rank_weight = CHUNK_RANK_WEIGHT
+        fits = _fits_of_answers(question, rest, (about, walked, likeness), sentences, searcher)
     else:
-        defines = question.asks_definition
-        carried = about * (not defines)
+        # what stands right behind a heading defines it, as in a glossary
+        headed = [not (defines and states(searcher.passages.text(s - 1))) for s in sentences]
+        carried = about * headed * (about.round(2) >= CARRY_FACTOR * defines)
         fits = _fits_of_definitions(subject, carried, sentences, searcher)
-        rank_weight = DEFINITION_RANK_WEIGHT if defines else CHUNK_RANK_WEIGHT
+    rank_weight = DEFINITION_RANK_WEIGHT if defines else CHUNK_RANK_WEIGHT
     speakers = searcher.speakers_named(question.people)
     ranked: list[RankedSentence] = []
     for i, fit, share, factor in (f for f in fits if states(searcher.passages.text(sentences[f[0]]))):
@@ -221,12 +221,12 @@ def _fits_of_answers(
     """
     about, walked, likeness = near
     own = searcher.shares(rest, np.array(sentences))
-    with_neighbours = own + BESIDE * searcher.beside(rest, np.array(sentences))
-    known_weight = sum(weight for term, weight in rest.items() if searcher.frequency(term))
-    mostly_unknown = 2 * known_weight < sum(rest.values())
+    nearby = own + BESIDE * searcher.beside(rest, np.array(sentences))
+    known = sum(searcher.frequency(term) > 0 for term in rest)
+    mostly_unknown = 2 * known < len(rest)
     query_terms = frozenset(search_terms(question.text, searcher.index))
     for i, sentence in enumerate(sentences):
-        around = float(with_neighbours[i])
+        around = float(nearby[i])
         off_subject = about[i] < MIN_SUBJECT_SHARE and walked[i] < MIN_WALKED
         cued = any(cue.search(searcher.passages.text(sentence)) for cue in question.cues)
         off_topic = off_subject or (mostly_unknown and not cued)
