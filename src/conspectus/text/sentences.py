@@ -163,7 +163,7 @@ _DANGLING = question_pattern(ENGLISH, "dangles")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _SAYS_LITTLE = STOPWORDS | VAGUE
 _ADDRESS = re.compile(r"\S*(?:@|://)\S*|^(?:Subject|Re|Fwd?): .*")
-_VERB = re.compile(r"[^\W\d_] (?:is|was|are|were|has|had|may|can|will|would) [^\W\d_]")
+_VERB = re.compile(rf"[^\W\d_] (?:is|was|are|were|has|had|may|can|will|would) [{SMALL}]")
 _END = re.compile(r"[.!?。！？…؟۔।][\"”’'»)\]」』]*$")
 ASKS = ("?", "？", "؟")
 """How questions end, and the marks that may close behind that."""
