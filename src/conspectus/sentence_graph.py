@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +15,7 @@ from conspectus.algorithms.sentence_walk import WHOLE, Incidence, Matrix, walk
 from conspectus.errors import UsageError
 from conspectus.index import Index
 from conspectus.text.mentions import KNOWN, LONGEST, OPENING, find_mentions, find_runs, hash_of, units
-from conspectus.text.vocabulary import read_vocabulary
+from conspectus.text.vocabulary import Bools, read_vocabulary
 from conspectus.text.words import name_key, search_terms
 
 PART = 0.3
@@ -73,7 +72,7 @@ class SentenceEntityGraph:
         hashes = np.array([hash_of(pieces) for pieces in keys], np.uint64)
         return positions(self.names, hashes)
 
-    def passages_with(self, name: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def passages_with(self, name: int) -> Bools:
         """Tell of each passage whether it has a sentence that a name leads to."""
         sentences = np.sort(self.matrix("in", np.array([name])).indices)
         return np.searchsorted(sentences, self.last) > np.searchsorted(sentences, self.first)

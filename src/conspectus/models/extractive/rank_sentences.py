@@ -116,7 +116,8 @@ def rank_sentences(
         fits = _fits_of_answers(question, rest, (about, walked, likeness), sentences, searcher)
     else:
         # what stands right behind a heading defines it, as in a glossary
-        headed = [not (defines and states(searcher.passages.text(s - 1))) for s in sentences]
+        lines = (searcher.passages.text(s - 1) for s in sentences)
+        headed = [not (defines and states(line)) for line in lines]
         carried = about * headed * (about.round(2) >= CARRY_FACTOR * defines)
         fits = _fits_of_definitions(subject, carried, sentences, searcher)
     rank_weight = DEFINITION_RANK_WEIGHT if defines else CHUNK_RANK_WEIGHT
