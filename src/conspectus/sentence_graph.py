@@ -62,9 +62,9 @@ class SentenceEntityGraph:
         at, counts = ranges(edges[rows], edges[rows + 1])
         starts, column = np.concatenate(([0], np.cumsum(counts))), numbers[at]
         if columns is not None:
-            place = positions(columns, column)
-            starts = np.concatenate(([0], np.cumsum(place >= 0)))[starts]
-            at, column, across = at[place >= 0], place[place >= 0], columns
+            own = positions(columns, column)
+            starts = np.concatenate(([0], np.cumsum(own >= 0)))[starts]
+            at, column, across = at[own >= 0], own[own >= 0], columns
         return sparse.csr_array((weights[at], column, starts), shape=(len(rows), len(across)))
 
     def find(self, keys: Sequence[Sequence[str]]) -> Ints:
@@ -182,7 +182,7 @@ def walk_among(question: str, sentences: Sequence[int], index: Index) -> Floats:
         return np.zeros(len(sentences), np.float32)
     graph = SentenceEntityGraph.of(index)
     seeds = seeds_of(question, graph)
-    numbers, place = np.unique(sentences, return_inverse=True)
+    numbers, position = np.unique(sentences, return_inverse=True)
     names = np.union1d(graph.matrix("out", numbers).indices, seeds.names)
     outward, inward = graph.matrix("out", numbers, names), graph.matrix("in", names, numbers)
     among = Incidence(outward.__getitem__, inward.__getitem__, np.diff(inward.indptr))
@@ -190,4 +190,4 @@ def walk_among(question: str, sentences: Sequence[int], index: Index) -> Floats:
     name_reset = np.zeros(len(names))
     name_reset[np.searchsorted(names, seeds.names)] = seeds.weights
     walked = walk(among, (like + FLOOR).astype(np.float32), RESET * like / max(like.sum(), 1e-9), name_reset)
-    return walked[place]
+    return walked[position]

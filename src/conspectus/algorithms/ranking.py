@@ -260,9 +260,9 @@ def gains(
     at, texts = slice(low, high), index.texts[low:high]
     where = texts
     if among is not None:
-        place = positions(texts, among)
-        where = np.flatnonzero(place >= 0)
-        at, texts = low + place[where], among[where]
+        own = positions(texts, among)
+        where = np.flatnonzero(own >= 0)
+        at, texts = low + own[where], among[where]
     count = index.counts[at]
     norm = k1 * (1 - b + b * index.lengths[texts] / index.mean_length)
     return where, (idf(len(index.lengths), high - low) * count * (k1 + 1) / (count + norm)).astype(np.float32)

@@ -581,7 +581,7 @@ def earlier_reports(
     earlier = {id_: number for number, id_ in enumerate(column(before.communities, "id"))}
     edges_in = list(map(len, column(before.communities, "relationship_numbers")))
     reports: dict[int, Report] = {}
-    were = before.reports[:]  # one by one they take ten times as long
+    stored = before.reports[:]  # one by one they take ten times as long
     trees = _trees(communities)
     for tree in trees:  # which grows
         root = tree[0]
@@ -593,7 +593,7 @@ def earlier_reports(
         }
         new = any(-1 in rows or list(rows) != sorted(rows) for rows in numbers.values())
         new = new or edges_in[old[0]] != len(root.relationship_numbers)
-        written = [] if new else [were[number] for number in old]
+        written = [] if new else [stored[number] for number in old]
         if new or any(report.summary.endswith(wording(language).instructs) for report in written):
             trees += [_below(communities, child) for child in root.children]
             continue
