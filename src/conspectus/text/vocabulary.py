@@ -356,7 +356,8 @@ def sentence_terms(
         else:
             used = part.count.tolist()
             units = [word if count else "" for word, count in zip(part.words, used, strict=True)]
-        own = [[number.setdefault(t, len(number)) for t in terms(unit, language)] for unit in units]
+        each = (terms(unit, language) if unit else () for unit in units)
+        own = [[number.setdefault(t, len(number)) for t in of_unit] for of_unit in each]
         numbers = np.fromiter(chain.from_iterable(own), np.int32)
         lengths = np.fromiter(map(len, own), np.int32)
         for sentences, tokens, size in part.blocks():
