@@ -50,8 +50,10 @@ demo: $(READY)
 	@$(BIN)/conspectus demo --dir .demo
 	@echo "In this checkout conspectus is $(CURDIR)/$(BIN)/conspectus; \`source $(CURDIR)/$(BIN)/activate\` puts it on the path."
 
+# Rewriting asserts, so that they show values, takes each process 7 s: it is done for tests that failed.
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal --assert=plain || \
+		{ $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none; exit 1; }
 
 test-long: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "" --hypothesis-profile=long
