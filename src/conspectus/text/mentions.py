@@ -165,14 +165,14 @@ def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints
     numbers: dict[str, int] = {}
     pieces = [units(name_key(form)) for form in vocabulary.forms]
     sizes = np.array(list(map(len, pieces)), np.int64)
-    flat = numbers_of(chain.from_iterable(pieces), numbers)
+    flat = numbers_of(list(chain(*pieces)), numbers)
     by_size: dict[int, dict[int, int]] = {}
     begins = np.zeros(len(numbers), bool)
     for i, name in enumerate(names):
-        name_words = [numbers.get(u, -1) for u in units(name)]
-        if name_words and len(name_words) <= LONGEST and min(name_words) >= 0:
-            begins[name_words[0]] = True
-            by_size.setdefault(len(name_words), {}).setdefault(_hash_of_words(name_words), i)
+        parts = [numbers.get(u, -1) for u in units(name)]
+        if parts and len(parts) <= LONGEST and min(parts) >= 0:
+            begins[parts[0]] = True
+            by_size.setdefault(len(parts), {}).setdefault(_hash_of_words(parts), i)
     tables = {size: np.array(sorted(codes.items()), np.uint64).T for size, codes in by_size.items()}
     matches: list[tuple[Ints, Ints]] = []
     for sentences, tokens, tokens_of in vocabulary.blocks():

@@ -291,8 +291,7 @@ class TokenRows:
         word = [words.setdefault(_word_of(each), len(words)) for each in forms]
         for start in range(0, len(form), BLOCK):
             form[start : start + BLOCK] = number[form[start : start + BLOCK]]
-        tokens = form, starts, np.array(word, np.int32)
-        return Vocabulary(forms, tuple(words), *tokens, rules_of(language))
+        return Vocabulary(forms, tuple(words), form, starts, np.array(word, np.int32), rules_of(language))
 
 
 def tokens_of(sentences: Sequence[str], languages: Sequence[str]) -> TokenRows:
@@ -386,9 +385,11 @@ def repeated(which: Ints, sizes: Ints, flat: Ints) -> tuple[Ints, Ints]:
     return starts, values
 
 
-def numbers_of(texts: Iterable[str], number: dict[str, int]) -> Ints:
+def numbers_of(texts: Sequence[str], number: dict[str, int]) -> Ints:
     """Return the numbers of texts; one that has none yet is given the next."""
-    return np.array([number.setdefault(text, len(number)) for text in texts], np.int32)
+    new = dict.fromkeys(text for text in texts if text not in number)
+    number.update(zip(new, count(len(number)), strict=False))
+    return np.array(list(map(number.__getitem__, texts)), np.int32)
 
 
 def concatenated(parts: Iterable[Sequence[Ints]], kinds: str) -> list[Any]:
