@@ -74,7 +74,7 @@ def find_communities(
     """
     entities = sorted(entities, key=lambda entity: entity.number)
     relationships = sorted(relationships, key=lambda relationship: relationship.number)
-    node = {entity.name: i for i, entity in enumerate(entities)}
+    node = {row.name: i for i, row in enumerate(entities)}
     ends = np.array([(node[r.source], node[r.target]) for r in relationships], np.int64)
     source, target = ends.reshape(-1, 2).T
     weight = np.array([r.weight for r in relationships], np.float64)
@@ -89,7 +89,7 @@ def find_communities(
     named = [_pairs((row.chunk_ids for row in rows), rank) for rows in (entities, relationships)]
     contents = _contents(parts, (source, target), named, len(entities))
     chunk_ids = list(rank)
-    entity_ids = [entity.id for entity in entities]
+    entity_ids = [row.id for row in entities]
     own, edge = ([row.number for row in rows] for rows in (entities, relationships))
     communities: list[Community] = []
     for part, (inside, mentioned) in zip(parts, contents, strict=True):

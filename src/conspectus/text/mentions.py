@@ -164,8 +164,8 @@ def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     numbers: dict[str, int] = {}
     pieces = [units(name_key(form)) for form in vocabulary.forms]
-    sizes = np.array(list(map(len, pieces)), np.int64)
-    flat = numbers_of(list(chain(*pieces)), numbers)
+    sizes = np.array([*map(len, pieces)], np.int64)
+    flat = numbers_of([*chain(*pieces)], numbers)
     by_size: dict[int, dict[int, int]] = {}
     begins = np.zeros(len(numbers), bool)
     for i, name in enumerate(names):

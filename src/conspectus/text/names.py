@@ -134,10 +134,8 @@ class _Groups:
 
     def uses(self) -> Counter[str]:
         """Return how often each name stands, by its key, as if all runs were names of their own."""
-        counts = Counter[str]()
-        for kind, count in Counter(self._kinds).items():
-            counts[name_key(" ".join(self._first[kind].words))] += count
-        return counts
+        keys = [name_key(" ".join(run.words)) for run in self._first]
+        return Counter(map(keys.__getitem__, self._kinds))
 
     def of(self, least: int) -> Iterator[Sequence[Mention]]:
         """Yield the groups of so many runs at least."""

@@ -291,7 +291,8 @@ class TokenRows:
         word = [words.setdefault(_word_of(each), len(words)) for each in forms]
         for start in range(0, len(form), BLOCK):
             form[start : start + BLOCK] = number[form[start : start + BLOCK]]
-        return Vocabulary(forms, tuple(words), form, starts, np.array(word, np.int32), rules_of(language))
+        of = form, starts, np.array(word, np.int32)
+        return Vocabulary(forms, tuple(words), *of, rules_of(language))
 
 
 def tokens_of(sentences: Sequence[str], languages: Sequence[str]) -> TokenRows:
@@ -389,7 +390,7 @@ def numbers_of(texts: Sequence[str], number: dict[str, int]) -> Ints:
     """Return the numbers of texts; one that has none yet is given the next."""
     new = dict.fromkeys(text for text in texts if text not in number)
     number.update(zip(new, count(len(number)), strict=False))
-    return np.array(list(map(number.__getitem__, texts)), np.int32)
+    return np.array([*map(number.__getitem__, texts)], np.int32)
 
 
 def concatenated(parts: Iterable[Sequence[Ints]], kinds: str) -> list[Any]:
