@@ -116,16 +116,15 @@ def rank_sentences(
         fits = _fits_of_answers(question, rest, (about, walked, likeness), sentences, searcher)
     else:
         # what stands right behind a heading defines it, as in a glossary
-        lines = (searcher.passages.text(s - 1) for s in sentences)
-        headed = [not (defines and states(line)) for line in lines]
+        headed = [not (defines and states(searcher.passages.text(s - 1))) for s in sentences]
         carried = about * headed * (about.round(2) >= CARRY_FACTOR * defines)
         fits = _fits_of_definitions(subject, carried, sentences, searcher)
-    rank_weight = DEFINITION_RANK_WEIGHT if defines else CHUNK_RANK_WEIGHT
+    weight = DEFINITION_RANK_WEIGHT if defines else CHUNK_RANK_WEIGHT
     speakers = searcher.speakers_named(question.people)
     ranked: list[RankedSentence] = []
     for i, fit, share, factor in (f for f in fits if states(searcher.passages.text(sentences[f[0]]))):
         score = SUBJECT_WEIGHT * float(about[i]) + fit
-        score += rank_weight / math.sqrt(1 + chunk_rank[sentences[i]])
+        score += weight / math.sqrt(1 + chunk_rank[sentences[i]])
         quality = searcher.passages.quality(sentences[i])
         score *= factor * (UNREADABLE_FACTOR + (1 - UNREADABLE_FACTOR) * quality)
         if speakers and searcher.passages.speaker_of(sentences[i]) not in speakers:
