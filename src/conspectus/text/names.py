@@ -252,7 +252,7 @@ def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
     ("die Deutsche Bank"), a word for an organization ("Universität Heidelberg").
     """
     rules, word = vocabulary.rules, vocabulary.token_word
-    organizations = function_words_of(rules.language).organizations
+    listed = function_words_of(rules.language).organizations
     beside = named & vocabulary.before(named)
     title, given, article = (
         np.array([w in words for w in vocabulary.words], bool)[word]
@@ -260,7 +260,7 @@ def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
     )
     head, noun, adjective = (
         np.array([w.endswith(ends) for w in vocabulary.words], bool)[word]
-        for ends in (tuple(organizations.split()), rules.noun_endings, _ADJECTIVE)
+        for ends in (tuple(listed.split()), rules.noun_endings, _ADJECTIVE)
     )
     bare = (vocabulary.with_article[word] == 0) & ~noun
     recurs = _recurring(vocabulary)

@@ -125,8 +125,8 @@ class Question:
     def _names_subject(self) -> bool:
         """Whether a name is among what it is about."""
         names = " ".join(self.written_names)
-        stems = (*terms(names), *terms(names, self.language))
-        return not set(stems).isdisjoint(self.focus)
+        own = (*terms(names), *terms(names, self.language))
+        return not set(own).isdisjoint(self.focus)
 
     @cached_property
     def asks_name(self) -> bool:

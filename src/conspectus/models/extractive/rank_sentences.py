@@ -222,14 +222,15 @@ def _fits_of_answers(
     about, walked, likeness = near
     own = searcher.shares(rest, np.array(sentences))
     nearby = own + BESIDE * searcher.beside(rest, np.array(sentences))
-    known = sum(searcher.frequency(term) > 0 for term in rest)
-    mostly_unknown = 2 * known < len(rest)
+    known = [weight for term, weight in rest.items() if searcher.frequency(term)]
+    few = 2 * len(known) <= len(rest)
+    unknown = few and 2 * sum(known) < sum(rest.values())
     query_terms = frozenset(search_terms(question.text, searcher.index))
     for i, sentence in enumerate(sentences):
         around = float(nearby[i])
         off_subject = about[i] < MIN_SUBJECT_SHARE and walked[i] < MIN_WALKED
         cued = any(cue.search(searcher.passages.text(sentence)) for cue in question.cues)
-        off_topic = off_subject or (mostly_unknown and not cued)
+        off_topic = off_subject or (unknown and not cued)
         unlike = around < MIN_REST_SHARE and likeness[i] < MIN_LIKENESS
         if unlike and off_topic:
             continue
