@@ -609,7 +609,7 @@ class Texts(Sequence[str]):
     """Texts that are added part by part and read one by one; they are in a file if there is one with room."""
 
     def __init__(self, file: TextFile | None = None) -> None:
-        self._file, self._recent = file, dict[int, str]()
+        self._file, self._memory = file, dict[int, str]()
         self._starts: array[int] = array("q")
         self.codes: array[int] = array("Q")
         """64 bits for each, as of `mentions.hash_of`."""
@@ -617,7 +617,7 @@ class Texts(Sequence[str]):
     def extend(self, texts: Sequence[str]) -> None:
         """Add some, which take the numbers from the length on, and one number more."""
         if not (ends := self._file.append(texts) if self._file else []):
-            self._recent.update(enumerate(texts, len(self)))
+            self._memory.update(enumerate(texts, len(self)))
         self._starts.extend(ends or [0] * (len(texts) + 1))
         contents = (text.encode("utf-8", "surrogatepass") for text in (*texts, ""))
         self.codes.frombytes(b"".join(blake2b(content, digest_size=8).digest() for content in contents))
@@ -626,8 +626,8 @@ class Texts(Sequence[str]):
         return len(self._starts)
 
     def __getitem__(self, at: Any) -> Any:
-        if self._file is None or at in self._recent:
-            return self._recent[at]
+        if self._file is None or at in self._memory:
+            return self._memory[at]
         start, end = self._starts[at : at + 2]
         return self._file.text(start, end - start)
 

@@ -42,7 +42,7 @@ def ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
 
 
 def positions(ordered: Ints, values: Ints) -> Ints:
-    """Return the place of each of some values among those that ascend, -1 for one that is not there."""
+    """Return the index of each of some values in an ascending array, -1 for one that is not in it."""
     if not len(ordered):
         return np.full(len(values), -1)
     at = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
@@ -255,7 +255,7 @@ def idf(texts: int, frequency: int) -> float:
 def gains(
     index: Postings, term: int, k1: float = 1.2, b: float = 0.75, among: Ints | None = None
 ) -> tuple[Ints, Floats]:
-    """Return the texts that hold a term, and what it adds to the score of each; of some texts their places in these."""
+    """Return the texts that hold a term, and what it adds to the score of each; with `among`, as indices into those."""
     low, high = int(index.starts[term]), int(index.starts[term + 1])
     at, texts = slice(low, high), index.texts[low:high]
     where = texts

@@ -56,7 +56,7 @@ else:
     similarity = lazy_module("conspectus.algorithms.similarity")  # it needs scipy
 
 ROWS = 1 << 10
-"""Rows whose instances are lists at a time: these take ten times the memory of arrays, and a call of numpy 1 us."""
+"""Rows whose instances become lists at once: lists take ten times the memory of arrays, a call of numpy 1 us a row."""
 MOST_WORDS = 4
 """Words of a person's name without titles at the most: what is longer is a description."""
 MIN_TOGETHER = 0.07

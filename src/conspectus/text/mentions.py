@@ -181,8 +181,8 @@ def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints
         text = np.repeat(text, sizes[form])
         words = repeated(form, sizes, flat)[1]
         matches.append(_longest_matches(words, text, np.flatnonzero(begins[words]), tables))
-    texts, ends = zip(*matches, strict=True)
-    return np.concatenate(texts), np.concatenate(ends)
+    texts, name = zip(*matches, strict=True)
+    return np.concatenate(texts), np.concatenate(name)
 
 
 def _longest_matches(words: Ints, text: Ints, first: Ints, tables: Mapping[int, Hashes]) -> tuple[Ints, Ints]:
@@ -199,8 +199,8 @@ def _longest_matches(words: Ints, text: Ints, first: Ints, tables: Mapping[int, 
             at = np.flatnonzero(likely[rolling & _LOW_BITS] & (text[first] == text[first + size - 1]))
             name = positions(hashes, rolling[at])
             name_at[first[at[name >= 0]]] = names[name[name >= 0]]
-    ends = np.flatnonzero(name_at >= 0)
-    return text[ends], name_at[ends]
+    hits = np.flatnonzero(name_at >= 0)
+    return text[hits], name_at[hits]
 
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)

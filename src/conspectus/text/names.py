@@ -33,7 +33,7 @@ _WORD = rb"(?:I\.?|V\.|C|H)"
 _RUN = rb"(?:T\.?)*(?:%(w)s(?:P{1,2}(?=[CIHS]))?)*(?:S|%(w)sD?)" % {b"w": _WORD}
 _GROUP = re.compile(
     rb"(?=[TIVCHS])%(r)s(?:(?:(?<=S)|Jt*(?=[CIHST]))%(r)s)*" % {b"r": _RUN}
-)  # most begin none
+)  # most start no run
 _ONE_RUN = re.compile(_RUN)
 _POSSESSIVE = ("'s", "’s")
 

@@ -115,7 +115,7 @@ def rank_sentences(
     if rest or question.cues:
         fits = _fits_of_answers(question, rest, (about, walked, likeness), sentences, searcher)
     else:
-        # what stands right behind a heading defines it, as in a glossary
+        # what stands right behind a heading that has all of the subject defines it, as in a glossary
         headed = [not (defines and states(searcher.passages.text(s - 1))) for s in sentences]
         carried = about * headed * (about.round(2) >= CARRY_FACTOR * defines)
         fits = _fits_of_definitions(subject, carried, sentences, searcher)
@@ -217,7 +217,7 @@ def _fits_of_answers(
     searcher: Searcher,
 ) -> Iterator[tuple[int, float, float, float]]:
     """Yield the place, the fit, the share of the rest of each sentence that says something of what is asked, and what
-    is left of its score. `near` is how much each is about what is named, is walked on, and is like the question.
+    is left of its score. `near` is how much each is about what is named, its share of the walk, and its likeness.
     """
     about, walked, likeness = near
     own = searcher.shares(rest, np.array(sentences))

@@ -23,7 +23,7 @@ SHARE = 0.34
 """Least share, by squared IDF, of a question's content that a sentence must hold; its rarest known word will do. With
 0.17 61 % of answers on mathematics quote a page that answers, not 52 %, but 13.5 % of the quotations, not 14.7."""
 MANY = 60
-"""Sentences that hold more of a question, from which on others are left out; with 30 or 120 hardly anything moves."""
+"""A sentence is left out where so many hold more of the question; with 30 or 120 hardly anything moves."""
 BESIDE = 0.35
 """What a sentence beside it holds counts for one that holds less; with nothing 48 % of answers on mathematics quote a
 page that answers, not 52 %."""
@@ -35,7 +35,7 @@ TERMS = 1 << 12
 COMPLETE = 0.999
 """The share from which on a sentence holds all of some terms: 1 but for rounding."""
 CANDIDATES = 400
-"""Sentences read for one question at most, as those that hold its one word; half or double moves no measured answer."""
+"""Sentences read for one question at most: millions may hold its only word. Half or double moves no measured answer."""
 
 
 @dataclass(frozen=True)
