@@ -533,6 +533,7 @@ class SimulatedServer(Service):
 
     def __enter__(self) -> SimulatedServer:
         self._loop = asyncio.new_event_loop()
+        self._ended = asyncio.Event()
         started = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(started,), daemon=True)
         self._thread.start()
@@ -541,20 +542,23 @@ class SimulatedServer(Service):
 
     def _run(self, started: threading.Event) -> None:
         asyncio.set_event_loop(self._loop)
-        self._runner, self.port = self._loop.run_until_complete(listen(self, self.port))
-        started.set()
-        self._loop.run_forever()
-        self._loop.run_until_complete(self._runner.cleanup())
+        self._loop.run_until_complete(self._serve(started))
         self._loop.close()
 
+    async def _serve(self, started: threading.Event) -> None:
+        runner, self.port = await listen(self, self.port)
+        started.set()
+        await self._ended.wait()
+        await runner.cleanup()
+
     def __exit__(self, *_: object) -> None:
-        with suppress(RuntimeError):  # it has stopped already
+        with suppress(RuntimeError):  # the loop is closed: it has stopped already
             self.stop()
         self._thread.join(10)
 
     def stop(self) -> None:
-        """Go away at once: connections break, and no more are accepted."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        """Go away at once: connections break, and no more are accepted. A second time changes nothing."""
+        self._loop.call_soon_threadsafe(self._ended.set)
 
     @property
     def url(self) -> str:
