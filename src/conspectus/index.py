@@ -333,6 +333,11 @@ def edge_ranks(index: Index) -> Arrays:
     return {"graph.edge_ranks": np.unique(-weights, return_inverse=True)[1].astype(np.int32)}
 
 
+def all_speakers(index: Index) -> Arrays:
+    """Return the entities who say a sentence, ascending; -1 before them where a sentence has no known speaker."""
+    return {"graph.speakers": np.unique(index.arrays["sentences.speaker"])}
+
+
 KINDS = ("chunk", "community", "edge", "edge_chunk", "entity_chunk")
 LISTED = {kind: partial(listed_arrays, name=kind) for kind in KINDS}
 """What is listed: the chunks of a document; of an entity the communities, the deepest first, the relationships (edges)

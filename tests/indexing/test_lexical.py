@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from making import a_built_index
 
 from conspectus.algorithms.ranking import Postings
 from conspectus.index import Index
+from conspectus.models.extractive.search import Searcher
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.text.words import terms
 
@@ -52,6 +55,15 @@ def test_who_says_a_sentence_is_an_entity():
 
     assert said.count("ZORBA") == 3
     assert passages.quoted(said.index("ZORBA")) == 'ZORBA: "We saw Mara Tolan at Quenda."'
+
+
+def test_an_index_of_before_the_list_of_speakers_knows_who_speaks_all_the_same():
+    index = a_built_index(*TEXTS)
+    before = {name: array for name, array in index.arrays.items() if name != "graph.speakers"}
+
+    for each in (index, replace(index, arrays=before)):
+        speakers = Searcher(each).speakers_named(["Zorba", "Mara Tolan"])
+        assert {each.entities[number].name for number in speakers} == {"ZORBA"}
 
 
 def test_what_is_no_entity_of_the_index_is_mentioned_nowhere():

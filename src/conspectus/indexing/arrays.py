@@ -6,6 +6,7 @@
 - `walk_terms.*`: the postings of the sentences, each with the title of its document.
 - `graph.*` (`edge_starts`, `edges`, `community_starts`, `communities`): the relationships of each entity, and the
   communities that hold it, the deepest first; `chunk_starts`, `chunks`: the chunks of each document; `edge_ranks`;
+  `speakers`: the entities who say a sentence;
   `entity_digests`, `edge_digests`: by what instances each is described (`graph.Instances`), for the next update.
 - `keys.*` (`hash`, `entity`; `part`, `part_entity`): what the names of an entity have in common with other spellings,
   and the words of its name, by hash, ascending (`mentions.entity_of_key`, `entities_with`).
@@ -228,6 +229,7 @@ def sentence_arrays(
     return {
         **{f"sentences.{name}": getattr(table, name) for name in ("document", "start", "end")},
         "sentences.speaker": speaker,
+        "graph.speakers": np.unique(speaker),
         "sentences.mention_starts": np.concatenate(([0], np.cumsum(sizes))).astype(np.int32),
         "sentences.mentions": mentions[keep],
     }

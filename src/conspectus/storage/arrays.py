@@ -42,6 +42,7 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "walk.frequency": ("names", ""),
     "walk.kinds": ("names", ""),
     "graph.edge_ranks": ("relationships", ""),
+    "graph.speakers": ("speakers", "entities"),
     "graph.entity_digests": ("entities", ""),
     "graph.edge_digests": ("relationships", ""),
     "keys.part": ("parts", ""),
@@ -87,8 +88,8 @@ BLOCK = 1 << 18
 OF_WHOLE = ("graph.", "ids.", "keys.", "near.")
 """How the names of arrays begin that hold for a whole index alone, and not for some of its documents."""
 _AXES = {
-    "sentences": "sentences.document", "names": "walk.names", "keys": "keys.hash", "parts": "keys.part",
-    **{lists: f"{lists}.centres" for lists in NEAR},
+    "sentences": "sentences.document", "names": "walk.names", "speakers": "graph.speakers",
+    "keys": "keys.hash", "parts": "keys.part", **{lists: f"{lists}.centres" for lists in NEAR},
 }  # fmt: skip
 """An array that has a value for each row of an axis that is no table."""
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from conspectus.algorithms.ranking import Floats, Ints, Postings, idf, positions
-from conspectus.index import Index
+from conspectus.index import Index, all_speakers
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Span
 from conspectus.text.mentions import entities_with, entity_of_key
@@ -226,8 +226,8 @@ class Searcher:
         """Return the entities who speak in the corpus and have all words of one of some names."""
         keys = filter(None, (name_key(name).split() for name in names))
         named = [entity for key in keys for entity in entities_with(key, self.index)]
-        speaker = self.passages.speaker[:] if named else np.zeros(0, np.int32)
-        return frozenset(speaker[np.isin(speaker, named)].tolist())
+        (speakers,) = self.index.looked_up(all_speakers, "graph.speakers")
+        return frozenset(named).intersection(speakers[:].tolist())
 
     # Communities
 
