@@ -160,10 +160,11 @@ class StoredArray:
         """Compare the blocks that hold some rows with their checksums and laws, each once."""
         size = self._array.nbytes // len(self)
         if isinstance(at, (int, slice)) or at is ...:
-            rows = range(len(self))[at if isinstance(at, slice) else slice(None)]
-            low, high = sorted((rows[0], rows[-1])) if rows else (0, -1)
             if isinstance(at, int):
                 low = high = at % len(self)
+            else:
+                rows = range(len(self))[slice(None) if at is ... else at]
+                low, high = sorted((rows[0], rows[-1])) if rows else (0, -1)
             blocks: Iterable[int] = range(low * size // BLOCK, ((high + 1) * size - 1) // BLOCK + 1)
         else:
             used, numbers = np.zeros(self._count, bool), np.asarray(at) % len(self)  # -1 is the last one
