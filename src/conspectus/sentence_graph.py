@@ -182,7 +182,8 @@ def walk_among(question: str, sentences: Sequence[int], index: Index) -> Floats:
         return np.zeros(len(sentences), np.float32)
     graph = SentenceEntityGraph.of(index)
     seeds = seeds_of(question, graph)
-    numbers, position = np.unique(sentences, return_inverse=True)
+    # as postings are, which would be converted to be searched
+    numbers, position = np.unique(np.array(sentences, np.int32), return_inverse=True)
     names = np.union1d(graph.matrix("out", numbers).indices, seeds.names)
     outward, inward = graph.matrix("out", numbers, names), graph.matrix("in", names, numbers)
     among = Incidence(outward.__getitem__, inward.__getitem__, np.diff(inward.indptr))

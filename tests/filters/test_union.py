@@ -114,6 +114,15 @@ def test_the_parts_of_an_index_joined_again_rank_as_it_does():
         assert apart == {hit.chunk: pytest.approx(hit.score) for hit in whole}
 
 
+def test_a_long_text_has_its_length_behind_short_ones():
+    short, long = an_index("The mill."), an_index("river " * 300)
+
+    both = union_of({"short": short, "long": long})
+
+    lengths = [index.arrays["chunk_terms.lengths"].tolist() for index in (short, long)]
+    assert both.arrays["chunk_terms.lengths"].tolist() == [*lengths[0], *lengths[1]] == [1, 300]
+
+
 def test_the_halves_joined_have_the_hits_of_both(both: Index):
     for method in ("bm25", "walk"):
         hits = api.search("Ruben Vale", both, method=method, k=6, settings=Settings())

@@ -219,7 +219,8 @@ def postings(
     more, first, last = shared or (np.zeros(0, np.int64),) * 3
     texts, owner = len(sizes), np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     steps = np.bincount(first, minlength=texts + 1) - np.bincount(last, minlength=texts + 1)
-    lengths = (sizes + np.cumsum(steps)[:texts]).astype(np.int32)
+    lengths = sizes + np.cumsum(steps)[:texts]
+    lengths = lengths.astype(np.min_scalar_type(lengths.max(initial=0)))
     uses = np.bincount(terms, minlength=size) + np.bincount(more, last - first, size)
     uses = np.cumsum(uses.astype(np.int64))
     total = int(uses[-1]) if size else 0

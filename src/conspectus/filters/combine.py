@@ -207,8 +207,8 @@ class _Tables:
     def column(self, name: str) -> Array:
         """Return an array that has a value for each row of an axis."""
         axis, numbered = COLUMNS[name]
-        first = self.parts[0].array(name)
-        column = np.zeros((self.size(axis), *first.shape[1:]), first.dtype)
+        first, *others = (part.array(name) for part in self.parts)
+        column = np.zeros((self.size(axis), *first.shape[1:]), np.result_type(first, *others))
         for number, part in reversed(list(enumerate(self.parts))):
             rows = self.row_map(number, axis)
             values = part.array(name)[rows >= 0]
@@ -231,9 +231,8 @@ class _Tables:
             stays = (row >= 0) & (value >= 0)
             rows.append(row[stays])
             if name != starts:
-                columns.append(
-                    (value if name == values else part.array(name))[stays].astype(part.array(name).dtype)
-                )
+                array = part.array(name)
+                columns.append((value if name == values else array)[stays].astype(array.dtype))
         row = np.concatenate(rows)
         if name != starts:
             return np.concatenate(columns)[np.argsort(row, kind="stable")]
