@@ -299,3 +299,16 @@ def test_equal_rows_give_equal_bytes(index: Index):
     same = replace(index, documents=[replace(d, metadata=turned(d.metadata)) for d in index.documents])
 
     assert dict(encode(index)) == dict(encode(same))
+
+
+def test_four_times_the_rows_of_a_large_table_are_twice_the_groups(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(
+        "conspectus.storage.tables.PER_GROUP", 70_000
+    )  # as if rows were a hundred times as long
+
+    def groups(count: int) -> int:
+        failures = [Failure("read", f"error {number:06} " * 60, f"{number}.txt") for number in range(count)]
+        content = dict(encode(Index(failures=failures)))["failures"]
+        return pq.ParquetFile(pa.BufferReader(pa.py_buffer(content))).metadata.num_row_groups
+
+    assert groups(32_000) == pytest.approx(2 * groups(8_000), abs=1)

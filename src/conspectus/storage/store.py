@@ -236,10 +236,8 @@ def _put(folder: Path, stem: str, suffix: str, temporary: Path) -> tuple[str, St
             head += file.read(int.from_bytes(head[8:], "little"))
             blocks = tuple(map(crc32, chain([head], iter(partial(file.read, BLOCK), b""))))
         os.fsync(file.fileno())
-    path, facts = (
-        f"{stem}-{digest[:12]}{suffix}",
-        StoredFile(digest, size, footer_crc32=footer, blocks=blocks),
-    )
+    path = f"{stem}-{digest[:12]}{suffix}"
+    facts = StoredFile(digest, size, footer_crc32=footer, blocks=blocks)
     try:
         _map(folder / path, facts, verify=True)
         temporary.unlink()
@@ -312,8 +310,7 @@ def _is_published(path: Path, stored: Path) -> bool:
         here, there = path.stat(), stored.stat()
     except OSError:
         return False
-    same_copy = (here.st_size, here.st_mtime_ns) == (there.st_size, there.st_mtime_ns)
-    return same_copy or os.path.samestat(here, there)
+    return (here.st_size, here.st_mtime_ns) == (there.st_size, there.st_mtime_ns)
 
 
 # Reading

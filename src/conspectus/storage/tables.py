@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property, lru_cache, partial
 from io import BytesIO
 from itertools import chain, islice, pairwise
+from math import isqrt
 from operator import attrgetter
 from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
@@ -63,7 +64,7 @@ class Kind:
     unpack: Callable[[pa.Array, Callable[[], Sequence[str]]], list[Any]]
 
 
-_DTYPES = {pa.int64(): np.int64, pa.float64(): np.float64}
+_DTYPES = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float64(): np.float64}
 _LONGEST = 2**31 - 1
 
 
@@ -77,7 +78,8 @@ def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
         validity = pa.py_buffer(np.packbits(present, bitorder="little"))
         values = [value or _DTYPES.get(type_, str)() for value in values]
     if type_ in _DTYPES:
-        return _numbers(np.array(values, _DTYPES[type_]), type_, validity)
+        numbers = pa.py_buffer(np.array(values, _DTYPES[type_]))
+        return pa.Array.from_buffers(type_, len(values), [validity, numbers])
     texts = "".join(values)
     content = texts.encode()
     ascii_alone = len(content) == len(texts)
@@ -89,10 +91,6 @@ def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(type_, len(values), buffers)
 
 
-def _numbers(values: np.ndarray[Any, Any], type_: pa.DataType, validity: pa.Buffer | None = None) -> pa.Array:
-    return pa.Array.from_buffers(type_, len(values), [validity, pa.py_buffer(values)])
-
-
 def _scalar_kind(type_: pa.DataType) -> Kind:
     return Kind(type_, lambda values, _: _array(values, type_), lambda array, _: array.to_pylist())
 
@@ -102,8 +100,7 @@ def _tuple_kind(kind: Kind) -> Kind:
     type_ = pa.list_(pa.field("element", kind.type))
 
     def pack(values: list[Any], rows: Mapping[str, int]) -> pa.Array:
-        offsets = np.zeros(len(values) + 1, np.int32)
-        np.cumsum(np.fromiter(map(len, values), np.int32, len(values)), out=offsets[1:])
+        offsets = np.cumsum([0, *map(len, values)], dtype=np.int32)
         flat = kind.pack(list(chain.from_iterable(values)), rows)
         lists = [None, pa.py_buffer(offsets)]
         return pa.ListArray.from_buffers(type_, len(values), lists, children=[flat])
@@ -138,13 +135,9 @@ def _struct(make: Callable[..., Any], *parts: tuple[str, str, Kind]) -> Kind:
     return Kind(type_, pack, unpack)
 
 
-def _pack_short(values: Iterable[int], _: Mapping[str, int]) -> pa.Array:
-    return _numbers(np.fromiter(values, np.int32), pa.int32())
-
-
 def _pack_documents(ids: Iterable[str], rows: Mapping[str, int]) -> pa.Array:
     try:
-        return _pack_short((rows[id_] for id_ in ids), rows)
+        return _array([rows[id_] for id_ in ids], pa.int32())
     except KeyError as missing:
         raise UsageError(f"a span is in document {missing}, which is not in the table of documents") from None
 
@@ -163,8 +156,8 @@ def _pack_metadata(values: list[Mapping[str, str]], _: Mapping[str, int]) -> pa.
     return _array([json.dumps(dict(v), ensure_ascii=False, sort_keys=True) for v in values], pa.string())
 
 
-TEXT, INTEGER, NUMBER = _scalar_kind(pa.string()), _scalar_kind(pa.int64()), _scalar_kind(pa.float64())
-SHORT = Kind(pa.int32(), _pack_short, lambda array, _: array.to_pylist())
+TEXT, NUMBER = map(_scalar_kind, (pa.string(), pa.float64()))
+INTEGER, SHORT = map(_scalar_kind, (pa.int64(), pa.int32()))
 DOCUMENT = Kind(pa.int32(), _pack_documents, _unpack_documents)
 """The id of a document, stored as the number of its row."""
 TEXTS, INTEGERS, SHORTS = map(_tuple_kind, (TEXT, INTEGER, SHORT))
@@ -179,24 +172,17 @@ METADATA = Kind(pa.string(), _pack_metadata, lambda array, _: [json.loads(v) for
 # Columns that are computed from the whole index, for other tools alone
 
 
-def naming(table: str) -> Callable[[Index], Iterable[Any]]:
-    """Return the column of chunks that holds the ids of the rows of a table that name the chunk."""
+def naming(table: str, named: str = "chunks") -> Callable[[Index], Iterable[Any]]:
+    """Return the column of chunks, or documents, that holds the ids of the rows of a table that name each."""
 
     def column(index: Index) -> Iterable[Any]:
         ids_of: dict[str, list[str]] = {}
         for row in getattr(index, table):
-            for chunk in row.chunk_ids:
-                ids_of.setdefault(chunk, []).append(row.id)
-        return [ids_of.get(c.id, ()) for c in index.chunks]
+            for id_ in row.chunk_ids if named == "chunks" else (row.document_id,):
+                ids_of.setdefault(id_, []).append(row.id)
+        return [ids_of.get(row.id, ()) for row in getattr(index, named)]
 
     return column
-
-
-def chunks_of_documents(index: Index) -> Iterable[Any]:
-    ids_of: dict[str, list[str]] = {}
-    for chunk in index.chunks:
-        ids_of.setdefault(chunk.document_id, []).append(chunk.id)
-    return [ids_of.get(d.id, ()) for d in index.documents]
 
 
 def ids(table: str, numbers: str) -> Callable[[Index], Iterable[Any]]:
@@ -297,7 +283,7 @@ TABLES: Mapping[str, Table[Any]] = {
     "documents": Table("documents", Document, [
         *KEYS,
         *_same(TEXT, "title", "text"),
-        Column("text_unit_ids", TEXTS, chunks_of_documents),
+        Column("text_unit_ids", TEXTS, naming("chunks", "documents")),
         Column("creation_date", TEXT, "date"),
         Column("raw_data", TEXT, lambda index: [None] * len(index.documents)),
         # ours
@@ -428,29 +414,36 @@ def _write(
     values = [iter(map(attrgetter(t), rows) if isinstance(t, str) else t(index)) for t in takes]
     first = [list(islice(v, SAMPLED)) for v in values]
     sample = packed(first, SAMPLED)
-    group = max(1, GROUP * len(sample) // max(sample.nbytes, 1))
-    values, whole = list(map(chain, first, values)), len(sample) == len(rows)
-    # zstd at level 1 makes 15 MB of 37, but a commit takes .24 s CPU for .19, and a read .027 for .014; statistics of
-    # texts are as long as these
-    how: Any = {"compression": "none", "write_statistics": False, "write_page_checksum": True}
+    sampled, whole = max(sample.nbytes, 1), len(sample) == len(rows)
+    size = max(GROUP, isqrt(PER_GROUP * sampled * len(rows) // max(len(sample), 1)))
+    group = max(1, size * len(sample) // sampled)
+    at_once = SAMPLED if whole else group * max(1, AT_ONCE // size)
+    values = list(map(chain, first, values))
+    # zstd at level 1 makes 15 MB of 37, but a commit takes .24 s CPU for .19, and a read .027 for .014; dictionaries
+    # make files a sixth smaller, but a group is read in up to twice the time; statistics of texts are as long as these
+    how: Any = {
+        "compression": "none", "use_dictionary": False, "write_statistics": False, "write_page_checksum": True,
+    }  # fmt: skip
     with pq.ParquetWriter(sink, table.schema, **how) as writer, ThreadPoolExecutor(1) as pool:
         written: Future[Any] = pool.submit(list)  # nothing yet
-        for _ in range(0, max(len(rows), 1), SAMPLED if whole else AT_ONCE * group):
-            part = sample if whole else packed(values, AT_ONCE * group)
+        for _ in range(0, max(len(rows), 1), at_once):
+            part = sample if whole else packed(values, at_once)
             written.result()  # of the groups before, meanwhile
             written = pool.submit(writer.write_table, part, group)
         written.result()
 
 
 GROUP = 1 << 18
-"""Bytes of rows that are stored together, and read where one of them is: it takes 0.3 ms. With 64 kB the file of a
-million chunks would have a footer of 30 MB."""
+"""Bytes of rows that are stored together at least, and read where one of them is: it takes 0.3 ms."""
+PER_GROUP = 700
+"""Bytes that a question reads in the time that one more group of a table takes: 10 us in the footer, and 1 ns for each
+byte of some 15 groups. So groups of a table of 700 MB have as many kB."""
 SAMPLED = 1 << 12
 """Rows by whose size the number of those in a group is reckoned."""
-AT_ONCE = 32
-"""Groups that are packed and written at once, some 8 MB."""
+AT_ONCE = 1 << 23
+"""Bytes of rows that are packed and written at once."""
 GROUPS = 256
-"""Groups of a table that are cached: 64 MB at the most."""
+"""Groups of a table that are cached: 64 MB at the most, 180 of a table of 700 MB."""
 
 
 class Stored(Generic[T]):
