@@ -156,10 +156,10 @@ class ChatModel:
             try:
                 async for piece in self._sender.stream(request):
                     text += piece
-                    if shown or (len(text) >= OPENING and not self._flaw(task, text, opening=True)):
+                    if shown or (len(text) >= OPENING and not any(map(opening_flaw, task.texts(text)))):
                         yield text[shown:]
                         shown = len(text)
-                if not (why := self._flaw(task, text)):
+                if not (why := flaw(task, text, request.messages)):
                     yield text[shown:]
                     return
                 await self._sender.reject(request)
@@ -168,12 +168,6 @@ class ChatModel:
             except NotAccepted:  # it is refused as a whole, before its first piece
                 pass
         yield (await self._reply(task)).reply
-
-    def _flaw(self, task: Task[R], reply: R, *, opening: bool = False) -> str:
-        """Return what shows that a reply, or one that opens so, is none to its task; "" where nothing does."""
-        if opening:
-            return "".join(opening_flaw(text) for text in task.texts(reply))
-        return flaw(task, reply, self._prompts.render(task))
 
     # Asking
 
@@ -227,7 +221,7 @@ class ChatModel:
                 continue
             try:
                 parsed = parse(task, completion.text)
-                if why := self._flaw(task, parsed.reply):
+                if why := flaw(task, parsed.reply, first.messages):
                     raise BadReply(why)
                 if request.key != first.key:
                     await self._sender.keep(first, completion)
@@ -281,7 +275,8 @@ class ChatModel:
                 return
             known, texts = dict(enumerate(elements, 1)), dict[int, str]()
             for row in rows:  # one that is no description is asked for alone
-                if row.number in known and not self._flaw(known[row.number], Description(row.text)):
+                element = known.get(row.number)
+                if element and not flaw(element, Description(row.text), self._prompts.render(element)):
                     texts[row.number] = row.text
             described.update((i, Description(texts[n])) for n, i in enumerate(numbers, 1) if n in texts)
             pairs = ((self.request(tasks[i]), texts[n]) for n, i in enumerate(numbers, 1) if n in texts)

@@ -80,8 +80,8 @@ def opening_flaw(text: str, data: str = "", *, answers: bool = True) -> str:
 
 def _flaw_of_text(text: str, names: Sequence[str], prompt: str, data: str, answers: bool) -> str:
     why = opening_flaw(text, data, answers=answers)
-    named = any(text != name and text.startswith(name) for name in names)  # "Hello! Project"
-    if why and not named and _line(text[:NAMED]) not in _line(data):
+    named = (text != name and text.startswith(name) for name in names)  # "Hello! Project"
+    if why and not any(named) and _line(text[:NAMED]) not in _line(data):
         return why
     lines = (line for line in map(_line, text.splitlines()) if _length(line) >= ECHOED)
     echo = next((line for line in lines if _opens_sentence(line, prompt) and line not in _line(data)), "")

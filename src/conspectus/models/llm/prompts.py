@@ -133,6 +133,8 @@ class Prompts:
 # What prompts are filled with
 
 _TAG = re.compile(r"[<‹〈⟨«]\s*[/\\⁄∕]?\s*d\s*a\s*t\s*a(?:\s*[-‐-―_−]\s*([\d\s]+))?")
+_OPENS = re.compile("[<‹〈⟨«&]")
+"""What a tag opens with, or a character reference such as `&lt;`."""
 _ALIKE = str.maketrans("ɑаαԁɗтτ⟋⧸", "aaaddtt//")
 """Letters and strokes of other scripts that look like those of a tag; what NFKC joins need not be here."""
 _CONTROL = re.compile(r"<(?=[|｜]|/?s>|(?:start|end)_of_turn>|<?/?SYS>)|\[(?=/?INST\])")
@@ -146,11 +148,12 @@ def inert(text: str) -> str:
 
 def _tags(text: str) -> set[str]:
     """Return the numbers of the tags in a text, "" for one without, however they are spelled."""
-    if not text.isascii():
-        text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
-    plain = (
-        unescape(text).casefold().translate(_ALIKE) if "&" in text or not text.isascii() else text.casefold()
-    )
+    plain = unicodedata.normalize("NFKC", text)
+    if not _OPENS.search(plain):
+        return set()
+    if not plain.isascii():
+        plain = "".join(c for c in plain if unicodedata.category(c) != "Cf")
+    plain = unescape(plain).casefold().translate(_ALIKE)
     return {"".join(number.split()) for number in _TAG.findall(plain)}
 
 
