@@ -110,7 +110,7 @@ def status_of(index: AnyIndex = DEFAULT_FOLDER) -> Status:
 
 def folders_of(paths: Iterable[str]) -> list[str]:
     """Return the folder that holds all files, or else the folders at the top of their paths; none of mere names."""
-    folders = {path.parent for path in map(PurePath, paths) if path.name != str(path)}
+    folders = {PurePath(folder) for folder in set(map(os.path.dirname, paths)) if folder}
     if len({folder.anchor for folder in folders}) == 1:
         common = os.path.commonpath(folders)
         if common and common != PurePath(common).anchor:

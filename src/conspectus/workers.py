@@ -146,7 +146,7 @@ class _Process:
 
     def _send(self, value: Any) -> None:
         assert self._process.stdin
-        with suppress(OSError, ValueError):  # it has died, which the missing reply tells
+        with suppress(OSError, ValueError):  # it has died: there is no reply
             pickle.dump(value, self._process.stdin, pickle.HIGHEST_PROTOCOL)
             self._process.stdin.flush()
 
@@ -165,7 +165,7 @@ def main() -> None:
     """Call functions until the input ends."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no reply
-    _limit_memory(pickle.load(sys.stdin.buffer))  # noqa: S301  # of the process that started this one
+    _limit_memory(pickle.load(sys.stdin.buffer))  # noqa: S301  # of its parent
     gc.set_threshold(GARBAGE)
     return_large_blocks()
     with suppress(EOFError):
@@ -563,7 +563,7 @@ class TextFile:
     def __init__(self, folder: Path) -> None:
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # `close` does
         self._end = 0
-        self.read = lru_cache(8)(self.text)  # what goes along sentences reads a document again and again
+        self.read = lru_cache(8)(self.text)  # many sentences of one are read
 
     def close(self) -> None:
         """Remove the file, after which none of its texts can be read."""

@@ -35,6 +35,7 @@ from conspectus.rows import (
     Document,
     Entity,
     Failure,
+    Finding,
     Relationship,
     Report,
     Span,
@@ -143,9 +144,9 @@ def _changed(before: Index, relationships: Iterable[Relationship], node: Mapping
 
 def _pairs(chunk_ids: Iterable[Sequence[str]], rank: dict[str, int]) -> Pairs:
     """Return rows and the ranks of their chunks, a pair for each mention; a new chunk takes the next rank."""
-    ranks = [[rank.setdefault(chunk, len(rank)) for chunk in row] for row in chunk_ids]
-    rows = np.repeat(np.arange(len(ranks)), [len(row) for row in ranks])
-    return rows, np.array([number for row in ranks for number in row], np.int64)
+    rows = list(chunk_ids)
+    ranks = [rank.setdefault(chunk, len(rank)) for chunk in chain.from_iterable(rows)]
+    return np.repeat(np.arange(len(rows)), list(map(len, rows))), np.array(ranks, np.int64)
 
 
 def _part_of(parts: Sequence[leiden.Part], n: int) -> Ints:
@@ -600,8 +601,8 @@ def earlier_reports(
         pairs = [pair for rows in numbers.values() for pair in rows.items()]
         if all(old == new for old, new in pairs):
             numbers = {}
-        # a number of more groups of three digits takes more tokens
-        longer = any(f"{a:,}".count(",") != f"{b:,}".count(",") for a, b in pairs)
+        # a number of more digits may take more tokens
+        longer = any(len(str(old)) != len(str(new)) for old, new in pairs)
         for community, report in zip(tree, written, strict=True):
             report = _renumbered(report, community, numbers)
             if longer:
@@ -612,19 +613,18 @@ def earlier_reports(
 
 def _renumbered(report: Report, community: Community, numbers: Mapping[str, Mapping[int, int]]) -> Report:
     """Return the report of a community whose rows had other numbers before; none are given where they are the same."""
-    report = replace(
+    texts = report.summary, *(finding.explanation for finding in report.findings)
+    summary, *explanations = (renumbered(text, numbers) for text in texts) if numbers else texts
+    names = (finding.summary for finding in report.findings)
+    return replace(
         report,
         number=community.number,
         community=community.number,
         parent=community.parent,
         children=community.children,
+        summary=summary,
+        findings=tuple(map(Finding, names, explanations)),
     )
-    if not numbers:
-        return report
-    findings = (
-        replace(finding, explanation=renumbered(finding.explanation, numbers)) for finding in report.findings
-    )
-    return replace(report, summary=renumbered(report.summary, numbers), findings=tuple(findings))
 
 
 def reported(communities: Sequence[Community], settings: ReportSettings) -> list[Community]:

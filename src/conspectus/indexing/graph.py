@@ -163,9 +163,10 @@ def resolve(
             name.sources.extend(of_form)
     result = Names({key: name.display for key, name in names.items()}, {}, {}, source_of, [])
     if settings.resolve != "exact":
-        for key, into in parenthetical_aliases(chunks, names.keys()):
+        explained = [chunk for chunk in chunks if any(map(chunk.text.__contains__, "([（【"))]
+        for key, into in parenthetical_aliases(explained, names.keys()):
             _join(result, key, into, "gloss", "the text gives it in brackets after the other")
-        _join_acronyms(names, chunks, result)
+        _join_acronyms(names, explained, result)
         _join_people(names, result)
         _join_legal_forms(names, result)
     return result
@@ -450,8 +451,6 @@ def parenthetical_aliases(chunks: Iterable[Chunk], known: Set[str]) -> Iterator[
     """
     meant: dict[str, set[str]] = defaultdict(set)
     for chunk in chunks:
-        if not CJK.search(chunk.text):
-            continue
         for match in _GLOSS.finditer(chunk.text):
             ends = [name_key(match[1][at:]) for at in range(len(match[1]) - 1)]
             into = next((key for key in ends if key in known and (key == ends[0] or len(key) >= SURE)), "")

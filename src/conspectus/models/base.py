@@ -7,6 +7,7 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from conspectus.errors import ModelError, Unusable
@@ -92,6 +93,8 @@ class Performer:
 
 
 _performers: dict[type[Task[Any]], Performer] = {}
+REGISTERING = "extract", "report", "sentence_store", "answer", "reason"
+"""The modules of `models.extractive` with what `performs` registers, imported in this order until a task is."""
 
 
 def performs(kind: Callable[..., Task[R]]) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -115,6 +118,10 @@ def performs(kind: Callable[..., Task[R]]) -> Callable[[Callable[P, R]], Callabl
 
 def performer_of(kind: type[Task[Any]]) -> Performer | None:
     """Return the function that is registered for a type of task, None where there is none."""
+    for module in REGISTERING:
+        if kind in _performers:
+            break
+        import_module(f".extractive.{module}", __package__)
     return _performers.get(kind)
 
 

@@ -41,7 +41,7 @@ LISTING = ".conspectus-output"
 LISTINGS = (LISTING, ".conspectus-vault")
 HEAD = 1024
 """Bytes at the start of a file that are searched for the mark."""
-_GENERATED = re.compile(rf"{GENERATED}|<meta name=\"generator\" content=\"Conspectus\"".encode())
+_GENERATED = GENERATED.encode(), b'<meta name="generator" content="Conspectus"'
 _UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f\xad\ufeff]")
 """Control characters, byte order marks, and soft hyphens, which would divide a word in two."""
 _MAX_NAME_CHARS = 80
@@ -150,7 +150,7 @@ class Prose:
 
 def is_generated(head: bytes) -> bool:
     """Tell from the first bytes of a file whether Conspectus wrote it."""
-    return _GENERATED.search(head) is not None
+    return any(mark in head for mark in _GENERATED)
 
 
 def list_generated(folder: Path, names: Iterable[str]) -> None:

@@ -134,7 +134,7 @@ def _without_bom(data: bytes, stated: str) -> Decoded:
         if not shifted.invalid:
             return shifted
     utf8 = _as_utf8(data)
-    valid = _beyond_ascii(utf8.text)
+    valid = _beyond_ascii(utf8.text) if utf8.invalid else 0
     if valid >= utf8.invalid:
         return utf8
     if codec not in ("", "utf-8"):
@@ -151,7 +151,7 @@ def _as_utf8(data: bytes) -> Decoded:
     except UnicodeDecodeError as error:
         first = error.start
     text = data.decode("utf-8", "replace")
-    own = data.count(REPLACEMENT.encode())  # those that the file itself holds, by an earlier mishap
+    own = data.count(REPLACEMENT.encode())  # those of the file itself, by an earlier mishap
     replaced = text.count(REPLACEMENT) - own
     invalid = len(data) - len(text.encode()) + len(REPLACEMENT.encode()) * replaced
     if not own:

@@ -80,13 +80,11 @@ def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     if type_ in _DTYPES:
         numbers = pa.py_buffer(np.array(values, _DTYPES[type_]))
         return pa.Array.from_buffers(type_, len(values), [validity, numbers])
-    texts = "".join(values)
-    content = texts.encode()
-    ascii_alone = len(content) == len(texts)
-    sizes = map(len, values if ascii_alone else map(str.encode, values))
-    ends = np.cumsum([0, *sizes])
+    parts = values if all(map(str.isascii, values)) else list(map(str.encode, values))
+    ends = np.cumsum([0, *map(len, parts)])
     if ends[-1] > _LONGEST:
         return pa.array(given, type_)  # in several pieces
+    content = "".join(values).encode() if parts is values else b"".join(parts)
     buffers = [validity, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(content)]
     return pa.Array.from_buffers(type_, len(values), buffers)
 

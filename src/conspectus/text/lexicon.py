@@ -115,7 +115,7 @@ def read_sentences(documents: Sequence[Document], workers: Workers | None = None
     rank[order] = np.arange(len(order))
     distinct = table.take(first[order])
     inside: list[int] = distinct.document.tolist()
-    codes = [intern(document.language) for document in documents]  # which millions of sentences share
+    codes = [intern(document.language) for document in documents]  # shared by all sentences
     languages = [codes[i] for i in inside]
     tokens = replace(tokens, rows=tokens.rows[first[order]])
     vocabulary = tokens.vocabulary(languages[0] if languages else ENGLISH)

@@ -85,7 +85,7 @@ def extract_mentions(
     first_names = GIVEN_NAMES | {name_key(s).split()[0] for s in speakers if " " in s}
     for candidate in candidates.values():
         if not candidate.type:
-            words = candidate.forms.most_common(1)[0][0]
+            words = max(forms := candidate.forms, key=forms.__getitem__)
             never_lower = not any(lower.get(w.casefold()) for w in words)
             candidate.type = type_of(
                 words, candidate.context, first_names, never_lower, vocabulary.rules.language
@@ -143,7 +143,7 @@ def _sifted_names(
                 candidate.type = max(candidate.kinds, key=candidate.kinds.__getitem__)
                 sifted[key] = candidate
             continue
-        words = candidate.forms.most_common(1)[0][0]
+        words = max(forms := candidate.forms, key=forms.__getitem__)
         parts = key.split()
         acronym = len(words) == 1 and is_acronym(words[0])
         empty = ROLES if acronym else ROLES | vocabulary.rules.vague

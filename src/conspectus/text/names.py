@@ -182,7 +182,7 @@ def _labels(classes: Codes, vocabulary: Vocabulary) -> Bools:
     words, size = vocabulary.token_word, len(vocabulary.words)
     uses = np.bincount(words[name], minlength=size)
     numbered = np.bincount(words[before], minlength=size) > LABEL_SHARE * uses
-    first = np.array([word in ("1", "2", "3") for word in vocabulary.words], bool)
+    first = vocabulary.in_list(frozenset("123"))
     first_numbers = np.unique(_pairs(vocabulary, before[first[words[before + 1]]])) // max(size, 1)
     return numbered & (vocabulary.lower > 0) & (np.bincount(first_numbers, minlength=size) == 3)
 
@@ -255,8 +255,7 @@ def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
     listed = function_words_of(rules.language).organizations
     beside = named & vocabulary.before(named)
     title, given, article = (
-        np.array([w in words for w in vocabulary.words], bool)[word]
-        for words in (rules.titles, GIVEN_NAMES, rules.articles)
+        vocabulary.in_list(words)[word] for words in (rules.titles, GIVEN_NAMES, rules.articles)
     )
     head, noun, adjective = (
         np.array([w.endswith(ends) for w in vocabulary.words], bool)[word]

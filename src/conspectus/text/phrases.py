@@ -168,8 +168,8 @@ def _is(vocabulary: Vocabulary, *kinds: str) -> Bools:
     general: set[str] = set()
     for kind in kinds if vocabulary.rules.language == ENGLISH else ():
         general.update(read_data("general_english")[kind].split())
-    known = np.array([w in general for w in vocabulary.words], bool)
-    known |= np.array([w.endswith((*vocabulary.rules.adverbs, ".")) for w in vocabulary.words], bool)
+    endings = *vocabulary.rules.adverbs, "."
+    known = np.array([w in general or w.endswith(endings) for w in vocabulary.words], bool)
     return known & ~((vocabulary.count >= FREQUENT) & (vocabulary.share_as_head >= HEAD))
 
 

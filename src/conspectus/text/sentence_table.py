@@ -94,7 +94,7 @@ class Lines(Sequence[str]):
         if isinstance(at, int):
             return self[at : at + 1][0]
         columns = self.table.document, self.table.start, self.table.end
-        rows: list[tuple[int, int, int]] = np.column_stack([column[at] for column in columns]).tolist()
+        rows: list[tuple[int, int, int]] = [*zip(*(column[at].tolist() for column in columns), strict=True)]
         return [" ".join(excerpt(self.documents[i], start, end).split()) for i, start, end in rows]
 
     def __iter__(self) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, count
+from itertools import chain, count, filterfalse
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,7 @@ Codes = np.ndarray[Any, np.dtype[np.uint8]]
 BLOCK = 1 << 20
 """Tokens that are renumbered at once: numpy makes 64 bits of each, which for all of 11 million would be 90 MB."""
 LISTS = 1 << 15
-"""Lists that are spread at once, or sentences whose tokens are, some 500,000 numbers, for the same
-reason."""
+"""Lists that are spread at once, or sentences whose tokens are, some 500,000 numbers, for the same reason."""
 _OPENERS = frozenset("\"“‘'([:-–—«„¿¡")
 
 
@@ -134,7 +133,7 @@ class Vocabulary:
     @cached_property
     def with_article(self) -> Ints:
         """How often each word stands with a capital behind an article, or behind an article and one small word."""
-        article = self._words_in(self.rules.articles)[self.token_word]
+        article = self.in_list(self.rules.articles)[self.token_word]
         small = (np.array([f[0].isalpha() for f in self.forms], bool) & ~self.capital)[self.form]
         behind = self.behind(article)
         behind |= self.behind(behind & small & ~article)
@@ -148,13 +147,13 @@ class Vocabulary:
     @cached_property
     def function_words(self) -> Ints:
         """How many function words each sentence has; where there are no spaces, how many tokens."""
-        function = (self._words_in(self.rules.stop) | self.rules.unspaced)[self.token_word]
+        function = (self.in_list(self.rules.stop) | self.rules.unspaced)[self.token_word]
         return np.diff(np.append(np.int32(0), np.cumsum(function, dtype=np.int32))[self.starts])
 
     @cached_property
     def vague(self) -> Bools:
         """Whether a word carries too little content to be a name or concept."""
-        return self.stop | np.array([w in self.rules.vague for w in self.words], bool)
+        return self.stop | self.in_list(self.rules.vague)
 
     @cached_property
     def nominal(self) -> Floats:
@@ -182,7 +181,7 @@ class Vocabulary:
     @cached_property
     def _used_as_noun(self) -> Floats:
         of_noun, of_verb = (
-            self._uses(self.behind(self._words_in(words)[self.token_word]))
+            self._uses(self.behind(self.in_list(words)[self.token_word]))
             for words in (self.rules.before_nouns, self.rules.before_verbs)
         )
         return (of_noun - 1.5 * of_verb) / np.maximum(of_noun + 1.5 * of_verb, 3.0)
@@ -195,7 +194,7 @@ class Vocabulary:
     @cached_property
     def share_as_head(self) -> Floats:
         """The share of the uses of each word, of those that close a phrase, that are right behind a determiner."""
-        behind = self.behind(self._words_in(self.rules.before_nouns)[self.token_word])
+        behind = self.behind(self.in_list(self.rules.before_nouns)[self.token_word])
         closed = self._uses(behind & self._closes)
         return closed / np.maximum(self._uses(self._closes), 1)
 
@@ -215,7 +214,7 @@ class Vocabulary:
         """Return the share of the uses of each word that stand before one of some others.
         It is the greater one of those of its singular and plural; less than three uses count as none.
         """
-        before = self.before(self._words_in(frozenset(followers))[self.token_word])
+        before = self.before(self.in_list(frozenset(followers))[self.token_word])
         uses = self._uses(before)
         share = np.zeros(len(self.words))
         np.maximum.at(share, self.lemma, np.where(uses < 3, 0.0, uses / np.maximum(self.count, 1)))
@@ -250,24 +249,23 @@ class Vocabulary:
     def matches(self, pattern: re.Pattern[bytes], classes: Codes) -> Iterator[tuple[int, int]]:
         """Yield the tokens whose classes match a pattern, the first and the one behind the last; a sentence is a line."""
         for _, tokens, sizes in self.blocks():
-            sentence = np.repeat(np.arange(len(sizes)), sizes)
-            line = np.full(len(sentence) + len(sizes), ord("\n"), np.uint8)
-            line[np.arange(len(sentence)) + sentence] = classes[tokens]
-            opens = array("q", (np.cumsum(sizes, dtype=np.int64) - sizes + np.arange(len(sizes))).tobytes())
+            ends = np.cumsum(sizes)
+            line = np.insert(classes[tokens], ends, ord("\n"))
+            opens = array("q", (ends - sizes + np.arange(len(sizes))).tobytes())
             for match in pattern.finditer(line.tobytes()):
                 before = int(tokens.start) + 1 - bisect_right(opens, match.start())
                 yield before + match.start(), before + match.end()
 
     def _uses(self, tokens: Bools) -> Ints:
         """Return how often each word is one of some tokens."""
-        counts = np.zeros(len(self.words), np.int64)
+        counts = np.zeros(len(self.forms))
         for sentences, inside, sizes in self.blocks():
             at = np.flatnonzero(tokens[inside])
             times = None if self.times is None else np.repeat(self.times[sentences], sizes)[at]
-            counts += np.bincount(self.word[self.form[inside][at]], times, len(counts)).astype(np.int64)
-        return counts.astype(np.int32)
+            counts += np.bincount(self.form[inside][at], times, len(counts))
+        return np.bincount(self.word, counts, len(self.words)).astype(np.int32)
 
-    def _words_in(self, words: frozenset[str]) -> Bools:
+    def in_list(self, words: frozenset[str]) -> Bools:
         return np.array([w in words for w in self.words], bool)
 
 
@@ -388,7 +386,7 @@ def repeated(which: Ints, sizes: Ints, flat: Ints) -> tuple[Ints, Ints]:
 
 def numbers_of(texts: Sequence[str], number: dict[str, int]) -> Ints:
     """Return the numbers of texts; one that has none yet is given the next."""
-    new = dict.fromkeys(text for text in texts if text not in number)
+    new = dict.fromkeys(filterfalse(number.__contains__, texts))
     number.update(zip(new, count(len(number)), strict=False))
     return np.array([*map(number.__getitem__, texts)], np.int32)
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from conspectus.errors import ModelError, NotSupported
 from conspectus.index import Index
+from conspectus.lazy import lazy_module
 from conspectus.models.base import Model, performer_of
-from conspectus.models.extractive import answer, extract, reason, report, sentence_store
-from conspectus.models.extractive.search import Searcher
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.rows import Document
 from conspectus.tasks import Task
 from conspectus.text.lexicon import read_lexicon
 
+search = lazy_module("conspectus.models.extractive.search")
+
 R = TypeVar("R")
-REGISTERED = (answer, extract, reason, report, sentence_store)
-"""The modules whose functions, registered by `performs`, are what the model does."""
 
 
 class ExtractiveModel(Model):
@@ -72,9 +71,9 @@ class ExtractiveModel(Model):
         return self._index
 
     @property
-    def searcher(self) -> Searcher:
-        """The sentences of the index, ready to be searched."""
-        return self.index.derive(Searcher)
+    def searcher(self) -> Any:
+        """The sentences of the index, ready to be searched: a `search.Searcher`."""
+        return self.index.derive(search.Searcher)
 
     @cached_property
     def multilingual(self) -> bool:
