@@ -6,6 +6,7 @@ of the commands are repeated here; a test compares them with the commands' own.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
@@ -92,6 +93,7 @@ GARBAGE = 10_000
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     gc.set_threshold(GARBAGE)
+    atexit.register(gc.freeze)  # or the last collections would visit all that there is
     # First of all, as imports take longest when a machine is busy; `app.main` then interrupts the command instead.
     signal.signal(signal.SIGINT, _interrupted_at_start)
     # Of a stream that was closed a file that is opened later would get the number.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
 import shlex
@@ -129,7 +128,6 @@ def _build(
     workers: int | str | None,
 ) -> Built:
     gc.disable()  # the process ends with the build
-    atexit.register(gc.freeze)  # and its last collection would visit all that there is
     before = _snapshot(folder)
     llm, free = settings.settings.llm, api.is_free(settings.settings)
     limits_tokens = llm.budget_tokens is not None or llm.index_budget_tokens is not None
