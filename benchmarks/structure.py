@@ -92,15 +92,23 @@ def files() -> list[Path]:
     return sorted(path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] != "server")
 
 
+def parts(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield what a module or a part of it is made of, down to the statements: no expression has one inside."""
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.expr):
+            yield node
+            yield from parts(node)
+
+
 def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Yield every function and method of a module."""
-    yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    yield from (node for node in parts(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def imports_inside(tree: ast.AST) -> int:
     """Count the import statements inside functions."""
     inside = {
-        node for f in functions(tree) for node in ast.walk(f) if isinstance(node, ast.Import | ast.ImportFrom)
+        node for f in functions(tree) for node in parts(f) if isinstance(node, ast.Import | ast.ImportFrom)
     }
     return len(inside)
 
@@ -161,7 +169,7 @@ def code_width(text: str, tree: ast.Module) -> tuple[int, int]:
             tokenize.DEDENT,
         ):
             rows.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(tree):
+    for node in parts(tree):
         match node:
             case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant(value=str())):
                 rows -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
