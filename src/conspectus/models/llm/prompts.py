@@ -151,8 +151,9 @@ def _tags(text: str) -> set[str]:
     plain = unicodedata.normalize("NFKC", text)
     if not _OPENS.search(plain):
         return set()
-    if not plain.isascii():
-        plain = "".join(c for c in plain if unicodedata.category(c) != "Cf")
+    for letter in set(plain):
+        if unicodedata.category(letter) == "Cf":
+            plain = plain.replace(letter, "")
     plain = unescape(plain).casefold().translate(_ALIKE)
     return {"".join(number.split()) for number in _TAG.findall(plain)}
 
