@@ -94,6 +94,7 @@ class Place(NamedTuple):
 
 
 _DAY = re.compile(r"(?<!\d)[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
+_YEAR = re.compile(r"(?<![^\W_])(?:1[5-9]|20)\d\d(?:[-_]Q[1-4]|-(?:0[1-9]|1[0-2]))?(?![^\W_])")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -124,15 +125,12 @@ class Document(Row, shows="number path"):
 
     @property
     def day(self) -> str:
-        """The date that it states, else that in the name of its file (`2021-09-09-minutes.txt`); "" without one."""
-        of_name = _DAY.search(self.file.replace("\\", "/").rpartition("/")[2])
+        """The date that it states, else the day, month, quarter or year in the name of its file
+        (`2021-09-09-minutes.txt`, `calls-2019-Q3.txt`); "" without one.
+        """
+        name = self.file.replace("\\", "/").rpartition("/")[2]
+        of_name = _DAY.search(name) or _YEAR.search(name)
         return self.date or (of_name[0] if of_name else "")
-
-    @property
-    def label(self) -> str:
-        """What a language model is told of it: its day, where it has one, and the start of its title."""
-        day = self.day[:10]
-        return f"{day} {snippet(self.title.replace(f'{day}-', ''), 40)}".strip()
 
     def place(self, start: int, end: int) -> str:
         """Return where characters `start` to `end` stand: `p. 4`, `pp. 4-5`, or "" where no place is known."""

@@ -376,16 +376,20 @@ def _by_speaker(question: Question, context: Context, searcher: Searcher) -> lis
     if not teller:
         return None
     speakers = searcher.speakers_named([" ".join(teller)])
-    people = {n for n in entities_with(teller, searcher.index) if passages.types[n] == "person"}
-    if not (speakers or people):
+    people = {n for n in entities_with(teller, searcher.index) if passages.types[n] in ("person", "concept")}
+    candidates = searcher.find(question, speakers)
+    titled = not speakers and any(searcher.is_titled(r.sentence, teller) for r in candidates)
+    if not (speakers or titled or people):
         return None
 
     def is_theirs(ranked: RankedSentence) -> bool:
         if speakers:
             return passages.speaker_of(ranked.sentence) in speakers
+        if titled:
+            return searcher.is_titled(ranked.sentence, teller)
         return not people.isdisjoint(passages.mentioned(ranked.sentence))
 
-    theirs = list(filter(is_theirs, searcher.find(question, speakers)))
+    theirs = list(filter(is_theirs, candidates))
     if speakers and not theirs:
         return []
     ranked = rank_sentences(question, context, searcher, [r.sentence for r in theirs])

@@ -198,6 +198,11 @@ def _subject_shares(subject: Mapping[str, float], sentences: Sequence[int], sear
             worth = 1.0 if FIRST_PERSON.search(passages.text(sentences[i])) else OWN_WORDS
             own[:, i] = np.maximum(own[:, i], [worth * (term in named) for term in subject])
     documents = passages.document[list(sentences)].tolist()
+    for first in (i for i, d in enumerate(documents) if i == 0 or d != documents[i - 1]):
+        titled = set(search_terms(passages.title(sentences[first]), searcher.index)).intersection(subject)
+        same = np.array(documents) == documents[first]
+        floor = np.array([[OWN_WORDS * (term in titled)] for term in subject], np.float32)
+        own = np.where(same, np.maximum(own, floor), own) if titled else own
     carried = np.zeros(len(weights), np.float32)
     for i, sentence in enumerate(sentences):
         follows = i > 0 and documents[i - 1] == documents[i] and sentences[i - 1] == sentence - 1

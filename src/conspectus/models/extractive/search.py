@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -228,6 +228,10 @@ class Searcher:
         named = [entity for key in keys for entity in entities_with(key, self.index)]
         (speakers,) = self.index.looked_up(all_speakers, "graph.speakers")
         return frozenset(named).intersection(speakers[:].tolist())
+
+    def is_titled(self, sentence: int, words: Set[str]) -> bool:
+        """Tell whether the title of a sentence's document has some words, as that of a speech has who gives it."""
+        return words <= set(name_key(self.passages.title(sentence)).split())
 
     # Communities
 

@@ -188,6 +188,10 @@ class SentenceStore:
         start, end = int(self.start[sentence]), int(self.end[sentence])
         return " ".join(excerpt(self._document(sentence), start, end).split())
 
+    def title(self, sentence: int) -> str:
+        """Return the title of a sentence's document; a file's name, in words."""
+        return self._document(sentence).title.replace("_", " ").replace("-", " ")
+
     def language(self, sentence: int) -> str:
         """Return the language of the document that a sentence is in."""
         return self._document(sentence).language
