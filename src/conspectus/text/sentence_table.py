@@ -21,6 +21,7 @@ import numpy as np
 from conspectus.rows import Document
 from conspectus.text.chinese import ROLES, is_person
 from conspectus.text.cleaning import blocks, content_of, excerpt, is_data
+from conspectus.text.language import read_word_sets
 from conspectus.text.sentences import lines, sentences
 from conspectus.text.vocabulary import Ints, TokenRows, concatenated, numbers_of, tokens_of, unique_numbers
 from conspectus.text.words import CJK
@@ -46,6 +47,7 @@ _MARK = re.compile(r"\s*(?:#{1,6}|[-*•–>]|\d{1,3}\))\s+")
 """Of a heading, an item of a list, or what a mail quotes: layout, and no part of what is said."""
 _ASIDE = re.compile(r"[(\[（【][^)\]）】]{1,60}[)\]）】][.!?。！？]?")
 _FILE_NAME = re.compile(r"([^\n]{1,200}?)\.[a-z]{2,5}\s[\s,./\\]*")
+_NOTE_LABELS = read_word_sets("words")["note_labels"]
 _LETTER = re.compile(r"[^\W\d_]")
 
 CARRIED_CHARS = 30
@@ -288,6 +290,8 @@ def _written_as_name(label: str) -> bool:
     words = label.split()
     if len(words) == 1 and CJK.match(label):
         return is_person(label) or label.endswith(tuple(ROLES))
+    if label.casefold() in _NOTE_LABELS:
+        return False
     return len(words) <= 5 and all(w[0].isupper() or not w[0].isalpha() for w in words) and (
         len(words) > 1 or words[0].isupper() or not words[0].isascii() or len(words[0]) > 2
     )  # fmt: skip
