@@ -14,7 +14,7 @@ from conspectus.text.chinese import find_chinese
 from conspectus.text.language import ENGLISH
 from conspectus.text.language_rules import UNCASED, LanguageRules, joined
 from conspectus.text.mentions import MARKED, find_dates, find_titles
-from conspectus.text.names import Mention, find_names
+from conspectus.text.names import OPENING_PARTICLES, Mention, find_names
 from conspectus.text.phrases import find_phrases
 from conspectus.text.sentence_table import lines_at
 from conspectus.text.types import (
@@ -86,7 +86,7 @@ def extract_mentions(
     for candidate in candidates.values():
         if not candidate.type:
             words = max(forms := candidate.forms, key=forms.__getitem__)
-            never_lower = not any(lower.get(w.casefold()) for w in words)
+            never_lower = not any(lower.get(w.casefold()) for w in words if w not in OPENING_PARTICLES)
             candidate.type = type_of(
                 words, candidate.context, first_names, never_lower, vocabulary.rules.language
             )

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from conspectus.text.language import function_words_of, read_word_sets
+from conspectus.text.language import ENGLISH, function_words_of, read_word_sets
 from conspectus.text.language_rules import LanguageRules
 from conspectus.text.types import CALENDAR, GIVEN_NAMES
 from conspectus.text.vocabulary import Bools, Codes, Ints, Vocabulary
@@ -166,6 +166,11 @@ def _classes(vocabulary: Vocabulary) -> Codes:
     classes[named & ~_usable(vocabulary, named)] = ord("x")
     if vocabulary.rules.heads:
         classes[_heads(classes, vocabulary)] = ord("C")
+    if vocabulary.rules.language == ENGLISH:  # "bin Laden" is a name
+        opening = np.array([form in OPENING_PARTICLES for form in vocabulary.forms], bool)[
+            vocabulary.form[:-1]
+        ]
+        classes[:-1][opening & (classes[1:] == ord("C"))] = ord("C")
     dated = np.array([form.lower() in CALENDAR for form in vocabulary.forms], bool)[vocabulary.form[:-1]]
     classes[:-1][dated & (classes[1:] == ord("D"))] = ord("x")  # "Thursday 11" is a date
     classes[_labels(classes, vocabulary)[vocabulary.token_word] & (classes == ord("C"))] = ord("x")
@@ -199,7 +204,8 @@ def _is_head(vocabulary: Vocabulary) -> Bools:
     return np.array([stem(word, rules.language) in rules.heads for word in vocabulary.words], bool)
 
 
-_ADJECTIVE_SLAVIC = tuple(read_word_sets("words")["slavic_adjectives"])
+_LISTS = read_word_sets("words")
+_ADJECTIVE_SLAVIC, OPENING_PARTICLES = tuple(_LISTS["slavic_adjectives"]), _LISTS["opening_particles"]
 
 
 def _class(form: str, rules: LanguageRules) -> str:

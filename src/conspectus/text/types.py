@@ -17,6 +17,7 @@ GIVEN_NAMES, NATIONALITIES = _LISTS["given_names"], _LISTS["nationalities"]
 CALENDAR, ROLES, CURRENCIES = _LISTS["calendar"], _LISTS["roles"], _LISTS["currencies"]
 ORGANIZATION_WORDS = _LISTS["organization_words"]
 _PLACES = frozenset(name.replace("_", " ") for name in _LISTS["countries_and_cities"])
+_OF_COUNTRIES = _PLACES | NATIONALITIES
 _TYPE_WORDS = (
     (ORGANIZATION, ORGANIZATION_WORDS),
     (EVENT, _LISTS["event_words"]),
@@ -75,7 +76,7 @@ def type_of(
     score = {PERSON: 0.0, WORK: 2.0 * context.quoted, LOCATION: context.located}
     if len(words) <= 4 and lower[0] in first_names:
         score[PERSON] += 2 + 0.5 * mentions
-    elif 2 <= len(words) <= 3 and never_lower and language not in UNCASED:
+    elif 2 <= len(words) <= 3 and never_lower and language not in UNCASED and lower[0] not in _OF_COUNTRIES:
         score[PERSON] += 1.5 + 0.25 * mentions  # Latin letters are not for people alone
     best = max(score, key=lambda kind: score[kind])
     return best if score[best] >= max(1.5, 0.25 * mentions) else CONCEPT
