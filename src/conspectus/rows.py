@@ -132,6 +132,13 @@ class Document(Row, shows="number path"):
         of_name = _DAY.search(name) or _YEAR.search(name)
         return self.date or (of_name[0] if of_name else "")
 
+    @property
+    def label(self) -> str:
+        """What a language model is told of it: its day, where it has one, and the start of its title."""
+        day = self.day[:10]
+        title = self.title.replace(f"{day}-", "") if day else self.title
+        return f"{day} {snippet(title, 40)}".strip()
+
     def place(self, start: int, end: int) -> str:
         """Return where characters `start` to `end` stand: `p. 4`, `pp. 4-5`, or "" where no place is known."""
         if not self.places:

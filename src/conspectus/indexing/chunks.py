@@ -36,6 +36,7 @@ from conspectus.tasks import (
     Turn,
 )
 from conspectus.text.cleaning import content_of
+from conspectus.text.language import read_word_sets
 from conspectus.text.types import CALENDAR
 from conspectus.text.vocabulary import Floats, Ints
 from conspectus.text.words import CJK, STOPWORDS, name_key
@@ -450,11 +451,7 @@ def _sentence(triple: FoundTriple, date: str) -> str:
     return f"{text} ({date})" if date and not triple.time else text
 
 
-_OF_VALUES = frozenset(
-    "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty seventy eighty"
-    " ninety hundred thousand million billion half quarter third percent pounds euros dollars year years month months"
-    " week weeks day days hours minutes mile miles metres km century st nd rd th am pm".split()
-)
+_OF_VALUES = read_word_sets("words")["values"]
 _CHINESE_VALUE = re.compile(
     r"[\d零〇一二三四五六七八九十百千万亿两几多余约第"
     r"年月日号周时分秒元块美欧镑公里米吨个%％.,，、至到－—-]+"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -58,20 +59,8 @@ LOOSE_CHARS = 20_000
 MIN_PART_CHARS = 15
 """Characters of a part of a quotation that is searched by itself: a shorter one occurs by chance."""
 
-RULES = {
-    "entities in no community": "kept; no report tells of them, local search finds them",
-    "entities of a name that another has": "merged into the first",
-    "relationships with a missing end": "kept; the end becomes an entity, described by the relationship",
-    "entities made for missing ends": "added, of type concept, in no community",
-    "reversed pairs": "merged: relationships are undirected; descriptions joined, weights added",
-    "relationships of a thing with itself": "dropped",
-    "claims without a subject entity": "kept under the name they give, unless they say nothing",
-    "claims that say nothing": "dropped: rows without description, which are quotations of the claim before",
-    "references that lead nowhere": "removed from the reports",
-    "reports of no community": "dropped",
-    "text units found in no document": "kept as documents of their own",
-    "rows that name a text unit that is not there": "kept without it",
-}
+_TABLES = tomllib.loads((Path(__file__).parent / "graphrag.toml").read_text(encoding="utf-8"))
+RULES: Mapping[str, str] = _TABLES["rules"]
 """What does not fit our schema, and what the import does with it."""
 
 
@@ -445,31 +434,10 @@ def find_quotation(quotation: str, text: str, span: Span) -> Iterator[Span]:
             return
 
 
-# The schema of 3.x, written from GraphRAG's own output and not from `storage.schema`: each is tested against the other
-
-_TYPES = {
-    "int64": "human_readable_id n_tokens frequency degree combined_degree community level parent size",
-    "double": "weight rank",
-    "list<element: string>": "text_unit_ids entity_ids relationship_ids covariate_ids",
-    "list<element: int64>": "children",
-    "list<element: struct<explanation: string, summary: string>>": "findings",
-}
-"""The columns of each Arrow type; those that are not named are strings."""
-_TYPE_OF = {name: type_ for type_, names in _TYPES.items() for name in names.split()}
-_TREE = "community level parent children title"
-_COLUMNS = {
-    "documents": "title text text_unit_ids creation_date raw_data",
-    "text_units": "text n_tokens document_id entity_ids relationship_ids covariate_ids",
-    "entities": "title type description text_unit_ids frequency degree",
-    "relationships": "source target description weight combined_degree text_unit_ids",
-    "communities": f"{_TREE} entity_ids relationship_ids text_unit_ids period size",
-    "community_reports": f"{_TREE} summary full_content rank rating_explanation findings full_content_json period size",
-    "covariates": "covariate_type type description subject_id object_id status start_date end_date source_text "
-    "text_unit_id",
-}
+_TYPE_OF = {name: type_ for type_, names in _TABLES["types"].items() for name in names.split()}
 SCHEMA: Mapping[str, Mapping[str, str]] = {
     table: {name: _TYPE_OF.get(name, "string") for name in f"id human_readable_id {columns}".split()}
-    for table, columns in _COLUMNS.items()
+    for table, columns in _TABLES["columns"].items()
 }
 """Names and Arrow types of the columns of each table, in order."""
 

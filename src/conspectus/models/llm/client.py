@@ -423,7 +423,7 @@ class Clients:
             endpoint.server,
             model,
             feature,
-        ) in self._refused or feature not in endpoint.preset.features
+        ) in self._refused or feature not in endpoint.preset.features.split()
         return False if refused else None
 
     async def refuse(self, model: str, feature: Feature) -> None:

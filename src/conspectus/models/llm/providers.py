@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
@@ -28,7 +30,7 @@ from conspectus.errors import (
     UnknownModel,
     UsageError,
 )
-from conspectus.models.llm.wire import Feature, Request
+from conspectus.models.llm.wire import Request
 
 OWN_KEY = "CONSPECTUS_API_KEY"
 """Holds the key of a server that was named by its address."""
@@ -40,7 +42,8 @@ _REASONING = re.compile(r"^(o\d|gpt-5)")
 
 @dataclass(frozen=True)
 class Provider:
-    """A kind of server: `key` names the variable of its key, `features` are worth trying there.
+    """A kind of server, as `providers.toml` lists them: `key` names the variable of its key, `features` are worth
+    trying there.
 
     `address` names a variable that may hold another address, and `models` is how the names of its models begin, for
     advice where the provider was left out.
@@ -51,7 +54,7 @@ class Provider:
     address: str = ""
     dialect: Dialect = "openai"
     needs_key: bool = True
-    features: tuple[Feature, ...] = ("json_schema", "json_object", "logit_bias", "streaming")
+    features: str = "json_schema json_object logit_bias streaming"
     address_ends: str = ""
     key_header: str = "Authorization"
     models: str = "$^"
@@ -59,46 +62,10 @@ class Provider:
 
 OWN = Provider(needs_key=False)
 """A server that was named by its address."""
-_UNBIASED: tuple[Feature, ...] = ("json_schema", "json_object", "streaming")
-_VLLM = Provider("http://localhost:8000/v1", "VLLM_API_KEY", needs_key=False)
-PRESETS: Mapping[str, Provider] = {
-    "openai": Provider(
-        "https://api.openai.com/v1",
-        "OPENAI_API_KEY",
-        "OPENAI_BASE_URL",
-        models=r"gpt-(?!oss)|chatgpt|o\d\b|text-embedding-",
-    ),
-    "azure": Provider(
-        key="AZURE_OPENAI_API_KEY",
-        address="AZURE_OPENAI_ENDPOINT",
-        address_ends="/openai/v1",
-        key_header="api-key",
-    ),
-    "ollama": Provider(
-        "http://localhost:11434",
-        "OLLAMA_API_KEY",
-        "OLLAMA_HOST",
-        dialect="ollama",
-        needs_key=False,
-        features=_UNBIASED,
-        models=r"llama|qwen|mistral|gemma|phi|deepseek|nomic-|gpt-oss",
-    ),
-    "vllm": _VLLM,
-    "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    "anthropic": Provider(
-        key="ANTHROPIC_API_KEY", dialect="native", features=("json_schema", "streaming"), models="claude"
-    ),
-    "gemini": Provider(key="GEMINI_API_KEY", dialect="native", features=_UNBIASED, models="gemini"),
-    "bedrock": Provider(
-        key="AWS_BEARER_TOKEN_BEDROCK", dialect="native", needs_key=False, features=("streaming",)
-    ),
-}
-RERANKERS: Mapping[str, Provider] = {
-    "cohere": Provider("https://api.cohere.com/v2", "COHERE_API_KEY"),
-    "jina": Provider("https://api.jina.ai/v1", "JINA_API_KEY"),
-    "vllm": _VLLM,
-}
-"""Servers that score passages, at `/rerank` of their address."""
+_TABLES = tomllib.loads((Path(__file__).parent / "providers.toml").read_text(encoding="utf-8"))
+PRESETS, RERANKERS = (
+    {name: Provider(**fields) for name, fields in _TABLES[kind].items()} for kind in ("models", "rerankers")
+)
 
 
 @dataclass(frozen=True)
@@ -150,7 +117,7 @@ def find_endpoint(name: str, base_url: str = "", environ: Mapping[str, str] = os
     """
     prefix, _, rest = name.partition("/")
     if prefix == FUNCTION and rest:
-        return Endpoint(FUNCTION, Provider(dialect="function", features=()), rest, "", "")
+        return Endpoint(FUNCTION, Provider(dialect="function", features=""), rest, "", "")
     preset = PRESETS.get(prefix) if rest else None
     if base_url:
         own = preset if preset and preset.dialect != "native" else OWN
@@ -240,23 +207,8 @@ _KEY = re.compile(
     r"\b(?:sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9*]{8,}|(?<=Bearer )\S+|(?<=Basic )\S+|(?<=://)[^/\s@]+(?=@)"
     r"|(?<=[-_?&]key=)[^&\s'\"]+|(?<=apikey=)[^&\s'\"]+|(?<=[_?&]token=)[^&\s'\"]+"
 )
-_CONTEXT = re.compile(
-    r"context.{0,20}(length|window|size)|too many tokens|(prompt|input) is too (long|large)|less than \d+ tokens"
-    r"|maximum allowed batch size",
-    re.IGNORECASE,
-)
-_NO_CREDIT = re.compile(
-    r"insufficient_quota|insufficient.{0,10}(credit|balance|funds)|billing", re.IGNORECASE
-)
-_NO_MODEL = re.compile(
-    r"model_not_found|(not a valid|unknown|no such) model|model .{0,80}(not found|not exist)", re.IGNORECASE
-)
-_FEATURES: Mapping[str, re.Pattern[str]] = {
-    "json_schema": re.compile(r"json_schema|response_format|schema|guided|structured", re.IGNORECASE),
-    "json_object": re.compile(r"json_object|response_format|json mode", re.IGNORECASE),
-    "logit_bias": re.compile(r"logit_bias|logit bias", re.IGNORECASE),
-    "streaming": re.compile(r"\bstream(?:ed|ing)?\b", re.IGNORECASE),
-}
+_MESSAGES = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _TABLES["messages"].items()}
+_FEATURES = {name: _MESSAGES[name] for name in Provider.features.split()}
 _OWN_KEY_ONLY = (
     ", the only variable that is read for a server named by its address"
     " (OPENAI_API_KEY goes to OpenAI's own, or the one in OPENAI_BASE_URL)"
@@ -336,7 +288,7 @@ def error_of_response(
     text, codes = message_of(body)
     message, everything, host = one_line(text, at.key), f"{codes} {text}", at.server
     seen = f"(HTTP {status}: {message})"
-    if status == 402 or (status in (403, 429) and _NO_CREDIT.search(everything)):
+    if status == 402 or (status in (403, 429) and _MESSAGES["no_credit"].search(everything)):
         return BadKey(f"the account behind {at.key_variable} has no credit left at {host} ({message})")
     if status in (401, 403):
         what = "does not accept the key in" if at.key else "wants a key: set"
@@ -344,12 +296,12 @@ def error_of_response(
         return BadKey(f"{host} {what} {at.key_variable}{only} {seen}")
     if status == 404 and body.lstrip()[:1] != "{":
         return _not_served(at)
-    if status == 404 or (status in (400, 422) and _NO_MODEL.search(everything)):
+    if status == 404 or (status in (400, 422) and _MESSAGES["no_model"].search(everything)):
         advice = f"check {at.argument('model' if request else 'embedder')}"
         if at.preset.dialect == "ollama":
             advice = f"`ollama pull {at.model}` fetches it"
         return UnknownModel(f"{host} has no model {at.model!r} ({message}); {advice}")
-    if status == 413 or (status != 429 and _CONTEXT.search(everything)):
+    if status == 413 or (status != 429 and _MESSAGES["context"].search(everything)):
         return ContextTooLong(
             f"the request is longer than the context of {at.model} ({message}); {remedy(request)}"
         )
