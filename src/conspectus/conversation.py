@@ -24,7 +24,7 @@ from conspectus.retrieval.local import entities_in
 from conspectus.rows import Answer, Entity, counted
 from conspectus.runtime import DEFAULT_FOLDER, check_question, public, synchronous
 from conspectus.tasks import Exchange, StandaloneQuestion
-from conspectus.text.language import ENGLISH, language_of
+from conspectus.text.language import ENGLISH, language_of, read_word_sets
 from conspectus.text.question import question_pattern, read_question
 from conspectus.text.words import CJK, name_key
 
@@ -184,9 +184,8 @@ def _read(file: Path) -> list[Turn]:
 _PERSON = ("person", "people", "human", "人", "人物")
 _DATE = ("date", "time", "日期", "时间")
 
-_OF_PERSONS = frozenset("he him his himself she her hers herself 他 她".split())
-_OF_THINGS = frozenset("it its itself 它 其".split())
-_POSSESSIVE = frozenset("his her its their hers theirs".split())
+_LISTS = read_word_sets("words")
+_OF_PERSONS, _OF_THINGS = _LISTS["pronouns_of_persons"], _LISTS["pronouns_of_things"]
 _PRONOUN = question_pattern(ENGLISH, "pronoun")
 _PRONOUN_ZH = question_pattern("zh", "pronoun", re.NOFLAG)
 _EXPLETIVE = question_pattern(ENGLISH, "expletive")
@@ -259,7 +258,7 @@ def _ending(match: re.Match[str], question: str) -> str:
     if word == "其":
         return "的"
     is_object = word == "her" and not re.match(r" (?!(?:in|on|at|by|to|from|and|or|after)\b)\w", after)
-    return "'s" if word in _POSSESSIVE and not is_object else ""
+    return "'s" if word in _LISTS["possessive_pronouns"] and not is_object else ""
 
 
 def _meant(word: str, last: Exchange, index: Index) -> str:

@@ -42,6 +42,7 @@ from conspectus.rows import (
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import ConfirmJoins, Extraction, FoundClaim, FoundTriple
 from conspectus.text.cleaning import content_of
+from conspectus.text.language import read_word_sets
 from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES
 from conspectus.text.lexicon import sources
 from conspectus.text.mentions import Hashes, hash_of, mixed
@@ -67,12 +68,11 @@ MOST_SHORT = 15
 it is a person's. In web pages, podcasts and the Bible 13 joins of 1,300 are beyond it, 8 of them wrong; in Moby Dick 6,
 all wrong (Overhearing Starbuck)."""
 _IMPERSONAL = re.compile(r"['’]s?(?=\s|$)|[()\[\]（）,;:/&\d]|^(?:the|an?)\s", re.I)
-_LEGAL = frozenset(
-    "inc incorporated corp corporation ltd limited llc plc gmbh ag sa oy oyj ab bv srl".split()
-)
+_LISTS = read_word_sets("words")
+_LEGAL = _LISTS["legal_forms"]
 _UNTYPED = frozenset(("", "concept", "entity"))
 """Types that do not say what kind of thing a name is of: those of open triples, and what fits no other type."""
-_OF_WOMEN, _OF_MEN = frozenset("mrs miss ms lady dame aunt".split()), frozenset("mr sir lord uncle".split())
+_OF_WOMEN, _OF_MEN = _LISTS["titles_of_women"], _LISTS["titles_of_men"]
 
 
 @dataclass(slots=True)
@@ -416,7 +416,8 @@ def _join_part_of_name(
     known = titled if len(titled) == 1 else known
     typed = any(names[key].type for key in person.keys)  # of names without types any may be a person's
     short = Counter[int]() if typed else person.sources  # a person's full name may be there once
-    if person.sure and len(known) == 1 and (typed or (last == known and known[0].often_beside(short))):
+    only = len(known) == 1 and (typed or last == known)
+    if person.sure and only and known[0].often_beside(short):
         why = "the only person of that last name anywhere"
         _join(result, person.keys[0], known[0].keys[0], "last name", why)
         return

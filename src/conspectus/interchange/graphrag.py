@@ -59,7 +59,8 @@ LOOSE_CHARS = 20_000
 MIN_PART_CHARS = 15
 """Characters of a part of a quotation that is searched by itself: a shorter one occurs by chance."""
 
-_TABLES = tomllib.loads((Path(__file__).parent / "graphrag.toml").read_text(encoding="utf-8"))
+_FILE = Path(__file__).parent / "graphrag.toml"
+_TABLES = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 RULES: Mapping[str, str] = _TABLES["rules"]
 """What does not fit our schema, and what the import does with it."""
 

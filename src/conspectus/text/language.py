@@ -26,6 +26,7 @@ def read_data(name: str) -> dict[str, Any]:
     return tomllib.loads((Path(__file__).parent / "data" / f"{name}.toml").read_text(encoding="utf-8"))
 
 
+@cache
 def read_word_sets(name: str) -> dict[str, frozenset[str]]:
     """Return the word lists of a file in `text/data`, each as a set."""
     return {key: frozenset(words.split()) for key, words in read_data(name).items()}

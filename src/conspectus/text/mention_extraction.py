@@ -86,7 +86,8 @@ def extract_mentions(
     for candidate in candidates.values():
         if not candidate.type:
             words = max(forms := candidate.forms, key=forms.__getitem__)
-            never_lower = not any(lower.get(w.casefold()) for w in words if w not in OPENING_PARTICLES)
+            content = (word.casefold() for word in words if word not in OPENING_PARTICLES)
+            never_lower = not any(map(lower.get, content))
             candidate.type = type_of(
                 words, candidate.context, first_names, never_lower, vocabulary.rules.language
             )

@@ -19,7 +19,7 @@ import numpy as np
 
 from conspectus.algorithms.ranking import positions
 from conspectus.rows import column
-from conspectus.text.language import ENGLISH, function_words_of
+from conspectus.text.language import ENGLISH, function_words_of, read_word_sets
 from conspectus.text.language_rules import UNCASED
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary, numbers_of, repeated
 from conspectus.text.words import CJK, STOPWORDS, WORDS_CACHED, Keyed, entity_keys, name_key
@@ -32,9 +32,7 @@ KNOWN, OPENING = 1, 2
 LONGEST = 12
 """Words (Chinese characters) of a known name that are looked for at the most: R@5 is the same with half and double."""
 
-_JOINTS = frozenset(
-    "of the de la le du des von van der den al el di da del and for in on to at y e 's &".split()
-)
+_JOINTS = read_word_sets("words")["joints_in_questions"]
 # U and I: a capitalised word and initial; u: one that only opens its sentence; S: a capitalised word that
 # carries no content; C: a joint; D: a number; p: a full stop
 _RUN = re.compile(rb"(?:[UI]|u(?=[USI])|S(?=[USI]))(?:[USI]|(?<=I)p(?=[USI])|(?<=[USI])D|C(?=C?[USI]))*")

@@ -76,8 +76,13 @@ def type_of(
     score = {PERSON: 0.0, WORK: 2.0 * context.quoted, LOCATION: context.located}
     if len(words) <= 4 and lower[0] in first_names:
         score[PERSON] += 2 + 0.5 * mentions
-    elif 2 <= len(words) <= 3 and never_lower and language not in UNCASED and lower[0] not in _OF_COUNTRIES:
-        score[PERSON] += 1.5 + 0.25 * mentions  # Latin letters are not for people alone
+    elif (
+        2 <= len(words) <= 3
+        and never_lower
+        and language not in UNCASED  # Latin letters are not for people alone
+        and lower[0] not in _OF_COUNTRIES
+    ):
+        score[PERSON] += 1.5 + 0.25 * mentions
     best = max(score, key=lambda kind: score[kind])
     return best if score[best] >= max(1.5, 0.25 * mentions) else CONCEPT
 

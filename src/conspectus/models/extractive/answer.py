@@ -367,7 +367,8 @@ def _supporting(question: Question, context: Context, searcher: Searcher) -> lis
 
 
 def _by_speaker(question: Question, context: Context, searcher: Searcher) -> list[RankedSentence] | None:
-    """Return what somebody says about what is asked, or where they never speak, what is said of them and of that.
+    """Return what somebody says about what is asked, or where they never speak, what documents say that have their name
+    for a title, or else what is said of them and of that.
 
     None where the question names nobody who says something.
     """
@@ -376,7 +377,8 @@ def _by_speaker(question: Question, context: Context, searcher: Searcher) -> lis
     if not teller:
         return None
     speakers = searcher.speakers_named([" ".join(teller)])
-    people = {n for n in entities_with(teller, searcher.index) if passages.types[n] in ("person", "concept")}
+    named = entities_with(teller, searcher.index)
+    people = {name for name in named if passages.types[name] in ("person", "concept")}
     candidates = searcher.find(question, speakers)
     titled = not speakers and any(searcher.is_titled(r.sentence, teller) for r in candidates)
     if not (speakers or titled or people):

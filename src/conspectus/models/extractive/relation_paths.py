@@ -17,6 +17,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from conspectus.text.language import read_word_sets
 from conspectus.text.question import read_question
 from conspectus.text.words import WH, is_content, likeness, name_key, root, roots_of_label
 from conspectus.triple_graph import TripleGraph
@@ -60,11 +61,9 @@ _EXPRESSIVE = frozenset(("when", "where"))
 """Question words that a relation's label may say: year, place."""
 _TO_PLACES = (" in", " at", " near")
 """How relations end that lead to places."""
-_PERSON_WORDS = frozenset("who whom whose person people".split())
-_SHARING = frozenset(
-    "co same share shares shared sharing common together also both fellow other another alongside".split()
-)
-_REQUESTS = frozenset("name list give tell show me find please also same".split())
+_LISTS = read_word_sets("words")
+_PERSON_WORDS, _SHARING = _LISTS["person_words"], _LISTS["sharing_words"]
+_REQUESTS = _LISTS["request_words"]
 
 
 @dataclass(frozen=True)

@@ -231,7 +231,8 @@ class Searcher:
 
     def is_titled(self, sentence: int, words: Set[str]) -> bool:
         """Tell whether the title of a sentence's document has some words, as that of a speech has who gives it."""
-        return words <= set(name_key(self.passages.title(sentence)).split())
+        title = self.passages.title_of(int(self.passages.document[sentence]))
+        return words <= set(name_key(title).split())
 
     # Communities
 

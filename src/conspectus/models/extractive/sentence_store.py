@@ -188,9 +188,10 @@ class SentenceStore:
         start, end = int(self.start[sentence]), int(self.end[sentence])
         return " ".join(excerpt(self._document(sentence), start, end).split())
 
-    def title(self, sentence: int) -> str:
-        """Return the title of a sentence's document; a file's name, in words."""
-        return self._document(sentence).title.replace("_", " ").replace("-", " ")
+    def title_of(self, document: int) -> str:
+        """Return the title of a document; where that is the name of a file, in words."""
+        title = self.documents[document].title
+        return title.replace("_", " ").replace("-", " ")
 
     def language(self, sentence: int) -> str:
         """Return the language of the document that a sentence is in."""

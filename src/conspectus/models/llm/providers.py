@@ -62,10 +62,16 @@ class Provider:
 
 OWN = Provider(needs_key=False)
 """A server that was named by its address."""
-_TABLES = tomllib.loads((Path(__file__).parent / "providers.toml").read_text(encoding="utf-8"))
-PRESETS, RERANKERS = (
-    {name: Provider(**fields) for name, fields in _TABLES[kind].items()} for kind in ("models", "rerankers")
-)
+_FILE = Path(__file__).parent / "providers.toml"
+_TABLES = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+
+
+def _providers(kind: str) -> dict[str, Provider]:
+    return {name: Provider(**fields) for name, fields in _TABLES[kind].items()}
+
+
+PRESETS = _providers("models")
+RERANKERS = _providers("rerankers")
 
 
 @dataclass(frozen=True)
