@@ -202,6 +202,13 @@ def test_a_full_name_joins_what_stands_for_it_far_more_often():
     assert joined(names) == {("Byrne", "Ada Byrne", "last name")}
 
 
+@pytest.mark.parametrize(("uses", "joins"), [(15, 1), (16, 0)])
+def test_a_name_of_unknown_kind_stands_for_a_full_one_that_its_source_uses_beside_it(uses: int, joins: int):
+    names = resolved(named("Overhearing Tolan", *[("Tolan", "concept")] * uses))
+
+    assert len(joined(names)) == joins
+
+
 def test_a_last_name_that_several_have_joins_the_one_of_its_own_source():
     names = resolved(named("Mara Tolan", "Tolan"), named("Marek Tolan", "Tolan"), named("Tolan"))
 

@@ -65,6 +65,10 @@ def test_particles_hold_a_name_together():
     ]
 
 
+def test_a_particle_may_open_a_name():
+    assert names("They wrote to von Zorba and to al Quenda.") == ["von Zorba", "al Quenda"]
+
+
 def test_of_joins_a_name_whose_first_word_seldom_stands_alone():
     assert names("He led the Guild of Orrin in spring.") == ["Guild of Orrin"]
 

@@ -146,6 +146,11 @@ def test_a_name_in_capitals_speaks_though_most_lines_have_no_label(name: str):
     assert set(said_by(*corpus).values()) == {"", name}
 
 
+@pytest.mark.parametrize("label", ["FIXME", "Note", "Misconception"])
+def test_notes_to_readers_and_writers_are_no_speakers(label: str):
+    assert set(said_by(*(minutes(i, label, 1) for i in range(5))).values()) == {""}
+
+
 def test_an_ordinary_word_in_capitals_speaks_where_most_lines_have_a_label():
     talk = f"The host is here.\nHOST: {told(1)}\nQUENDA: {told(2)}\nHOST: {told(3)}\nHOST: {told(4)}"
 

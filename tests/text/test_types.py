@@ -57,6 +57,11 @@ def test_who_speaks_or_bears_a_title_is_a_person_whatever_the_name():
     assert typed("Zorba", NameContext(titled=2)) == PERSON
 
 
+def test_what_begins_with_a_country_or_an_adjective_of_one_is_no_person():
+    assert typed("Quenda Swans", foreign=True) == PERSON
+    assert typed("Norway Swans", foreign=True) == typed("Norwegian Swans", foreign=True) == CONCEPT
+
+
 def test_a_first_name_makes_a_person():
     assert typed("Helen Zorba") == PERSON
     assert typed("Helen") == PERSON

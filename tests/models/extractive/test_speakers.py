@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from making import a_built_index
+
+import conspectus
+from conspectus import Index
 
 TALK = """Ada Byrne: Welcome, Ben Quill, who knows all about looms.
 
@@ -115,3 +120,30 @@ Ben Quill: I stopped growing pears because wasps came for them every summer.
     quotes = a_built_index(talk).ask("Why does Ben Quill say he stopped growing pears?").text
 
     assert "wasps" in quotes.partition("- ")[2].splitlines()[0]
+
+
+SPEECHES = {
+    "1961_ada_byrne.txt": "We choose to build a bridge to the island. Every child shall cross it on foot.",
+    "1984_ben_quill.txt": "Ada Byrne built ferries. I say that a bridge to the island would ruin the ferrymen.",
+    "2003_cora_lind.txt": "The bridge to the island stands, and it cost us forty barns.",
+}
+
+
+def speeches(folder: Path) -> Index:
+    for name, text in SPEECHES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return conspectus.build(folder, folder=folder / "index").index
+
+
+def test_who_a_document_is_named_after_speaks_in_it(tmp_path: Path):
+    quotes = speeches(tmp_path).ask("What did Ada Byrne say about the bridge?").text
+
+    assert "Every child" in quotes
+    assert "ferrymen" not in quotes
+    assert "forty barns" not in quotes
+
+
+def test_the_year_in_the_name_of_a_file_dates_and_orders_what_is_quoted_of_a_change(tmp_path: Path):
+    text = speeches(tmp_path).ask("How has the bridge to the island changed over the years?").text
+
+    assert [line[2:6] for line in text.splitlines() if line.startswith("- ")] == ["1961", "1984", "2003"]
