@@ -64,14 +64,11 @@ OWN = Provider(needs_key=False)
 """A server that was named by its address."""
 _FILE = Path(__file__).parent / "providers.toml"
 _TABLES = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-
-
-def _providers(kind: str) -> dict[str, Provider]:
-    return {name: Provider(**fields) for name, fields in _TABLES[kind].items()}
-
-
-PRESETS = _providers("models")
-RERANKERS = _providers("rerankers")
+PRESETS: dict[str, Provider] = {}
+RERANKERS: dict[str, Provider] = {}
+for _kind, _providers in (("models", PRESETS), ("rerankers", RERANKERS)):
+    for _name, _fields in _TABLES[_kind].items():
+        _providers[_name] = Provider(**_fields)
 
 
 @dataclass(frozen=True)
@@ -213,8 +210,9 @@ _KEY = re.compile(
     r"\b(?:sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9*]{8,}|(?<=Bearer )\S+|(?<=Basic )\S+|(?<=://)[^/\s@]+(?=@)"
     r"|(?<=[-_?&]key=)[^&\s'\"]+|(?<=apikey=)[^&\s'\"]+|(?<=[_?&]token=)[^&\s'\"]+"
 )
-_MESSAGES = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _TABLES["messages"].items()}
-_FEATURES = {name: _MESSAGES[name] for name in Provider.features.split()}
+_MESSAGES: dict[str, re.Pattern[str]] = {}
+for _name, _pattern in _TABLES["messages"].items():
+    _MESSAGES[_name] = re.compile(_pattern, re.IGNORECASE)
 _OWN_KEY_ONLY = (
     ", the only variable that is read for a server named by its address"
     " (OPENAI_API_KEY goes to OpenAI's own, or the one in OPENAI_BASE_URL)"
@@ -325,8 +323,8 @@ def error_of_response(
         return ServerDown(f"{host} sends calls elsewhere (HTTP {status}): give its own address, {own}")
     if request:
         used = (request.response_format, request.logit_bias and "logit_bias", streamed and "streaming")
-        for feature, named in _FEATURES.items():
-            if feature in used and named.search(everything):
+        for feature in Provider.features.split():
+            if feature in used and _MESSAGES[feature].search(everything):
                 return NotAccepted(f"{host} does not take {feature} for {at.model} ({message})", feature)
     return Refused(f"{host} refused the request {seen}")
 
