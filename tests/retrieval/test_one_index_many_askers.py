@@ -178,7 +178,7 @@ def test_an_index_has_one_model_however_many_are_asked_in_turn(
             searched.append(index)
             super().__init__(index)
 
-    monkeypatch.setattr("conspectus.models.extractive.model.Searcher", Counted)
+    monkeypatch.setattr("conspectus.models.extractive.search.Searcher", Counted)
     indexes = conspectus.open_index(folder), conspectus.open_index(folder)
     for _ in range(3):
         for index in indexes:
