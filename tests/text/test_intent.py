@@ -133,6 +133,7 @@ Of the two lighthouses, which one is taller?
 写《秋水》的作家的老师是谁？
 """.strip().splitlines()
 LOOKUPS = """
+Why does Mars seem to move backwards across the sky?
 When was Quill Hall built?
 How many turbines stand in the strait?
 Who paid for the wheel?

@@ -143,6 +143,13 @@ def test_who_a_document_is_named_after_speaks_in_it(tmp_path: Path):
     assert "forty barns" not in quotes
 
 
+def test_whom_titles_alone_name_is_not_taken_for_another(tmp_path: Path):
+    other = "Nobody has seen Cora Zorba since the flood. Cora Zorba was a miller."
+    (tmp_path / "1990.txt").write_text(other, encoding="utf-8")
+
+    assert "forty barns" in speeches(tmp_path).ask("How much did the bridge cost, Cora Lind?").text
+
+
 def test_the_year_in_the_name_of_a_file_dates_and_orders_what_is_quoted_of_a_change(tmp_path: Path):
     text = speeches(tmp_path).ask("How has the bridge to the island changed over the years?").text
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from conspectus.algorithms.ranking import Floats, Ints, Postings, idf, positions
 from conspectus.index import Index, all_speakers
-from conspectus.models.extractive.sentence_store import SentenceStore
-from conspectus.rows import Span
+from conspectus.models.extractive.sentence_store import SentenceStore, title_words
+from conspectus.rows import Span, column
 from conspectus.text.mentions import entities_with, entity_of_key
 from conspectus.text.question import Question, other_forms, read_question
 from conspectus.text.sentences import states
@@ -100,6 +100,9 @@ class Searcher:
         first, words = f"{name.split()[0]} ", self.terms_of(name, question)
         together = self.holding(dict.fromkeys(words, 1.0))[1].max(initial=0.0) > COMPLETE
         if together or entity_of_key(name_key(name), self.index) is not None:
+            return False
+        own = set(name_key(name).split())
+        if any(own <= title_words(title) for title in column(self.index.documents, "title")):
             return False
         people = zip(self.passages.names, self.passages.types, strict=True)
         return any(kind == "person" and person.startswith(first) for person, kind in people)
@@ -231,8 +234,7 @@ class Searcher:
 
     def is_titled(self, sentence: int, words: Set[str]) -> bool:
         """Tell whether the title of a sentence's document has some words, as that of a speech has who gives it."""
-        title = self.passages.title_of(int(self.passages.document[sentence]))
-        return words <= set(name_key(title).split())
+        return words <= title_words(self.passages.title_of(int(self.passages.document[sentence])))
 
     # Communities
 

@@ -189,9 +189,8 @@ class SentenceStore:
         return " ".join(excerpt(self._document(sentence), start, end).split())
 
     def title_of(self, document: int) -> str:
-        """Return the title of a document; where that is the name of a file, in words."""
-        title = self.documents[document].title
-        return title.replace("_", " ").replace("-", " ")
+        """Return the title of a document, the name of a file in words."""
+        return _in_words(self.documents[document].title)
 
     def language(self, sentence: int) -> str:
         """Return the language of the document that a sentence is in."""
@@ -255,6 +254,15 @@ class Statement(NamedTuple):
     terms: frozenset[str]
     weight: float = 1.0
     """What it gains from the row that it comes from."""
+
+
+def _in_words(title: str) -> str:
+    return title.replace("_", " ").replace("-", " ")
+
+
+def title_words(title: str) -> set[str]:
+    """Return the words of a title as names are compared."""
+    return set(name_key(_in_words(title)).split())
 
 
 def statements(context: Context, language: str = ENGLISH) -> list[Statement]:
