@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from conspectus.errors import ModelError, NotSupported
 from conspectus.index import Index
@@ -15,7 +15,10 @@ from conspectus.rows import Document
 from conspectus.tasks import Task
 from conspectus.text.lexicon import read_lexicon
 
-search = lazy_module("conspectus.models.extractive.search")
+if TYPE_CHECKING:
+    from conspectus.models.extractive import search
+else:
+    search = lazy_module("conspectus.models.extractive.search")  # answers need it, builds do not
 
 R = TypeVar("R")
 
@@ -71,8 +74,8 @@ class ExtractiveModel(Model):
         return self._index
 
     @property
-    def searcher(self) -> Any:
-        """The sentences of the index, ready to be searched: a `search.Searcher`."""
+    def searcher(self) -> search.Searcher:
+        """The sentences of the index, ready to be searched."""
         return self.index.derive(search.Searcher)
 
     @cached_property
