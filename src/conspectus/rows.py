@@ -94,7 +94,10 @@ class Place(NamedTuple):
 
 
 _DAY = re.compile(r"(?<!\d)[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
-_YEAR = re.compile(r"(?<![^\W_])(?:1[5-9]|20)\d\d(?:[-_]Q[1-4]|-(?:0[1-9]|1[0-2]))?(?![^\W_])")
+_MONTH = r"(?:1[5-9]|20)\d\d(?:[-_]Q[1-4]|-(?:0[1-9]|1[0-2]))(?![^\W_])"
+_YEAR = r"(?:1[5-9]|20)\d\d(?=[-_ ]+[^\W\d_])"
+_YEAR_OR_MONTH = re.compile(rf"(?<![^\W_]){_MONTH}|^{_YEAR}")
+"""A year opens the name, and words follow: in `page-1999.html`, `1999.txt` it may be one of many numbers."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -125,11 +128,11 @@ class Document(Row, shows="number path"):
 
     @property
     def day(self) -> str:
-        """The date that it states, else the day, month, quarter or year in the name of its file
-        (`2021-09-09-minutes.txt`, `calls-2019-Q3.txt`); "" without one.
+        """The date that it states, else the day, month or quarter in the name of its file, or the year that opens it
+        (`2021-09-09-minutes.txt`, `calls-2019-Q3.txt`, `1961_kennedy.txt`); "" without one.
         """
         name = self.file.replace("\\", "/").rpartition("/")[2]
-        of_name = _DAY.search(name) or _YEAR.search(name)
+        of_name = _DAY.search(name) or _YEAR_OR_MONTH.search(name)
         return self.date or (of_name[0] if of_name else "")
 
     @property

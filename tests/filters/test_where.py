@@ -155,6 +155,25 @@ def test_a_document_that_states_no_date_has_that_of_its_files_name():
     assert those(named, "date>=2021-06") == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("path", "day"),
+    [
+        ("speeches/1961_kennedy.txt", "1961"),
+        ("2019-Q3-call.txt", "2019-Q3"),
+        ("calls_2019_Q3.txt", "2019_Q3"),
+        ("notes-2021-05.md", "2021-05"),
+        ("1961.txt", ""),
+        ("page-1999.html", ""),
+        ("1961/speech.txt", ""),
+        ("rfc2119.txt", ""),
+    ],
+)
+def test_a_year_dates_a_file_whose_name_it_opens_and_a_month_or_quarter_any(path: str, day: str):
+    (document,) = documents({"path": path})
+
+    assert document.day == day
+
+
 @pytest.mark.parametrize("where", ["author", "=Quill", "author=", "date>=May"])
 def test_what_is_no_condition_is_refused(where: str):
     with pytest.raises(UsageError, match="2023-01"):
