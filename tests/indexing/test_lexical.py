@@ -57,7 +57,7 @@ def test_who_says_a_sentence_is_an_entity():
     assert passages.quoted(said.index("ZORBA")) == 'ZORBA: "We saw Mara Tolan at Quenda."'
 
 
-def test_an_index_of_before_the_list_of_speakers_knows_who_speaks_all_the_same():
+def test_an_index_without_the_list_of_speakers_knows_who_speaks():
     index = a_built_index(*TEXTS)
     before = {name: array for name, array in index.arrays.items() if name != "graph.speakers"}
 
