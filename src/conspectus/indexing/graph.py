@@ -65,8 +65,8 @@ MIN_TOGETHER = 0.07
 in web pages 18 were below, as Washington for Washington DC; those that were right have 0.077 (Chalmers) and more."""
 MOST_SHORT = 15
 """Uses of a short name in a source at the most for each of the full one that it stands for there, if nothing says that
-it is a person's. In web pages, podcasts and the Bible 13 joins of 1,300 are beyond it, 8 of them wrong; in Moby Dick 6,
-all wrong (Overhearing Starbuck)."""
+it is a person's. In web pages, podcasts and the Bible 3 joins of 1,335 are beyond it, two of them wrong; in Moby Dick
+6, all wrong (Overhearing Starbuck)."""
 _IMPERSONAL = re.compile(r"['’]s?(?=\s|$)|[()\[\]（）,;:/&\d]|^(?:the|an?)\s", re.I)
 _LISTS = read_word_sets("words")
 _LEGAL = _LISTS["legal_forms"]
@@ -167,10 +167,10 @@ def resolve(
             name.sources.extend(of_form)
     result = Names({key: name.display for key, name in names.items()}, {}, {}, source_of, [])
     if settings.resolve != "exact":
-        explained = [chunk for chunk in chunks if any(map(chunk.text.__contains__, "([（【"))]
-        for key, into in parenthetical_aliases(explained, names.keys()):
+        bracketed = [chunk for chunk in chunks if any(map(chunk.text.__contains__, "([（【"))]
+        for key, into in parenthetical_aliases(bracketed, names.keys()):
             _join(result, key, into, "gloss", "the text gives it in brackets after the other")
-        _join_acronyms(names, explained, result)
+        _join_acronyms(names, bracketed, result)
         _join_people(names, result)
         _join_legal_forms(names, result)
     return result
@@ -462,6 +462,8 @@ def parenthetical_aliases(chunks: Iterable[Chunk], known: Set[str]) -> Iterator[
     """
     meant: dict[str, set[str]] = defaultdict(set)
     for chunk in chunks:
+        if not CJK.search(chunk.text):
+            continue
         for match in _GLOSS.finditer(chunk.text):
             ends = [name_key(match[1][at:]) for at in range(len(match[1]) - 1)]
             into = next((key for key in ends if key in known and (key == ends[0] or len(key) >= SURE)), "")
