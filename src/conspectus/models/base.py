@@ -94,7 +94,8 @@ class Performer:
 
 _performers: dict[type[Task[Any]], Performer] = {}
 REGISTERING = "extract", "report", "sentence_store", "answer", "reason"
-"""The modules of `models.extractive` with what `performs` registers, imported in this order until a task is."""
+"""The modules of `models.extractive` whose functions `performs` registers: imported in this order, one after the other,
+until the task at hand is among them."""
 
 
 def performs(kind: Callable[..., Task[R]]) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -435,7 +435,7 @@ GROUP = 1 << 18
 """Bytes of rows that are stored together at least, and read where one of them is: it takes 0.3 ms."""
 PER_GROUP = 700
 """Bytes that a question reads in the time that one more group of a table takes: 10 us in the footer, and 1 ns for each
-byte of some 15 groups. So groups of a table of 700 MB have as many kB."""
+byte of some 15 groups. A table of 700 MB thus has groups of 700 kB."""
 SAMPLED = 1 << 12
 """Rows by whose size the number of those in a group is reckoned."""
 AT_ONCE = 1 << 23

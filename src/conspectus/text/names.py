@@ -167,9 +167,8 @@ def _classes(vocabulary: Vocabulary) -> Codes:
     if vocabulary.rules.heads:
         classes[_heads(classes, vocabulary)] = ord("C")
     if vocabulary.rules.language == ENGLISH:  # "bin Laden" is a name
-        opening = np.array([form in OPENING_PARTICLES for form in vocabulary.forms], bool)[
-            vocabulary.form[:-1]
-        ]
+        opens = np.array([form in OPENING_PARTICLES for form in vocabulary.forms], bool)
+        opening = opens[vocabulary.form[:-1]]
         classes[:-1][opening & (classes[1:] == ord("C"))] = ord("C")
     dated = np.array([form.lower() in CALENDAR for form in vocabulary.forms], bool)[vocabulary.form[:-1]]
     classes[:-1][dated & (classes[1:] == ord("D"))] = ord("x")  # "Thursday 11" is a date

@@ -17,7 +17,7 @@ GIVEN_NAMES, NATIONALITIES = _LISTS["given_names"], _LISTS["nationalities"]
 CALENDAR, ROLES, CURRENCIES = _LISTS["calendar"], _LISTS["roles"], _LISTS["currencies"]
 ORGANIZATION_WORDS = _LISTS["organization_words"]
 _PLACES = frozenset(name.replace("_", " ") for name in _LISTS["countries_and_cities"])
-_OF_COUNTRIES = _PLACES | NATIONALITIES
+_PLACES_AND_NATIONALITIES = _PLACES | NATIONALITIES
 _TYPE_WORDS = (
     (ORGANIZATION, ORGANIZATION_WORDS),
     (EVENT, _LISTS["event_words"]),
@@ -80,7 +80,7 @@ def type_of(
         2 <= len(words) <= 3
         and never_lower
         and language not in UNCASED  # Latin letters are not for people alone
-        and lower[0] not in _OF_COUNTRIES
+        and lower[0] not in _PLACES_AND_NATIONALITIES
     ):
         score[PERSON] += 1.5 + 0.25 * mentions
     best = max(score, key=lambda kind: score[kind])

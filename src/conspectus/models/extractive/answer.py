@@ -367,8 +367,8 @@ def _supporting(question: Question, context: Context, searcher: Searcher) -> lis
 
 
 def _by_speaker(question: Question, context: Context, searcher: Searcher) -> list[RankedSentence] | None:
-    """Return what somebody says about what is asked, or where they never speak, what documents say that have their name
-    for a title, or else what is said of them and of that.
+    """Return what somebody says about what is asked. Where nobody of that name speaks: what documents say whose titles
+    have the name, or else what is said of them and of that.
 
     None where the question names nobody who says something.
     """
@@ -378,6 +378,7 @@ def _by_speaker(question: Question, context: Context, searcher: Searcher) -> lis
         return None
     speakers = searcher.speakers_named([" ".join(teller)])
     named = entities_with(teller, searcher.index)
+    # a name is a concept where nothing tells of what it is
     people = {name for name in named if passages.types[name] in ("person", "concept")}
     candidates = searcher.find(question, speakers)
     titled = not speakers and any(searcher.is_titled(r.sentence, teller) for r in candidates)

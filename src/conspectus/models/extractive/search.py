@@ -101,8 +101,8 @@ class Searcher:
         together = self.holding(dict.fromkeys(words, 1.0))[1].max(initial=0.0) > COMPLETE
         if together or entity_of_key(name_key(name), self.index) is not None:
             return False
-        own = set(name_key(name).split())
-        if any(own <= title_words(title) for title in column(self.index.documents, "title")):
+        parts = set(name_key(name).split())
+        if any(parts <= title_words(title) for title in column(self.index.documents, "title")):
             return False
         people = zip(self.passages.names, self.passages.types, strict=True)
         return any(kind == "person" and person.startswith(first) for person, kind in people)
