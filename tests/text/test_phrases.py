@@ -97,6 +97,14 @@ def test_a_noun_that_only_names_a_relation_is_no_concept_by_itself():
     assert "whatnots" not in concepts(*text)
 
 
+def test_a_participle_that_objects_follow_is_no_concept_by_itself():
+    text = ["A dredging came.", *(f"Some fear dredging {noun}." for noun in ("now", "here", "then", "there"))]
+    with_objects = [f"They saw him dredging {noun}." for noun in ("the quay", "its mud", "these ponds")]
+
+    assert "dredging" in concepts(*text)
+    assert "dredging" not in concepts(*text, *with_objects)
+
+
 def test_a_phrase_has_no_word_twice():
     text = ["Psoriasis psoriasis is a rash.", "The psoriasis psoriasis leaflet.", "A psoriasis rash."]
 
