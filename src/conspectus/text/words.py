@@ -158,7 +158,7 @@ def name_key(name: str) -> str:
 @cache
 def _stemmer(name: str) -> Callable[[str], str]:
     module: Any = import_module("Stemmer")  # it has no types
-    return module.Stemmer(name).stemWord
+    return module.Stemmer(name, 0).stemWord  # 0: no cache, which takes three times as long
 
 
 @lru_cache(WORDS_CACHED)
