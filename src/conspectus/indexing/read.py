@@ -64,11 +64,8 @@ if TYPE_CHECKING:
     from conspectus.models.base import Tick
     from conspectus.settings import ReadSettings
 
-
 MAX_PARSERS = 4
 """Processes that parse files at once: each takes 22 MB when it starts, and as much as a file needs."""
-
-
 COPIED_AT_ONCE = 8
 """Files at addresses that are copied at once; twice as many wait on disk: a store takes some 100 ms for a small one."""
 

@@ -254,7 +254,8 @@ PACKED = (".gz", ".zst")
 
 def packing_of(path: str) -> str:
     """Return the suffix that says how a file is packed; empty where it is not."""
-    return next((suffix for suffix in PACKED if path[-4:].lower().endswith(suffix)), "")
+    suffix = path[path.rfind(".") :].lower()
+    return suffix if suffix in PACKED else ""
 
 
 def suffix_of(path: str) -> str:
