@@ -230,20 +230,18 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
         for key, name in result.display.items()
         if 1 < len(name) <= 8 and name[0].isupper() and all(c.isupper() or c in "&." for c in name)
     }
-    display = result.display if letters else {}
-    initials = {key: set(_initials(name)) for key, name in display.items() if not name.isalnum()}
     stated: dict[str, set[str]] = defaultdict(set)
     for chunk in chunks:
         for match in _BRACKETS.finditer(chunk.text) if letters else ():
             inner, before = key_of(match[1]), chunk.text[: match.start()][-_BEFORE:]
             words = name_key.__wrapped__(before).split()  # not cached: no such text occurs twice
             if inner in letters:
-                tails = [" ".join(words[at:]) for at in range(len(words))]
-                known = [tail for tail in tails if letters[inner] in initials.get(tail, ())]
-                other = any(letters[inner] in _initials(tail) for tail in tails)
+                short, tails = letters[inner], [" ".join(words[at:]) for at in range(len(words))]
+                known = [tail for tail in tails if short in _initials(result.display.get(tail, ""))]
+                other = any(short in _initials(tail) for tail in tails)
                 stated[inner].update(known or ([""] if other else []))
             elif words and (short := letters.get(words[-1])):
-                known = [inner] if short in initials.get(inner, ()) else []
+                known = [inner] if short in _initials(result.display.get(inner, "")) else []
                 other = any(own.startswith(short) for own in _initials(match[1]))
                 stated[words[-1]].update(known or ([""] if other else []))
     for key, others in sorted(stated.items()):
