@@ -87,10 +87,6 @@ class _Runs:
     count: Ints
     """How often each phrase occurs."""
 
-    def kinds_at(self, tokens: Ints) -> Ints:
-        """Return the phrase that starts at each token, -1 where none does."""
-        return np.append(self.kind, -1)[positions(self.start, tokens)]
-
 
 def find_phrases(vocabulary: Vocabulary, source: Ints, least: int, named: Bools) -> Phrases:
     """Return the mentions of terms, longer ones before those inside them.
@@ -190,7 +186,8 @@ def _c_values(runs: list[_Runs]) -> list[Floats]:
     for outer in reversed(runs):
         for inner in runs[: outer.size - 1]:
             for offset in range(outer.size - inner.size + 1):
-                kind = inner.kinds_at(outer.first + offset)
+                # the phrase that starts there, -1 where none does
+                kind = np.append(inner.kind, -1)[positions(inner.start, outer.first + offset)]
                 inside = kind >= 0
                 np.add.at(within[inner.size - 1], kind[inside], outer.count[inside])
                 np.add.at(longer[inner.size - 1], kind[inside], 1)
