@@ -133,6 +133,15 @@ def test_a_blank_line_an_item_or_a_label_ends_a_line_however_long(next_line: str
     assert cut_lines(f"{first}\n{next_line}\nmore")[0] == first
 
 
+def test_a_shorter_line_goes_on_in_one_that_opens_with_a_small_letter():
+    wrapped = "The port of Quenda was closed on\nMonday, when a ship ran aground."
+    small = wrapped.replace("on\nMonday", "today\nwhen a tide")
+
+    assert cut_lines(small) == [small]
+    assert len(cut_lines(wrapped)) == 2
+    assert len(cut_lines("a few planks\ntwo ropes")) == 2
+
+
 def test_a_wrapped_line_goes_on_though_a_colon_stands_in_its_next_sentence():
     item = (
         "1. The board bought the line for EUR 480,000, to be paid in "
