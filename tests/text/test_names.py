@@ -49,6 +49,12 @@ def test_titles_are_no_part_of_the_name_that_they_stand_before():
     assert mention.titled
 
 
+def test_the_office_before_a_title_is_no_part_of_the_name():
+    assert names("Then the Quenda Harbour Minister Mara Orrin spoke.") == ["Mara Orrin"]
+    assert names("They wrote to the Foreign Secretary in May.") == []
+    assert names("In Quenda the Deputy Commissioner met Orrin.") == ["Quenda", "Orrin"]
+
+
 def test_initials_stay_with_their_dot():
     assert names("It was drawn by J. Tolan in ink.") == ["J. Tolan"]
 

@@ -29,6 +29,7 @@ from conspectus.text.words import (
 
 _LISTS = read_word_sets("words")
 PARTICLES, JOINTS, TITLES = _LISTS["particles"], _LISTS["joints"], _LISTS["titles"]
+OFFICES = _LISTS["offices"]
 SLAVIC = frozenset("ru uk bg pl cs".split())
 UNCASED = frozenset("zh ja ko th ar fa he hi".split())
 """Languages whose scripts have no capitals."""
@@ -111,7 +112,7 @@ def rules_of(language: str) -> LanguageRules:
             articles=frozenset(("the",)),
             particles=PARTICLES,
             joints={word: word for word in JOINTS},
-            titles=TITLES,
+            titles=TITLES | OFFICES,
             adverbs=("ly",),
         )
     function_words = function_words_of(language)
