@@ -25,8 +25,6 @@ LONGEST = 7
 """Words in a name at the most; longer runs are headings. With 3, 2.5 points fewer of the sample's names are found (recall
 50.4 %); with 14 nothing changes but one hub of a web page."""
 
-LONGEST_OFFICE = 4
-"""Words before a title at the most that tell its office, as in "Saudi Arabian Oil Minister Hisham Nazer"."""
 LABEL_SHARE = 0.4
 """Share of the uses of a word with a capital that stand before a number, from which on it is a label: 0.49 to 1.0 of
 chapter, listing, figure and table, 0.0 to 0.3 of names and countries, in web pages and a handbook of programming."""
@@ -168,12 +166,11 @@ def _classes(vocabulary: Vocabulary) -> Codes:
     classes[named & ~_usable(vocabulary, named)] = ord("x")
     if vocabulary.rules.heads:
         classes[_heads(classes, vocabulary)] = ord("C")
-    if vocabulary.rules.language == ENGLISH:
+    if vocabulary.rules.language == ENGLISH:  # "bin Laden" is a name, "Prime" before Minister is none
         office = vocabulary.in_list(OFFICES)[vocabulary.token_word] & (classes == ord("T"))
-        for _ in range(LONGEST_OFFICE):
+        for _ in range(LONGEST):
             office = vocabulary.before(office) & (classes == ord("C"))
             classes[office] = ord("x")
-        # "bin Laden" is a name
         opens = np.array([form in OPENING_PARTICLES for form in vocabulary.forms], bool)
         opening = opens[vocabulary.form[:-1]]
         classes[:-1][opening & (classes[1:] == ord("C"))] = ord("C")
