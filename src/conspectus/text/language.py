@@ -232,7 +232,9 @@ def with_languages(
     of their template. `guesses` are what `guess_document` returns for them, where that is known.
     """
     guesses = guesses or [guess_document(document.text) for document in documents]
-    usual = default if default != AUTO else _commonest(guesses)
+    counts = Counter(filter(None, guesses))
+    commonest = min(counts, key=lambda code: (-counts[code], code), default=ENGLISH)
+    usual = default if default != AUTO else commonest
     result: list[Document] = []
     for document, language in zip(documents, guesses, strict=True):
         stated = _stated(document)
@@ -260,11 +262,6 @@ def _sample(text: str) -> str:
         return text
     middle = len(text) // 2
     return f"{text[:SAMPLE]} {text[middle : middle + SAMPLE]} {text[-SAMPLE:]}"
-
-
-def _commonest(languages: Iterable[str]) -> str:
-    counts = Counter(language for language in languages if language)
-    return min(counts, key=lambda code: (-counts[code], code), default=ENGLISH)
 
 
 def languages_in(documents: Iterable[Document], chosen: str = AUTO) -> tuple[str, ...]:
