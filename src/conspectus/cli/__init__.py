@@ -88,15 +88,15 @@ NO_READER = 141
 """Exit code of a process that is ended by SIGPIPE."""
 GARBAGE = 10_000
 """Objects made before Python looks for cycles: its own 700 take .04 of the .65 s of finding nothing changed."""
-AWAKE = "20"
-"""Binary logarithm of the clock cycles for which the threads of numpy's OpenBLAS stay awake when they have no work. By
-default, 2^28 or .1 s, importing numpy takes .25 CPU s, thus .13; products of matrices take as long in both."""
+BLAS_IDLE = "20"
+"""Clock cycles, as a power of two, for which idle threads of numpy's OpenBLAS wait for work in a loop. With 28, its
+default (0.1 s), importing numpy takes 0.25 CPU s, with 20 0.13. Products of matrices of three sizes take as long."""
 
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     gc.set_threshold(GARBAGE)
-    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", AWAKE)
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", BLAS_IDLE)
     atexit.register(gc.freeze)  # or the last collections would visit all that there is
     # First of all, as imports take longest when a machine is busy; `app.main` then interrupts the command instead.
     signal.signal(signal.SIGINT, _interrupted_at_start)
