@@ -95,6 +95,15 @@ def test_a_damaged_byte_of_utf8_costs_its_character_and_is_counted(language: str
         assert bool(decoded.invalid) == ("\ufffd" in decoded.text)
 
 
+def test_utf8_with_as_many_damaged_bytes_as_accents_is_not_taken_for_words_with_lines_of_boxes_inside():
+    text = CORPORA["nl"][:600]
+    damaged = bytearray(text.encode())
+    for at in (0, 1, 385):
+        damaged[at] = 128
+
+    assert lost(text, decode(bytes(damaged)).text) <= 3
+
+
 @pytest.mark.parametrize("language", CORPORA)
 def test_one_invalid_byte_is_one_replacement_and_named_by_its_offset(language: str):
     text = CORPORA[language]

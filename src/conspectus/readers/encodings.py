@@ -40,7 +40,7 @@ _MARK = re.compile(
 """A mark where marks stand: not within a word, but for the apostrophe."""
 _OTHER = re.compile(r"[^\x00-\x7f]")
 _INSIDE = re.compile(r"(?<=[a-z])[^\x00-\x7f]")
-"""A letter where no capital stands."""
+"""A character where no capital stands, and no line of a box."""
 _MIXED = 0.2
 """Share of letters beside those of ASCII above which they are none of another alphabet."""
 _PLAUSIBLE = 0.5
@@ -244,7 +244,7 @@ def _latin_share(text: str) -> float:
     """Return which share of the characters beyond ASCII one language, and the marks of all, account for."""
     marks = len(_MARK.findall(text))
     words = _MARK.sub(" ", text)
-    inside = sum(letter.isupper() for letter in _INSIDE.findall(words))
+    inside = sum(letter.isupper() or "─" <= letter <= "╿" for letter in _INSIDE.findall(words))
     letters = Counter(_OTHER.findall(words.lower()))
     of_language = max(
         sum(count for letter, count in letters.items() if letter in alphabet) for alphabet in ALPHABETS
