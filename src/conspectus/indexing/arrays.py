@@ -26,7 +26,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ import numpy as np
 from conspectus.algorithms.ranking import Floats, postings, ranges
 from conspectus.index import LISTED, Arrays, Index, edge_ranks
 from conspectus.indexing.graph import Names
-from conspectus.rows import Chunk, Document
+from conspectus.rows import Chunk, Document, content_id
 from conspectus.text.language import ENGLISH, gives_instructions
 from conspectus.text.language_rules import rules_of
 from conspectus.text.lexicon import Lexicon, Sentences
@@ -55,7 +55,7 @@ from conspectus.text.mentions import (
 )
 from conspectus.text.sentence_table import SentenceTable, lines_at
 from conspectus.text.vocabulary import Ints, Vocabulary, concatenated, numbers_of, repeated, unique_numbers
-from conspectus.text.words import CJK, PAIRED, STOPWORDS, fold, name_key, terms, words_in
+from conspectus.text.words import CJK, PAIRED, STOPWORDS, fold, is_content, name_key, stem, terms, words_in
 from conspectus.workers import Workers
 
 
@@ -108,19 +108,6 @@ def sentences_to_send(sentences: Sentences) -> Sentences:
     return replace(sentences, distinct=[texts.get(row, "") for row in range(len(read))])
 
 
-class _Numbered(dict[str, int]):
-    """The number of the term of each English word as it is met, -1 for a word that is none."""
-
-    def __init__(self, terms_known: dict[str, int]) -> None:
-        super().__init__()
-        self._terms = terms_known
-
-    def __missing__(self, word: str) -> int:
-        word_terms = terms(word)
-        self[word] = number = self._terms.setdefault(word_terms[0], len(self._terms)) if word_terms else -1
-        return number
-
-
 @dataclass(frozen=True)
 class ChunkTerms:
     """The search terms of some chunks: `sizes[i]` of `ids`, places in `words`, are those of the i-th one. Those whose
@@ -141,13 +128,17 @@ class ChunkTerms:
 def terms_in(texts: Sequence[str], languages: Sequence[str]) -> ChunkTerms:
     """Return the search terms of texts, numbered in order of appearance; `languages` are theirs."""
     number: dict[str, int] = {}
-    numbered = _Numbered(number).__getitem__
     flat = array("i")
     ends: list[int] = []
+
+    @cache
+    def of_english(word: str) -> int:
+        """Return the number of the term that a word has, -1 where it has none."""
+        return number.setdefault(stem(word), len(number)) if is_content(word) else -1
+
     for text, language in zip(texts, languages, strict=True):
         if language == ENGLISH and not CJK.search(text) and not PAIRED.search(text):
-            # a term for a word
-            flat.extend(map(numbered, words_in(fold(text))))
+            flat.extend(map(of_english, words_in(fold(text))))
         else:
             flat.extend(number.setdefault(t, len(number)) for t in terms(text, language))
         ends.append(len(flat))
@@ -164,10 +155,11 @@ def map_chunk_terms(
     """Begin to read the search terms of all chunks, and return what waits for them."""
     of = {document.id: document for document in documents}
     own = [of[chunk.document_id] for chunk in chunks]
+    marks = {id_: content_id(str(document.omitted), document.language) for id_, document in of.items()}
     parts = (workers or Workers()).map_stored(
         terms_in,
         [len(chunk.text) for chunk in chunks],
-        (f"{chunk.id} {d.omitted} {d.language}" for chunk, d in zip(chunks, own, strict=True)),
+        (f"{chunk.id} {marks[chunk.document_id]}" for chunk in chunks),
         lambda shard: ([chunks[i].text for i in shard], [own[i].language for i in shard]),
         lambda stored, shard: _checked(ChunkTerms(*stored), len(shard)),
         lambda part, _: (part.lines, part.ids, part.sizes, part.instructing),

@@ -299,6 +299,7 @@ def map_extract(
 ) -> Extracted:
     """Do what `extract` does shard by shard; the model can be sent to other processes (`models.base.portable`)."""
     number = {document.id: i for i, document in enumerate(documents)}
+    marks = {document.id: content_id(str(document.omitted)) for document in documents}
 
     def documents_of(shard: range) -> range:
         first, last = (number[chunks[i].document_id] for i in (shard[0], shard[-1]))
@@ -307,7 +308,7 @@ def map_extract(
     parts = workers.map_stored(
         extract_shard,
         [len(chunk.text) for chunk in chunks],
-        (f"{chunk.id} {documents[number[chunk.document_id]].omitted}" for chunk in chunks),
+        (f"{chunk.id} {marks[chunk.document_id]}" for chunk in chunks),
         lambda shard: (chunks[shard.start : shard.stop], portable(model, documents_of(shard)), *more),
         lambda stored, shard: _loaded(stored, chunks[shard.start : shard.stop]),
         lambda part, _: _stored(part),

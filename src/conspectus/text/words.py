@@ -243,7 +243,8 @@ def terms(text: str, *languages: str) -> list[str]:
     words = [folded] if one else words_in(ELIDED.sub(" ", folded) if own in ELIDING else folded)
     stops = stopwords(own)
     content = [w for w in words if w not in stops and (len(w) > 1 or not w.isascii())]
-    if folded.isascii() and len(languages) < 2:
+    plain = folded.isascii() or not (CJK.search(folded) or PAIRED.search(folded))
+    if plain and len(languages) < 2:
         return [stem(w, own) for w in content]
     return [t for w in content for t in _terms_of(w, languages or (own,))]
 

@@ -30,7 +30,7 @@ from conspectus.text.mentions import find_mentions, find_runs
 from conspectus.text.question import question_pattern
 from conspectus.text.sentences import ASKS, CLOSING, quality, sentences, without_opening
 from conspectus.text.vocabulary import Ints, read_vocabulary
-from conspectus.text.words import CJK, SMALL, VAGUE, WORD, fold, is_unspaced, name_key, stems, terms
+from conspectus.text.words import CJK, SMALL, VAGUE, WORD, is_unspaced, name_key, stems, terms
 
 NEAR = 200
 """Characters between two sentences that are still neighbours: half or double changes nothing. Where none are, the
@@ -314,7 +314,7 @@ def reading(text: str, language: str = ENGLISH) -> tuple[float, frozenset[str]]:
 
 def subject_terms(text: str, language: str = ENGLISH) -> frozenset[str]:
     """Return the terms of a text without vague ones and numbers."""
-    return frozenset(t for t in terms(fold(text), language) if t not in VAGUE_STEMS and not t.isdigit())
+    return frozenset(t for t in terms(text, language) if t not in VAGUE_STEMS and not t.isdigit())
 
 
 TOO_ALIKE = 0.45
@@ -431,7 +431,7 @@ def entails(task: Entails) -> bool:
 @lru_cache(maxsize=1 << 14)
 def all_terms(text: str) -> frozenset[str]:
     """Return the terms of a text."""
-    return frozenset(terms(fold(text)))
+    return frozenset(terms(text))
 
 
 def key_terms(statement: str) -> frozenset[str]:
