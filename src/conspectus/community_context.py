@@ -18,7 +18,7 @@ from conspectus.references import Reference, strip, write
 from conspectus.rows import Claim, Community, Entity, Relationship, Report, content_id
 from conspectus.tasks import ReportDraft
 from conspectus.tasks.base import Context, Row, render
-from conspectus.text.words import CJK, fold, terms
+from conspectus.text.words import CJK, terms
 
 NUMBER = 1000
 """A number as long as any that a row of evidence bears in practice, for counting its tokens."""
@@ -118,7 +118,7 @@ class CommunityContextBuilder:
                 report = written[part.number]
                 findings = tuple(replace(f, explanation=strip(f.explanation)) for f in report.findings)
                 report = replace(report, summary=strip(report.summary), findings=findings)
-                replaced.append(replace(report, n_tokens=tokens.encoding().count(report.text)))
+                replaced.append(replace(report, n_tokens=tokens.count(report.text)))
                 inside = set(part.entity_numbers)
                 entities -= inside
                 edges = [edge for edge in edges if not inside.issuperset(self._ends[edge])]
@@ -236,7 +236,7 @@ def headline(topics: Sequence[Entity]) -> tuple[tuple[str, ...], tuple[str, ...]
     distinct: list[Entity] = []  # no two share a word
     used: set[str] = set()
     for entity in [entity for entity in topics if entity.type != "date"][:TITLE_TOPICS] or topics[:1]:
-        own = set(terms(fold(entity.name)))
+        own = set(terms(entity.name))
         if used.isdisjoint(own):
             distinct.append(entity)
             used |= own
@@ -286,4 +286,4 @@ def report_of(community: Community, number: int, draft: ReportDraft) -> Report:
         draft.findings,
         community.size,
     )
-    return replace(report, n_tokens=tokens.encoding().count(report.text))  # its lines are in no other text
+    return replace(report, n_tokens=tokens.count(report.text))

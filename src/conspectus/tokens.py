@@ -15,9 +15,10 @@ LONG_LINE = 1_000
 PIECE = 1_000_000
 """Characters of a long text that are encoded at once: the tokenizer returns a list, of 36 bytes for each token, and so
 2 GB for a text of 200 MB."""
-_LINE_START = re.compile(r"(?<=\n)(?=[^\s/])")
-"""No token goes on over the start of a line, but those of o200k with a slash there, and white space."""
-_EDGE = re.compile(_LINE_START.pattern + r"|(?<=[^\W\d_])(?= [^\W\d_])")
+_COUNTED_ALONE = re.compile(r"(?<=\n)(?=[^\s/])|(?<=\S)(?= \[)")
+"""No token goes on over the start of a line, but those of o200k with a slash there, and white space; nor over a space
+before a bracket, so that a sentence is counted once, whatever its references are."""
+_EDGE = re.compile(_COUNTED_ALONE.pattern + r"|(?<=[^\W\d_])(?= [^\W\d_])")
 """Where no token goes on: the starts of lines, and before a space between letters, which goes with the next word."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -87,7 +88,7 @@ def count(text: str, name: str = DEFAULT) -> int:
     """Return the number of tokens of a text."""
     return sum(
         _count_line(line, name) if len(line) < LONG_LINE else encoding(name).count(line)
-        for line in _LINE_START.split(text)
+        for line in _COUNTED_ALONE.split(text)
     )
 
 
