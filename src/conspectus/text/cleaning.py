@@ -77,7 +77,7 @@ _HIDDEN = {"<!--": "-->", "<script": "</script>", "<style": "</style>"}
 """What opens and closes parts of a page that nobody sees."""
 _HEADING = re.compile(r"[ \t]*(#{1,6})[ \t]+\S")
 _REFERENCES = re.compile(
-    rf"^[^\w\n]{{0,8}}(?:\d{{1,2}}[.)]? )?(?:{_LISTS['references'].replace('_', ' ')})[^\w\n]{{0,8}}$",
+    rf"\n[^\w\n]{{0,8}}(?:\d{{1,2}}[.)]? )?(?:{_LISTS['references'].replace('_', ' ')})[^\w\n]{{0,8}}$",
     re.IGNORECASE | re.MULTILINE,
 )
 _REFERENCE = re.compile(r"\b(?:1[5-9]|20)\d\d[a-z]?\b|https?://|\bdoi\b|\]\(", re.IGNORECASE)
@@ -91,10 +91,10 @@ _INITIAL = re.compile(
 )
 """Who wrote or published something: "M. Tolan", "Tolan M,", "Tolan et al", "(Orrin: North Press"."""
 _LOCATOR = re.compile(
-    r"(?:[Pp](?<!\w.)p?|[Vv]ol|[Nn](?<!\w.)os?)\. ?\d|doi\b|DOI\b|10\.\d{4}|https?://|www\."
+    r"(?=[PVNDEpvndehw1,:;)\d\[])(?:(?:[Pp](?<!\w.)p?|[Vv]ol|[Nn](?<!\w.)os?)\. ?\d|doi\b|DOI\b|10\.\d{4}|https?://|www\."
     r"|[Ee]ds?\b\.?[,)]|[,:;)] ?(?!(?:1[5-9]|20)\d\d)\d+ ?[–-] ?\d|\d\(\d|\d[:;] ?\d"
-    r"|\[(?:DOI|PubMed|CrossRef|Google Scholar)\]"
-)
+    r"|\[(?:DOI|PubMed|CrossRef|Google Scholar)\])"
+)  # most letters open none
 """Where in a journal, a book or the web something is to be found."""
 _DIGIT = re.compile(r"\d")
 _CODE = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
@@ -341,9 +341,9 @@ def _is_navigation(text: str, line: Span, links: Sequence[Span]) -> bool:
 def _announced_references(text: str) -> Iterator[Span]:
     """Yield the lists of references: what follows such a heading, as long as it looks like references."""
     done = 0
-    for heading in _REFERENCES.finditer(text):
+    for heading in _REFERENCES.finditer(f"\n{text}"):
         last, others = -1, 0
-        for start, end in _lines(text, heading.end() + 1) if heading.start() >= done else ():
+        for start, end in _lines(text, heading.end()) if heading.start() >= done else ():
             if not _LETTERS.search(text, start, end):
                 continue
             others = 0 if _REFERENCE.search(text, start, end) else others + 1

@@ -46,7 +46,7 @@ def gives_instructions(text: str) -> bool:
     """Tell whether a text gives instructions to language models, as those do that somebody planted for them."""
     folded = text.casefold()
     return any(hint in folded for hint in _MODEL_TALK["hints"]) and bool(
-        model_talk()["instructions"].search(text)
+        model_talk()["instructions"].search(folded)
     )
 
 
