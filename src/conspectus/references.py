@@ -106,7 +106,8 @@ def between(text: str) -> list[str]:
 
 def strip(text: str) -> str:
     """Return the text without its references."""
-    return rewrite(text, lambda _: "")
+    *before, last = between(text)
+    return "".join([*(part.rstrip(" \t") for part in before), last])
 
 
 def without_unknown(text: str, known: Callable[[int], bool]) -> tuple[str, int]:

@@ -272,7 +272,8 @@ class DescribedGraph:
         for table, numbers in enumerate(rows):
             kind, elements, first = KINDS[table], self._elements[table], priority[table]
             for number in numbers:
-                done = not self._writes and self._tables[table][number].description
+                row = self._tables[table][number]
+                done = not self._writes and row.description
                 texts = {} if done else elements[number].descriptions
                 if not texts:  # it is being described
                     continue
@@ -282,9 +283,10 @@ class DescribedGraph:
                     texts = dict(sorted(texts.items(), key=lambda item: known[item[1].document_id].day))
                 joined = joined_descriptions(list(texts)) if self._join and len(texts) > 1 else ""
                 if joined or len(texts) <= 1:
-                    self._add(table, number, texts, Description(joined or "".join(texts)))
+                    distinct = tuple(dict.fromkeys(texts.values()))
+                    _complete(row, joined or "".join(texts), distinct[:MOST_SPANS])
                     continue
-                name, urgent = _name(self._tables[table][number]), first[number] if first else 0.0
+                name, urgent = _name(row), first[number] if first else 0.0
                 labels = tuple(known[span.document_id].label for span in texts.values()) if known else ()
                 task = DescribeElement(name, kind, tuple(texts), labels, language=language, priority=urgent)
                 yield table, number, texts, task

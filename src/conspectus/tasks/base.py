@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Generic, TypeVar, cast, get_args, get_origin
 
 from conspectus.references import Reference, strip
@@ -199,6 +199,7 @@ def render(row: Row, number: int) -> str:
     return f"{number},{','.join(map(_cell, cells))}\n"
 
 
+@lru_cache(1 << 12)  # a name is in many rows, a sentence in those of all that it mentions
 def _cell(value: str) -> str:
     value = " ".join(value.split())
     return '"' + value.replace('"', '""') + '"' if "," in value or '"' in value else value

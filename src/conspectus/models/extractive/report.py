@@ -103,7 +103,7 @@ def _named(
     statement: Statement, by_first_word: Mapping[str, list[tuple[tuple[str, ...], str]]]
 ) -> tuple[str, ...]:
     """Return the topics that a statement names, in the order of its words, the longest name at each place."""
-    words = (*units(_key(statement.text)),)
+    words = _words(statement.text)
     named: dict[str, None] = {}
     end = 0
     for at, word in enumerate(words):
@@ -118,8 +118,8 @@ def _named(
 
 
 @lru_cache(maxsize=1 << 12)
-def _key(statement: str) -> str:
-    return name_key.__wrapped__(words_of(statement))
+def _words(statement: str) -> tuple[str, ...]:
+    return tuple(units(name_key.__wrapped__(words_of(statement))))
 
 
 def _cover(candidates: Sequence[_Candidate]) -> list[_Candidate]:
