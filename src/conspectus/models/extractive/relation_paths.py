@@ -9,11 +9,13 @@ number of the relation times 2, plus 1 where it is followed against its directio
 
 from __future__ import annotations
 
+import math
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import combinations, pairwise
+from itertools import chain, combinations, groupby, pairwise
 
 import numpy as np
 
@@ -88,20 +90,6 @@ class GraphQuestion:
     """Whether it asks for what has something in common, which is found by going there and back."""
 
 
-@dataclass(frozen=True)
-class Expressed:
-    """Which words of one question a relation expresses, and how well, 0 to 1; words that it does not are left out."""
-
-    words: dict[int, float]
-    """By the number of the word among the different words of the question."""
-    best: float
-    distance: float
-    """The mean distance from the name of the words that it expresses best."""
-
-
-NOTHING_EXPRESSED = Expressed({}, 0.0, 0.0)
-
-
 class QuestionWords:
     """The words of one question, and what the relations of a graph express of them.
 
@@ -111,38 +99,35 @@ class QuestionWords:
 
     def __init__(self, question: GraphQuestion, finder: PathFinder) -> None:
         self.question = question
-        numbers = {word: number for number, word in enumerate(dict.fromkeys(question.roots))}
-        distances: list[list[float]] = [[] for _ in numbers]
+        self._best_of_word: dict[str, float] = {}
+        self._by_relation: defaultdict[int, dict[str, float]] = defaultdict(dict)
+        distances: defaultdict[str, list[float]] = defaultdict(list)
         for word, distance in zip(question.roots, question.distance, strict=True):
-            distances[numbers[word]].append(distance)
-        by_relation: dict[int, dict[int, float]] = {}
-        best_of_word: list[float] = []
-        for word, number in numbers.items():
+            distances[word].append(distance)
+        for word in distances:
             relations = finder.relations_expressing(word)
-            best_of_word.append(max(relations.values(), default=0.0))
+            self._best_of_word[word] = max(relations.values(), default=0.0)
             for relation, value in relations.items():
-                by_relation.setdefault(relation, {})[number] = value
-        self._best_of_word = best_of_word
-        self._total = sum(best_of_word)
-        self.all_expressed = all(best_of_word)
-        self._by_relation: dict[int, Expressed] = {}
-        for relation, words in by_relation.items():
-            best = max(words.values())
-            at_best = [d for number, value in words.items() if value == best for d in distances[number]]
-            self._by_relation[relation] = Expressed(words, best, float(np.mean(at_best)))
-
-    def by(self, relation: int) -> Expressed:
-        """Return what a relation expresses."""
-        return self._by_relation.get(relation, NOTHING_EXPRESSED)
+                self._by_relation[relation][word] = value
+        self._total = math.fsum(self._best_of_word.values())
+        self.all_expressed = all(self._best_of_word.values())
+        self.best = {relation: max(words.values()) for relation, words in self._by_relation.items()}
+        """How well each relation expresses the word that it expresses best, 0 to 1."""
+        self.distance: dict[int, float] = {}
+        """The mean distance from the name of the words that it expresses best."""
+        for relation, words in self._by_relation.items():
+            at_best = [distances[word] for word, value in words.items() if value == self.best[relation]]
+            self.distance[relation] = float(np.mean([*chain.from_iterable(at_best)]))
 
     def share(self, relations: Sequence[int]) -> float:
         """Return the share that these relations express of the words that any relation of the graph does."""
         if not self._total:
             return 0.0
-        each = [self.by(relation).words for relation in relations]
-        numbers = sorted({number for words in each for number in words})
-        best = self._best_of_word
-        return sum(min(best[n], max(words.get(n, 0.0) for words in each)) for n in numbers) / self._total
+        expressed: dict[str, float] = {}
+        for relation in relations:
+            for word, value in self._by_relation.get(relation, {}).items():
+                expressed[word] = max(value, expressed.get(word, 0.0))
+        return math.fsum(expressed.values()) / self._total
 
 
 class PathFinder:
@@ -204,7 +189,7 @@ class PathFinder:
     def _promise(self, words: QuestionWords, path: Sequence[int]) -> float:
         """Return how well the relations of a path and the words of a question go together, wherever it ends."""
         relations = list(dict.fromkeys(way // 2 for way in path))
-        unexpressed = sum(1 - words.by(relation).best for relation in relations)
+        unexpressed = sum(1 - words.best.get(relation, 0.0) for relation in relations)
         return (
             words.share(relations) - UNEXPRESSED_COST * unexpressed - DISORDER_COST * _disorder(words, path)
         )
@@ -250,14 +235,8 @@ class PathFinder:
 
 def _disorder(words: QuestionWords, path: Sequence[int]) -> float:
     """Return the share of pairs of steps that go first what the question says farther from the name."""
-    distances: list[float] = []
-    previous = -1
-    for way in path:
-        relation = way // 2
-        expressed = words.by(relation)
-        if expressed.best and relation != previous:
-            distances.append(expressed.distance)
-        previous = relation
+    relations = [relation for relation, _ in groupby(way // 2 for way in path)]
+    distances = [words.distance[relation] for relation in relations if relation in words.distance]
     pairs = list(combinations(distances, 2))
     return sum(first > second for first, second in pairs) / len(pairs) if pairs else 0.0
 
