@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conspectus import tokens
-from conspectus.algorithms.ranking import Postings, idf
 from conspectus.index import Index
 from conspectus.lazy import lazy_module
 from conspectus.models.base import performs
@@ -186,27 +185,18 @@ def _walked_passages(
 
 
 @performs(NextThought)
-def next_thought(task: NextThought, index: Index) -> str:
+def next_thought(task: NextThought, searcher: Searcher) -> str:
     """Return the sentence of the given chunks, best first, that holds most of the question and was no thought before.
 
     Words count by their squared inverse frequency; what earlier thoughts hold is not looked for again.
     """
-    number_of_word = index.number_of_word
-    postings = Postings.of(index.slices, "chunk_terms")
-    earlier = {term for thought in task.thoughts for term in search_terms(thought, index)}
-    weights = {
-        term: idf(len(postings.lengths), postings.frequency(number_of_word[term])) ** 2
-        for term in dict.fromkeys(search_terms(task.question, index))
-        if term in number_of_word and term not in earlier
-    }
-    best_score, best = 0.0, ""
-    for chunk in task.context.sources:
-        for start, end in sentences(chunk.text):
-            sentence = " ".join(chunk.text[start:end].split())
-            score = sum(weights.get(term, 0.0) for term in set(search_terms(sentence, index)))
-            if score > best_score and sentence not in task.thoughts:
-                best_score, best = score, sentence
-    return best
+    earlier = {term for thought in task.thoughts for term in search_terms(thought, searcher.index)}
+    new = [term for term in search_terms(task.question, searcher.index) if term not in earlier]
+    in_chunks = np.array([*chunk_ranks(task.context.sources, searcher)], np.int64)
+    shares = searcher.shares({term: searcher.weight(term) for term in new}, in_chunks)
+    ranked = in_chunks[np.argsort(-shares, kind="stable")][: np.count_nonzero(shares)]
+    texts = map(searcher.passages.text, ranked.tolist())
+    return next((text for text in texts if text not in task.thoughts), "")
 
 
 @performs(NameEntities)
