@@ -81,6 +81,8 @@ BRIEF_WEIGHT = 0.5
 sentence of a table came before the section that answers (a question about fishing, the sample corpus)."""
 _ITEM = re.compile(r"^[-*•–]\s+")
 _SECTION = re.compile(r"^### ", re.MULTILINE)
+_Section = tuple[float, str, Sequence[str]]
+"""The score of a part of an answer, its heading and its lines."""
 
 
 @performs(MapAnswer)
@@ -96,17 +98,26 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     if task.context.sources:
         return _answer_from_sources(ranked, task.context.sources, searcher)
     deepest = max((report.level for report in reports), default=0)
-    sections: list[tuple[float, str]] = []
+    sections: list[_Section] = []
     for report in reports:
         if inside := _sentences_of(report, question, deepest, searcher):
-            lines = "\n".join(quote(sentence, searcher) for sentence in inside)
-            heading = f"### {report.title} {write([Reference('Reports', report.number)])}"
-            sections.append((_relevance(question, report, inside), f"{heading}\n\n{lines}"))
+            lines = [quote(sentence, searcher) for sentence in inside]
+            sections.append((_relevance(question, report, inside), _heading(report), lines))
     sections.sort(key=lambda section: -section[0])
     sections = [s for s in sections[:MAX_SECTIONS] if s[0] >= MIN_SHARE_OF_BEST * sections[0][0]]
-    scores = tuple(score for score, _ in sections)
-    text = "\n\n".join(section for _, section in sections)
-    return PartialAnswer(text, percent(scores[0]) if scores else 0, section_scores=scores)
+    return _in_sections(sections, percent(sections[0][0]) if sections else 0)
+
+
+def _heading(report: Report) -> str:
+    """Return the title of a report with the reference to it."""
+    return f"{report.title} {write([Reference('Reports', report.number)])}"
+
+
+def _in_sections(sections: Sequence[_Section], helpfulness: int) -> PartialAnswer:
+    """Return an answer of some sections."""
+    texts = (f"### {heading}\n\n" + "\n".join(lines) for _, heading, lines in sections)
+    scores = tuple(score for score, _, _ in sections)
+    return PartialAnswer("\n\n".join(texts), helpfulness, section_scores=scores)
 
 
 def _sentences_of(
@@ -220,30 +231,27 @@ def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
     ranks = searcher.rank_among_parts(max((report.level for report in given), default=0))
     scores = {r.number: 1 + r.rating / 100 - min(ranks.get(r.number, 0), 20) / 40 for r in given}
     reports = sorted(given, key=lambda r: (-scores[r.number], r.number))[:MAX_OVERVIEW_SECTIONS]
-    sections: list[str] = []
+    sections: list[_Section] = []
     for report in reports:
         reference = write([Reference("Reports", report.number)])
         language = language_of([report.summary], searcher.index.languages)
         texts = [f.explanation for f in report.findings[:MAX_QUOTES] if f.explanation]
         first = [split(strip(t), language)[0] for t in texts] or strip(report.summary).splitlines()[:1]
-        sections.append(
-            f"### {report.title} {reference}\n\n" + "\n".join(f"- {s} {reference}" for s in first)
-        )
-    helpfulness = round(10 * max((report.rating for report in given), default=0))
-    section_scores = tuple(scores[report.number] for report in reports)
-    return PartialAnswer("\n\n".join(sections), helpfulness, section_scores=section_scores)
+        lines = [f"- {sentence} {reference}" for sentence in first]
+        sections.append((scores[report.number], _heading(report), lines))
+    return _in_sections(sections, round(10 * max((report.rating for report in given), default=0)))
 
 
 def _overview_of_sources(sources: Sequence[Chunk], searcher: Searcher) -> PartialAnswer:
     """Answer a question about the whole where there are no reports: by the sentences of each text that read best."""
-    sections: list[str] = []
-    for chunk in sources[:MAX_OVERVIEW_SECTIONS]:
+    sections: list[_Section] = []
+    for rank, chunk in enumerate(sources[:MAX_OVERVIEW_SECTIONS]):
         best = sorted(searcher.passages.within(chunk), key=lambda s: -searcher.passages.quality(s))
-        lines = [quote(RankedSentence(s, 1.0, 1.0), searcher) for s in sorted(best[:MAX_OVERVIEW_QUOTES])]
+        lines = [quote(range(s, s + 1), searcher) for s in sorted(best[:MAX_OVERVIEW_QUOTES])]
         if lines:
             document = searcher.index.document_of[chunk.document_id]
-            sections.append(f"### {document.title or document.path}\n\n" + "\n".join(lines))
-    return PartialAnswer("\n\n".join(sections), SOMEWHAT_HELPFUL if sections else 0)
+            sections.append((1 / (1 + rank), document.title or document.path, lines))
+    return _in_sections(sections, SOMEWHAT_HELPFUL if sections else 0)
 
 
 @performs(ReduceAnswer)
@@ -406,28 +414,22 @@ def short_answer(
     question = searcher.read(question_text)
     chain = sorted(follow_chain(question, context, searcher), key=lambda s: -s.score)
     ranked = chain or rank_sentences(question, context, searcher)[: 2 * MAX_QUOTES_OF_FACT]
-    if (
-        ranked
-        and question.wants in ("", "person")
-        and not split_question(question, context.entities, searcher)[1]
-    ):
-        # "Who is Ada Byrne?": another name beside hers is not what she is, the sentence is
-        return _ITEM.sub("", searcher.passages.text(ranked[0].sentence)), ranked[0]
     query_terms = frozenset(search_terms(question_text, searcher.index))
-    best: tuple[float, str, RankedSentence] | None = None
-    most = 0.0 if chain else max((sentence.share for sentence in ranked), default=0.0)
-    # where others hold what is asked, a name that merely stands near is no answer
-    for sentence in (s for s in ranked if s.share >= MIN_SHARE_OF_BEST * most):
-        for answer, weight in candidates(question, sentence.sentence, query_terms, searcher):
-            fit = sentence.score * weight * (1 + sentence.share)
-            if best is None or fit > best[0]:
-                best = fit, answer, sentence
-    if best is not None:
-        return best[1], best[2]
-    texts = ((searcher.passages.text(sentence.sentence), sentence) for sentence in ranked)
+    answers: list[tuple[float, str, RankedSentence]] = []
+    # "Who is Ada Byrne?": another name beside hers is not what she is, the sentence is
+    if question.wants not in ("", "person") or split_question(question, context.entities, searcher)[1]:
+        most = 0.0 if chain else max((sentence.share for sentence in ranked), default=0.0)
+        # where others hold what is asked, a name that merely stands near is no answer
+        for sentence in (s for s in ranked if s.share >= MIN_SHARE_OF_BEST * most):
+            for answer, weight in candidates(question, sentence.sentence, query_terms, searcher):
+                answers.append((sentence.score * weight * (1 + sentence.share), answer, sentence))
+    if answers:
+        _, answer, sentence = max(answers, key=lambda a: a[0])
+        return answer, sentence
+    texts = ((_ITEM.sub("", searcher.passages.text(s.sentence)), s) for s in ranked)
     # what says no more than the question is no answer, as the heading "Budget" would be
     others = (
-        (_ITEM.sub("", t), s) for t, s in texts if not query_terms.issuperset(search_terms(t, searcher.index))
+        (text, s) for text, s in texts if not query_terms.issuperset(search_terms(text, searcher.index))
     )
     return next(others, None)
 
@@ -500,16 +502,14 @@ def _crossed(
     whole = searcher.read(question).about_whole
     known = [set(search_terms(text, index)) for text in (question, *earlier)]
     chosen: list[FollowUp] = []
-    best = max(scores.values(), default=0.0)
+    best, asked = max(scores.values(), default=0.0), question.rstrip(" ?？؟。.")
     for entity in sorted(scores, key=lambda e: (-scores[e], e)):
         name = passages.names[entity]
         terms = set(search_terms(name, index))
-        if passages.types[entity] == "date" or any(terms <= other or other <= terms for other in known):
-            continue
-        known.append(terms)
-        crossed = words.crossed.format(question.rstrip(" ?？؟。."), name)
-        text = words.told_of.format(name) if whole else crossed
-        chosen.append(FollowUp(text, round(100 * scores[entity] / best)))
+        if passages.types[entity] != "date" and not any(terms <= other or other <= terms for other in known):
+            known.append(terms)
+            text = words.told_of.format(name) if whole else words.crossed.format(asked, name)
+            chosen.append(FollowUp(text, round(100 * scores[entity] / best)))
         if len(chosen) == most:
             break
     return tuple(chosen)
