@@ -40,7 +40,8 @@ def extract_graph(task: ExtractGraph, passages: SentenceStore | None) -> Extract
     if passages is None or not passages.knows(task.chunk):
         passages = SentenceStore.of_chunk(task.chunk, task.entity_types)
     best: dict[int, tuple[float, int]] = {}
-    span_of = cache(passages.span)  # what is found in a sentence shares its span, which stays in memory
+    # what is found in a sentence shares its text and span, which stay in memory
+    quoted, span_of = cache(passages.quoted), cache(passages.span)
     relationships: list[FoundRelationship] = []
     inside = passages.within(task.chunk)
     for sentence in inside:
@@ -54,10 +55,10 @@ def extract_graph(task: ExtractGraph, passages: SentenceStore | None) -> Extract
                 best[entity] = (merit, sentence)
         near = sentence > inside.start and passages.follows(sentence)
         before = passages.mentioned(sentence - 1) if near else []
-        relationships += _pairs(sentence, mentioned, before, speaker, passages, span_of)
+        relationships += _pairs(sentence, mentioned, before, speaker, passages, quoted, span_of)
     names, types = passages.names, passages.types
     entities = (
-        FoundEntity(names[entity], types[entity], passages.quoted(sentence), span_of(sentence))
+        FoundEntity(names[entity], types[entity], quoted(sentence), span_of(sentence))
         for entity, (_, sentence) in best.items()
     )
     return Extraction(tuple(entities), tuple(relationships))
@@ -75,18 +76,19 @@ def _pairs(
     before: list[int],
     speaker: int,
     passages: SentenceStore,
+    quoted: Callable[[int], str],
     span_of: Callable[[int], Span],
 ) -> Iterator[FoundRelationship]:
     """Yield the relationships that one sentence gives, with the one before it where that stands near."""
     if not mentioned:
         return
-    names, text, span = passages.names, passages.quoted(sentence), span_of(sentence)
+    names, text, span = passages.names, quoted(sentence), span_of(sentence)
     spoken_of = mentioned if speaker >= 0 and speaker not in mentioned else []
     for one, other in chain(combinations(mentioned, 2), product([speaker], spoken_of)):
         if passages.are_related(one, other):
             yield FoundRelationship(names[one], names[other], text, STRENGTH, span)
     if before and set(mentioned).isdisjoint(before):
-        both = f"{passages.quoted(sentence - 1)}\n{text}"
+        both = f"{quoted(sentence - 1)}\n{text}"
         wide = Span(span.document_id, span_of(sentence - 1).start, span.end)
         for one, other in product(before, mentioned):
             if passages.are_related(one, other):

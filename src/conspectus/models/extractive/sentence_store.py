@@ -6,7 +6,7 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from itertools import chain
@@ -58,9 +58,6 @@ class SentenceStore:
     related: Ints | None = None
     """The pairs of names that meet more than by chance, as codes (`Lexicon.related`); None where that is not known."""
     numbers: Mapping[str, int] | None = None
-    _quotes: dict[tuple[int, ...], str] = field(
-        default_factory=dict[tuple[int, ...], str], init=False, repr=False
-    )
 
     @classmethod
     def read(cls, documents: Sequence[Document], lexicon: Lexicon) -> SentenceStore:
@@ -198,9 +195,8 @@ class SentenceStore:
 
     def follows(self, sentence: int) -> bool:
         """Tell whether a sentence follows closely on the one before it in the table."""
-        return not self.opens_document(sentence) and bool(
-            self.start[sentence] - self.end[sentence - 1] < NEAR
-        )
+        near = bool(self.start[sentence] - self.end[sentence - 1] < NEAR)
+        return near and not self.opens_document(sentence)
 
     def opens_document(self, sentence: int) -> bool:
         """Tell whether a sentence is the first of its document."""
@@ -216,10 +212,6 @@ class SentenceStore:
 
     def quoted(self, sentence: int, *following: int) -> str:
         """Return sentences in a row as they are quoted: their first linking words left out, who says them before."""
-        row = (sentence, *following)
-        return self._quotes.get(row) or self._quotes.setdefault(row, self._quoted(*row))
-
-    def _quoted(self, sentence: int, *following: int) -> str:
         language = self.language(sentence)
         text = without_opening(_LABEL.sub("", self.text(sentence)), language)
         text = ("" if is_unspaced(text) else " ").join((text, *map(self.text, following)))
