@@ -283,9 +283,6 @@ def _fits_of_definitions(
 NEAR = 8
 """Words between a candidate and the question's words at which it counts half. With 4 1.4 % fewer of the documents that
 answer the sample's facts are quoted; with 16 nothing moves."""
-PLAIN = 0.6
-"""What a common noun counts beside a name: with half or double nothing moves, with none one of 60 short answers."""
-
 _NUMBER = question_pattern(ENGLISH, "number_given")
 _UNIT = question_pattern(ENGLISH, "unit_given", re.NOFLAG)
 _PERIOD = question_pattern(ENGLISH, "period_given", re.NOFLAG)
@@ -304,7 +301,7 @@ def candidates(
     """
     text = searcher.passages.text(sentence)
     positions: list[int] | None = None
-    for start, end, weight in _spans_of_kind(question, sentence, text, searcher):
+    for start, end in _spans_of_kind(question, sentence, text, searcher):
         answer = text[start:end].strip(" ,.;:()")
         if answer and not query_terms.issuperset(search_terms(answer, searcher.index)):
             if positions is None:  # of the query terms in the sentence, in words
@@ -312,30 +309,30 @@ def candidates(
                 positions = [len(text[:at].split()) for at, terms in words if query_terms.intersection(terms)]
             position = len(text[:start].split())
             distance = min((abs(position - other) for other in positions), default=2 * NEAR)
-            yield answer, weight / (1 + distance / NEAR)
+            yield answer, 1 / (1 + distance / NEAR)
 
 
 def _spans_of_kind(
     question: Question, sentence: int, text: str, searcher: Searcher
-) -> Iterator[tuple[int, int, float]]:
-    """Yield start, end and weight of the things in a sentence that are of the kind that is asked for."""
+) -> Iterator[tuple[int, int]]:
+    """Yield start and end of the things in a sentence that are of the kind that is asked for."""
     match question.wants:
         case "date":
-            yield from ((start, end, 1.0) for start, end in date_spans(text))
-            yield from ((*m.span(), 1.0) for m in _PERIOD.finditer(text))
+            yield from date_spans(text)
+            yield from (m.span() for m in _PERIOD.finditer(text))
         case "number":
-            yield from ((start, end, 1.0) for start, end in _numbers(text))
+            yield from _numbers(text)
         case "" if not question.asks_name:
             return  # what is asked for is seldom a name
         case "place" if not searcher.passages.names:
-            yield from ((*m.span(1), PLAIN) for m in _WHERE.finditer(text))
+            yield from (m.span(1) for m in _WHERE.finditer(text))
         case wants:
             passages, kind = searcher.passages, _KINDS.get(wants)
             for entity in dict.fromkeys(passages.mentioned(sentence)):
                 name, type_ = passages.names[entity], passages.types[entity]
                 start = fold(text).find(fold(name))
                 if start >= 0 and type_ != "date" and (not kind or type_ == kind):
-                    yield start, start + len(name), 1.0 if kind or name[:1].isupper() else PLAIN
+                    yield start, start + len(name)
 
 
 def _numbers(text: str) -> Iterator[tuple[int, int]]:
