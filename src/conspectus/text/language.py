@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -50,44 +50,18 @@ def gives_instructions(text: str) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class FunctionWords:
-    """Words of one language in lower case, by what they do."""
-
-    articles: str = ""
-    """They may stand behind a joint; and where nouns have capitals, what they stand before is no name."""
-    joints: str = ""
-    """Small words that may stand inside a name or between two, each with the English one that it is like."""
-    nouns: str = ""
-    """Articles, possessives and prepositions: a noun or its adjective follows."""
-    verbs: str = ""
-    """Pronouns, modal verbs and negations: a verb follows more often."""
-    others: str = ""
-    asking: str = ""
-    """Words that short questions are made of: interrogatives, and the verbs that most often stand beside them."""
-    months: str = ""
-    titles: str = ""
-    """What stands before the name of a person."""
-    organizations: str = ""
-    places: str = ""
-    """Words of a name, or their ends in compounds, that tell what it names."""
-    endings: str = ""
-    """Ends of words that are nouns, never names, where nouns have capitals."""
-
-    @property
-    def function_words(self) -> frozenset[str]:
-        """Words that carry no content: those before nouns, those before verbs, and the others between."""
-        return frozenset(f"{self.nouns} {self.verbs} {self.others}".split())
-
-
-GRAMMARS = {code: FunctionWords(**row) for code, row in read_data("function_words").items()}
+GRAMMARS: dict[str, dict[str, str]] = read_data("function_words")
 """By code. The words of some are only enough to know the language by."""
 
 
 @cache
-def function_words_of(language: str) -> FunctionWords:
-    """Return the small words of a language, none where they are not known."""
-    return GRAMMARS.get(language, FunctionWords())
+def function_words(language: str, *kinds: str) -> tuple[str, ...]:
+    """Return the small words of a language of some kinds (see `data/function_words.toml`), none where it has none.
+
+    Where no kind is given, they are those that carry no content: before nouns, before verbs, and the others between.
+    """
+    words = GRAMMARS.get(language, {})
+    return tuple(" ".join(words.get(kind, "") for kind in kinds or ("nouns", "verbs", "others")).split())
 
 
 AUTO = "auto"
@@ -157,7 +131,7 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
         return script
     possible = _SHARED.get(script, (script,)) if script else _LATIN
     scores: dict[str, float] = defaultdict(float)
-    known, asking = _languages_of_word(), _languages_of_asking()
+    known, asking = _languages_of_word(), _languages_of_word("asking")
     first, *words = _WORD.findall(text) or [""]
     distinct = dict.fromkeys((first.lower(), *words))  # one with a capital is part of a name
     for table in (known, asking) if asked else (known,):
@@ -172,24 +146,13 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
 
 
 @cache
-def _languages_of_word() -> dict[str, tuple[tuple[str, float], ...]]:
-    """Return for each function word the languages that have it, and what it counts for each of them."""
-    return _shares({language: " ".join(grammar.function_words) for language, grammar in GRAMMARS.items()})
-
-
-@cache
-def _languages_of_asking() -> dict[str, tuple[tuple[str, float], ...]]:
-    """Return the same for the words that questions are made of."""
-    return _shares({language: grammar.asking for language, grammar in GRAMMARS.items()})
-
-
-def _shares(words_of: Mapping[str, str]) -> dict[str, tuple[tuple[str, float], ...]]:
-    """Return for each word the languages that have it, each with its share of it."""
+def _languages_of_word(*kinds: str) -> dict[str, list[tuple[str, float]]]:
+    """Return for each function word, of some kinds if given, the languages that have it, each with its share of it."""
     languages: dict[str, list[str]] = defaultdict(list)
-    for language, words in words_of.items():
-        for word in dict.fromkeys(_WORD.findall(words)):
+    for language in GRAMMARS:
+        for word in dict.fromkeys(_WORD.findall(" ".join(function_words(language, *kinds)))):
             languages[word].append(language)
-    return {word: tuple((code, 1 / len(codes)) for code in codes) for word, codes in languages.items()}
+    return {word: [(code, 1 / len(codes)) for code in codes] for word, codes in languages.items()}
 
 
 def _script(text: str, *, asked: bool = False) -> str:
@@ -198,7 +161,7 @@ def _script(text: str, *, asked: bool = False) -> str:
     "OpenAI是谁创立的?", and with these alone it is ("Who founded 青叶合作社?").
     """
     first, *words = (asked and _WORD.findall(text)) or [""]
-    tables = _languages_of_word(), _languages_of_asking()
+    tables = _languages_of_word(), _languages_of_word("asking")
     small: set[str] = set()
     for word in (first.lower(), *words):
         small.update(code for table in tables for code, _ in table.get(word, ()))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from conspectus.text.language import ENGLISH, function_words_of, read_data, read_word_sets
+from conspectus.text.language import ENGLISH, function_words, read_data, read_word_sets
 from conspectus.text.words import (
     CJK,
     ELIDED,
@@ -115,24 +115,23 @@ def rules_of(language: str) -> LanguageRules:
             titles=TITLES | OFFICES,
             adverbs=("ly",),
         )
-    function_words = function_words_of(language)
     tells_noun, tells_attribute = _TELLING.get(language, (None, None))
-    articles = frozenset(function_words.articles.split())
-    joints = dict(pair.split(":") for pair in function_words.joints.split())
+    articles = frozenset(function_words(language, "articles"))
+    joints = dict(pair.split(":") for pair in function_words(language, "joints"))
     return LanguageRules(
         language=language,
         stop=stopwords(language),
         vague=frozenset(read_data("chinese_words")["vague"].split() if language == "zh" else ()),
-        before_nouns=frozenset(function_words.nouns.split()),
-        before_verbs=frozenset(function_words.verbs.split()),
+        before_nouns=frozenset(function_words(language, "nouns")),
+        before_verbs=frozenset(function_words(language, "verbs")),
         articles=articles,
         particles=PARTICLES - articles - joints.keys(),
         joints=joints,
-        titles=frozenset(function_words.titles.split()),
-        noun_endings=tuple(function_words.endings.split()),
+        titles=frozenset(function_words(language, "titles")),
+        noun_endings=function_words(language, "endings"),
         heads=frozenset(
-            stem(w, language)
-            for w in f"{function_words.organizations} {function_words.places}".split()
+            stem(word, language)
+            for word in function_words(language, "organizations", "places")
             if language in SLAVIC
         ),
         tells_noun=tells_noun,
@@ -198,7 +197,7 @@ _TURKISH_ENDING = r"(?<=\w)(?=['’]\w)"
 @cache
 def _japanese_joint() -> str:
     """Return where such a stretch is cut further: behind a prefecture, before and behind a title."""
-    titles = "|".join(sorted(function_words_of("ja").titles.split(), key=len, reverse=True))
+    titles = "|".join(sorted(function_words("ja", "titles"), key=len, reverse=True))
     return (
         "(?<=[都道府県])(?=[\u4e00-\u9fff]{1,5}[市区町村郡])"
         f"|(?<=[\u4e00-\u9fff\u30a0-\u30ff]{{2}})(?=(?:{titles})$)|(?<=^さん)(?=.)"

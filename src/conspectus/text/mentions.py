@@ -19,7 +19,7 @@ import numpy as np
 
 from conspectus.algorithms.ranking import positions
 from conspectus.rows import column
-from conspectus.text.language import ENGLISH, function_words_of, read_word_sets
+from conspectus.text.language import ENGLISH, function_words, read_word_sets
 from conspectus.text.language_rules import UNCASED
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary, numbers_of, repeated
 from conspectus.text.words import CJK, STOPWORDS, WORDS_CACHED, Keyed, entity_keys, name_key
@@ -278,7 +278,7 @@ def _dates_in(language: str) -> re.Pattern[str]:
     """Return the pattern of dates in a language: with the months that it has names for, or by signs."""
     if language in ("zh", "ja", "ko"):
         return _DATE_BY_SIGNS
-    months = "|".join(function_words_of(language).months.split()) or "(?!)"
+    months = "|".join(function_words(language, "months")) or "(?!)"
     day = r"\b\d{1,2}(?:\.|º|er)? (?:de )?"
     named = rf"(?:{day})?\b(?:{months})\b(?: (?:de )?[12]\d{{3}})?"
     return re.compile(rf"{named}|\b1[5-9]\d\d(?![\w-])|\b20\d\d(?![\w-])", re.IGNORECASE)

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from conspectus.text.language import ENGLISH, function_words_of, read_word_sets
+from conspectus.text.language import ENGLISH, function_words, read_word_sets
 from conspectus.text.language_rules import OFFICES, LanguageRules
 from conspectus.text.types import CALENDAR, GIVEN_NAMES
 from conspectus.text.vocabulary import Bools, Codes, Ints, Vocabulary
@@ -261,14 +261,13 @@ def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
     ("die Deutsche Bank"), a word for an organization ("Universität Heidelberg").
     """
     rules, word = vocabulary.rules, vocabulary.token_word
-    listed = function_words_of(rules.language).organizations
     beside = named & vocabulary.before(named)
     title, given, article = (
         vocabulary.in_list(words)[word] for words in (rules.titles, GIVEN_NAMES, rules.articles)
     )
     head, noun, adjective = (
         np.array([w.endswith(ends) for w in vocabulary.words], bool)[word]
-        for ends in (tuple(listed.split()), rules.noun_endings, _ADJECTIVE)
+        for ends in (function_words(rules.language, "organizations"), rules.noun_endings, _ADJECTIVE)
     )
     bare = (vocabulary.with_article[word] == 0) & ~noun
     recurs = _recurring(vocabulary)

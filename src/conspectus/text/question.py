@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from conspectus.text.language import ENGLISH, function_words_of, language_of, read_data
+from conspectus.text.language import ENGLISH, function_words, language_of, read_data
 from conspectus.text.language_rules import rules_of
 from conspectus.text.words import CJK, SMALL, fold, name_key, stem, terms, without_particles
 
@@ -218,7 +218,7 @@ class Question:
         names = tuple(dict.fromkeys(m.group() for m in matches))
         if self.language == ENGLISH:
             return names
-        asking = function_words_of(self.language).asking.split()  # `¿Quién`, `die wichtigsten Themen`
+        asking = function_words(self.language, "asking")  # `¿Quién`, `die wichtigsten Themen`
         built = question_stopwords(self.language)
         return tuple(
             n for n in names if n.lower() not in asking and stem(fold(n), self.language) not in built

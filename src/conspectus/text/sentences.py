@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from conspectus.text.cleaning import is_data
-from conspectus.text.language import ENGLISH, function_words_of, read_word_sets
+from conspectus.text.language import ENGLISH, function_words, read_word_sets
 from conspectus.text.language_rules import rules_of
 from conspectus.text.question import question_pattern
 from conspectus.text.words import (
@@ -139,7 +139,7 @@ def _continues(text: str, before: int, start: int, end: int, language: str) -> b
         return False
     if _ABBREVIATION_ELSEWHERE.search(text, before, start):
         return True
-    opens = word.lower() in function_words_of(language).function_words
+    opens = word.lower() in function_words(language)
     return language in ORDINALS and not opens and bool(_ORDINAL.search(text, before, start))
 
 

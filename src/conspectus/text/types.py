@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conspectus.text.language import ENGLISH, function_words_of, read_word_sets
+from conspectus.text.language import ENGLISH, function_words, read_word_sets
 from conspectus.text.language_rules import SLAVIC, UNCASED
 from conspectus.text.words import stem
 
@@ -99,11 +99,15 @@ def _type_by_words(lower: list[str]) -> str:
     return LOCATION if lower[0] in _LISTS["before_names_of_places"] else ""
 
 
+def telling_words(language: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the words of a language, or their ends in compounds, that tell organizations and places."""
+    kinds = (ORGANIZATION, "organizations"), (LOCATION, "places")
+    return tuple((kind, function_words(language, listed)) for kind, listed in kinds)
+
+
 def _type_by_foreign_words(lower: list[str], language: str) -> str:
     """Return the type that any word of a name tells in another language, or the end of a compound of one."""
-    grammar = function_words_of(language)
-    for kind, listed in ((ORGANIZATION, grammar.organizations), (LOCATION, grammar.places)):
-        words = tuple(listed.split())
+    for kind, words in telling_words(language):
         stems = {stem(word, language) for word in words} if language in SLAVIC or language == "el" else ()
         for word in lower:
             if (

@@ -12,10 +12,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from conspectus.text.language import FunctionWords, function_words_of, read_data
+from conspectus.text.language import function_words, read_data
 from conspectus.text.language_rules import joined
 from conspectus.text.names import Mention
-from conspectus.text.types import CONCEPT, LOCATION, ORGANIZATION, PERSON
+from conspectus.text.types import CONCEPT, LOCATION, PERSON, telling_words
 from conspectus.text.vocabulary import Bools, Vocabulary
 
 _Span = tuple[int, int, str]
@@ -72,11 +72,9 @@ def _marked_before(vocabulary: Vocabulary) -> Iterator[_Span]:
     """Yield what stands behind a title, two words, and behind a word for an organization or place: with it where both
     are written together again, else for places alone.
     """
-    grammar, rules = function_words_of(vocabulary.rules.language), vocabulary.rules
-    heads = dict.fromkeys(grammar.titles.split(), PERSON)
-    heads |= dict.fromkeys(grammar.organizations.split(), ORGANIZATION) | dict.fromkeys(
-        grammar.places.split(), LOCATION
-    )
+    language = vocabulary.rules.language
+    heads = dict.fromkeys(function_words(language, "titles"), PERSON)
+    heads |= {word: kind for kind, listed in telling_words(language) for word in listed}
     kind_of = [heads.get(word, "") for word in vocabulary.words]
     content = _content(vocabulary).tolist()
     words: list[int] = vocabulary.token_word.tolist()
@@ -94,13 +92,13 @@ def _marked_before(vocabulary: Vocabulary) -> Iterator[_Span]:
         elif pairs[word, words[at + 1]] > 1:
             again = more and pairs[words[at + 1], words[at + 2]] > 1
             yield at, at + 2 + again, kind
-        elif kind == LOCATION and rules.language == "ar" and vocabulary.words[words[at + 1]].startswith("ال"):
+        elif kind == LOCATION and language == "ar" and vocabulary.words[words[at + 1]].startswith("ال"):
             yield at + 1, at + 2, kind
 
 
 def _bound(vocabulary: Vocabulary) -> Iterator[_Span]:
     """Yield runs of words that stand together in most of their uses, of the kind that one of them tells."""
-    grammar, content = function_words_of(vocabulary.rules.language), _content(vocabulary)
+    language, content = vocabulary.rules.language, _content(vocabulary)
     words, sentence = vocabulary.token_word, vocabulary.sentence
     count, pairs = vocabulary.count, Counter(pairwise(words.tolist()))
     joined_on = [
@@ -109,30 +107,27 @@ def _bound(vocabulary: Vocabulary) -> Iterator[_Span]:
         and pairs[a, b] >= BOUND * max(count[a], count[b])
         for at, (a, b) in enumerate(pairwise(words.tolist()))
     ]
-    titles = frozenset(grammar.titles.split())
+    titles = function_words(language, "titles")
     start = 0
     for at, goes_on in enumerate([*joined_on, False]):
         if not goes_on:
             titled = vocabulary.folded(start, start + 1)[0] in titles if at > start else False
             start += titled
             if 1 < at + 1 - start <= LONGEST:
-                yield start, at + 1, PERSON if titled else _kind_of(vocabulary.folded(start, at + 1), grammar)
+                kind = PERSON if titled else _kind_of(vocabulary.folded(start, at + 1), language)
+                yield start, at + 1, kind
             start = at + 1
 
 
-def _kind_of(words: Sequence[str], grammar: FunctionWords) -> str:
-    for kind, heads in ((ORGANIZATION, grammar.organizations), (LOCATION, grammar.places)):
-        if not frozenset(heads.split()).isdisjoint(words):
-            return kind
-    return CONCEPT
+def _kind_of(words: Sequence[str], language: str) -> str:
+    kinds = (kind for kind, heads in telling_words(language) if not set(heads).isdisjoint(words))
+    return next(kinds, CONCEPT)
 
 
 def _marked_after(vocabulary: Vocabulary) -> Iterator[_Span]:
     """Yield what stands before a title, and what ends like an organization or place."""
     language = vocabulary.rules.language
-    grammar = function_words_of(language)
-    titles = frozenset(grammar.titles.split())
-    ends = ((ORGANIZATION, tuple(grammar.organizations.split())), (LOCATION, tuple(grammar.places.split())))
+    titles, ends = frozenset(function_words(language, "titles")), telling_words(language)
     noun = _nouns(vocabulary).tolist()
     forms = vocabulary.written(0, len(vocabulary.form))
     sentence: list[int] = vocabulary.sentence.tolist()

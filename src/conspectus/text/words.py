@@ -14,7 +14,7 @@ from conspectus.rows import Entity, column
 from conspectus.text.language import (
     ENGLISH,
     Languages,
-    function_words_of,
+    function_words,
     language_of,
     read_data,
     read_word_sets,
@@ -191,9 +191,7 @@ def stopwords(language: str) -> frozenset[str]:
     """Return the words of a language that carry no content of their own; where it has no Latin ones, English too."""
     if language == ENGLISH:
         return STOPWORDS
-    own: frozenset[str] = (
-        CHINESE_STOPWORDS if language == "zh" else function_words_of(language).function_words
-    )
+    own = CHINESE_STOPWORDS if language == "zh" else frozenset(function_words(language))
     return own if language in _STEMMERS or not own else own | STOPWORDS
 
 
