@@ -28,11 +28,12 @@ from conspectus.api import Built
 from conspectus.index import Index
 from conspectus.indexing.update import Changes, changes_of, origin_of
 from conspectus.messages import wording
-from conspectus.models.extractive import report
+from conspectus.models.extractive.model import ExtractiveModel
 from conspectus.models.llm import prompts
 from conspectus.rows import Document
 from conspectus.settings import Settings
 from conspectus.storage import store
+from conspectus.tasks import WriteReport
 
 TABLES = "documents chunks entities relationships triples claims joins failures words".split()
 """All that does not depend on the partition."""
@@ -231,14 +232,15 @@ def test_what_a_file_on_other_things_does_not_touch_keeps_its_communities_and_th
 def reports_written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that grows by the title of each report that the extractive model writes."""
     titles: list[str] = []
-    real = report.write_report
+    real = ExtractiveModel.perform
 
-    def counted(*task: Any) -> Any:
-        draft = real(*task)
-        titles.append(draft.title)
-        return draft
+    async def counted(model: ExtractiveModel, task: Any) -> Any:
+        reply = await real(model, task)
+        if isinstance(task, WriteReport):
+            titles.append(reply.title)
+        return reply
 
-    monkeypatch.setattr(report, "write_report", counted)
+    monkeypatch.setattr(ExtractiveModel, "perform", counted)
     return titles
 
 

@@ -26,7 +26,7 @@ from conspectus.algorithms.ranking import Ints
 from conspectus.community_context import CommunityContextBuilder, brief_draft, report_of
 from conspectus.filters.part import Array, Part, Row
 from conspectus.index import Index, LazyMapping, Rows
-from conspectus.models.extractive.report import report_with_references
+from conspectus.models.extractive.report import write_report
 from conspectus.references import Reference, translate
 from conspectus.rows import Community, Entity, Relationship, Report, Triple
 from conspectus.settings import ReportSettings
@@ -287,7 +287,7 @@ class CombinedReports(Rows[Report]):
         else:
             languages = part.index.languages
             task = WriteReport(self._evidence.build(community, self.by_community), language=languages[0])
-            draft = report_with_references(task, multilingual=len(languages) > 1)
+            draft = write_report(task, multilingual=len(languages) > 1)
         return replace(report_of(community, number, draft), id=old.id)
 
     def _renumbered(self, text: str, part: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
@@ -39,30 +39,25 @@ LANGUAGE_SAMPLE = 8
 
 @dataclass(eq=False)
 class _Candidate:
-    """A statement, who says it, the topics it names, and how much it would give a report."""
+    """A statement, the topics it names, and how much it would give a report."""
 
     statement: Statement
-    speaker: str
     named: tuple[str, ...]
     merit: float
 
 
 @performs(WriteReport)
-def report_with_references(task: WriteReport, multilingual: bool) -> ReportDraft:
-    """Write the report of a community, in its context's language if there are several."""
+def write_report(task: WriteReport, multilingual: bool = False) -> ReportDraft:
+    """Write the report of a community, its references in the index's numbers; in its context's language if there are
+    several.
+    """
+    context, language = task.context, task.language
     if multilingual:
-        context = task.context
         descriptions = (entity.description for entity in context.entities[:LANGUAGE_SAMPLE])
         summaries = (report.summary for report in context.reports[:LANGUAGE_SAMPLE])
         # a sentence of each is enough
         sample = (text.partition("\n")[0] for text in (*descriptions, *summaries))
-        task = replace(task, language=language_of(sample, [task.language]))
-    return write_report(task)
-
-
-def write_report(task: WriteReport) -> ReportDraft:
-    """Write the report of a community, its references in the index's numbers."""
-    context, language = task.context, task.language
+        language = language_of(sample, [language])
     words = wording(language)
     names = context.topics or tuple(entity.name for entity in context.entities)
     topics = {name: 1 / (1 + rank) for rank, name in enumerate(names)}
@@ -83,11 +78,10 @@ def _ranked(rows: Sequence[Statement], topics: Mapping[str, float]) -> list[_Can
     frequency = Counter(chain.from_iterable(statement.terms for statement in rows))
     shared = {term: math.log(1 + count) for term, count in frequency.items()}
     by_first_word: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-    for name in topics:
-        if words := tuple(units(name_key(name))):
+    names = [(tuple(units(name_key(name))), name) for name in topics]
+    for words, name in sorted(names, key=lambda pair: -len(pair[0])):
+        if words:
             by_first_word.setdefault(words[0], []).append((words, name))
-    for names in by_first_word.values():
-        names.sort(key=lambda pair: -len(pair[0]))
     candidates: list[_Candidate] = []
     for statement in rows:
         named = tuple(sorted(_named(statement, by_first_word), key=topics.__getitem__, reverse=True))
@@ -95,7 +89,7 @@ def _ranked(rows: Sequence[Statement], topics: Mapping[str, float]) -> list[_Can
         speaker = speaker_of(statement.text)
         topic = math.fsum(topics[name] for name in named) + topics.get(speaker, 0.0)
         merit = (centrality + 2 * topic) * statement.quality * statement.weight if terms else 0.0
-        candidates.append(_Candidate(statement, speaker, named, merit))
+        candidates.append(_Candidate(statement, named, merit))
     return sorted(candidates, key=lambda c: (-c.merit, c.statement.text))
 
 
@@ -153,7 +147,7 @@ def _finding(lead: _Candidate, text: str, headings: set[str], words: Wording) ->
 
     Its heading is who says it, and two of its topics, other ones where a heading has these, else how it begins.
     """
-    speaker = lead.speaker
+    speaker = speaker_of(lead.statement.text)
     names = [name for name in lead.named if name != speaker]
     pairs = (words.listed(pair) for pair in (names[:2], names[1:3]) if pair)
     subjects = (words.on.format(speaker, pair) if speaker else upper(pair) for pair in pairs)
