@@ -21,7 +21,7 @@ import numpy as np
 
 from conspectus.text.language import read_word_sets
 from conspectus.text.question import read_question
-from conspectus.text.words import WH, is_content, likeness, name_key, root, roots_of_label
+from conspectus.text.words import WH, WORDS_CACHED, is_content, likeness, name_key, root, roots_of_label
 from conspectus.triple_graph import TripleGraph
 
 # The figures: of MetaQA's questions 98, 99 and 95 % are answered right, 100 each of one, two and three steps
@@ -49,8 +49,6 @@ RARE_STEP_COST = 0.1
 changes 1 %."""
 CACHED_PATHS = 1000
 """Names whose paths are cached, by question; one search asks for those of a beam of names, again at each step."""
-CACHED_WORDS = 1 << 12
-"""Words of questions of which it is cached which relations express them; a question has some 10, at most some 3,000."""
 MIN_LIKENESS = 0.5
 """From which likeness on a word expresses a relation: with 1, the same word, 92 and 84 % of two and three steps."""
 
@@ -142,7 +140,7 @@ class PathFinder:
                 self._relations_of_root.setdefault(part, []).append(relation)
         self.paths = lru_cache(CACHED_PATHS)(self._paths)
         self.kind = cache(self._kind)
-        self.relations_expressing = lru_cache(CACHED_WORDS)(self._relations_expressing)
+        self.relations_expressing = lru_cache(WORDS_CACHED)(self._relations_expressing)
 
     def way(self, relation: str, inverse: bool) -> int:
         """Return the number of a way, -1 where the graph has no such relation."""

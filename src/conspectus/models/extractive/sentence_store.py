@@ -262,10 +262,8 @@ def statements(context: Context, language: str = ENGLISH) -> list[Statement]:
     references: dict[str, dict[Reference, float]] = {}
     for text, reference, weight in _quoted(context, language):
         references.setdefault(text, {}).setdefault(reference, weight)
-    rows: list[Statement] = []
-    for text, weights in references.items():
-        rows.append(Statement(text, tuple(weights), *reading(text, language), max(weights.values())))
-    return rows
+    rows = ((text, tuple(weights), max(weights.values())) for text, weights in references.items())
+    return [Statement(text, sources, *reading(text, language), weight) for text, sources, weight in rows]
 
 
 def _quoted(context: Context, language: str) -> Iterator[tuple[str, Reference, float]]:
@@ -383,7 +381,7 @@ def _states_a_fact(sentence: str, names: frozenset[str]) -> bool:
     if (
         sentence.startswith("# ")
         or words.rstrip(CLOSING).endswith(ASKS)
-        or len(key_terms(words)) < MIN_KEY_TERMS
+        or len(all_terms(words) - VAGUE_STEMS) < MIN_KEY_TERMS
     ):
         return False
     first = WORD.search(words)
@@ -426,15 +424,12 @@ def all_terms(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
-def key_terms(statement: str) -> frozenset[str]:
-    """Return what a statement is about: its terms without the vague ones, and without who says it."""
-    return all_terms(words_of(statement)) - VAGUE_STEMS
-
-
 def supported_share(statement: str, text: str) -> float:
-    """Return the share, 0 to 1, of the key terms of a statement that a text holds; 0 where it lacks a number of it."""
-    terms_to_support = key_terms(statement)
-    numbers = set(_NUMBER.findall(words_of(statement)))
-    if not terms_to_support or not numbers <= set(_NUMBER.findall(text)):
+    """Return the share, 0 to 1, of a statement's key terms, those not vague, that a text holds; 0 where it lacks a
+    number of it.
+    """
+    words = words_of(statement)
+    key_terms = all_terms(words) - VAGUE_STEMS
+    if not key_terms or not set(_NUMBER.findall(words)) <= set(_NUMBER.findall(text)):
         return 0.0
-    return len(terms_to_support & all_terms(text)) / len(terms_to_support)
+    return len(key_terms & all_terms(text)) / len(key_terms)
