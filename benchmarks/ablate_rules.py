@@ -69,8 +69,7 @@ MEASURED_BY: Mapping[str, tuple[str, ...]] = {
     "text/lexicon.py": ("terms", "graph"),
     "text/phrases.py": ("languages", "terms", "sample", "answers"),
     "text/types.py": ("languages", "sample", "names"),
-    "text/uncased.py": ("languages",),
-    "text/chinese.py": ("languages", "chinese"),
+    "text/uncased.py": ("languages", "chinese"),
     "text/*": ("languages", "terms", "names", "sample"),
     "models/extractive/relation_paths.py": (),  # paths through given triples: `conspectus eval qa` on MetaQA
     "models/extractive/extract.py": ("graph",),

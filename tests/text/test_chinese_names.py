@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from making import some_documents
 
-from conspectus.text.chinese import find_chinese
 from conspectus.text.language import with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
+from conspectus.text.uncased import find_chinese
 from conspectus.text.vocabulary import read_vocabulary
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -32,22 +32,17 @@ def read_word_sets(name: str) -> dict[str, frozenset[str]]:
     return {key: frozenset(words.split()) for key, words in read_data(name).items()}
 
 
-_MODEL_TALK = read_data("small_talk")
-
-
 @cache
-def model_talk() -> Mapping[str, re.Pattern[str]]:
-    """Return how models open what is no reply, and how texts address models: patterns of `small_talk`, by their names."""
-    patterns = ("greeting", "refusal", "assistant", "instructions")
-    return {name: re.compile(_MODEL_TALK[name], re.IGNORECASE) for name in patterns}
+def small_talk(name: str) -> re.Pattern[str]:
+    """Return a pattern of `data/small_talk.toml`: of how models open what is no reply, or of how texts address models."""
+    return re.compile(read_data("small_talk")[name], re.IGNORECASE)
 
 
 def gives_instructions(text: str) -> bool:
     """Tell whether a text gives instructions to language models, as those do that somebody planted for them."""
     folded = text.casefold()
-    return any(hint in folded for hint in _MODEL_TALK["hints"]) and bool(
-        model_talk()["instructions"].search(folded)
-    )
+    hinted = any(hint in folded for hint in read_data("small_talk")["hints"])
+    return hinted and bool(small_talk("instructions").search(folded))
 
 
 GRAMMARS: dict[str, dict[str, str]] = read_data("function_words")

@@ -64,11 +64,6 @@ class LanguageRules:
     """The same of the words before it."""
 
     @property
-    def cased(self) -> bool:
-        """Whether its script has capitals."""
-        return self.language not in UNCASED
-
-    @property
     def unspaced(self) -> bool:
         """Whether it writes no spaces between words."""
         return self.language in ("zh", "ja")

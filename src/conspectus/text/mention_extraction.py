@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from conspectus.text.chinese import find_chinese
 from conspectus.text.language import ENGLISH
 from conspectus.text.language_rules import UNCASED, LanguageRules, joined
 from conspectus.text.mentions import MARKED, find_dates, find_titles
@@ -29,7 +28,7 @@ from conspectus.text.types import (
     NameContext,
     type_of,
 )
-from conspectus.text.uncased import find_uncased
+from conspectus.text.uncased import find_chinese, find_uncased
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary, is_acronym
 from conspectus.text.words import INFLECTING, name_key, stem, undeclined
 

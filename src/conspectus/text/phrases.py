@@ -15,6 +15,7 @@ import numpy as np
 
 from conspectus.algorithms.ranking import positions
 from conspectus.text.language import ENGLISH, read_data
+from conspectus.text.language_rules import UNCASED
 from conspectus.text.vocabulary import (
     Bools,
     Floats,
@@ -93,7 +94,7 @@ def find_phrases(vocabulary: Vocabulary, source: Ints, least: int, named: Bools)
     Sentence `s` is in source `source[s]`, over which burstiness is measured. A phrase occurs twice or more, a single word
     `least` times. Where capitals do not tell names, tokens that are `named` are no part of a term.
     """
-    taken = named & (vocabulary.rules.nouns_capitalised or not vocabulary.rules.cased)
+    taken = named & (vocabulary.rules.nouns_capitalised or vocabulary.rules.language in UNCASED)
     runs = _runs(vocabulary, ~taken)
     values = _c_values(runs)
     starts: list[Ints] = []

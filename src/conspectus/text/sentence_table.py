@@ -19,10 +19,10 @@ from zlib import crc32
 import numpy as np
 
 from conspectus.rows import Document
-from conspectus.text.chinese import ROLES, is_person
 from conspectus.text.cleaning import blocks, content_of, excerpt, is_data
 from conspectus.text.language import read_word_sets
 from conspectus.text.sentences import lines, sentences
+from conspectus.text.uncased import ROLES, is_person
 from conspectus.text.vocabulary import Ints, TokenRows, concatenated, numbers_of, tokens_of, unique_numbers
 from conspectus.text.words import CJK
 from conspectus.workers import Workers

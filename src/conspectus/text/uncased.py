@@ -1,22 +1,27 @@
 """Names where no capitals tell them: by titles and by words for organizations and places beside them.
 
 What is told so somewhere is found wherever it stands. Arabic, Hebrew and others with spaces write such words before the
-name; Japanese and Korean write them at its end.
+name; Japanese and Korean write them at its end. Chinese names are what a dictionary takes for names, and what ends like
+an organization or place and begins with one: there each token is given a class, one letter, as for capitals in `names`.
+What stands in title marks is a work; names with a dot, and what is spelled as foreign names are, are persons.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
-from conspectus.text.language import function_words, read_data
-from conspectus.text.language_rules import joined
+from conspectus.text.language import function_words, read_data, read_word_sets
+from conspectus.text.language_rules import DOTS, joined, tag_of
 from conspectus.text.names import Mention
-from conspectus.text.types import CONCEPT, LOCATION, PERSON, telling_words
+from conspectus.text.types import CONCEPT, LOCATION, ORGANIZATION, PERSON, WORK, telling_words
 from conspectus.text.vocabulary import Bools, Vocabulary
+from conspectus.text.words import CJK, WORDS_CACHED
 
 _Span = tuple[int, int, str]
 PREFECTURE = tuple("都道府県")
@@ -28,9 +33,8 @@ two of the 94 are lost, a cooperative and a committee that no word before them t
 ABOVE = 1000
 """A word that tells a kind counts as much as so many that tell none: without, four of the 94 lose their type; with half or
 double nothing changes."""
-_LISTS = read_data("words")
-KOREAN_SURNAMES = frozenset(_LISTS["korean_surnames"])
-_NO_PERSONS_KO = frozenset(_LISTS["korean_no_persons"].split())
+_KOREAN_SURNAMES = frozenset(read_data("words")["korean_surnames"])
+_NO_PERSONS_KO = read_word_sets("words")["korean_no_persons"]
 
 
 def find_uncased(vocabulary: Vocabulary) -> Iterator[Mention]:
@@ -141,7 +145,7 @@ def _marked_after(vocabulary: Vocabulary) -> Iterator[_Span]:
             if start < at and 2 <= len(joined(forms[start:at])) <= 7:
                 yield start, at, PERSON
             continue
-        like_person = len(form) == 3 and form[0] in KOREAN_SURNAMES and form not in _NO_PERSONS_KO
+        like_person = len(form) == 3 and form[0] in _KOREAN_SURNAMES and form not in _NO_PERSONS_KO
         if like_person and language == "ko" and vocabulary.count[vocabulary.token_word[at]] > 1:
             yield at, at + 1, PERSON
             continue
@@ -165,3 +169,94 @@ def _nouns(vocabulary: Vocabulary) -> Bools:
     tells = vocabulary.rules.tells_noun
     nouns = [tells(w) if tells else len(w) > 1 and w[0].isalpha() for w in vocabulary.words]
     return (np.array(nouns, bool) & ~vocabulary.stop)[vocabulary.token_word]
+
+
+# Chinese
+
+_CHINESE = read_word_sets("chinese_words")
+ROLES = _CHINESE["roles"]
+_SURNAMES, _SPELLING, _NO_GIVEN = (
+    frozenset(read_data("chinese_words")[name]) for name in ("surnames", "spelling", "no_given")
+)
+_DISTRICTS, _GENERIC_DISTRICTS = tuple(_CHINESE["districts"]), tuple(_CHINESE["generic_districts"])
+
+_MARKS = {"《": "<", "〈": "<", "》": ">", "〉": ">"}
+_WORK = re.compile(rb"(?<=<)[^<>\n]{1,9}(?=>)")
+_PATTERNS = (
+    (ORGANIZATION, re.compile(rb"[LOPZE][LOPZENG]{0,4}o+|L?O")),
+    (LOCATION, re.compile(rb"[LPZ]l+|L")),
+    (PERSON, re.compile(rb"P|s[NG](?![NG])|SG")),
+)
+"""Of two names at a place, that of the earlier pattern is taken."""
+_DOTTED = re.compile(rb"(?:F+|C)(?:\.(?:F+|C))+")
+"""A name with a dot between its parts, each of which is spelled as foreign names are, or a short word."""
+_PLAIN = re.compile(rb"[NG]{1,2}o(?!o)")
+"""An organization whose name begins with a common noun: where it is named again."""
+
+
+def find_chinese(vocabulary: Vocabulary) -> Iterator[Mention]:
+    """Yield every mention of a Chinese name in the corpus, typed."""
+    classes, spelled = vocabulary.classes(_class), vocabulary.classes(_class_in_dotted)
+    spans = [(WORK, *span) for span in vocabulary.matches(_WORK, classes)]
+    spans += ((PERSON, *span) for span in vocabulary.matches(_DOTTED, spelled))
+    for kind, pattern in _PATTERNS:
+        spans += ((kind, *span) for span in vocabulary.matches(pattern, classes))
+    plain = [(span, tuple(vocabulary.written(*span))) for span in vocabulary.matches(_PLAIN, classes)]
+    count, vague = Counter(words for _, words in plain), vocabulary.rules.vague
+    spans += ((ORGANIZATION, *s) for s, w in plain if count[w] > 1 and vague.isdisjoint(w[:-1]))
+    taken = np.zeros(len(vocabulary.form) + 1, bool)
+    for kind, start, end in spans:
+        name = joined(vocabulary.written(start, end)).strip('"“”')
+        long_enough = len(name) > (kind == ORGANIZATION) + (kind != WORK)
+        if long_enough and not taken[start:end].any():
+            taken[start:end] = True
+            yield Mention(start, end, (name,), False, kind)
+
+
+@lru_cache(WORDS_CACHED)
+def _class(form: str) -> str:
+    """Return the class of a token.
+
+    L a place, O an organization, P a person, s a surname, S one that is more often another word, G a given name,
+    Z another name, N a noun, o and l how organizations and places end, E Latin, D a number.
+    """
+    if form in _MARKS or form in DOTS:
+        return _MARKS.get(form, ".")
+    if not CJK.match(form):
+        return "D" if form[0].isdigit() else "E" if form[0].isalpha() else "x"
+    tag = tag_of(form)
+    if form in _CHINESE["organizations"] or form in _CHINESE["generic"]:
+        return "o"
+    if form in _CHINESE["places"]:
+        return "l"
+    if form in _CHINESE["mistagged_places"] or tag == "ns":
+        return "L" if len(form) > 1 and form not in _CHINESE["no_places"] else "x"
+    if tag.startswith("nr"):
+        if len(form) == 1:
+            return "s" if form in _SURNAMES else "x"
+        return "P" if like_person(form) else "G" if len(form) == 2 else "N"
+    if form in _SURNAMES:
+        return "S"
+    if tag in ("n", "x", "nz") and form.endswith(_DISTRICTS) and not form.endswith(_GENERIC_DISTRICTS):
+        return "L"
+    return {"nt": "O", "nz": "Z", "j": "Z"}.get(tag, "N" if tag in ("n", "vn", "b", "l") else "x")
+
+
+def _class_in_dotted(form: str) -> str:
+    """Return the class of a token in names with a dot: F spelled as foreign names are, C another short word."""
+    if form in DOTS or not CJK.match(form):
+        return "." if form in DOTS else "x"
+    return "F" if _SPELLING.issuperset(form) else "C" if len(form) < 5 else "x"
+
+
+def is_person(word: str) -> bool:
+    """Tell whether a word is the name of a person."""
+    return tag_of(word).startswith("nr") and like_person(word)
+
+
+def like_person(form: str) -> bool:
+    """Tell whether a word is a surname with a given name."""
+    surname = (form[0] in _SURNAMES and len(form) <= 3) or (
+        form[:2] in _CHINESE["double_surnames"] and 3 <= len(form) <= 4
+    )
+    return surname and form not in _CHINESE["no_persons"] and form[-1] not in _NO_GIVEN

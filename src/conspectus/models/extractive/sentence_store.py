@@ -22,13 +22,13 @@ from conspectus.references import Reference, strip
 from conspectus.rows import Chunk, Document, Span, column
 from conspectus.tasks import ClearSentences, Entails, FactualClaims, Numbered, SelectFactual
 from conspectus.tasks.base import Context
-from conspectus.text.chinese import find_chinese
 from conspectus.text.cleaning import excerpt
 from conspectus.text.language import ENGLISH, with_languages
 from conspectus.text.lexicon import Lexicon, read_lexicon
 from conspectus.text.mentions import find_mentions, find_runs
 from conspectus.text.question import question_pattern
 from conspectus.text.sentences import ASKS, CLOSING, quality, sentences, without_opening
+from conspectus.text.uncased import find_chinese
 from conspectus.text.vocabulary import Ints, read_vocabulary
 from conspectus.text.words import CJK, SMALL, VAGUE, WORD, is_unspaced, name_key, stems, terms
 

@@ -15,7 +15,7 @@ from typing import Any
 from conspectus.models.llm.wire import Message
 from conspectus.tasks import ExamineEvidence, StandaloneQuestion, Task
 from conspectus.tasks.base import first_task
-from conspectus.text.language import guess, model_talk
+from conspectus.text.language import guess, small_talk
 from conspectus.text.words import CJK, UNSPACED, WORD, fold, terms
 
 NAMED = 20
@@ -70,10 +70,9 @@ def opening_flaw(text: str, data: str = "", *, answers: bool = True) -> str:
     """
     if _JSON.match(text) or ((mark := _MARK.search(text)) and mark[0] not in data):
         return "it is in the format of another task"
-    talk = model_talk()
-    if talk["greeting"].match(text):
+    if small_talk("greeting").match(text):
         return "it opens with a greeting"
-    if talk["refusal"].match(text) and (not answers or talk["assistant"].search(text[:REFUSED])):
+    if small_talk("refusal").match(text) and (not answers or small_talk("assistant").search(text[:REFUSED])):
         return "it is a refusal"
     return ""
 
