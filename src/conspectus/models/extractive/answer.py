@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 import numpy as np
 
@@ -15,8 +15,13 @@ from conspectus.algorithms.ranking import idf
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import performs
-from conspectus.models.extractive.rank_sentences import candidates, rank_sentences, split_question
-from conspectus.models.extractive.reason import follow_chain
+from conspectus.models.extractive.rank_sentences import (
+    candidates,
+    chunk_ranks,
+    follow_chain,
+    rank_sentences,
+    split_question,
+)
 from conspectus.models.extractive.report import upper
 from conspectus.models.extractive.search import COMPLETE, RankedSentence, Searcher
 from conspectus.models.extractive.sentence_store import (
@@ -96,7 +101,10 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
     if question.about_whole and not ranked:
         return _overview_of_sources(task.context.sources, searcher)
     if task.context.sources:
-        return _answer_from_sources(ranked, task.context.sources, searcher)
+        in_sources = chunk_ranks(task.context.sources, searcher)
+        ranked = [sentence for sentence in ranked if sentence.sentence in in_sources]
+        text = "\n".join(quote(sentence, searcher) for sentence in deduplicate(ranked, searcher))
+        return PartialAnswer(text, percent(ranked[0].score) if ranked else 0)
     deepest = max((report.level for report in reports), default=0)
     sections: list[_Section] = []
     for report in reports:
@@ -212,16 +220,6 @@ def in_context(ranked: Sequence[RankedSentence], searcher: Searcher) -> list[ran
     return rows
 
 
-def _answer_from_sources(
-    ranked: Sequence[RankedSentence], sources: Sequence[Chunk], searcher: Searcher
-) -> PartialAnswer:
-    """Answer from chunks: by the ranked sentences that lie in them."""
-    in_sources = {sentence for chunk in sources for sentence in searcher.passages.within(chunk)}
-    inside = [sentence for sentence in ranked if sentence.sentence in in_sources]
-    text = "\n".join(quote(sentence, searcher) for sentence in deduplicate(inside, searcher))
-    return PartialAnswer(text, percent(inside[0].score) if inside else 0)
-
-
 def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
     """Answer a question about the whole: the reports that matter most, by their first findings.
 
@@ -328,30 +326,21 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
 
 
 def supporting_sentences(question_text: str, context: Context, searcher: Searcher) -> list[RankedSentence]:
-    """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice."""
-    question = searcher.read(question_text)
-    ranked = _supporting(question, context, searcher)
-    if len(question.parts) == 1:
-        return ranked
-    return _of_parts(question, ranked, context, searcher)
+    """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice.
 
-
-def _of_parts(
-    question: Question, together: list[RankedSentence], context: Context, searcher: Searcher
-) -> list[RankedSentence]:
-    """Return sentences for a question that joins several, in turn: for all of it (`together`), for its first part, and
-    for each other part, read with the subject of the first.
+    For a question that joins several they are in turn those for all of it, for its first part, and for each other part,
+    read with the subject of the first.
     """
+    question = searcher.read(question_text)
     first, *others = map(searcher.read, question.parts)
-    subject, _ = split_question(first, context.entities, searcher)
-    ranked = [together, _supporting(first, context, searcher)]
+    parts = [question, first] if others else [question]
+    subject = split_question(first, context.entities, searcher)[0] if others else {}
     for other in others:
-        part = replace(other, terms=(*subject, *other.terms), focus=(*subject, *other.focus))
-        ranked.append(_supporting(part, context, searcher))
+        parts.append(replace(other, terms=(*subject, *other.terms), focus=(*subject, *other.focus)))
+    ranked = [_supporting(part, context, searcher) for part in parts]
     best: dict[int, RankedSentence] = {}
-    for row in zip_longest(*ranked):
-        for sentence in filter(None, row):
-            best.setdefault(sentence.sentence, sentence)
+    for sentence in filter(None, chain.from_iterable(zip_longest(*ranked))):
+        best.setdefault(sentence.sentence, sentence)
     return list(best.values())[:MAX_QUOTES_OF_FACT]
 
 
@@ -359,8 +348,8 @@ def _supporting(question: Question, context: Context, searcher: Searcher) -> lis
     """Return the sentences that hold most of what one question asks; see `supporting_sentences`."""
     ranked = _by_speaker(question, context, searcher)
     if ranked is None:
-        if chain := follow_chain(question, context, searcher):
-            return chain
+        if linked := follow_chain(question, context, searcher):
+            return linked
         ranked = rank_sentences(question, context, searcher)
     if question.asks_relation:  # what names all of it says how it goes together
         sentences, shares = searcher.holding(dict.fromkeys(searcher.words(question.focus), 1.0))
@@ -412,13 +401,13 @@ def short_answer(
 ) -> tuple[str, RankedSentence] | None:
     """Return the answer alone and the sentence that it stands in, None where no sentence speaks to the question."""
     question = searcher.read(question_text)
-    chain = sorted(follow_chain(question, context, searcher), key=lambda s: -s.score)
-    ranked = chain or rank_sentences(question, context, searcher)[: 2 * MAX_QUOTES_OF_FACT]
+    linked = sorted(follow_chain(question, context, searcher), key=lambda s: -s.score)
+    ranked = linked or rank_sentences(question, context, searcher)[: 2 * MAX_QUOTES_OF_FACT]
     query_terms = frozenset(search_terms(question_text, searcher.index))
     answers: list[tuple[float, str, RankedSentence]] = []
     # "Who is Ada Byrne?": another name beside hers is not what she is, the sentence is
     if question.wants not in ("", "person") or split_question(question, context.entities, searcher)[1]:
-        most = 0.0 if chain else max((sentence.share for sentence in ranked), default=0.0)
+        most = 0.0 if linked else max((sentence.share for sentence in ranked), default=0.0)
         # where others hold what is asked, a name that merely stands near is no answer
         for sentence in (s for s in ranked if s.share >= MIN_SHARE_OF_BEST * most):
             for answer, weight in candidates(question, sentence.sentence, query_terms, searcher):
