@@ -352,12 +352,8 @@ def _carried_over(raw: RawSentences) -> Ints:
     by_text[kind[labelled]] = speaker[labelled]
     several = by_text[kind[labelled]] != speaker[labelled]
     by_text[kind[labelled][several]] = -1
-    elsewhere = by_text[kind]
+    guessed = np.where(speaker >= 0, speaker, by_text[kind])
     opens = np.append(True, np.diff(raw.table.document) > 0)[: len(row)]
     first = np.maximum.accumulate(np.where(opens, row, 0))
-    announced = np.maximum.accumulate(np.where(speaker >= 0, row, -1)) >= first
-    guessed = np.flatnonzero((elsewhere >= 0) & ~announced)
-    known = speaker >= 0
-    known[guessed[np.unique(first[guessed], return_index=True)[1]]] = True  # the first one in each document
-    latest = np.maximum.accumulate(np.where(known, row, -1))
-    return np.where(latest >= first, np.where(speaker >= 0, speaker, elsewhere)[latest], -1)
+    latest = np.maximum.accumulate(np.where(guessed >= 0, row, -1))
+    return np.where(latest >= first, guessed[latest], -1)
