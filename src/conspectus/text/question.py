@@ -136,7 +136,7 @@ class Question:
     @cached_property
     def joins_facts(self) -> bool:
         """Whether its answer takes two facts: things are compared, or one is only told by another."""
-        if self._other_language:
+        if self._form not in (ENGLISH, "zh"):
             return False
         if self.chinese:
             links = question_pattern("zh", "link").findall(self.text)
@@ -162,8 +162,7 @@ class Question:
     @cached_property
     def asks_description(self) -> bool:
         """Whether it asks to be told of something, why it is so, or how it came about."""
-        language = self._other_language or ("zh" if self.chinese else ENGLISH)
-        return self.asks_definition or self._matches("thing", language)
+        return self.asks_definition or self._matches("thing", self._form)
 
     @cached_property
     def cues(self) -> tuple[re.Pattern[str], ...]:
@@ -179,9 +178,9 @@ class Question:
     @cached_property
     def asks_fact(self) -> bool:
         """Whether it is a question at all, rather than a subject."""
-        if self._other_language:
-            return bool(self.wants) or bool(_QUESTION_MARK.search(self.text))
-        return self._matches("interrogative", "zh" if self.chinese else ENGLISH)
+        if self._form in (ENGLISH, "zh"):
+            return self._matches("interrogative", self._form)
+        return bool(self.wants) or bool(_QUESTION_MARK.search(self.text))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -225,9 +224,9 @@ class Question:
         )
 
     @cached_property
-    def _other_language(self) -> str:
-        """Its language, where that is neither English nor Chinese."""
-        return "" if self.language in (ENGLISH, "zh") else self.language
+    def _form(self) -> str:
+        """The language of its form: Chinese where an English one has Chinese characters."""
+        return "zh" if self.chinese and self.language == ENGLISH else self.language
 
     def _matches(self, name: str, language: str = ENGLISH, flags: re.RegexFlag = re.IGNORECASE) -> bool:
         return bool(question_pattern(language, name, flags).search(self.text))
