@@ -33,16 +33,17 @@ def read_word_sets(name: str) -> dict[str, frozenset[str]]:
 
 
 @cache
-def small_talk(name: str) -> re.Pattern[str]:
-    """Return a pattern of `data/small_talk.toml`: of how models open what is no reply, or of how texts address models."""
-    return re.compile(read_data("small_talk")[name], re.IGNORECASE)
+def text_pattern(table: str, name: str) -> re.Pattern[str]:
+    """Return a regular expression of `data/patterns.toml`."""
+    pattern: str | list[str] = read_data("patterns")[table][name]
+    return re.compile(pattern if isinstance(pattern, str) else "|".join(pattern))
 
 
 def gives_instructions(text: str) -> bool:
     """Tell whether a text gives instructions to language models, as those do that somebody planted for them."""
     folded = text.casefold()
-    hinted = any(hint in folded for hint in read_data("small_talk")["hints"])
-    return hinted and bool(small_talk("instructions").search(folded))
+    hinted = any(hint in folded for hint in read_data("patterns")["small_talk"]["hints"])
+    return hinted and bool(text_pattern("small_talk", "instructions").search(folded))
 
 
 GRAMMARS: dict[str, dict[str, str]] = read_data("function_words")
@@ -89,7 +90,8 @@ BY_SCRIPT = (
 )
 """The commonest language of each script; in which of several a text is, its function words tell."""
 _SHARED = {"ru": ("ru", "uk", "bg"), "ar": ("ar", "fa")}
-_LATIN = tuple(code for code in GRAMMARS if code not in {*dict(BY_SCRIPT), *_SHARED["ru"], *_SHARED["ar"]})
+_NOT_LATIN = {*dict(BY_SCRIPT), *_SHARED["ru"], *_SHARED["ar"]}
+_LATIN = tuple(code for code in GRAMMARS if code not in _NOT_LATIN)
 _SMALL_WORDS = {
     "zh": re.compile("[的是了吗呢谁么哪几吧]"),
     "ja": re.compile("[\u3041-\u3096]"),
@@ -212,7 +214,8 @@ def in_languages(documents: Sequence[Document], default: str = AUTO) -> Sequence
 
 def _stated(document: Document) -> str:
     code = document.metadata.get(STATED, "").replace("_", "-").partition("-")[0].lower()
-    return code if re.fullmatch("[a-z]{2,3}", code) else ""  # it is named in prompts
+    # it is named in prompts
+    return code if re.fullmatch("[a-z]{2,3}", code) else ""
 
 
 def _sample(text: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from conspectus.text.language import ENGLISH, function_words, read_data, read_word_sets
+from conspectus.text.language import ENGLISH, function_words, read_data, read_word_sets, text_pattern
 from conspectus.text.words import (
     CJK,
     ELIDED,
@@ -153,12 +153,14 @@ def tokenize(sentence: str, language: str) -> list[str]:
     if language in ELIDING:
         return re.findall(_ELIDING, text)
     if language == "ar":
-        text = re.sub(_ARABIC_JOINT, r"\1 ", text)
+        text = text_pattern("words", "arabic_joint").sub(r"\1 ", text)
     tokens = tokens_in(text)
     if language == "ko":
-        return [piece for token in tokens for piece in re.split(_KOREAN_PARTICLE, token)]
+        particle = text_pattern("words", "korean_particle")
+        return [piece for token in tokens for piece in particle.split(token)]
     if language == "tr":
-        return [piece for token in tokens for piece in re.split(_TURKISH_ENDING, token, maxsplit=1)]
+        ending = text_pattern("words", "turkish_ending")
+        return [piece for token in tokens for piece in ending.split(token, maxsplit=1)]
     if language not in ("zh", "ja"):
         return tokens
     return [
@@ -173,20 +175,12 @@ def _pieces(token: str, language: str) -> Iterator[str]:
         elif language == "zh":
             yield from rjieba.cut(run)
         else:
-            for part in re.findall(_JAPANESE, run):
+            for part in text_pattern("words", "japanese").findall(run):
                 yield from filter(None, re.split(_japanese_joint(), part))
 
 
-# What texts of other languages are cut by: `re` compiles each where it is needed first, for most corpora have none
-
-_JAPANESE = "[\u3041-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々]+"
-"""A stretch of one kind: hiragana, katakana, Chinese characters."""
-_ELIDING = rf"(?i:{ELIDED.pattern})|{TOKEN.pattern}"
+_ELIDING = rf"{ELIDED.pattern}|(?-i:{TOKEN.pattern})"
 """Tokens, and what they elide."""
-_ARABIC_JOINT = r"\b([وفبك])(?=ال\w\w)"
-_KOREAN_PARTICLE = "(?<=[\uac00-\ud7af]{2})(?=(?:에서는|에서|에게서|에게|께서|으로|부터|까지|처럼|보다|은|는|을|를|의|에|와|과|도)$)"
-_TURKISH_ENDING = r"(?<=\w)(?=['’]\w)"
-"""What is written behind a name with an apostrophe."""
 
 
 @cache

@@ -110,12 +110,14 @@ def read_sentences(documents: Sequence[Document], workers: Workers | None = None
     """Read the sentences of a corpus."""
     table, text, tokens = find_sentences(documents, workers or Workers())
     _, first, kind = np.unique(text, return_index=True, return_inverse=True)
-    order = np.argsort(first)  # distinct texts are numbered in order of appearance
+    # distinct texts are numbered in order of appearance
+    order = np.argsort(first)
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order))
     distinct = table.take(first[order])
     inside: list[int] = distinct.document.tolist()
-    codes = [intern(document.language) for document in documents]  # shared by all sentences
+    # shared by all sentences
+    codes = [intern(document.language) for document in documents]
     languages = [codes[i] for i in inside]
     tokens = replace(tokens, rows=tokens.rows[first[order]])
     vocabulary = tokens.vocabulary(languages[0] if languages else ENGLISH)
@@ -279,7 +281,8 @@ def significant_pairs(contexts: Ints, members: Ints, things: int, total: int) ->
     total = rounded_size(total)
     ratio = log_likelihood_ratio(count, frequency[low], frequency[high], total)
     expected = frequency[low] * frequency[high] / total
-    ratio = np.where(count >= expected, ratio, -ratio)  # below zero where less than by chance
+    # below zero where less than by chance
+    ratio = np.where(count >= expected, ratio, -ratio)
     order = np.lexsort((high, low, -ratio))
     low, high, ratio = low[order], high[order], ratio[order]
     rank = _rank(low, high, things)

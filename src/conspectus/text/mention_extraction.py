@@ -200,7 +200,8 @@ def _form(start: int, size: int, vocabulary: Vocabulary) -> tuple[str, ...]:
     if vocabulary.rules.nouns_capitalised:
         return tuple(vocabulary.written(start, start + size))
     has_name = vocabulary.mostly_capitalised[vocabulary.token_word[start : start + size]].any()
-    words = vocabulary.written if has_name else vocabulary.folded  # "Crohn's disease", as it is written
+    # "Crohn's disease", as it is written
+    words = vocabulary.written if has_name else vocabulary.folded
     return tuple(words(start, start + size))
 
 

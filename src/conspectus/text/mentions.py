@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from itertools import chain
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 
 from conspectus.algorithms.ranking import positions
 from conspectus.rows import column
-from conspectus.text.language import ENGLISH, function_words, read_word_sets
+from conspectus.text.language import ENGLISH, function_words, read_word_sets, text_pattern
 from conspectus.text.language_rules import UNCASED
 from conspectus.text.vocabulary import Bools, Ints, Vocabulary, numbers_of, repeated
 from conspectus.text.words import CJK, STOPWORDS, WORDS_CACHED, Keyed, entity_keys, name_key
@@ -38,10 +38,10 @@ _JOINTS = read_word_sets("words")["joints_in_questions"]
 _RUN = re.compile(rb"(?:[UI]|u(?=[USI])|S(?=[USI]))(?:[USI]|(?<=I)p(?=[USI])|(?<=[USI])D|C(?=C?[USI]))*")
 _PART = re.compile(r" (?:and|&|in|on|to|at|for) |['’]s ")
 _YEAR = re.compile(r"[12]\d{3}$")
-_DATE_BY_SIGNS = re.compile(
-    r"\d{3,4}[年년](?: ?\d{1,2}[月월](?: ?\d{1,2}[日일])?)?|\d{1,2}[月월] ?\d{1,2}[日일]"
-)
-"""A date in Chinese, Japanese or Korean."""
+_pattern = partial(text_pattern, "mentions")
+_DATE_BY_SIGNS, _SUBJECT = _pattern("date_by_signs"), _pattern("subject")
+_TITLE, _TITLE_ELSEWHERE = _pattern("title"), _pattern("title_elsewhere")
+_PARENTHESIS, _NO_TITLE = _pattern("parenthesis"), _pattern("no_title")
 
 
 Run = tuple[int, tuple[str, ...]]
@@ -225,12 +225,6 @@ def is_name(key: str) -> bool:
     return len(key) > 1 and key not in STOPWORDS
 
 
-_SUBJECT = re.compile(
-    r"^\W*(.{2,70}?)\s*(?:\(|\b(?:is|was|are|were|refers|may|has|had|also|born|known|became)\b|;|:)"
-)
-_PARENTHESIS = re.compile(r"\s*[(（][^)）]*[)）]$")
-
-
 def title_key(title: str) -> str:
     """Return the key of a title without what it closes with in parentheses."""
     key = name_key(_PARENTHESIS.sub("", title))
@@ -263,14 +257,6 @@ _DATE = re.compile(
     r"|(?P<iso>[12]\d{3}-[01]\d-[0-3]\d)"
     r"|(?P<alone>1[5-9]\d\d|20\d\d))(?![\w-])"
 )
-_TITLE = re.compile(r"[\"“‘']([^\"“”‘’\n]{3,70})[\"”’'](?!\w)")
-_TITLE_ELSEWHERE = re.compile(
-    r"«\s?([^«»\n]{2,70}?)\s?»"
-    r"|『([^』\n]{2,40})』|「([^」\n]{2,12})」"
-    r"|„([^„“”\n]{2,70})[“”]|“([^“”\n]{2,70})”"
-    r"|\"([^\"\n]{2,70})\"(?!\w)"
-)
-_CLOSES = re.compile(r"[.?!؟。！？]$|[，。；、：]")
 
 
 @cache
@@ -335,5 +321,5 @@ def find_titles(text: str, language: str = ENGLISH) -> Iterator[str]:
         title = next(filter(None, match.groups())).strip().rstrip(",،")
         opens = title[:1].isupper() or (uncased and title[:1].isalpha())
         short = len(title.split()) <= 8 and (len(title) <= 12 or not (uncased and CJK.search(title)))
-        if opens and short and len(title) > 3 - uncased and not _CLOSES.search(title):
+        if opens and short and len(title) > 3 - uncased and not _NO_TITLE.search(title):
             yield title

@@ -166,7 +166,8 @@ def _classes(vocabulary: Vocabulary) -> Codes:
     classes[named & ~_usable(vocabulary, named)] = ord("x")
     if vocabulary.rules.heads:
         classes[_heads(classes, vocabulary)] = ord("C")
-    if vocabulary.rules.language == ENGLISH:  # "bin Laden" is a name, "Prime" before Minister is none
+    # "bin Laden" is a name, "Prime" before Minister is none
+    if vocabulary.rules.language == ENGLISH:
         office = vocabulary.in_list(OFFICES)[vocabulary.token_word] & (classes == ord("T"))
         for _ in range(LONGEST):
             office = vocabulary.before(office) & (classes == ord("C"))
@@ -175,7 +176,8 @@ def _classes(vocabulary: Vocabulary) -> Codes:
         opening = opens[vocabulary.form[:-1]]
         classes[:-1][opening & (classes[1:] == ord("C"))] = ord("C")
     dated = np.array([form.lower() in CALENDAR for form in vocabulary.forms], bool)[vocabulary.form[:-1]]
-    classes[:-1][dated & (classes[1:] == ord("D"))] = ord("x")  # "Thursday 11" is a date
+    # "Thursday 11" is a date
+    classes[:-1][dated & (classes[1:] == ord("D"))] = ord("x")
     classes[_labels(classes, vocabulary)[vocabulary.token_word] & (classes == ord("C"))] = ord("x")
     return classes
 
@@ -245,7 +247,8 @@ def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
     proper = vocabulary.mostly_capitalised[word]
     before_name = vocabulary.before(named & ~first)
     seldom_lower = (vocabulary.lower <= vocabulary.capitalised)[word]
-    if vocabulary.rules.language in INFLECTING:  # a noun may stand right before a name
+    # a noun may stand right before a name
+    if vocabulary.rules.language in INFLECTING:
         head = _is_head(vocabulary)[word]
         seldom_lower &= (vocabulary.capitalised[word] > 0) | _recurring(vocabulary) | head
     usable = ~first | proper | (before_name & seldom_lower)

@@ -83,7 +83,8 @@ class Question:
                 text = question_pattern(language, "summary").sub(" ", text)
         if any(question_pattern(language, "whole").search(text) for language in (ENGLISH, own)):
             return True
-        if not self.focus:  # "What is this about?", but neither "Where is it?" nor "Hello"
+        # "What is this about?", but neither "Where is it?" nor "Hello"
+        if not self.focus:
             return not self.wants and bool(self.terms or _QUESTION_MARK.search(self.text))
         return self._matches("whole", "zh") and not _CHINESE_QUOTED.search(self.text)
 
@@ -217,7 +218,8 @@ class Question:
         names = tuple(dict.fromkeys(m.group() for m in matches))
         if self.language == ENGLISH:
             return names
-        asking = function_words(self.language, "asking")  # `¿Quién`, `die wichtigsten Themen`
+        # `¿Quién`, `die wichtigsten Themen`
+        asking = function_words(self.language, "asking")
         built = question_stopwords(self.language)
         return tuple(
             n for n in names if n.lower() not in asking and stem(fold(n), self.language) not in built

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from itertools import chain, pairwise
 from typing import Any, overload
@@ -20,7 +21,7 @@ import numpy as np
 
 from conspectus.rows import Document
 from conspectus.text.cleaning import blocks, content_of, excerpt, is_data
-from conspectus.text.language import read_word_sets
+from conspectus.text.language import read_word_sets, text_pattern
 from conspectus.text.sentences import lines, sentences
 from conspectus.text.uncased import ROLES, is_person
 from conspectus.text.vocabulary import Ints, TokenRows, concatenated, numbers_of, tokens_of, unique_numbers
@@ -40,13 +41,9 @@ LABELLED = 0.3
 """Share of the lines of a document that open with labels that recur, from which on these are speakers: 60 interviews have
 at least that, where minutes have "RESOLVED:" in 0.2 of theirs, and web pages "Source:" in 0.11 and "Figure 4:" in 0.27."""
 
-_LABEL = re.compile(r"[^\w(\[]*([^\W\d_][\w.'’\- ]{0,40}?)\s*(?:[(（][^)）]{1,20}[)）])?(?::(?=\s|$)|：)\s*")
-_SAYS = re.compile(r".{40}|(?:.*[.!?…。！？—–-][\s\"'”’)\]]*)?$", re.DOTALL)
-"""What a speaker says is a line of its own, long, or a sentence: "Type: Boolean" and "Default: none" are nobody's."""
-_MARK = re.compile(r"\s*(?:#{1,6}|[-*•–>]|\d{1,3}\))\s+")
-"""Of a heading, an item of a list, or what a mail quotes: layout, and no part of what is said."""
-_ASIDE = re.compile(r"[(\[（【][^)\]）】]{1,60}[)\]）】][.!?。！？]?")
-_FILE_NAME = re.compile(r"([^\n]{1,200}?)\.[a-z]{2,5}\s[\s,./\\]*")
+_pattern = partial(text_pattern, "sentence_table")
+_LABEL, _SAYS = _pattern("label"), _pattern("says")
+_MARK, _ASIDE, _FILE_NAME = _pattern("mark"), _pattern("aside"), _pattern("file_name")
 _NOTE_LABELS = read_word_sets("words")["note_labels"]
 _LETTER = re.compile(r"[^\W\d_]")
 

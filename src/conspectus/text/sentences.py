@@ -184,7 +184,8 @@ def without_opening(sentence: str, language: str = ENGLISH) -> str:
     """Return the sentence without the small words that only link it to others ("Yeah, and so …")."""
     if UNSPACED.match(sentence):
         return _OPENING_UNSPACED.sub("", sentence, count=1)
-    if language != ENGLISH or sentence[:1].islower():  # a fragment; a capital would hide that
+    # a fragment; a capital would hide that
+    if language != ENGLISH or sentence[:1].islower():
         return sentence
     rest = _OPENING.sub("", sentence, count=1)
     if len(rest) < 25:

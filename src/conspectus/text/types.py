@@ -99,7 +99,7 @@ def _type_by_words(lower: list[str]) -> str:
     return LOCATION if lower[0] in _LISTS["before_names_of_places"] else ""
 
 
-def telling_words(language: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def words_of_kinds(language: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the words of a language, or their ends in compounds, that tell organizations and places."""
     kinds = (ORGANIZATION, "organizations"), (LOCATION, "places")
     return tuple((kind, function_words(language, listed)) for kind, listed in kinds)
@@ -107,7 +107,7 @@ def telling_words(language: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def _type_by_foreign_words(lower: list[str], language: str) -> str:
     """Return the type that any word of a name tells in another language, or the end of a compound of one."""
-    for kind, words in telling_words(language):
+    for kind, words in words_of_kinds(language):
         stems = {stem(word, language) for word in words} if language in SLAVIC or language == "el" else ()
         for word in lower:
             if (

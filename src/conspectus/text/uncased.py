@@ -19,7 +19,7 @@ import numpy as np
 from conspectus.text.language import function_words, read_data, read_word_sets
 from conspectus.text.language_rules import DOTS, joined, tag_of
 from conspectus.text.names import Mention
-from conspectus.text.types import CONCEPT, LOCATION, ORGANIZATION, PERSON, WORK, telling_words
+from conspectus.text.types import CONCEPT, LOCATION, ORGANIZATION, PERSON, WORK, words_of_kinds
 from conspectus.text.vocabulary import Bools, Vocabulary
 from conspectus.text.words import CJK, WORDS_CACHED
 
@@ -78,7 +78,7 @@ def _marked_before(vocabulary: Vocabulary) -> Iterator[_Span]:
     """
     language = vocabulary.rules.language
     heads = dict.fromkeys(function_words(language, "titles"), PERSON)
-    heads |= {word: kind for kind, listed in telling_words(language) for word in listed}
+    heads |= {word: kind for kind, listed in words_of_kinds(language) for word in listed}
     kind_of = [heads.get(word, "") for word in vocabulary.words]
     content = _content(vocabulary).tolist()
     words: list[int] = vocabulary.token_word.tolist()
@@ -124,14 +124,14 @@ def _bound(vocabulary: Vocabulary) -> Iterator[_Span]:
 
 
 def _kind_of(words: Sequence[str], language: str) -> str:
-    kinds = (kind for kind, heads in telling_words(language) if not set(heads).isdisjoint(words))
+    kinds = (kind for kind, heads in words_of_kinds(language) if not set(heads).isdisjoint(words))
     return next(kinds, CONCEPT)
 
 
 def _marked_after(vocabulary: Vocabulary) -> Iterator[_Span]:
     """Yield what stands before a title, and what ends like an organization or place."""
     language = vocabulary.rules.language
-    titles, ends = frozenset(function_words(language, "titles")), telling_words(language)
+    titles, ends = frozenset(function_words(language, "titles")), words_of_kinds(language)
     noun = _nouns(vocabulary).tolist()
     forms = vocabulary.written(0, len(vocabulary.form))
     sentence: list[int] = vocabulary.sentence.tolist()
@@ -175,9 +175,9 @@ def _nouns(vocabulary: Vocabulary) -> Bools:
 
 _CHINESE = read_word_sets("chinese_words")
 ROLES = _CHINESE["roles"]
-_SURNAMES, _SPELLING, _NO_GIVEN = (
-    frozenset(read_data("chinese_words")[name]) for name in ("surnames", "spelling", "no_given")
-)
+_SURNAMES = frozenset(read_data("chinese_words")["surnames"])
+_SPELLING = frozenset(read_data("chinese_words")["spelling"])
+_NO_GIVEN = frozenset(read_data("chinese_words")["no_given"])
 _DISTRICTS, _GENERIC_DISTRICTS = tuple(_CHINESE["districts"]), tuple(_CHINESE["generic_districts"])
 
 _MARKS = {"《": "<", "〈": "<", "》": ">", "〉": ">"}

@@ -409,7 +409,8 @@ def unique_numbers(codes: Ints) -> Ints:
 def first_places(numbers: Ints) -> Ints:
     """Return where each of some small numbers stands first, in their order; `np.unique` takes ten times as long."""
     first = np.full(int(numbers.max(initial=-1)) + 1, len(numbers), np.int32)
-    first[numbers[::-1]] = np.arange(len(numbers), dtype=np.int32)[::-1]  # what is set last stays
+    # what is set last stays
+    first[numbers[::-1]] = np.arange(len(numbers), dtype=np.int32)[::-1]
     return first[first < len(numbers)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache, wraps
+from functools import cache, lru_cache, partial, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
@@ -18,6 +18,7 @@ from conspectus.text.language import (
     language_of,
     read_data,
     read_word_sets,
+    text_pattern,
 )
 
 if TYPE_CHECKING:
@@ -25,25 +26,16 @@ if TYPE_CHECKING:
 else:
     rjieba = lazy_module("rjieba")  # a fresh `ask` seldom needs it
 
-TOKEN = re.compile(
-    r"(?:https?://|www\.)\S+|(?<!\S)\S[^\s@]*+@\S+\.\w+|"  # addresses
-    r"\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s|%)?(?!\w)"  # numbers, times, ordinals, decades
-    r"|(?:[^\W\d_]\.){2,}"  # U.S.
-    r"|\w+(?:['’\-.&/+]\w+)*\+*"  # words, with what holds them together
-    r"|\S"
-)
-"""Tokens of a text for the rules about names: words with their inner marks, numbers, single signs.
-
-An address is looked for where white space ends, and up to the first `@`: tried at each sign, 60 kB of dots took 10 s."""
-
+_pattern = partial(text_pattern, "words")
+TOKEN, CJK, ELIDED = _pattern("token"), _pattern("cjk"), _pattern("elided")
+UNSPACED, PAIRED = _pattern("unspaced"), _pattern("paired")
+_MARKED, _NAME_MARKS = _pattern("marked"), _pattern("name_marks")
+_MARKS = _MARKED.pattern[1:-1]
 _TOKEN_NO_ADDRESS = re.compile(r"[^\W\d]\w*+(?=[ ,])|" + TOKEN.pattern.partition("+@\\S+\\.\\w+|")[2])
 """The same where there is no address, most words at the first try: it takes 0.6 of the time."""
 
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 """Words of a text for searching."""
-
-CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-"""A character of Chinese or Japanese."""
 
 WORDS_CACHED = 1 << 17
 """Words and names of which what was computed is cached, in each of the caches: a corpus of 1 M tokens has about 50,000
@@ -77,22 +69,6 @@ def cached_by_hash(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 SMALL = "a-z" + "".join(c for c in map(chr, range(0xB5, 0x588)) if c.islower()) + "\u1e01-\u1eff\u1f00-\u1f07"
 """Small letters of Latin, Greek, Cyrillic and Armenian, for a class of a regular expression."""
-UNSPACED = re.compile(
-    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]"
-)
-"""A character of any script that writes no spaces between words."""
-
-PAIRED = re.compile("[\uac00-\ud7af\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]")
-"""A character of a script whose words stand in one piece with others (Thai, Lao, Burmese, Khmer) or with their
-particles (Korean); they are searched for by pairs of characters too."""
-
-_MARKS = (
-    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc"
-    "\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u0980-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
-    "\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3\u200c\u200d"
-)
-"""What stands on or beside a letter and is none by itself: accents that are not composed, vowel signs, tones."""
-_MARKED = re.compile(f"[{_MARKS}]")
 
 
 @cache
@@ -104,15 +80,11 @@ def _marked() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(rf"[\w{_MARKS}]+(?:['’][\w{_MARKS}]+)*"), re.compile(token)
 
 
-ELIDED = re.compile(
-    r"\b(?:[cdjlmnst]|(?:lors|puis|jus|quoi)?qu|(?:da|de|ne|su|a)?ll|un|quest|quell|sant|gl)['’](?=\w)",
-    re.IGNORECASE,
-)
-"""Articles and pronouns that a French, Italian or Catalan word is written in one piece with."""
 ELIDING = frozenset(("fr", "it", "ca"))
 
 _LISTS = read_word_sets("words")
-STOPWORDS, VAGUE, CHINESE_STOPWORDS = _LISTS["stopwords"], _LISTS["vague"], _LISTS["chinese_stopwords"]
+STOPWORDS, CHINESE_STOPWORDS = _LISTS["stopwords"], _LISTS["chinese_stopwords"]
+VAGUE = _LISTS["vague"]
 
 _SCRIPTS = re.compile(rf"{CJK.pattern}+|(?:(?!{CJK.pattern})[^\W\d_])+|\d+")
 
@@ -122,11 +94,6 @@ _STEMMERS = dict(pair.split(":") for pair in _LISTS["stemmers"])
 """Snowball's name of each language that it has; Latin words in others are taken for English."""
 _PARTICLES_KO = re.compile(f"(?<=..)(?:{'|'.join(_LISTS['korean_particles'])})$")
 
-_NAME_MARKS = re.compile(
-    "[\u0300-\u0305\u0307-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u0640\u064b-\u065f\u0670]|(?<![\u0438\u0443])\u0306"
-)
-"""Accents of Latin, Greek and Cyrillic letters, points of Hebrew and Arabic ones: names are the same
-without, but for Cyrillic letters that a breve makes others."""
 _NAME_PUNCTUATION = re.compile(rf"[^\w&+#/ {_MARKS}]+")
 _POSSESSIVE = re.compile(r"'s\b|'(?=\s|$)")
 _ARTICLE = re.compile(r"^(?:the|a|an) (?=\S)")

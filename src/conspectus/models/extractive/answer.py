@@ -23,7 +23,7 @@ from conspectus.models.extractive.rank_sentences import (
     split_question,
 )
 from conspectus.models.extractive.report import upper
-from conspectus.models.extractive.search import COMPLETE, RankedSentence, Searcher
+from conspectus.models.extractive.search import COMPLETE, Ranked, RankedSentence, Searcher
 from conspectus.models.extractive.sentence_store import (
     MIN_QUALITY,
     TOO_ALIKE,
@@ -128,9 +128,7 @@ def _in_sections(sections: Sequence[_Section], helpfulness: int) -> PartialAnswe
     return PartialAnswer("\n\n".join(texts), helpfulness, section_scores=scores)
 
 
-def _sentences_of(
-    report: Report, question: Question, deepest: int, searcher: Searcher
-) -> list[RankedSentence]:
+def _sentences_of(report: Report, question: Question, deepest: int, searcher: Searcher) -> Ranked:
     """Return the sentences of a report's community, in the view of the deepest level that holds it."""
     level = report.level if report.children else max(deepest, report.level)
     return list(deduplicate(searcher.by_community(question, level).get(report.community, ()), searcher))
@@ -187,7 +185,8 @@ def in_context(ranked: Sequence[RankedSentence], searcher: Searcher) -> list[ran
     """Return sentences in rows, in the given order: with what pronouns stand for, and what goes on from the best."""
     passages = searcher.passages
 
-    def joined(sentence: int) -> bool:  # with the next one: of one speaker and one chunk
+    # with the next one: of one speaker and one chunk
+    def joined(sentence: int) -> bool:
         if sentence < 0 or sentence + 1 >= len(passages) or not passages.follows(sentence + 1):
             return False
         same_speaker = passages.speaker_of(sentence) == passages.speaker_of(sentence + 1)
@@ -199,7 +198,8 @@ def in_context(ranked: Sequence[RankedSentence], searcher: Searcher) -> list[ran
         if (n in numbers or n in goes_on) and joined(n) and passages.quality(n + 1) >= MIN_QUALITY:
             goes_on.add(n + 1)
     before = {n - 1 for n in numbers if joined(n - 1) and not reads_alone(passages.text(n))}
-    beside = {n for n in goes_on | before if states(passages.text(n))}  # no heading
+    # no heading
+    beside = {n for n in goes_on | before if states(passages.text(n))}
     chosen = beside.union(numbers)
     rows: list[range] = []
     quoted: set[str] = set()
@@ -325,7 +325,7 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
     return f"*{assembled_notice(task.question, searcher.index)}*\n\n{text}" if text else ""
 
 
-def supporting_sentences(question_text: str, context: Context, searcher: Searcher) -> list[RankedSentence]:
+def supporting_sentences(question_text: str, context: Context, searcher: Searcher) -> Ranked:
     """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice.
 
     For a question that joins several they are in turn those for all of it, for its first part, and for each other part,
@@ -344,7 +344,7 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
     return list(best.values())[:MAX_QUOTES_OF_FACT]
 
 
-def _supporting(question: Question, context: Context, searcher: Searcher) -> list[RankedSentence]:
+def _supporting(question: Question, context: Context, searcher: Searcher) -> Ranked:
     """Return the sentences that hold most of what one question asks; see `supporting_sentences`."""
     ranked = _by_speaker(question, context, searcher)
     if ranked is None:
@@ -356,14 +356,15 @@ def _supporting(question: Question, context: Context, searcher: Searcher) -> lis
         complete = set(sentences[shares > COMPLETE].tolist())
         ranked = [r for r in ranked if r.sentence in complete] or ranked
     half = MIN_SHARE_OF_BEST * max((r.score for r in ranked), default=0.0)
-    language = searcher.passages.language  # its own first, if that is hardly worse
+    # its own first, if that is hardly worse
+    language = searcher.passages.language
     ranked = sorted(ranked, key=lambda r: r.score < half or language(r.sentence) != question.language)
     least = MIN_SHARE_OF_BEST if question.joins_facts else MIN_SHARE_OF_FACT
     best = list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, all_terms, TOO_ALIKE_FOR_FACTS, least))
     return sorted(best, key=lambda r: searcher.passages.day(r.sentence)) if question.asks_change else best
 
 
-def _by_speaker(question: Question, context: Context, searcher: Searcher) -> list[RankedSentence] | None:
+def _by_speaker(question: Question, context: Context, searcher: Searcher) -> Ranked | None:
     """Return what somebody says about what is asked. Where nobody of that name speaks: what documents say whose titles
     have the name, or else what is said of them and of that.
 
@@ -448,8 +449,11 @@ def prime_answer(task: PrimeAnswer, searcher: Searcher) -> Probe:
         heads = [re.split(": |：", report.title)[0] for report in reports[: task.count]]
         follow_ups = tuple(FollowUp(words.told_of.format(h), 100 - i) for i, h in enumerate(heads))
     else:
-        ranked = [s for r in reports for s in searcher.by_community(question, r.level).get(r.community, ())]
-        follow_ups = _crossed(task.question, ranked, searcher, task.count)
+        by_level = (searcher.by_community(question, report.level) for report in reports)
+        of_reports = (
+            ranked.get(report.community, ()) for ranked, report in zip(by_level, reports, strict=True)
+        )
+        follow_ups = _crossed(task.question, chain.from_iterable(of_reports), searcher, task.count)
     return Probe(partial.text, partial.score, follow_ups, section_scores=partial.section_scores)
 
 

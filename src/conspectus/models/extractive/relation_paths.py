@@ -266,7 +266,8 @@ def parse(question: str, name: str) -> GraphQuestion:
             continue
         before_name = i < inside.start
         distance = inside.start - i if before_name else i - inside.stop + 1
-        if before_name == (wh < inside.start):  # towards the question word; words beyond the name come first
+        # towards the question word; words beyond the name come first
+        if before_name == (wh < inside.start):
             distance += count
         if verb_behind_name and i >= inside.stop:
             distance += 2 * count

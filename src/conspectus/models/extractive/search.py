@@ -47,6 +47,10 @@ class RankedSentence:
     share: float
 
 
+Ranked = list[RankedSentence]
+"""Sentences that speak to a question, the best first."""
+
+
 class Searcher:
     """Finds sentences of one index."""
 
@@ -170,7 +174,7 @@ class Searcher:
 
     # Sentences
 
-    def _find(self, question: Question, speakers: frozenset[int] = frozenset()) -> list[RankedSentence]:
+    def _find(self, question: Question, speakers: frozenset[int] = frozenset()) -> Ranked:
         """Return the sentences, of some speakers if given, that hold a good share of a question, the best first."""
         weights = {term: self.weight(term) for term in self.words(question.focus)}
         if not any(map(self.frequency, weights)):
@@ -238,10 +242,10 @@ class Searcher:
 
     # Communities
 
-    def _by_community(self, question: Question, level: int) -> dict[int, list[RankedSentence]]:
+    def _by_community(self, question: Question, level: int) -> dict[int, Ranked]:
         """Return the sentences that speak to a question, by the community of a level that they mostly mention."""
         at = frozenset(self.index.numbers_at(level))
-        grouped: dict[int, list[RankedSentence]] = {}
+        grouped: dict[int, Ranked] = {}
         for ranked in self.find(question):
             holders = map(self.index.communities_of, self.passages.mentioned_near(ranked.sentence))
             if counts := Counter(next((c for c in own if c in at), -1) for own in holders):

@@ -286,7 +286,8 @@ def _quoted(context: Context, language: str) -> Iterator[tuple[str, Reference, f
 def split(description: str, language: str = ENGLISH) -> tuple[str, ...]:
     """Cut a description into its statements: a quotation with its speaker stands on a line of its own."""
     lines = description.splitlines()
-    if len(lines) > 1:  # each is the same in the descriptions of all that one sentence mentions
+    # each is the same in the descriptions of all that one sentence mentions
+    if len(lines) > 1:
         return tuple(chain.from_iterable(split(line, language) for line in lines))
     if _SPEAKER.match(description):
         return (description,)
@@ -402,7 +403,8 @@ def reads_alone(words: str) -> bool:
     """Tell whether a sentence says something without those around it: no fragment, no pronoun at its beginning."""
     if _OPENS_WITH_PRONOUN.match(words):
         return False
-    ended = words if words[-1:] in ".!?。！？" else f"{words}."  # an item of a list has no full stop
+    # an item of a list has no full stop
+    ended = words if words[-1:] in ".!?。！？" else f"{words}."
     return bool(CJK.search(words)) or quality(ended) >= MIN_QUALITY
 
 

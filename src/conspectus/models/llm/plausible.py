@@ -15,7 +15,7 @@ from typing import Any
 from conspectus.models.llm.wire import Message
 from conspectus.tasks import ExamineEvidence, StandaloneQuestion, Task
 from conspectus.tasks.base import first_task
-from conspectus.text.language import guess, small_talk
+from conspectus.text.language import guess, text_pattern
 from conspectus.text.words import CJK, UNSPACED, WORD, fold, terms
 
 NAMED = 20
@@ -70,9 +70,10 @@ def opening_flaw(text: str, data: str = "", *, answers: bool = True) -> str:
     """
     if _JSON.match(text) or ((mark := _MARK.search(text)) and mark[0] not in data):
         return "it is in the format of another task"
-    if small_talk("greeting").match(text):
+    if text_pattern("small_talk", "greeting").match(text):
         return "it opens with a greeting"
-    if small_talk("refusal").match(text) and (not answers or small_talk("assistant").search(text[:REFUSED])):
+    refuses = text_pattern("small_talk", "refusal").match(text)
+    if refuses and (not answers or text_pattern("small_talk", "assistant").search(text[:REFUSED])):
         return "it is a refusal"
     return ""
 
