@@ -210,7 +210,8 @@ def _is_head(vocabulary: Vocabulary) -> Bools:
 
 
 _LISTS = read_word_sets("words")
-_ADJECTIVE_SLAVIC, OPENING_PARTICLES = tuple(_LISTS["slavic_adjectives"]), _LISTS["opening_particles"]
+_ADJECTIVE_SLAVIC = tuple(_LISTS["slavic_adjectives"])
+OPENING_PARTICLES = _LISTS["opening_particles"]
 
 
 def _class(form: str, rules: LanguageRules) -> str:

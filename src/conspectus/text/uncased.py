@@ -178,7 +178,8 @@ ROLES = _CHINESE["roles"]
 _SURNAMES = frozenset(read_data("chinese_words")["surnames"])
 _SPELLING = frozenset(read_data("chinese_words")["spelling"])
 _NO_GIVEN = frozenset(read_data("chinese_words")["no_given"])
-_DISTRICTS, _GENERIC_DISTRICTS = tuple(_CHINESE["districts"]), tuple(_CHINESE["generic_districts"])
+_DISTRICTS = tuple(_CHINESE["districts"])
+_GENERIC_DISTRICTS = tuple(_CHINESE["generic_districts"])
 
 _MARKS = {"《": "<", "〈": "<", "》": ">", "〉": ">"}
 _WORK = re.compile(rb"(?<=<)[^<>\n]{1,9}(?=>)")

@@ -85,7 +85,8 @@ def _ranked(rows: Sequence[Statement], topics: Mapping[str, float]) -> list[_Can
     candidates: list[_Candidate] = []
     for statement in rows:
         named = tuple(sorted(_named(statement, by_first_word), key=topics.__getitem__, reverse=True))
-        centrality = math.fsum(map(shared.__getitem__, terms := statement.terms)) / math.sqrt(8 + len(terms))
+        terms = statement.terms
+        centrality = math.fsum(map(shared.__getitem__, terms)) / math.sqrt(8 + len(terms))
         speaker = speaker_of(statement.text)
         topic = math.fsum(topics[name] for name in named) + topics.get(speaker, 0.0)
         merit = (centrality + 2 * topic) * statement.quality * statement.weight if terms else 0.0
