@@ -72,8 +72,7 @@ MEASURED_BY: Mapping[str, tuple[str, ...]] = {
     "text/uncased.py": ("languages", "chinese"),
     "text/*": ("languages", "terms", "names", "sample"),
     "models/extractive/relation_paths.py": (),  # paths through given triples: `conspectus eval qa` on MetaQA
-    "models/extractive/extract.py": ("graph",),
-    "models/extractive/report.py": ("graph",),
+    "models/extractive/graph.py": ("graph",),
     "models/extractive/*": ("answers", "graph"),
     "sentence_graph.py": ("rankings",),
     "algorithms/sentence_walk.py": ("rankings",),

@@ -26,7 +26,7 @@ from conspectus.algorithms.ranking import Ints
 from conspectus.community_context import CommunityContextBuilder, brief_draft, report_of
 from conspectus.filters.part import Array, Part, Row
 from conspectus.index import Index, LazyMapping, Rows
-from conspectus.models.extractive.report import write_report
+from conspectus.models.extractive.graph import write_report
 from conspectus.references import Reference, translate
 from conspectus.rows import Community, Entity, Relationship, Report, Triple
 from conspectus.settings import ReportSettings

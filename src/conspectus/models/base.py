@@ -93,7 +93,7 @@ class Performer:
 
 
 _performers: dict[type[Task[Any]], Performer] = {}
-REGISTERING = "extract", "report", "sentence_store", "answer", "reason"
+REGISTERING = "graph", "sentence_store", "answer", "reason"
 """The modules of `models.extractive` whose functions `performs` registers: imported in this order, one after the other,
 until the task at hand is among them."""
 

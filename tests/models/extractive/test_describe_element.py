@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conspectus.models.extractive.extract import MOST_SENTENCES, MOST_WORDS, describe_element
+from conspectus.models.extractive.graph import MOST_SENTENCES, MOST_WORDS, describe_element
 from conspectus.tasks import DescribeElement, Description
 
 DEFINES = "Quenda is a walled mill town on the upper reaches of the river Zorba."

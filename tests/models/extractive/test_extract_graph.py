@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from making import some_documents, whole_chunk
 
-from conspectus.models.extractive.extract import extract_graph
+from conspectus.models.extractive.graph import extract_graph
 from conspectus.models.extractive.sentence_store import SentenceStore
 from conspectus.tasks import ExtractGraph, Extraction
 from conspectus.text.lexicon import MAX_MEMBERS, read_lexicon

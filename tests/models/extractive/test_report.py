@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from making import a_report, an_edge, an_entity
 
+from conspectus.models.extractive.graph import MOST_FINDINGS, write_report
 from conspectus.models.extractive.model import ExtractiveModel
-from conspectus.models.extractive.report import MOST_FINDINGS, write_report
 from conspectus.models.extractive.sentence_store import statements
 from conspectus.references import find, strip
 from conspectus.tasks import ReportDraft, WriteReport

@@ -15,6 +15,7 @@ from conspectus.algorithms.ranking import idf
 from conspectus.index import Index
 from conspectus.messages import wording
 from conspectus.models.base import performs
+from conspectus.models.extractive.graph import upper
 from conspectus.models.extractive.rank_sentences import (
     candidates,
     chunk_ranks,
@@ -22,7 +23,6 @@ from conspectus.models.extractive.rank_sentences import (
     rank_sentences,
     split_question,
 )
-from conspectus.models.extractive.report import upper
 from conspectus.models.extractive.search import COMPLETE, Ranked, RankedSentence, Searcher
 from conspectus.models.extractive.sentence_store import (
     MIN_QUALITY,
