@@ -77,28 +77,11 @@ Each word counts once: what is repeated tells no more. English `met` and `over` 
 31 languages 102 are not told; with one word for all it would be 49, but 19 instead of 1 of 2,000 first sentences of
 2wiki would not be English, for the names in them.
 """
-BY_SCRIPT = (
-    ("ja", re.compile("[\u3040-\u30ff]")),
-    ("zh", re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")),
-    ("ko", re.compile("[\uac00-\ud7af\u1100-\u11ff]")),
-    ("th", re.compile("[\u0e00-\u0e7f]")),
-    ("he", re.compile("[\u0590-\u05ff]")),
-    ("ar", re.compile("[\u0600-\u06ff]")),
-    ("hi", re.compile("[\u0900-\u097f]")),
-    ("el", re.compile("[\u0370-\u03ff\u1f00-\u1fff]")),
-    ("ru", re.compile("[\u0400-\u04ff]")),
-)
+BY_SCRIPT = {language: text_pattern("scripts", language) for language in read_data("patterns")["scripts"]}
 """The commonest language of each script; in which of several a text is, its function words tell."""
 _SHARED = {"ru": ("ru", "uk", "bg"), "ar": ("ar", "fa")}
-_NOT_LATIN = {*dict(BY_SCRIPT), *_SHARED["ru"], *_SHARED["ar"]}
+_NOT_LATIN = {*BY_SCRIPT, *_SHARED["ru"], *_SHARED["ar"]}
 _LATIN = tuple(code for code in GRAMMARS if code not in _NOT_LATIN)
-_SMALL_WORDS = {
-    "zh": re.compile("[的是了吗呢谁么哪几吧]"),
-    "ja": re.compile("[\u3041-\u3096]"),
-    "ko": re.compile("[\uac00-\ud7af](?:[은는을를의에와과까나요다]|입니까|습니까)(?!\\w)"),
-    "th": re.compile("."),
-}
-"""Words of scripts that do not part them from others by spaces."""
 _QUESTION = re.compile(r"[?？؟;]\s*$")
 _LATIN_LETTER = re.compile("[a-zA-Z\u00c0-\u024f]")
 _OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u3040-\ud7af]")
@@ -166,14 +149,15 @@ def _script(text: str, *, asked: bool = False) -> str:
     if asked and not framed:
         text = _LATIN_LETTER.sub("", text)
     letters = len(_LETTER.findall(text)) or 1
-    counts = {language: len(pattern.findall(text)) for language, pattern in BY_SCRIPT}
+    counts = {language: len(pattern.findall(text)) for language, pattern in BY_SCRIPT.items()}
     han, kana = counts["zh"], counts["ja"]
     best = max(counts, key=lambda language: counts[language])
     if han + kana > CHINESE * letters:
         best = "ja" if kana >= _KANA * han else "zh"
     elif counts[best] <= 0.5 * letters:
         return ""
-    own = best in _SMALL_WORDS and _SMALL_WORDS[best].search(text)
+    unparted = best in read_data("patterns")["small_words"]
+    own = unparted and text_pattern("small_words", best).search(text)
     return "" if framed and not own and small.isdisjoint(_SHARED.get(best, (best,))) else best
 
 

@@ -39,9 +39,10 @@ _RUN = re.compile(rb"(?:[UI]|u(?=[USI])|S(?=[USI]))(?:[USI]|(?<=I)p(?=[USI])|(?<
 _PART = re.compile(r" (?:and|&|in|on|to|at|for) |['’]s ")
 _YEAR = re.compile(r"[12]\d{3}$")
 _pattern = partial(text_pattern, "mentions")
-_DATE_BY_SIGNS, _SUBJECT = _pattern("date_by_signs"), _pattern("subject")
+_DATE, _DATE_BY_SIGNS = _pattern("date"), _pattern("date_by_signs")
 _TITLE, _TITLE_ELSEWHERE = _pattern("title"), _pattern("title_elsewhere")
-_PARENTHESIS, _NO_TITLE = _pattern("parenthesis"), _pattern("no_title")
+_SUBJECT, _PARENTHESIS = _pattern("subject"), _pattern("parenthesis")
+_NO_TITLE = _pattern("no_title")
 
 
 Run = tuple[int, tuple[str, ...]]
@@ -249,14 +250,6 @@ def lead_subjects(sentence: str) -> list[str]:
 MARKED = re.compile(r"\d|[“”»』」]|[\"’'](?!\w)")
 """Is in one of the tokens, at least, of a text that has a date or quotes a title."""
 DIGIT = re.compile(r"\d")
-_MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
-_DATE = re.compile(
-    rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_MONTH})(?:,?\s+(?P<year>\d{{4}}))?"
-    rf"|(?P<month2>{_MONTH})\s+(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?!\d)(?:,?\s+(?P<year2>\d{{4}}))?"
-    rf"|(?P<month3>{_MONTH}),?\s+(?P<year3>[12]\d{{3}})"
-    r"|(?P<iso>[12]\d{3}-[01]\d-[0-3]\d)"
-    r"|(?P<alone>1[5-9]\d\d|20\d\d))(?![\w-])"
-)
 
 
 @cache
@@ -293,7 +286,7 @@ def find_dates(text: str, language: str = ENGLISH) -> Iterator[str]:
         if m["iso"]:
             year, month, day = m["iso"].split("-")
             if 1 <= int(month) <= 12:
-                yield f"{int(day)} {_MONTH.split('|')[int(month) - 1]} {year}"
+                yield f"{int(day)} {function_words(ENGLISH, 'months')[int(month) - 1]} {year}"
             continue
         day, month, year = (
             m["day"] or m["day2"],
