@@ -77,7 +77,8 @@ Each word counts once: what is repeated tells no more. English `met` and `over` 
 31 languages 102 are not told; with one word for all it would be 49, but 19 instead of 1 of 2,000 first sentences of
 2wiki would not be English, for the names in them.
 """
-BY_SCRIPT = {language: text_pattern("scripts", language) for language in read_data("patterns")["scripts"]}
+_SCRIPTS: dict[str, str] = read_data("patterns")["scripts"]
+BY_SCRIPT = {language: text_pattern("scripts", language) for language in _SCRIPTS}
 """The commonest language of each script; in which of several a text is, its function words tell."""
 _SHARED = {"ru": ("ru", "uk", "bg"), "ar": ("ar", "fa")}
 _NOT_LATIN = {*BY_SCRIPT, *_SHARED["ru"], *_SHARED["ar"]}

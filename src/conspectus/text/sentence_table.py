@@ -149,7 +149,8 @@ class RawSentences:
 
     def take(self, rows: Ints) -> RawSentences:
         """Return some of the sentences."""
-        marks, tokens = [mark[rows] for mark in self.marks], replace(self.tokens, rows=self.tokens.rows[rows])
+        marks = [mark[rows] for mark in self.marks]
+        tokens = replace(self.tokens, rows=self.tokens.rows[rows])
         return RawSentences(self.table.take(rows), marks, tokens, self.labels)
 
 

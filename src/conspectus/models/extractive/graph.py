@@ -268,7 +268,8 @@ def _words(statement: str) -> tuple[str, ...]:
 
 def _cover(candidates: Sequence[_Candidate]) -> list[_Candidate]:
     """Choose leads from the top that say something of their own, at first each about a topic of its own."""
-    pool = [c for c in candidates if c.merit and c.statement.quality >= MIN_QUALITY] or list(candidates[:3])
+    pool = [c for c in candidates if c.merit and c.statement.quality >= MIN_QUALITY]
+    pool = pool or list(candidates[:3])
     chosen: list[_Candidate] = []
     covered: set[str] = set()
     used: list[frozenset[str]] = []

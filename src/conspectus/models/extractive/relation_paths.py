@@ -219,7 +219,8 @@ class PathFinder:
     def _kind(self, way: int) -> str:
         """Return what a way arrives at: person, date, number, or "" for things of no such kind."""
         arrived = self.graph.ways.names(way ^ 1)
-        names: list[str] = [self.graph.names[i] for i in arrived[:: max(1, len(arrived) // SAMPLE)].tolist()]
+        step = max(1, len(arrived) // SAMPLE)
+        names: list[str] = [self.graph.names[i] for i in arrived[::step].tolist()]
         if np.mean([bool(_YEAR.search(name)) and len(name) < 20 for name in names]) > 0.8:
             return "date"
         if np.mean([bool(_NUMBER.fullmatch(name)) for name in names]) > 0.8:

@@ -191,7 +191,8 @@ class Searcher:
         best = passing[np.argsort(-around[passing], kind="stable")][: 2 * CANDIDATES].tolist()
         rows = zip(*(each[best].tolist() for each in (sentences, around, own)), strict=True)
         readable = (row for row in rows if states(self.passages.text(row[0])))
-        ranked = [RankedSentence(s, a * (0.3 + 0.7 * self.passages.quality(s)), o) for s, a, o in readable]
+        quality = self.passages.quality
+        ranked = [RankedSentence(s, a * (0.3 + 0.7 * quality(s)), o) for s, a, o in readable]
         return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))[:CANDIDATES]
 
     def _expected(self, weights: dict[str, float], question: Question) -> tuple[dict[str, float], float]:
