@@ -54,9 +54,13 @@ class SentenceEntityGraph:
         return Incidence(out, inward, sizes)
 
     def matrix(self, way: str, rows: Ints, columns: Ints | None = None) -> Matrix:
-        """Return the names of some sentences (`out`), or the sentences of some names (`in`); `columns` ascend."""
-        other, across = ("names", self.names) if way == "out" else ("sentences", self.sentences.lengths)
-        parts = [f"walk.{way}_{part}" for part in ("weights", other, "starts")]
+        """Return the names of some sentences (`out`), the same with the weights from these names to them (`back`), or
+        the sentences of some names (`in`); `columns` ascend.
+        """
+        lists, other, across = "out", "names", self.names
+        if way == "in":
+            lists, other, across = "in", "sentences", self.sentences.lengths
+        parts = f"walk.{way}_weights", f"walk.{lists}_{other}", f"walk.{lists}_starts"
         # that the numbers lead to rows and columns is checked when the arrays are read (`storage.arrays`)
         weights, numbers, edges = map(self._index.slices.__getitem__, parts)
         at, counts = ranges(edges[rows], edges[rows + 1])
@@ -185,7 +189,11 @@ def walk_among(question: str, sentences: Sequence[int], index: Index) -> Floats:
     # as postings are, which would be converted to be searched
     numbers, position = np.unique(np.array(sentences, np.int32), return_inverse=True)
     names = np.union1d(graph.matrix("out", numbers).indices, seeds.names)
-    outward, inward = graph.matrix("out", numbers, names), graph.matrix("in", names, numbers)
+    outward = graph.matrix("out", numbers, names)
+    if "walk.back_weights" in index.slices:  # the lists of names are scattered over large files
+        inward = graph.matrix("back", numbers, names).T.tocsr()
+    else:
+        inward = graph.matrix("in", names, numbers)
     among = Incidence(outward.__getitem__, inward.__getitem__, np.diff(inward.indptr))
     like = sentences_by_words((question, seeds.rest), index, numbers) ** 2
     name_reset = np.zeros(len(names))

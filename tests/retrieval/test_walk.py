@@ -17,7 +17,7 @@ from conspectus.indexing.embed import with_vectors
 from conspectus.indexing.pipeline import index_passages
 from conspectus.retrieval import METHODS, RANKINGS, walk
 from conspectus.retrieval.base import hits_of
-from conspectus.sentence_graph import SentenceEntityGraph, seeds_of
+from conspectus.sentence_graph import SentenceEntityGraph, seeds_of, walk_among
 from conspectus.settings import Settings
 from conspectus.tasks import MapAnswer, PartialAnswer, ReduceAnswer
 
@@ -128,6 +128,33 @@ def test_an_index_without_the_arrays_says_how_to_get_them():
 
     with pytest.raises(UsageError, match="documents anew"):
         ranked(QUESTION, old)
+
+
+@pytest.mark.parametrize("titles", [True, False])
+def test_among_some_sentences_the_walk_is_that_by_the_lists_of_names(titles: bool):
+    index = an_index(titles=titles)
+    graph = SentenceEntityGraph.of(index)
+    sentences = np.arange(len(index.arrays["sentences.start"]))
+    names = np.arange(len(graph.names))
+
+    back = graph.matrix("back", sentences, names).T.toarray()
+
+    by_name = graph.matrix("in", names, sentences).toarray()
+    mentioned = graph.matrix("out", sentences, names).T.toarray() > 0
+    assert mentioned.any()
+    np.testing.assert_array_equal(back, np.where(mentioned, by_name, 0))
+
+
+def test_an_index_that_lacks_the_weights_back_is_walked_by_the_lists_of_names():
+    index = an_index()
+    arrays = {name: array for name, array in index.arrays.items() if name != "walk.back_weights"}
+    earlier = replace(index, arrays=arrays)
+    sentences = range(len(index.arrays["sentences.start"]))
+
+    masses = [walk_among(QUESTION, sentences, each) for each in (index, earlier)]
+
+    assert all(mass.max() > 0 for mass in masses)
+    assert int(masses[0].argmax()) == int(masses[1].argmax())
 
 
 def test_chinese_questions_follow_names_too():

@@ -292,7 +292,8 @@ def walk_arrays(
     order = np.argsort(hashes, kind="stable")
     order = order[np.array([key not in without for key in names.keys], bool)[order]]
     row, name, out = _table(outward, order, count)
-    sentence, of_name, back = _table(inward, order, count)
+    of_outward = inward[1][np.searchsorted(inward[0], outward[0])]
+    sentence, of_name, inward_weights = _table(inward, order, count)
     out *= (frequency[order] ** -RARE)[name]
     out /= np.bincount(row, out)[row]
     by_name = np.argsort(of_name, kind="stable")
@@ -305,9 +306,10 @@ def walk_arrays(
         "walk.out_starts": np.searchsorted(row, np.arange(len(sentences.which) + 1)),
         "walk.out_names": name,
         "walk.out_weights": out,
+        "walk.back_weights": _table((outward[0], of_outward), order, count)[2],
         "walk.in_starts": np.searchsorted(of_name[by_name], np.arange(len(order) + 1)),
         "walk.in_sentences": sentence[by_name],
-        "walk.in_weights": back[by_name],
+        "walk.in_weights": inward_weights[by_name],
     }
 
 

@@ -64,7 +64,7 @@ EDGES = ("walk.first", "walk.last")
 """Columns whose values say where a range of rows begins or ends."""
 LISTS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("sentences", "entities", ("sentences.mention_starts", "sentences.mentions")),
-    ("sentences", "names", ("walk.out_starts", "walk.out_names", "walk.out_weights")),
+    ("sentences", "names", ("walk.out_starts", "walk.out_names", "walk.out_weights", "walk.back_weights")),
     ("names", "sentences", ("walk.in_starts", "walk.in_sentences", "walk.in_weights")),
     ("words", "sentences", ("sentence_terms.starts", "sentence_terms.texts", "sentence_terms.counts")),
     ("words", "chunks", ("chunk_terms.starts", "chunk_terms.texts", "chunk_terms.counts")),
