@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -146,8 +145,7 @@ class SentenceStore:
     def within(self, chunk: Chunk | Span) -> range:
         """Return the sentences that lie wholly within a chunk, or within other characters of a document."""
         document = self._number[chunk.document_id]
-        low = bisect_left(self.document, document)
-        high = bisect_right(self.document, document, low)
+        low, high = self.document.searchsorted((document, document + 1)).tolist()
         first = low + int(np.searchsorted(self.start[low:high], chunk.start))
         last = low + int(np.searchsorted(self.end[low:high], chunk.end, side="right"))
         return range(first, max(first, last))
