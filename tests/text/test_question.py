@@ -54,6 +54,8 @@ def test_the_asking_word_tells_what_kind_of_thing_is_wanted(text: str, wants: st
         ("What happens when the weir is opened?", ""),
         ("Why was the gate left open when the mayor came?", ""),
         ("How did the people who built the mill live?", ""),
+        ("What is the difference between ale and beer when it comes to hops?", ""),
+        ("What was the year when the mill burned?", "date"),
         ("Who was mayor when the mill burned?", "person"),
         ("What was built there, and when?", "date"),
         ("Where and when did they meet?", "date"),
