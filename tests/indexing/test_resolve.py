@@ -179,6 +179,14 @@ def test_initials_join_the_only_person_that_they_fit(short: str):
     assert joined(names) == {(short, "Mara Tolan", "initials")}
 
 
+def test_initials_join_too_where_the_letter_and_the_last_name_are_often_alone():
+    often = [named("M", "Tolan")] * 40
+
+    names = resolved(*often, *[named("Mara Tolan")] * 40, named("M. Tolan"))
+
+    assert ("M. Tolan", "Mara Tolan", "initials") in joined(names)
+
+
 def test_initials_that_fit_two_people_join_neither():
     assert joined(resolved(named("M. Tolan", "Mara Tolan", "Marek Tolan"))) == set()
 

@@ -367,7 +367,8 @@ def _join_people(names: dict[str, _Name], result: Names) -> None:
             meant[0].titles |= person.titles
             meant[0].sources += person.sources
             meant[0].sure = True
-            near.remove(person)
+            if person in near:  # or it was not established
+                near.remove(person)
     by_first: dict[str, list[_Person]] = defaultdict(list)
     by_last: dict[str, list[_Person]] = defaultdict(list)
     for person in (person for near in alike.values() for person in near):
