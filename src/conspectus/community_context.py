@@ -9,7 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol, TypeVar
 
 from conspectus import tokens
@@ -228,6 +228,11 @@ def _is_term(entity: Entity) -> bool:
     return entity.type == "concept" and not entity.name[:1].isupper()
 
 
+@lru_cache(1 << 12)  # topics recur from level to level
+def _terms_of_name(name: str) -> frozenset[str]:
+    return frozenset(terms(name))
+
+
 def headline(topics: Sequence[Entity]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what of the topics of a community opens its title, and what follows on that, which may be nothing.
 
@@ -236,7 +241,7 @@ def headline(topics: Sequence[Entity]) -> tuple[tuple[str, ...], tuple[str, ...]
     distinct: list[Entity] = []  # no two share a word
     used: set[str] = set()
     for entity in [entity for entity in topics if entity.type != "date"][:TITLE_TOPICS] or topics[:1]:
-        own = set(terms(entity.name))
+        own = _terms_of_name(entity.name)
         if used.isdisjoint(own):
             distinct.append(entity)
             used |= own

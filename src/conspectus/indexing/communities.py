@@ -299,15 +299,11 @@ class DescribedGraph:
         for (table, number, texts, task), reply in zip(works, replies, strict=True):
             if isinstance(reply, ModelError):
                 self._failures[table, number] = Failure("describe", f"{task.kind} {task.name}: {reply}")
-            self._add(table, number, texts, _description(task, reply))
+            description, spans = _description(task, reply), list(texts.values())
+            used = [spans[n] for n in description.used if n < len(spans)]  # else the first ones
+            distinct = tuple(dict.fromkeys(used or spans))
+            _complete(self._tables[table][number], description.text, distinct[:MOST_SPANS])
             self._under_way.pop((table, number), None)
-
-    def _add(self, table: int, number: int, texts: Mapping[str, Span], description: Description) -> None:
-        """Describe a row, by the instances that the description used; without any, by the first ones."""
-        row, spans = self._tables[table][number], list(texts.values())
-        used = [spans[n] for n in description.used if n < len(spans)]
-        distinct = tuple(dict.fromkeys(used or spans))
-        _complete(row, description.text, distinct[:MOST_SPANS])
 
     async def ready(self, community: Community, claims: Iterable[int] = ()) -> None:
         """Wait for the descriptions of all that is in a community."""

@@ -18,7 +18,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 
 from conspectus.rows import Document
 from conspectus.text.language import guess_document, text_pattern
@@ -120,8 +120,9 @@ def is_data(text: str) -> bool:
     digits = len(_DIGIT.findall(text))
     if not digits:
         return False
-    letters = sum(map(str.isalpha, text))
-    return digits > letters or bool(_LEADERS.search(text))
+    if not any(islice(filter(str.isalpha, text), digits - 1, None)):  # there are fewer letters
+        return True
+    return text.rstrip()[-1].isdigit() and bool(_LEADERS.search(text))
 
 
 @dataclass(frozen=True)

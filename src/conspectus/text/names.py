@@ -10,8 +10,8 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,8 +38,7 @@ _ONE_RUN = re.compile(_RUN)
 _POSSESSIVE = ("'s", "’s")
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(NamedTuple):
     """A name as it stands in the corpus: its tokens, and its words as written."""
 
     start: int
