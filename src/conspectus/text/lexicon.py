@@ -15,7 +15,7 @@ from sys import intern
 import numpy as np
 
 from conspectus.rows import Document
-from conspectus.text.language import ENGLISH
+from conspectus.text.language import ENGLISH, text_pattern
 from conspectus.text.mention_extraction import Candidate, extract_mentions, written
 from conspectus.text.sentence_table import Lines, SentenceTable, find_sentences, lines_at
 from conspectus.text.types import ALL
@@ -175,7 +175,8 @@ def _of_types(
     if not type_of:
         return candidates
     key_of = {name_key(written(candidate.forms)): key for key, candidate in candidates.items()}
-    others = [written(candidates[key_of[name]].forms) for name in key_of.keys() - set(map(name_key, type_of))]
+    unlisted = key_of.keys() - set(map(name_key, type_of))
+    others = [written(candidates[key_of[name]].forms) for name in unlisted]
     part = _any_of(type_of)
     pattern = _any_of({*type_of, *filter(part.search, others)})
     positions: dict[str, dict[int, int]] = {}
@@ -235,9 +236,7 @@ def _mentions(candidates: Sequence[Candidate], which: Ints, distinct: int) -> tu
     return repeated(which, sizes, number[first].astype(np.int32))
 
 
-_PART = re.compile(  # the look at the first letter saves four fifths of the time
-    r"(?=[pcs])(?:part|pt|page|chapter|ch|section|sec|chunk|segment)[\s_.\-]*\d+(?:\.[a-z]{1,5})?$", re.I
-)
+_PART = text_pattern("lexicon", "part")
 
 
 def sources(paths: Sequence[str]) -> list[int]:

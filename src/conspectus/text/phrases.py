@@ -259,7 +259,8 @@ def _burstiness(of_word: Ints, free: Bools, vocabulary: Vocabulary, source: Ints
 def _general_frequencies() -> dict[str, float]:
     """Return the Zipf frequencies of general English."""
     table: dict[str, str] = read_data("general_english")
-    return {word: float(zipf) for zipf, words in table.items() if zipf[0].isdigit() for word in words.split()}
+    rows = ((float(zipf), words) for zipf, words in table.items() if zipf[0].isdigit())
+    return {word: zipf for zipf, words in rows for word in words.split()}
 
 
 def _apart(start: Ints, size: int) -> Ints:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from conspectus.text.cleaning import is_data
-from conspectus.text.language import ENGLISH, function_words, read_word_sets
+from conspectus.text.language import ENGLISH, function_words, text_pattern
 from conspectus.text.language_rules import rules_of
 from conspectus.text.question import question_pattern
 from conspectus.text.words import (
@@ -40,9 +40,7 @@ def _runs(marks: str) -> re.Pattern[str]:
 
 _MARKS, _GREEK_MARKS = ".!?…؟۔।॥", ".!;?…؟۔।॥"
 _ABBREVIATION = question_pattern(ENGLISH, "abbreviation", re.NOFLAG)
-_ABBREVIATION_ELSEWHERE = re.compile(
-    rf"(?:^|[\s(\[«„“'])(?:{'|'.join(read_word_sets('words')['abbreviations_elsewhere'])})$"
-)
+_ABBREVIATION_ELSEWHERE = text_pattern("sentences", "abbreviation_elsewhere")
 _ITEM = re.compile(r"\s+[-*•]\s+")
 _LISTS = re.compile(r":\s+[-*•]\s")
 """What opens a list inside a line: its items say something together, where others are sentences of their own."""

@@ -18,13 +18,7 @@ CALENDAR, ROLES, CURRENCIES = _LISTS["calendar"], _LISTS["roles"], _LISTS["curre
 ORGANIZATION_WORDS = _LISTS["organization_words"]
 _PLACES = frozenset(name.replace("_", " ") for name in _LISTS["countries_and_cities"])
 _PLACES_AND_NATIONALITIES = _PLACES | NATIONALITIES
-_TYPE_WORDS = (
-    (ORGANIZATION, ORGANIZATION_WORDS),
-    (EVENT, _LISTS["event_words"]),
-    (LOCATION, _LISTS["location_words"]),
-    (WORK, _LISTS["work_words"]),
-    (CONCEPT, _LISTS["concept_words"]),
-)
+_TYPES_OF_WORDS = (ORGANIZATION, EVENT, LOCATION, WORK, CONCEPT)
 
 
 @dataclass(slots=True)
@@ -93,8 +87,8 @@ def _type_by_words(lower: list[str]) -> str:
     if ends == ["bank"]:  # others are of rivers
         return ORGANIZATION
     for end in (*ends, lower[-1]):
-        for kind, words in _TYPE_WORDS:
-            if end in words or (end.endswith("s") and end[:-1] in words):
+        for kind in _TYPES_OF_WORDS:
+            if not _LISTS[f"{kind}_words"].isdisjoint((end, end.removesuffix("s"))):
                 return kind
     return LOCATION if lower[0] in _LISTS["before_names_of_places"] else ""
 

@@ -361,7 +361,9 @@ def _supporting(question: Question, context: Context, searcher: Searcher) -> Ran
     ranked = sorted(ranked, key=lambda r: r.score < half or language(r.sentence) != question.language)
     least = MIN_SHARE_OF_BEST if question.joins_facts else MIN_SHARE_OF_FACT
     best = list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, all_terms, TOO_ALIKE_FOR_FACTS, least))
-    return sorted(best, key=lambda r: searcher.passages.day(r.sentence)) if question.asks_change else best
+    if question.asks_change:
+        best.sort(key=lambda ranked: searcher.passages.day(ranked.sentence))
+    return best
 
 
 def _by_speaker(question: Question, context: Context, searcher: Searcher) -> Ranked | None:

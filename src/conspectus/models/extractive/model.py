@@ -83,4 +83,5 @@ class ExtractiveModel(Model):
         """Whether the corpus has documents in several languages."""
         if self._index is not None:
             return len(self._index.languages) > 1
-        return len({document.language for document in (self.passages.documents if self.passages else ())}) > 1
+        documents = self.passages.documents if self.passages else ()
+        return len({document.language for document in documents}) > 1

@@ -33,7 +33,6 @@ from conspectus.tasks import (
 )
 from conspectus.text.sentences import sentences
 from conspectus.text.words import search_terms, terms
-from conspectus.triple_graph import TripleGraph
 
 if TYPE_CHECKING:
     from conspectus.algorithms import similarity
@@ -46,14 +45,10 @@ MAX_ANSWERS = 100
 """Names in an answer at the most: one of MetaQA's 900 questions has more (118)."""
 
 
-def _path_finder(index: Index) -> PathFinder:
-    return PathFinder(TripleGraph.of(index))
-
-
 @performs(ChooseRelations)
 def choose_relations(task: ChooseRelations, index: Index) -> tuple[tuple[int, ...], ...]:
     """Choose the edges that continue the best paths from where the path of each topic began."""
-    finder = index.derive(_path_finder)
+    finder = index.derive(PathFinder)
     chosen: list[tuple[int, ...]] = []
     scores: list[float] = []
     for topic in task.topics:
@@ -81,7 +76,7 @@ def _walked(path: ReasoningPath, finder: PathFinder) -> tuple[int, tuple[int, ..
 @performs(ExamineEvidence)
 def examine(task: ExamineEvidence, index: Index) -> Examined:
     """Answer with the ends of the paths that have followed a best path to its end, and of all like them."""
-    finder = index.derive(_path_finder)
+    finder = index.derive(PathFinder)
     complete: list[tuple[float, str, int, tuple[int, ...]]] = []
     for path in task.paths:
         start, walked = _walked(path, finder)

@@ -19,6 +19,7 @@ from itertools import chain, combinations, groupby, pairwise
 
 import numpy as np
 
+from conspectus.index import Index
 from conspectus.text.language import read_word_sets
 from conspectus.text.question import read_question
 from conspectus.text.words import WH, WORDS_CACHED, is_content, likeness, name_key, root, roots_of_label
@@ -129,10 +130,10 @@ class QuestionWords:
 
 
 class PathFinder:
-    """Finds paths of relations in one graph."""
+    """Finds paths of relations in the graph of an index."""
 
-    def __init__(self, graph: TripleGraph) -> None:
-        self.graph = graph
+    def __init__(self, index: Index) -> None:
+        self.graph = graph = TripleGraph.of(index)
         self._number_of_label = {label: i for i, label in enumerate(graph.relations)}
         self._relations_of_root: dict[str, list[int]] = {}
         for relation, label in enumerate(graph.relations):
@@ -253,10 +254,10 @@ def _looks_like_person(name: str) -> bool:
 def parse(question: str, name: str) -> GraphQuestion:
     """Read a question that names `name`."""
     words, name_words = _TOKEN.findall(name_key(question)), _TOKEN.findall(name_key(name))
-    count = len(words)
-    starts = (i for i in range(count - len(name_words) + 1) if words[i : i + len(name_words)] == name_words)
+    count, size = len(words), len(name_words)
+    starts = (i for i in range(count - size + 1) if words[i : i + size] == name_words)
     start = next(starts, count)
-    inside = range(start, min(count, start + len(name_words)))
+    inside = range(start, min(count, start + size))
     wh = next((i for i, word in enumerate(words) if word in WH and i not in inside), 0)
     verb_behind_name = _verb_is_asked(words[wh + 1 : inside.start])
     roots: list[str] = []

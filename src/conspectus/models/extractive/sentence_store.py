@@ -129,7 +129,8 @@ class SentenceStore:
     def digest(self, documents: range) -> str:
         """Return a digest of all that the sentences of some documents are extracted by, beside their texts."""
         part = self.part(documents)
-        digest = sha256(json.dumps([part.names, part.types, [d.language for d in part.documents]]).encode())
+        languages = [document.language for document in part.documents]
+        digest = sha256(json.dumps([part.names, part.types, languages]).encode())
         for numbers in (*(getattr(part, name) for name in _COLUMNS), part.related):
             digest.update(b"" if numbers is None else numbers.astype(np.int64).tobytes() + b"|")
         return digest.hexdigest()
