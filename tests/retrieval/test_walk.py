@@ -140,9 +140,8 @@ def test_among_some_sentences_the_walk_is_that_by_the_lists_of_names(titles: boo
     back = graph.matrix("back", sentences, names).T.toarray()
 
     by_name = graph.matrix("in", names, sentences).toarray()
-    mentioned = graph.matrix("out", sentences, names).T.toarray() > 0
-    assert mentioned.any()
-    np.testing.assert_array_equal(back, np.where(mentioned, by_name, 0))
+    assert back.any()
+    np.testing.assert_array_equal(back, by_name)
 
 
 def test_an_index_that_lacks_the_weights_back_is_walked_by_the_lists_of_names():
@@ -153,8 +152,8 @@ def test_an_index_that_lacks_the_weights_back_is_walked_by_the_lists_of_names():
 
     masses = [walk_among(QUESTION, sentences, each) for each in (index, earlier)]
 
-    assert all(mass.max() > 0 for mass in masses)
-    assert int(masses[0].argmax()) == int(masses[1].argmax())
+    assert masses[0].max() > 0
+    np.testing.assert_allclose(masses[0], masses[1], rtol=1e-5)
 
 
 def test_chinese_questions_follow_names_too():

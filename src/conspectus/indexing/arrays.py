@@ -291,12 +291,13 @@ def walk_arrays(
     hashes = np.array([hash_of(units(key)) for key in names.keys], np.uint64)
     order = np.argsort(hashes, kind="stable")
     order = order[np.array([key not in without for key in names.keys], bool)[order]]
-    row, name, out = _table(outward, order, count)
-    of_outward = inward[1][np.searchsorted(inward[0], outward[0])]
-    sentence, of_name, inward_weights = _table(inward, order, count)
+    codes, weights = inward[0], np.zeros_like(inward[1])  # what has no way out is there for the way back
+    weights[np.searchsorted(codes, outward[0])] = outward[1]
+    row, name, out = _table((codes, weights), order, count)
+    back = _table(inward, order, count)[2]
     out *= (frequency[order] ** -RARE)[name]
-    out /= np.bincount(row, out)[row]
-    by_name = np.argsort(of_name, kind="stable")
+    out /= np.maximum(np.bincount(row, out), 1e-9)[row]
+    by_name = np.argsort(name, kind="stable")
     return {
         "walk.first": passages[0],
         "walk.last": passages[1],
@@ -306,10 +307,10 @@ def walk_arrays(
         "walk.out_starts": np.searchsorted(row, np.arange(len(sentences.which) + 1)),
         "walk.out_names": name,
         "walk.out_weights": out,
-        "walk.back_weights": _table((outward[0], of_outward), order, count)[2],
-        "walk.in_starts": np.searchsorted(of_name[by_name], np.arange(len(order) + 1)),
-        "walk.in_sentences": sentence[by_name],
-        "walk.in_weights": inward_weights[by_name],
+        "walk.back_weights": back,
+        "walk.in_starts": np.searchsorted(name[by_name], np.arange(len(order) + 1)),
+        "walk.in_sentences": row[by_name],
+        "walk.in_weights": back[by_name],
     }
 
 
