@@ -150,11 +150,11 @@ def _numbered(
     documents: list[Document] = []
     equal: Counter[str] = Counter()
     readable = [o for o in outcomes if isinstance(o, ParsedDocument)]
-    workers = workers or Workers()
-    parts = workers.map_stored(
+    cleaning = str(settings.cleaning)
+    parts = (workers or Workers()).map_stored(
         examined,
         [len(parsed.text) for parsed in readable],
-        (content_id(parsed.text, str(settings.cleaning)) for parsed in readable),
+        (content_id(parsed.text, cleaning) for parsed in readable),
         lambda shard: ([readable[i].text for i in shard], settings.cleaning),
         lambda stored, shard: _checked([readable[i].text for i in shard], stored),
     )
