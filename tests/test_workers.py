@@ -32,7 +32,7 @@ from conspectus.rows import Document, content_id
 from conspectus.settings import Settings
 from conspectus.storage.tables import encode
 from conspectus.text.lexicon import Lexicon
-from conspectus.text.sentence_table import find_sentences
+from conspectus.text.sentence_table import find_sentences, map_sentences
 from conspectus.workers import Processes, ShardFiles, TextFile, Texts, Workers
 
 SAMPLE = Path(__file__).parents[1] / "src" / "conspectus" / "sample"
@@ -196,7 +196,7 @@ def test_an_edited_document_changes_one_shard_of_each_stage(tmp_path: Path):
         documents = [
             Document(f"{i} {t}", i, "", t, "", metadata={"language": "en"}) for i, t in enumerate(texts)
         ]
-        find_sentences(documents, Workers(1, files=files))
+        find_sentences(documents, map_sentences(documents, Workers(1, files=files)))
         files.trim()
         return files.written
 
@@ -227,8 +227,10 @@ def test_a_new_label_of_a_speaker_is_seen_in_shards_that_are_stored(tmp_path: Pa
         texts = [said * 4] * 20 + [last]
         texts = [f"{text}\n{i} of them came." for i, text in enumerate(texts)]
         documents = [Document(t, i, "", t, "", metadata={"language": "en"}) for i, t in enumerate(texts)]
-        stored, _, _ = find_sentences(documents, Workers(1, files=ShardFiles(tmp_path, size=1_000)))
-        anew, _, _ = find_sentences(documents, Workers(1))
+        stored, _, _ = find_sentences(
+            documents, map_sentences(documents, Workers(1, files=ShardFiles(tmp_path, size=1_000)))
+        )
+        anew, _, _ = find_sentences(documents)
         assert stored.speakers == anew.speakers
         np.testing.assert_array_equal(stored.speaker, anew.speaker)
         np.testing.assert_array_equal(stored.start, anew.start)

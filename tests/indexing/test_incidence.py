@@ -18,7 +18,6 @@ from conspectus.rows import Document
 from conspectus.sentence_graph import SentenceEntityGraph
 from conspectus.settings import ChunkSettings, Settings
 from conspectus.text.sentence_table import find_sentences
-from conspectus.workers import Workers
 
 TEXTS = (
     "Edla Marrow was a director. She died in Tarn.",
@@ -94,7 +93,7 @@ def test_every_sentence_starts_in_a_passage(lengths: list[int], tokens: int):
         for i, size in enumerate(lengths)
     ]
     chunks = chunk(documents, ChunkSettings(tokens=tokens, overlap=5))
-    table, *_ = find_sentences(documents, Workers())
+    table, *_ = find_sentences(documents)
     first, last = sentence_ranges(documents, chunks, table)
 
     assert (np.diff(first) >= 0).all()

@@ -13,7 +13,6 @@ from work import grows_linearly
 
 from conspectus.text.cleaning import excerpt
 from conspectus.text.sentence_table import REPEATED, Lines, SentenceTable, find_sentences
-from conspectus.workers import Workers
 
 SUBJECTS = ("The ferry", "A heron", "The old lock", "Every miller", "No baker", "The tall mast", "One carter")
 VERBS = ("crossed the weir", "stood on the quay", "sank in the mud", "sold his oats", "left before dawn")
@@ -26,7 +25,7 @@ def told(i: int) -> str:
 
 def read(*texts: str) -> tuple[SentenceTable, list[str]]:
     documents = some_documents(*texts)
-    table, *_ = find_sentences(documents, Workers())
+    table, *_ = find_sentences(documents)
     return table, list(Lines(documents, table))
 
 
@@ -44,7 +43,7 @@ def said_by(*texts: str) -> dict[str, str]:
 @given(st.lists(st.text(alphabet="aB c.!?\n:[]()", max_size=60), max_size=6))
 def test_spans_index_the_documents_exactly(texts: list[str]):
     documents = some_documents(*texts)
-    table, text, _ = find_sentences(documents, Workers())
+    table, text, _ = find_sentences(documents)
     sentences = Lines(documents, table)
 
     assert len(table) == len(sentences) == len(text)
@@ -204,7 +203,7 @@ def test_the_name_of_the_file_that_a_part_opens_with_is_left_out(path: str, left
     name = "flood diary.txt"
     documents = [replace(d, path=path) for d in some_documents(f"{name} , {told(1)} {told(2)}")]
 
-    found = list(Lines(documents, find_sentences(documents, Workers())[0]))
+    found = list(Lines(documents, find_sentences(documents)[0]))
 
     assert found == [told(1) if left_out else f"{name} , {told(1)}", told(2)]
 

@@ -66,7 +66,8 @@ def text_arrays(
     without: Collection[str] = (),
 ) -> tuple[tuple[str, ...], Arrays]:
     """Return the words of a corpus with its postings and the walk, without the names whose keys are in `without`."""
-    return arrays_of([(documents, chunks, sentences, map_chunk_terms(documents, chunks)())], without)
+    terms = map_chunk_terms(documents, chunks, Workers())()
+    return arrays_of([(documents, chunks, sentences, terms)], without)
 
 
 def arrays_of(
@@ -125,8 +126,9 @@ class ChunkTerms:
         return self.lines.split("\n") if self.lines else []
 
 
-def terms_in(texts: Sequence[str], languages: Sequence[str]) -> ChunkTerms:
-    """Return the search terms of texts, numbered in order of appearance; `languages` are theirs."""
+def terms_in(chunks: Sequence[Chunk], languages: Sequence[str]) -> ChunkTerms:
+    """Return the search terms of chunks, numbered in order of appearance; `languages` are theirs."""
+    texts = [chunk.text for chunk in chunks]
     number: dict[str, int] = {}
     flat = array("i")
     ends: list[int] = []
@@ -145,22 +147,22 @@ def terms_in(texts: Sequence[str], languages: Sequence[str]) -> ChunkTerms:
     every = np.array(flat, np.int32)
     used = every >= 0
     sizes = np.diff(np.append(0, np.cumsum(used))[[0, *ends]])
-    columns = every[used], sizes, np.flatnonzero([gives_instructions(text) for text in texts])
+    columns = every[used], sizes, np.flatnonzero([*map(gives_instructions, texts)])
     return ChunkTerms("\n".join(number), *(c.astype(np.min_scalar_type(c.max(initial=0))) for c in columns))
 
 
 def map_chunk_terms(
-    documents: Sequence[Document], chunks: Sequence[Chunk], workers: Workers | None = None
+    documents: Sequence[Document], chunks: Sequence[Chunk], workers: Workers
 ) -> Callable[[], ChunkTerms]:
     """Begin to read the search terms of all chunks, and return what waits for them."""
     of = {document.id: document for document in documents}
     own = [of[chunk.document_id] for chunk in chunks]
     marks = {id_: content_id(str(document.omitted), document.language) for id_, document in of.items()}
-    parts = (workers or Workers()).map_stored(
+    parts = workers.map_stored(
         terms_in,
-        [len(chunk.text) for chunk in chunks],
+        [chunk.end - chunk.start for chunk in chunks],
         (f"{chunk.id} {marks[chunk.document_id]}" for chunk in chunks),
-        lambda shard: ([chunks[i].text for i in shard], [own[i].language for i in shard]),
+        lambda shard: (chunks[shard.start : shard.stop], [own[i].language for i in shard]),
         lambda stored, shard: _checked(ChunkTerms(*stored), len(shard)),
         lambda part, _: (part.lines, part.ids, part.sizes, part.instructing),
     )

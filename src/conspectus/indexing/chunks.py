@@ -38,7 +38,7 @@ from conspectus.tasks import (
 from conspectus.text.cleaning import content_of
 from conspectus.text.language import read_word_sets
 from conspectus.text.types import CALENDAR
-from conspectus.text.vocabulary import Floats, Ints
+from conspectus.text.vocabulary import Floats, Ints, numbers_of
 from conspectus.text.words import CJK, STOPWORDS, name_key
 from conspectus.tokens import encoding
 from conspectus.workers import Texts, Workers
@@ -162,7 +162,7 @@ class Extractions(Sequence[Extraction]):
     @classmethod
     def of(cls, extracted: Iterable[tuple[Chunk, Extraction]]) -> Extractions:
         """Put what was extracted from chunks into columns."""
-        name, text = _numbering(), _numbering()
+        name, text = (defaultdict[str, int](count().__next__) for _ in range(2))
         chunks, documents, strengths = list[Chunk](), list[str](), list[float]()
         rows = array("i"), array("i")  # a sixth of the memory of lists
         for chunk, graph in extracted:
@@ -182,11 +182,11 @@ class Extractions(Sequence[Extraction]):
     @classmethod
     def joined(cls, parts: Iterable[Extractions], chunks: Sequence[Chunk], texts: Texts) -> Extractions:
         """Join what was found in consecutive chunks, whose descriptions go to `texts`."""
-        name, done, failures = _numbering(), 0, list[Failure]()
+        name, done, failures = dict[str, int](), 0, list[Failure]()
         none = np.zeros((6, 0), np.int32)
         tables, strengths = ([none], [none]), [np.zeros(0)]
         for part in parts:
-            numbers = np.array([name[each] for each in part.names], np.int32)
+            numbers = numbers_of(part.names, name)
             for table, own in zip(tables, (part.entities, part.relationships), strict=True):
                 chunk, one, other, text, *where = own
                 columns = chunk + done, numbers[one], numbers[other], text + len(texts), *where
@@ -217,11 +217,6 @@ class Extractions(Sequence[Extraction]):
 
         edges = starmap(FoundRelationship, rows(self.relationships, self.strengths))
         return Extraction(tuple(starmap(FoundEntity, rows(self.entities))), tuple(edges))
-
-
-def _numbering() -> defaultdict[str, int]:
-    """Return what numbers texts as they are met."""
-    return defaultdict(count().__next__)
 
 
 @dataclass
@@ -307,7 +302,7 @@ def map_extract(
 
     parts = workers.map_stored(
         extract_shard,
-        [len(chunk.text) for chunk in chunks],
+        [chunk.end - chunk.start for chunk in chunks],
         (f"{chunk.id} {marks[chunk.document_id]}" for chunk in chunks),
         lambda shard: (chunks[shard.start : shard.stop], portable(model, documents_of(shard)), *more),
         lambda stored, shard: _loaded(stored, chunks[shard.start : shard.stop]),

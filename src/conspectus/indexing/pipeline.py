@@ -57,6 +57,7 @@ from conspectus.tasks import ConfirmJoins, Extraction
 from conspectus.text.cleaning import content_of
 from conspectus.text.language import gives_instructions, in_languages, languages_in
 from conspectus.text.lexicon import Lexicon, read_lexicon, read_sentences
+from conspectus.text.sentence_table import map_sentences
 from conspectus.workers import SWITCH_SECONDS, Workers
 
 T = TypeVar("T")
@@ -166,9 +167,11 @@ def _lexicon(
     build: BuildInput, documents: Sequence[Document], chunks: Sequence[Chunk]
 ) -> tuple[Lexicon, ChunkTerms]:
     """Read the names of a corpus, and the terms of its chunks meanwhile where there are other processes."""
-    extract, sentences = build.settings.extract, read_sentences(documents, build.workers)
-    build.workers.release()
+    extract = build.settings.extract
+    parts = map_sentences(documents, build.workers)
     terms = map_chunk_terms(documents, chunks, build.workers)
+    sentences = read_sentences(documents, parts)
+    build.workers.release()
     lexicon = read_lexicon(documents, extract.types_by_rules, sentences, extract.type_of_name)
     if file := build.workers.texts:  # nobody reads its tokens while chunks are extracted from
         form = np.asarray(file.array(sentences.vocabulary.form))
@@ -297,7 +300,9 @@ HEAD_START = 0.2
 def _beside(work: Callable[[], T], aside: bool) -> asyncio.Task[T]:
     """Do work of the processor while calls are waited for; where there are none to wait for, when it is asked for."""
 
-    async def later() -> T:
+    async def done() -> T:
+        if not aside:
+            return work()
         await asyncio.sleep(HEAD_START)
         interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_SECONDS)
@@ -306,10 +311,7 @@ def _beside(work: Callable[[], T], aside: bool) -> asyncio.Task[T]:
         finally:
             sys.setswitchinterval(interval)
 
-    async def now() -> T:
-        return work()
-
-    task = asyncio.ensure_future(later() if aside else now())
+    task = asyncio.ensure_future(done())
     # the error of a task that an interrupt or another error keeps from being awaited is not asyncio's to report
     task.add_done_callback(lambda task: task.cancelled() or task.exception())
     return task

@@ -17,7 +17,7 @@ import numpy as np
 from conspectus.rows import Document
 from conspectus.text.language import ENGLISH, text_pattern
 from conspectus.text.mention_extraction import Candidate, extract_mentions, written
-from conspectus.text.sentence_table import Lines, SentenceTable, find_sentences, lines_at
+from conspectus.text.sentence_table import Lines, RawSentences, SentenceTable, find_sentences, lines_at
 from conspectus.text.types import ALL
 from conspectus.text.vocabulary import (
     Bools,
@@ -31,7 +31,6 @@ from conspectus.text.vocabulary import (
     unique_numbers,
 )
 from conspectus.text.words import is_unspaced, name_key
-from conspectus.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -106,9 +105,9 @@ class Lexicon:
         return significant_pairs(rows, columns, len(self.names), count)
 
 
-def read_sentences(documents: Sequence[Document], workers: Workers | None = None) -> Sentences:
-    """Read the sentences of a corpus."""
-    table, text, tokens = find_sentences(documents, workers or Workers())
+def read_sentences(documents: Sequence[Document], parts: Iterable[RawSentences] = ()) -> Sentences:
+    """Read the sentences of a corpus; `parts` are what `map_sentences` has begun to read, if it has."""
+    table, text, tokens = find_sentences(documents, parts)
     _, first, kind = np.unique(text, return_index=True, return_inverse=True)
     # distinct texts are numbered in order of appearance
     order = np.argsort(first)

@@ -107,10 +107,10 @@ def lines_at(rows: Ints, texts: Sequence[str]) -> Iterator[str]:
         yield from texts[part] if isinstance(texts, Lines) else map(texts.__getitem__, part.tolist())
 
 
-def find_sentences(documents: Sequence[Document], workers: Workers) -> tuple[SentenceTable, Ints, TokenRows]:
-    """Return the sentences that are no boilerplate, a number for each that those of the same text share, and tokens."""
+def map_sentences(documents: Sequence[Document], workers: Workers) -> Iterator[RawSentences]:
+    """Begin to read the sentences of documents, shard by shard."""
     labels = _speakers(documents, workers)
-    parts = workers.map_stored(
+    return workers.map_stored(
         sentences_in,
         [len(document.text) for document in documents],
         (f"{d.id} {d.omitted} {d.language} {d.path}" for d in documents),
@@ -118,10 +118,16 @@ def find_sentences(documents: Sequence[Document], workers: Workers) -> tuple[Sen
         lambda stored, shard: _loaded(stored, shard, [documents[i] for i in shard], labels),
         _stored,
     )
-    raw = _joined(parts)
-    workers.release()
+
+
+def find_sentences(
+    documents: Sequence[Document], parts: Iterable[RawSentences] = ()
+) -> tuple[SentenceTable, Ints, TokenRows]:
+    """Return the sentences that are no boilerplate, a number for each that those of the same text share, and tokens.
+    `parts` are what `map_sentences` has begun to read, if it has.
+    """
+    raw = _joined(parts or map_sentences(documents, Workers()))
     raw = raw.take(_not_cut(raw, documents))
-    workers.release()
     raw = raw.take(_not_repeated(raw.table.document, raw.marks[0]))
     speaker = _carried_over(raw)
     names = raw.table.speakers
