@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, starmap
 from typing import Any, cast
@@ -290,9 +290,12 @@ def map_extract(
     documents: Sequence[Document],
     more: tuple[ExtractSettings, str, Mapping[str, str]],
     workers: Workers,
-    tick: Tick = no_tick,
+    tick: Tick,
+    begin: Callable[[], object],
 ) -> Extracted:
-    """Do what `extract` does shard by shard; the model can be sent to other processes (`models.base.portable`)."""
+    """Do what `extract` does shard by shard; the model can be sent to other processes (`models.base.portable`). `begin`
+    is called as soon as these have what to extract from: what it has them do comes behind that.
+    """
     number = {document.id: i for i, document in enumerate(documents)}
     marks = {document.id: content_id(str(document.omitted)) for document in documents}
 
@@ -309,6 +312,7 @@ def map_extract(
         lambda part, _: _stored(part),
         lambda shard: f"{more[0].model_dump_json()} {cast('Any', model).digest(documents_of(shard))}",
     )
+    begin()
 
     def counted() -> Iterator[Extractions]:
         for part in parts:

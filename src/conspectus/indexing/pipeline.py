@@ -165,8 +165,10 @@ class BegunArrays:
 
 def _lexicon(
     build: BuildInput, documents: Sequence[Document], chunks: Sequence[Chunk]
-) -> tuple[Lexicon, ChunkTerms]:
-    """Read the names of a corpus, and the terms of its chunks meanwhile where there are other processes."""
+) -> tuple[Lexicon, Callable[[], ChunkTerms]]:
+    """Read the names of a corpus, and the terms of its chunks meanwhile where there are other processes; these are
+    waited for by a function.
+    """
     extract = build.settings.extract
     parts = map_sentences(documents, build.workers)
     terms = map_chunk_terms(documents, chunks, build.workers)
@@ -178,14 +180,17 @@ def _lexicon(
         sentences = replace(sentences, vocabulary=replace(sentences.vocabulary, form=form))
         lexicon = replace(lexicon, sentences=sentences)
         build.workers.release()
-    return lexicon, terms()
+    return lexicon, terms
 
 
 def _begin_arrays(
-    build: BuildInput, documents: Sequence[Document], chunks: Sequence[Chunk], of: tuple[Lexicon, ChunkTerms]
+    build: BuildInput,
+    documents: Sequence[Document],
+    chunks: Sequence[Chunk],
+    of: tuple[Lexicon, Callable[[], ChunkTerms]],
 ) -> BegunArrays:
     """Begin the arrays of the texts of a corpus, if others are at work."""
-    lexicon, terms = of
+    lexicon, terms = of[0], of[1]()
     sentences = lexicon.sentences
     if build.workers.several:
         documents = [replace(document, text="", omitted=(), places=()) for document in documents]
@@ -211,20 +216,28 @@ async def _read_and_extract(
     reading = _beside(lambda: _lexicon(build, documents, chunks), not callable(model))
     try:
         performer = model(documents, (await reading)[0]) if callable(model) else model
-        early = not (performer.generative or build.corrections or build.workers.several)
-        begun = _begin_arrays(build, documents, chunks, await reading) if early else None
-        if begun:  # nobody else makes them, and there are no rows yet
-            begun.texts()
-        extracted, performer = await _extract(build, chunks, performer, language, show)
-        return extracted, performer, begun or _begin_arrays(build, documents, chunks, await reading)
+        begin = cache(lambda: _begin_arrays(build, documents, chunks, reading.result()))
+        if not performer.generative:
+            await reading
+            if not (build.corrections or build.workers.several):
+                begin().texts()  # nobody else makes them, and there are no rows yet
+        extracted, performer = await _extract(build, chunks, performer, language, show, begin)
+        await reading
+        return extracted, performer, begin()
     finally:
         reading.cancel()  # after an error
 
 
 async def _extract(
-    build: BuildInput, chunks: Sequence[Chunk], model: Model, language: str, show: Progress
+    build: BuildInput,
+    chunks: Sequence[Chunk],
+    model: Model,
+    language: str,
+    show: Progress,
+    begin: Callable[[], object],
 ) -> tuple[Extracted, Model]:
     """Return what chunks hold, with failures by the paths of documents, and the model without what it extracted from.
+    `begin` begins what other processes do behind extraction.
 
     Raises ModelError where all failed.
     """
@@ -232,7 +245,7 @@ async def _extract(
     dates = dates_of(build.documents)
     if portable(model):
         more = settings.extract, language, dates
-        extracted = map_extract(chunks, model, build.documents, more, build.workers, tick)
+        extracted = map_extract(chunks, model, build.documents, more, build.workers, tick, begin)
     else:
         extracted = await extract(chunks, model, settings.extract, language, tick, dates)
     extracted.check(model.name)
