@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,12 +24,16 @@ ALLOWED = {
     "storage/manifests.py": "names of our files",
     "storage/store.py": "names of our files",
     "tasks/base.py": "names of classes",
-    "text/cleaning.py": "tags of HTML, letters behind a year",
     "text/language.py": "codes of languages",
-    "text/lexicon.py": "names of files",
-    "text/sentence_table.py": "names of files",
 }
 """Files, or folders, whose patterns may hold such letters, and what they read."""
+ALLOWED_DATA = {
+    ("cleaning", "reference"): "letters behind a year",
+    ("cleaning", "year"): "letters behind a year",
+    ("sentence_table", "file_name"): "names of files",
+    ("lexicon", "part"): "names of files",
+}
+"""Patterns of `text/data/patterns.toml` that may hold such letters, by table and name, and what they read."""
 ENGLISH_ALONE = re.compile(r"a-z(?![ßµ]|A-ZÀ)|A-Z(?!À)")
 
 
@@ -59,6 +64,18 @@ def test_letters_are_those_of_any_alphabet():
     ]
 
     assert found == []
+
+
+def test_letters_of_patterns_that_are_data_are_those_of_any_alphabet():
+    tables = tomllib.loads((SOURCE / "text/data/patterns.toml").read_text(encoding="utf-8"))
+    english = {
+        (table, name)
+        for table, named in tables.items()
+        for name, pattern in named.items()
+        if ENGLISH_ALONE.search(pattern if isinstance(pattern, str) else "|".join(pattern))
+    }
+
+    assert english == ALLOWED_DATA.keys()
 
 
 @pytest.mark.parametrize("name", ALLOWED)

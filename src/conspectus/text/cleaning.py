@@ -120,7 +120,9 @@ def is_data(text: str) -> bool:
     digits = len(_DIGIT.findall(text))
     if not digits:
         return False
-    if not any(islice(filter(str.isalpha, text), digits - 1, None)):  # there are fewer letters
+    # no more letters are looked at than there are digits
+    letters = islice(filter(str.isalpha, text), digits)
+    if len(list(letters)) < digits:
         return True
     return text.rstrip()[-1].isdigit() and bool(_LEADERS.search(text))
 
