@@ -83,9 +83,9 @@ LISTS: Sequence[tuple[str, str, tuple[str, ...]]] = (
 LIST_OF = {name: lists for lists in LISTS for name in lists[2]}
 LARGEST = 2.0**50
 """What a weight or a number of a vector may be at the most: sums of products of two stay finite in 32 bits."""
-BLOCK, EARLIER_BLOCK = 1 << 16, 1 << 18
-"""Bytes of an array that are compared together, in 0.05 ms, and in format 4; 200 MB are 3,200 blocks, each 10 bytes of
-the manifest. An answer reads few numbers in many blocks: at 100 million tokens a quarter of the size saves 0.1 s."""
+BLOCK = 1 << 18
+"""Bytes of an array that are compared together, in 0.2 ms; 200 MB are 800 blocks, each 10 bytes of the manifest. With a
+quarter, a question to 100 million tokens takes as long: less is compared, and more blocks are looked up and read."""
 OF_WHOLE = ("graph.", "ids.", "keys.", "near.")
 """How the names of arrays begin that hold for a whole index alone, and not for some of its documents."""
 _AXES = {
@@ -133,8 +133,7 @@ class StoredArray:
         self._blocks, self._checked = blocks[1:], set[int]()
         size = 10 + int.from_bytes(content[8:10], "little")
         head, self._content = BytesIO(content[:size]), memoryview(content)[size:]
-        self._block = BLOCK if len(self._blocks) * BLOCK >= len(self._content) else EARLIER_BLOCK
-        covered = len(self._blocks) * self._block
+        covered = len(self._blocks) * BLOCK
         if blocks and (crc32(head.getvalue()) != blocks[0] or covered < len(self._content)):
             raise self._damaged("is not what was written, by its hash")
         try:
@@ -146,7 +145,7 @@ class StoredArray:
             self._array: Array = np.ndarray(shape, dtype, buffer=self._content)
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise self._damaged(f"cannot be read ({error})") from None
-        self._count = -(-len(self._content) // self._block)
+        self._count = -(-len(self._content) // BLOCK)
         if not self._is_shaped():
             raise self._damaged("does not fit the rest of the index")
 
@@ -177,16 +176,16 @@ class StoredArray:
                 rows = range(len(self))[slice(None) if at is ... else at]
                 low, high = sorted((rows[0], rows[-1])) if rows else (0, -1)
             first, last = low * size, (high + 1) * size - 1
-            blocks: Iterable[int] = range(first // self._block, last // self._block + 1)
+            blocks: Iterable[int] = range(first // BLOCK, last // BLOCK + 1)
         else:
             used, numbers = np.zeros(self._count, bool), np.asarray(at) % len(self)  # -1 is the last one
             firsts = numbers * size
-            used[firsts // self._block] = True
-            used[(firsts + size - 1) // self._block] = True
+            used[firsts // BLOCK] = True
+            used[(firsts + size - 1) // BLOCK] = True
             blocks = np.flatnonzero(used).tolist()
         for block in set(blocks) - self._checked:
-            start = block * self._block
-            end = start + self._block
+            start = block * BLOCK
+            end = start + BLOCK
             if self._blocks and crc32(self._content[start:end]) != self._blocks[block]:
                 raise self._damaged("is not what was written, by its hash")
             # with the number before, from which ascending ones go on

@@ -39,9 +39,9 @@ USUAL = ".conspectus"
 """The folder of an index where none is named."""
 MOST_LISTED = 1000
 """Entries of a folder that are looked through for an index: more would keep an error message waiting."""
-FORMAT, VERSION, OLDEST = "conspectus-index", 5, 2
+FORMAT, VERSION, OLDEST = "conspectus-index", 4, 2
 """The format that is written, and the oldest that is read: 2 had the stored tables in the folder `tables`, in 3 no page
-of a table had a checksum, in 4 the blocks of arrays were larger."""
+of a table had a checksum."""
 NAME, HISTORY = "manifest.json", "history"
 STORED = r"^(objects|tables|arrays)/[A-Za-z0-9_.-]+-[0-9a-f]{12}\.(parquet|npy)$"
 """Paths of stored files: none leads out of the folder."""
