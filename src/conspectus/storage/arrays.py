@@ -159,7 +159,10 @@ class StoredArray:
         return self._array[at]
 
     def searchsorted(self, values: Any) -> Any:
-        """Return where some values would go in a column that ascends; only the rows around that are checked."""
+        """Return where some values would go in a column that ascends; only the rows around that are checked.
+
+        Values of another type than the column's have all of it converted.
+        """
         at: Array = self._array.searchsorted(np.asarray(values))
         if len(self):
             around = np.append(at - 1, at)
@@ -169,6 +172,8 @@ class StoredArray:
     def _check(self, at: Any) -> None:
         """Compare the blocks that hold some rows with their checksums and laws, each once."""
         size = self._array.nbytes // len(self)
+        if isinstance(at, int) and self._array.ndim == 1 and at * size // BLOCK in self._checked:
+            return
         if isinstance(at, (int, slice)) or at is ...:
             if isinstance(at, int):
                 low = high = at % len(self)

@@ -146,7 +146,9 @@ class SentenceStore:
     def within(self, chunk: Chunk | Span) -> range:
         """Return the sentences that lie wholly within a chunk, or within other characters of a document."""
         document = self._number[chunk.document_id]
-        low, high = self.document.searchsorted((document, document + 1)).tolist()
+        # numbers of the column's type, or all of it would be converted
+        bounds = np.array((document, document + 1), np.int32)
+        low, high = self.document.searchsorted(bounds).tolist()
         first = low + int(np.searchsorted(self.start[low:high], chunk.start))
         last = low + int(np.searchsorted(self.end[low:high], chunk.end, side="right"))
         return range(first, max(first, last))
