@@ -293,7 +293,7 @@ def walk_arrays(
     hashes = np.array([hash_of(units(key)) for key in names.keys], np.uint64)
     order = np.argsort(hashes, kind="stable")
     order = order[np.array([key not in without for key in names.keys], bool)[order]]
-    codes, weights = inward[0], np.zeros_like(inward[1])  # what has no way out is there for the way back
+    codes, weights = inward[0], np.zeros_like(inward[1])  # 0 for names that only lead back
     weights[np.searchsorted(codes, outward[0])] = outward[1]
     row, name, out = _table((codes, weights), order, count)
     back = _table(inward, order, count)[2]

@@ -294,7 +294,7 @@ def map_extract(
     begin: Callable[[], object],
 ) -> Extracted:
     """Do what `extract` does shard by shard; the model can be sent to other processes (`models.base.portable`). `begin`
-    is called as soon as these have what to extract from: what it has them do comes behind that.
+    is called once all shards are queued, to queue what follows them.
     """
     number = {document.id: i for i, document in enumerate(documents)}
     marks = {document.id: content_id(str(document.omitted)) for document in documents}

@@ -367,7 +367,7 @@ def _join_people(names: dict[str, _Name], result: Names) -> None:
             meant[0].titles |= person.titles
             meant[0].sources += person.sources
             meant[0].sure = True
-            if person in near:  # or it was not established
+            if person in near:  # where only established names are
                 near.remove(person)
     by_first: dict[str, list[_Person]] = defaultdict(list)
     by_last: dict[str, list[_Person]] = defaultdict(list)

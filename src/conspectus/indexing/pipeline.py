@@ -166,8 +166,8 @@ class BegunArrays:
 def _lexicon(
     build: BuildInput, documents: Sequence[Document], chunks: Sequence[Chunk]
 ) -> tuple[Lexicon, Callable[[], ChunkTerms]]:
-    """Read the names of a corpus, and the terms of its chunks meanwhile where there are other processes; these are
-    waited for by a function.
+    """Return the names of a corpus, and a function that waits for the terms of its chunks, which other processes, where
+    there are some, read meanwhile.
     """
     extract = build.settings.extract
     parts = map_sentences(documents, build.workers)
@@ -237,7 +237,7 @@ async def _extract(
     begin: Callable[[], object],
 ) -> tuple[Extracted, Model]:
     """Return what chunks hold, with failures by the paths of documents, and the model without what it extracted from.
-    `begin` begins what other processes do behind extraction.
+    `begin` queues what other processes do after extraction.
 
     Raises ModelError where all failed.
     """

@@ -106,7 +106,7 @@ class Lexicon:
 
 
 def read_sentences(documents: Sequence[Document], parts: Iterable[RawSentences] = ()) -> Sentences:
-    """Read the sentences of a corpus; `parts` are what `map_sentences` has begun to read, if it has."""
+    """Read the sentences of a corpus; `parts` are those of `map_sentences`, if it was called before."""
     table, text, tokens = find_sentences(documents, parts)
     _, first, kind = np.unique(text, return_index=True, return_inverse=True)
     # distinct texts are numbered in order of appearance

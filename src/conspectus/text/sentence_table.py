@@ -124,7 +124,7 @@ def find_sentences(
     documents: Sequence[Document], parts: Iterable[RawSentences] = ()
 ) -> tuple[SentenceTable, Ints, TokenRows]:
     """Return the sentences that are no boilerplate, a number for each that those of the same text share, and tokens.
-    `parts` are what `map_sentences` has begun to read, if it has.
+    `parts` are those of `map_sentences`, if it was called before.
     """
     raw = _joined(parts or map_sentences(documents, Workers()))
     raw = raw.take(_not_cut(raw, documents))
