@@ -49,7 +49,7 @@ GAP_CHARS = 200
 half 46,466 characters of references stay on 106 pages on society, with double 40,825 more go on five."""
 
 _pattern = partial(text_pattern, "cleaning")
-_RULER, _DEFINITION = _pattern("ruler"), _pattern("definition")
+_RULER, _DEFINITION, _ACCENT = _pattern("ruler"), _pattern("definition"), _pattern("accent")
 _HEADING, _CODE = _pattern("heading"), _pattern("code")
 _REFERENCE, _YEAR = _pattern("reference"), _pattern("year")
 _INITIAL, _LOCATOR = _pattern("initial"), _pattern("locator")
@@ -79,7 +79,7 @@ def omitted(text: str) -> Omitted:
     """
     definitions = list(_DEFINITION.finditer(text)) if "]:" in text else []
     markup, links = _markup(text, {_folded(match[1]) for match in definitions})
-    markup += [match.span() for match in definitions]
+    markup += [match.span() for match in (*definitions, *_ACCENT.finditer("" if text.isascii() else text))]
     rulers = [(match.start(), match.end() - 1) for match in _RULER.finditer(f"\n{text}")]
     edges = _edges([*markup, *rulers, *_hidden(text)])
     shown = _content(text, edges)
