@@ -89,9 +89,11 @@ def test_a_possessive_does_not_make_another_term():
     assert terms("Maddern's chart") == terms("Maddern chart")
 
 
-def test_single_letters_are_no_content_but_single_characters_of_other_scripts_are():
-    assert not is_content("b")
+def test_a_letter_or_a_character_carries_content_but_a_digit_or_a_stopword_does_not():
+    assert is_content("k")
     assert is_content("潮")
+    assert not is_content("7")
+    assert not is_content("a")
     assert not is_content("the")
 
 

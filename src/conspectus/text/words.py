@@ -163,8 +163,8 @@ def stopwords(language: str) -> frozenset[str]:
 
 
 def is_content(word: str, language: str = ENGLISH) -> bool:
-    """Tell whether a folded word carries content: no stopword, and more than a sign."""
-    return word not in stopwords(language) and (len(word) > 1 or not word.isascii())
+    """Tell whether a folded word carries content: no stopword, and more than a digit; a letter may, as in vitamin K."""
+    return word not in stopwords(language) and (len(word) > 1 or word.isalpha())
 
 
 def words_in(text: str) -> list[str]:
@@ -207,7 +207,7 @@ def terms(text: str, *languages: str) -> list[str]:
     one = text.isascii() and text.isalnum()
     words = [folded] if one else words_in(ELIDED.sub(" ", folded) if own in ELIDING else folded)
     stops = stopwords(own)
-    content = [w for w in words if w not in stops and (len(w) > 1 or not w.isascii())]
+    content = [w for w in words if w not in stops and (len(w) > 1 or w.isalpha())]
     plain = folded.isascii() or not (CJK.search(folded) or PAIRED.search(folded))
     if plain and len(languages) < 2:
         return [stem(w, own) for w in content]

@@ -51,6 +51,15 @@ def test_near_what_is_named_the_rest_of_the_question_decides():
     assert read("When did the weir of Quenda break in a flood?", "Quenda")[0] == BROKE
 
 
+def test_one_letter_tells_things_of_the_same_word_apart():
+    vitamins = {letter: f"Vitamin {letter} is what the {part} needs most." for letter, part in
+                (("C", "skin"), ("D", "bone"), ("K", "blood"))}  # fmt: skip
+    index = an_index_of(*vitamins.values())
+
+    for letter, sentence in vitamins.items():
+        assert read(f"What does vitamin {letter} do?", index=index)[0] == sentence
+
+
 def test_a_sentence_beside_one_that_is_asked_for_counts_a_little():
     assert NEXT in read("What did the rebuilt weir with twelve masons cost?")
     assert read("What did the rebuilt weir with twelve masons cost?")[0] == BUILT

@@ -101,7 +101,7 @@ class Searcher:
 
     def _has_namesakes(self, name: str, question: Question) -> bool:
         """Tell whether nothing in the corpus has all of a name, but a person of another name has its first word."""
-        first, words = f"{name.split()[0]} ", self.terms_of(name, question)
+        first, words = f"{name.split()[0]} ", (t for t in self.terms_of(name, question) if len(t) > 1)
         together = self.holding(dict.fromkeys(words, 1.0))[1].max(initial=0.0) > COMPLETE
         if together or entity_of_key(name_key(name), self.index) is not None:
             return False
@@ -113,7 +113,7 @@ class Searcher:
 
     def _is_known(self, name: str) -> bool:
         """Tell whether the corpus has any word of a name, given by its key; a letter (hepatitis B) is no word."""
-        terms = search_terms(name, self.index)
+        terms = [term for term in search_terms(name, self.index) if len(term) > 1]
         known = not terms or entity_of_key(name, self.index) is not None
         return known or any(map(self.frequency, terms))
 
