@@ -53,7 +53,10 @@ def lines_of(text: str) -> list[str]:
             "See the map, it says [2].",
         ),
         ("Theodor Sch¨ onemann read Erd˝os and Poincar´ e.", "Theodor Schonemann read Erdos and Poincare."),
-        ("The students´ union of the women´s college met.", "The students´ union of the women´s college met."),
+        (
+            "The students´ union of the women´s college met.",
+            "The students´ union of the women´s college met.",
+        ),
         ("The ![plan](plan.png)quay is long.", "The quay is long."),
         ("The ![Image 3: (Z/n)[X] to scale](plan.png)quay is long.", "The quay is long."),
         ("[![plan](plan.png)](quay.html)The quay is long.", "The quay is long."),
