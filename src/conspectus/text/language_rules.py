@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from conspectus.text.language import ENGLISH, function_words, read_data, read_word_sets, text_pattern
+from conspectus.text.language import ENGLISH, function_words, read_word_sets, text_pattern
 from conspectus.text.words import (
     CJK,
     ELIDED,
     ELIDING,
-    STOPWORDS,
     TOKEN,
-    VAGUE,
     WORDS_CACHED,
     rjieba,
     stem,
@@ -97,45 +95,35 @@ _TELLING: Mapping[str, tuple[Callable[[str], bool], Callable[[str], bool]]] = {
 @cache
 def rules_of(language: str) -> LanguageRules:
     """Return the rules of a language, given by its code."""
-    if language == ENGLISH:
-        return LanguageRules(
-            language=language,
-            stop=STOPWORDS,
-            vague=VAGUE,
-            before_nouns=_LISTS["determiners"],
-            before_verbs=_LISTS["before_verbs"],
-            articles=frozenset(("the",)),
-            particles=PARTICLES,
-            joints={word: word for word in JOINTS},
-            titles=TITLES | OFFICES,
-            adverbs=("ly",),
-        )
+
+    def words_of(*kinds: str) -> frozenset[str]:
+        if language != ENGLISH:
+            return frozenset(function_words(language, *kinds))
+        return frozenset[str]().union(*(_LISTS[kind] for kind in kinds))
+
     tells_noun, tells_attribute = _TELLING.get(language, (None, None))
-    articles = frozenset(function_words(language, "articles"))
-    joints = dict(pair.split(":") for pair in function_words(language, "joints"))
+    pairs = (pair.partition(":") for pair in words_of("joints"))
+    joints = {joint: like or joint for joint, _, like in pairs}
+    articles, heads = words_of("articles"), words_of("organizations", "places") if language in SLAVIC else ()
     return LanguageRules(
         language=language,
         stop=stopwords(language),
-        vague=frozenset(read_data("chinese_words")["vague"].split() if language == "zh" else ()),
-        before_nouns=frozenset(function_words(language, "nouns")),
-        before_verbs=frozenset(function_words(language, "verbs")),
+        vague=words_of("vague"),
+        before_nouns=words_of("nouns"),
+        before_verbs=words_of("verbs"),
         articles=articles,
         particles=PARTICLES - articles - joints.keys(),
         joints=joints,
-        titles=frozenset(function_words(language, "titles")),
+        titles=words_of("titles", "offices"),
+        adverbs=function_words(language, "adverbs"),
         noun_endings=function_words(language, "endings"),
-        heads=frozenset(
-            stem(word, language)
-            for word in function_words(language, "organizations", "places")
-            if language in SLAVIC
-        ),
+        heads=frozenset(stem(word, language) for word in heads),
         tells_noun=tells_noun,
         tells_attribute=tells_attribute,
     )
 
 
 ENGLISH_RULES = rules_of(ENGLISH)
-
 
 DOTS = frozenset("·・‧•")
 """Marks between the parts of a foreign name."""

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from conspectus.text.language import function_words, read_data, read_word_sets
+from conspectus.text.language import function_words, read_word_sets
 from conspectus.text.language_rules import DOTS, joined, tag_of
 from conspectus.text.names import Mention
 from conspectus.text.types import CONCEPT, LOCATION, ORGANIZATION, PERSON, WORK, words_of_kinds
@@ -33,8 +33,7 @@ two of the 94 are lost, a cooperative and a committee that no word before them t
 ABOVE = 1000
 """A word that tells a kind counts as much as so many that tell none: without, four of the 94 lose their type; with half or
 double nothing changes."""
-_KOREAN_SURNAMES = frozenset(read_data("words")["korean_surnames"])
-_NO_PERSONS_KO = read_word_sets("words")["korean_no_persons"]
+_LISTS = read_word_sets("words")
 
 
 def find_uncased(vocabulary: Vocabulary) -> Iterator[Mention]:
@@ -145,8 +144,9 @@ def _marked_after(vocabulary: Vocabulary) -> Iterator[_Span]:
             if start < at and 2 <= len(joined(forms[start:at])) <= 7:
                 yield start, at, PERSON
             continue
-        like_person = len(form) == 3 and form[0] in _KOREAN_SURNAMES and form not in _NO_PERSONS_KO
-        if like_person and language == "ko" and vocabulary.count[vocabulary.token_word[at]] > 1:
+        like_person = len(form) == 3 and form[0] in _LISTS["korean_surnames"]
+        like_person = like_person and form not in _LISTS["korean_no_persons"]
+        if like_person and vocabulary.count[vocabulary.token_word[at]] > 1:
             yield at, at + 1, PERSON
             continue
         goes_on = at + 1 < len(forms) and noun[at + 1] and sentence[at + 1] == sentence[at]
@@ -175,9 +175,7 @@ def _nouns(vocabulary: Vocabulary) -> Bools:
 
 _CHINESE = read_word_sets("chinese_words")
 ROLES = _CHINESE["roles"]
-_SURNAMES = frozenset(read_data("chinese_words")["surnames"])
-_SPELLING = frozenset(read_data("chinese_words")["spelling"])
-_NO_GIVEN = frozenset(read_data("chinese_words")["no_given"])
+_SURNAMES = _CHINESE["surnames"]
 _DISTRICTS = tuple(_CHINESE["districts"])
 _GENERIC_DISTRICTS = tuple(_CHINESE["generic_districts"])
 
@@ -247,7 +245,7 @@ def _class_in_dotted(form: str) -> str:
     """Return the class of a token in names with a dot: F spelled as foreign names are, C another short word."""
     if form in DOTS or not CJK.match(form):
         return "." if form in DOTS else "x"
-    return "F" if _SPELLING.issuperset(form) else "C" if len(form) < 5 else "x"
+    return "F" if _CHINESE["spelling"].issuperset(form) else "C" if len(form) < 5 else "x"
 
 
 def is_person(word: str) -> bool:
@@ -260,4 +258,4 @@ def like_person(form: str) -> bool:
     surname = (form[0] in _SURNAMES and len(form) <= 3) or (
         form[:2] in _CHINESE["double_surnames"] and 3 <= len(form) <= 4
     )
-    return surname and form not in _CHINESE["no_persons"] and form[-1] not in _NO_GIVEN
+    return surname and form not in _CHINESE["no_persons"] and form[-1] not in _CHINESE["no_given"]
