@@ -13,20 +13,20 @@ from conspectus.text.types import (
     ORGANIZATION,
     PERSON,
     WORK,
-    NameContext,
+    Candidate,
     type_of,
 )
 
 
-def typed(name: str, context: NameContext | None = None, foreign: bool = False) -> str:
-    return type_of(tuple(name.split()), context or NameContext(), GIVEN_NAMES, foreign)
+def typed(name: str, candidate: Candidate | None = None, foreign: bool = False) -> str:
+    return type_of(tuple(name.split()), candidate or Candidate(), GIVEN_NAMES, foreign)
 
 
-def before(word: str, times: int = 3) -> NameContext:
-    context = NameContext()
+def before(word: str, times: int = 3) -> Candidate:
+    candidate = Candidate()
     for _ in range(times):
-        context.note_before(word)
-    return context
+        candidate.note_before(word)
+    return candidate
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_the_last_word_tells_or_the_one_before_of(name: str, kind: str):
 
 
 def test_who_speaks_or_bears_a_title_is_a_person_whatever_the_name():
-    assert typed("Zorba Guild", NameContext(speaks=True)) == PERSON
-    assert typed("Zorba", NameContext(titled=2)) == PERSON
+    assert typed("Zorba Guild", Candidate(speaks=True)) == PERSON
+    assert typed("Zorba", Candidate(titled=2)) == PERSON
 
 
 def test_what_begins_with_a_country_or_an_adjective_of_one_is_no_person():
@@ -78,7 +78,7 @@ def test_what_mostly_stands_after_words_for_places_is_one():
 
 
 def test_what_is_quoted_is_a_work():
-    assert typed("QUORL", NameContext(quoted=2)) == WORK
+    assert typed("QUORL", Candidate(quoted=2)) == WORK
 
 
 def test_one_word_around_a_name_is_not_enough():

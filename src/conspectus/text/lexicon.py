@@ -16,9 +16,9 @@ import numpy as np
 
 from conspectus.rows import Document
 from conspectus.text.language import ENGLISH, text_pattern
-from conspectus.text.mention_extraction import Candidate, extract_mentions, written
+from conspectus.text.mention_extraction import extract_mentions, written
 from conspectus.text.sentence_table import Lines, RawSentences, SentenceTable, find_sentences, lines_at
-from conspectus.text.types import ALL
+from conspectus.text.types import ALL, Candidate
 from conspectus.text.vocabulary import (
     Bools,
     Floats,

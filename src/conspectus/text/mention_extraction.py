@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,7 +23,7 @@ from conspectus.text.types import (
     ORGANIZATION_WORDS,
     ROLES,
     WORK,
-    NameContext,
+    Candidate,
     type_of,
 )
 from conspectus.text.uncased import find_chinese, find_uncased
@@ -42,23 +40,6 @@ MIN_HEADED = 3
 is among the best connected on web pages of mathematics (6 names end in it) and of society (81)."""
 
 
-@dataclass(slots=True)
-class Candidate:
-    """What is known of a name while mentions are gathered."""
-
-    forms: Counter[tuple[str, ...]] = field(default_factory=Counter[tuple[str, ...]])
-    kinds: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    """The types that the patterns of its mentions tell."""
-    context: NameContext = field(default_factory=NameContext)
-    type: str = ""
-    positions: array[int] = field(default_factory=lambda: array("q"))
-    """Distinct sentence, in the upper 32 bits, and token offset of each mention."""
-
-    def note(self, sentence: int, offset: int) -> None:
-        """Note where a mention is."""
-        self.positions.append((sentence << 32) + offset)
-
-
 def extract_mentions(
     texts: Sequence[str], vocabulary: Vocabulary, source: Ints, speakers: Sequence[str]
 ) -> dict[str, Candidate]:
@@ -69,7 +50,7 @@ def extract_mentions(
     candidates: dict[str, Candidate] = defaultdict(Candidate)
     for speaker in speakers:
         candidate = candidates[name_key(speaker)]
-        candidate.context.speaks = True
+        candidate.speaks = True
         candidate.forms[tuple(speaker.split())] += 0
     named = np.zeros(len(vocabulary.form), bool)
     for mention in _names(vocabulary):
@@ -87,9 +68,7 @@ def extract_mentions(
             words = max(forms := candidate.forms, key=forms.__getitem__)
             content = (word.casefold() for word in words if word not in OPENING_PARTICLES)
             never_lower = not any(map(lower.get, content))
-            candidate.type = type_of(
-                words, candidate.context, first_names, never_lower, vocabulary.rules.language
-            )
+            candidate.type = type_of(words, candidate, first_names, never_lower, vocabulary.rules.language)
     # A name is known to other languages by how it is mostly written.
     if vocabulary.rules.language in INFLECTING:
         return {name_key(written(candidate.forms)): candidate for candidate in candidates.values()}
@@ -120,11 +99,11 @@ def _note_name(candidate: Candidate, mention: Mention, vocabulary: Vocabulary) -
     if mention.type:
         candidate.kinds[mention.type] += 1
     candidate.note(sentence, offset)
-    candidate.context.titled += mention.titled
+    candidate.titled += mention.titled
     if offset:
         (word,) = vocabulary.folded(mention.start - 1, mention.start)
-        candidate.context.note_before(word)
-    candidate.context.after += mention.end < end
+        candidate.note_before(word)
+    candidate.after += mention.end < end
 
 
 def _sifted_names(
@@ -135,11 +114,11 @@ def _sifted_names(
     sifted: dict[str, Candidate] = {}
     heads = Counter(key.split()[-1] for key in by_key if " " in key)
     for key, candidate in by_key.items():
-        if candidate.context.speaks:
+        if candidate.speaks:
             sifted[key] = candidate
             continue
         if candidate.kinds:
-            if candidate.context.titled or len(candidate.positions) > large:
+            if candidate.titled or len(candidate.positions) > large:
                 candidate.type = max(candidate.kinds, key=candidate.kinds.__getitem__)
                 sifted[key] = candidate
             continue
@@ -167,9 +146,7 @@ def _note_concepts(
 ) -> None:
     """Add the concepts; one that is also written as a name is that name ("Computer Science")."""
     rules = vocabulary.rules
-    by_stems = {
-        _stems(key, rules): key for key in sorted(by_key, reverse=True) if not by_key[key].context.speaks
-    }
+    by_stems = {_stems(key, rules): key for key in sorted(by_key, reverse=True) if not by_key[key].speaks}
     phrases = find_phrases(vocabulary, source, least, named)
     sentences = np.searchsorted(vocabulary.starts, phrases.start, "right") - 1
     offsets = phrases.start - vocabulary.starts[sentences]
@@ -222,12 +199,12 @@ def _note_dates_and_titles(
         for title in find_titles(text, rules.language):
             candidate = by_key.setdefault(_key(title.split(), rules), Candidate())
             candidate.forms[tuple(title.split())] += 1
-            candidate.context.quoted += 1
-            if not candidate.context.speaks and candidate.type in ("", WORK):
-                candidate.type = WORK if not candidate.context.before else ""
+            candidate.quoted += 1
+            if not candidate.speaks and candidate.type in ("", WORK):
+                candidate.type = WORK if not candidate.before else ""
             candidate.note(sentence, max(text.find(title), 0) // 6)
     for candidate in by_key.values():
-        quoted = candidate.context.quoted
+        quoted = candidate.quoted
         # Mostly a title: a quoted mention is there twice, as a term and as a title.
         if candidate.type == CONCEPT and quoted and 3 * quoted >= len(candidate.positions):
             candidate.type = WORK

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from array import array
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 
 from conspectus.text.language import ENGLISH, function_words, read_word_sets
 from conspectus.text.language_rules import SLAVIC, UNCASED
@@ -22,11 +24,17 @@ _TYPES_OF_WORDS = (ORGANIZATION, EVENT, LOCATION, WORK, CONCEPT)
 
 
 @dataclass(slots=True)
-class NameContext:
-    """What stands around the mentions of a name."""
+class Candidate:
+    """What is known of a name while mentions are gathered."""
 
+    forms: Counter[tuple[str, ...]] = field(default_factory=Counter[tuple[str, ...]])
+    kinds: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """The types that the patterns of its mentions tell."""
+    type: str = ""
+    positions: array[int] = field(default_factory=lambda: array("q"))
+    """Distinct sentence, in the upper 32 bits, and token offset of each mention."""
     before: int = 0
-    """How many words stand before them; those of all names would be counted in more memory than the names take."""
+    """How many words stand before its mentions; those of all names would take more memory than the names."""
     after: int = 0
     located: float = 0.0
     """How far the words before tell a place."""
@@ -36,6 +44,10 @@ class NameContext:
     """Whether it is the label of a speaker."""
     quoted: int = 0
 
+    def note(self, sentence: int, offset: int) -> None:
+        """Note where a mention is."""
+        self.positions.append((sentence << 32) + offset)
+
     def note_before(self, word: str) -> None:
         """Note a word that stands before a mention."""
         self.before += 1
@@ -44,7 +56,7 @@ class NameContext:
 
 def type_of(
     words: tuple[str, ...],
-    context: NameContext,
+    candidate: Candidate,
     first_names: frozenset[str],
     never_lower: bool,
     language: str = ENGLISH,
@@ -57,8 +69,8 @@ def type_of(
     none of the name's words in lower case, as with the names of people.
     """
     lower = [w.lower().rstrip(".") for w in words]
-    mentions = max(context.before, context.after, 1)
-    if context.speaks or context.titled >= max(1, 0.25 * mentions):
+    mentions = max(candidate.before, candidate.after, 1)
+    if candidate.speaks or candidate.titled >= max(1, 0.25 * mentions):
         return PERSON
     if " ".join(lower) in _PLACES:
         return LOCATION
@@ -67,7 +79,7 @@ def type_of(
         by_words = _type_by_foreign_words(lower, language)
     if by_words:
         return by_words
-    score = {PERSON: 0.0, WORK: 2.0 * context.quoted, LOCATION: context.located}
+    score = {PERSON: 0.0, WORK: 2.0 * candidate.quoted, LOCATION: candidate.located}
     if len(words) <= 4 and lower[0] in first_names:
         score[PERSON] += 2 + 0.5 * mentions
     elif (
