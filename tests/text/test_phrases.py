@@ -24,7 +24,7 @@ def concepts(*sentences: str, least: int = 2) -> set[str]:
     document = np.arange(len(corpus)) // 6
     vocabulary = read_vocabulary(corpus)
     found = find_phrases(vocabulary, document.astype(np.int32), least, np.zeros(len(vocabulary.form), bool))
-    spans = zip(found.start.tolist(), found.words.tolist(), strict=True)
+    spans = zip(*(column.tolist() for column in found), strict=True)
     return {" ".join(vocabulary.folded(start, start + size)) for start, size in spans}
 
 
@@ -146,7 +146,7 @@ def test_mentions_do_not_overlap_and_are_in_order():
         [*FILLER, "The tidal barrage gate.", "A tidal barrage.", "That barrage gate."] * 2
     )
     document = (np.arange(2 * (len(FILLER) + 3)) // 6).astype(np.int32)
-    found = find_phrases(vocabulary, document, 2, np.zeros(len(vocabulary.form), bool))
+    starts, sizes = find_phrases(vocabulary, document, 2, np.zeros(len(vocabulary.form), bool))
 
-    assert (np.diff(found.start) > 0).all()
-    assert (found.start[:-1] + found.words[:-1] <= found.start[1:]).all()
+    assert (np.diff(starts) > 0).all()
+    assert (starts[:-1] + sizes[:-1] <= starts[1:]).all()

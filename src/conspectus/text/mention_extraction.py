@@ -147,10 +147,10 @@ def _note_concepts(
     """Add the concepts; one that is also written as a name is that name ("Computer Science")."""
     rules = vocabulary.rules
     by_stems = {_stems(key, rules): key for key in sorted(by_key, reverse=True) if not by_key[key].speaks}
-    phrases = find_phrases(vocabulary, source, least, named)
-    sentences = np.searchsorted(vocabulary.starts, phrases.start, "right") - 1
-    offsets = phrases.start - vocabulary.starts[sentences]
-    columns = phrases.start, phrases.words, sentences, offsets
+    starts, sizes = find_phrases(vocabulary, source, least, named)
+    sentences = np.searchsorted(vocabulary.starts, starts, "right") - 1
+    offsets = starts - vocabulary.starts[sentences]
+    columns = starts, sizes, sentences, offsets
     known: dict[bytes, tuple[tuple[str, ...], Candidate]] = {}
     rows = zip(*(column.tolist() for column in columns), strict=True)
     for start, size, sentence, offset in rows:

@@ -38,6 +38,7 @@ _JOINTS = read_word_sets("words")["joints_in_questions"]
 _RUN = re.compile(rb"(?:[UI]|u(?=[USI])|S(?=[USI]))(?:[USI]|(?<=I)p(?=[USI])|(?<=[USI])D|C(?=C?[USI]))*")
 _PART = re.compile(r" (?:and|&|in|on|to|at|for) |['’]s ")
 _YEAR = re.compile(r"[12]\d{3}$")
+_OF_DATE = re.compile(r"[^\W\d_]{3,}|\d+")
 _pattern = partial(text_pattern, "mentions")
 _DATE, _DATE_BY_SIGNS = _pattern("date"), _pattern("date_by_signs")
 _TITLE, _TITLE_ELSEWHERE = _pattern("title"), _pattern("title_elsewhere")
@@ -279,22 +280,15 @@ def find_dates(text: str, language: str = ENGLISH) -> Iterator[str]:
             if any(c.isdigit() for c in m.group()):
                 yield m.group()
         return
-    for m in _DATE.finditer(text):
-        if m["alone"]:
-            yield m["alone"]
-            continue
-        if m["iso"]:
-            year, month, day = m["iso"].split("-")
-            if 1 <= int(month) <= 12:
-                yield f"{int(day)} {function_words(ENGLISH, 'months')[int(month) - 1]} {year}"
-            continue
-        day, month, year = (
-            m["day"] or m["day2"],
-            m["month"] or m["month2"] or m["month3"],
-            m["year"] or m["year2"] or m["year3"],
-        )
-        if year or day:
-            yield " ".join(part for part in (day, month, year) if part)
+    for match in _DATE.finditer(text):
+        pieces = _OF_DATE.findall(match[0])
+        if "-" in match[0]:
+            year, month, day = map(int, pieces)
+            if not 1 <= month <= 12:
+                continue
+            pieces = [str(day), function_words(ENGLISH, "months")[month - 1], str(year)]
+        # the day, the month, the year
+        yield " ".join(sorted(pieces, key=lambda piece: (len(piece) > 2, piece.isdigit())))
 
 
 def find_titles(text: str, language: str = ENGLISH) -> Iterator[str]:

@@ -69,14 +69,6 @@ BURSTINESS = 1.1
 
 
 @dataclass(frozen=True)
-class Phrases:
-    """Every mention of a term: its first token and its number of words, in order of the text."""
-
-    start: Ints
-    words: Ints
-
-
-@dataclass(frozen=True)
 class _Runs:
     """The runs of `size` words that could be terms: where each starts, ascending, and which phrase it is of."""
 
@@ -89,8 +81,8 @@ class _Runs:
     """How often each phrase occurs."""
 
 
-def find_phrases(vocabulary: Vocabulary, source: Ints, least: int, named: Bools) -> Phrases:
-    """Return the mentions of terms, longer ones before those inside them.
+def find_phrases(vocabulary: Vocabulary, source: Ints, least: int, named: Bools) -> tuple[Ints, Ints]:
+    """Return the mentions of terms, in order of the text: the first token of each, and how many words it has.
     Sentence `s` is in source `source[s]`, over which burstiness is measured. A phrase occurs twice or more, a single word
     `least` times. Where capitals do not tell names, tokens that are `named` are no part of a term.
     """
@@ -116,7 +108,7 @@ def find_phrases(vocabulary: Vocabulary, source: Ints, least: int, named: Bools)
         sizes.append(np.full(len(token), size, np.int32))
     start, words = np.concatenate(starts), np.concatenate(sizes)
     order = np.argsort(start, kind="stable")
-    return Phrases(start[order], words[order])
+    return start[order], words[order]
 
 
 def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
