@@ -31,10 +31,12 @@ TOKEN, CJK, ELIDED = _pattern("token"), _pattern("cjk"), _pattern("elided")
 UNSPACED, PAIRED = _pattern("unspaced"), _pattern("paired")
 _MARKED, _NAME_MARKS = _pattern("marked"), _pattern("name_marks")
 _MARKS = _MARKED.pattern[1:-1]
-_TOKEN_NO_ADDRESS = re.compile(r"[^\W\d]\w*+(?=[ ,])|" + TOKEN.pattern.partition("+@\\S+\\.\\w+|")[2])
-"""The same where there is no address, most words at the first try: it takes 0.6 of the time."""
+_TOKEN_NO_ADDRESS = re.compile(
+    r"[^\W\d]\w*+(?=[ ,;:)?!\"”\]])|" + TOKEN.pattern.partition("+@\\S+\\.\\w+|")[2]
+)
+"""The same where there is no address, most words at the first try: it takes half of the time."""
 
-WORD = re.compile(r"\w+(?:['’]\w+)*")
+WORD = re.compile(r"\w++(?:['’]\w++)*+")
 """Words of a text for searching."""
 
 WORDS_CACHED = 1 << 17
