@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ TERMS = 1 << 12
 """Terms of questions whose numbers are cached: a question has some 10, and each is looked up in many places."""
 COMPLETE = 0.999
 """The share from which on a sentence holds all of some terms: 1 but for rounding."""
+_PIECE = re.compile(f"^.$|{UNSPACED.pattern}|{PAIRED.pattern}")
 CANDIDATES = 400
 """Sentences read for one question at most: millions may hold its only word. Half or double moves no measured answer."""
 
@@ -118,8 +120,8 @@ class Searcher:
         return known or any(map(self.frequency, terms))
 
     def words(self, terms: Sequence[str]) -> list[str]:
-        """Return terms without those that the corpus never has of scripts that are searched by pieces of words."""
-        return [t for t in terms if self.frequency(t) or not (UNSPACED.search(t) or PAIRED.search(t))]
+        """Return terms without letters, and pieces of words as some scripts are searched by, that no sentence has."""
+        return [t for t in terms if self.frequency(t) or not _PIECE.search(t)]
 
     def holding(self, weights: dict[str, float]) -> tuple[Ints, Floats]:
         """Return the sentences that hold some terms, ascending, and of each the share of the weights of those."""
