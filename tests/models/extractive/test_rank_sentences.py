@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from making import an_entity, an_index
 
 from conspectus.index import Index
@@ -279,6 +280,34 @@ def test_why_is_told_by_what_gives_a_reason():
 
     assert read("Why did the mill burn down?", index=index)[0] == texts[1]
     assert read("When did the mill of Quenda burn down?", "Quenda", index=index)[0] == texts[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "beside"),
+    [
+        (
+            "When do the calves of Quenda begin to graze?",
+            "They do so at 5 or 6 weeks of age.",
+            "They graze in the yard.",
+        ),
+        (
+            "What can bring on the fever of Quenda?",
+            "Cold or hunger may trigger it.",
+            "It hinders work on the farm.",
+        ),
+        (
+            "Which works better in Quenda, lime or ash?",
+            "Lime is more effective here.",
+            "Ash is made in the yard.",
+        ),
+    ],
+)
+def test_an_answer_is_told_by_the_words_that_go_with_what_is_asked(question: str, answer: str, beside: str):
+    index = an_index_of(f"The farm of Quenda has calves, a fever, lime and ash. {beside} {answer}")
+
+    rows = read(question, "Quenda", index=index)
+
+    assert rows.index(answer) < (rows.index(beside) if beside in rows else len(rows))
 
 
 def test_an_answer_is_told_by_what_goes_with_the_question_though_it_repeats_none_of_its_words():
