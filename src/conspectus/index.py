@@ -181,7 +181,11 @@ class Index:
         """Reports by the number of their community."""
         if (lazy := getattr(self.reports, "by_community", None)) is not None:
             return lazy
-        number = {community: i for i, community in enumerate(column(self.reports, "community"))}
+        # we wrote them in this order, where each has one
+        number: Mapping[int, int] | range = range(len(self.reports))
+        if len(number) != len(self.communities) or "conspectus" not in self.origin:
+            communities = column(self.reports, "community")
+            number = {community: i for i, community in enumerate(communities)}
         return LazyMapping(number, lambda community: self.reports[number[community]])
 
     @cached_property
