@@ -146,6 +146,7 @@ class StoredArray:
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise self._damaged(f"cannot be read ({error})") from None
         self._count = -(-len(self._content) // BLOCK)
+        self._row_bytes = self._array.nbytes // max(len(self), 1)
         if not self._is_shaped():
             raise self._damaged("does not fit the rest of the index")
 
@@ -171,8 +172,8 @@ class StoredArray:
 
     def _check(self, at: Any) -> None:
         """Compare the blocks that hold some rows with their checksums and laws, each once."""
-        size = self._array.nbytes // len(self)
-        if isinstance(at, int) and self._array.ndim == 1 and at * size // BLOCK in self._checked:
+        size = self._row_bytes
+        if isinstance(at, int) and at * size // BLOCK in self._checked and self._array.ndim == 1:
             return
         if isinstance(at, (int, slice)) or at is ...:
             if isinstance(at, int):
