@@ -13,12 +13,12 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from conspectus.configuration import load
-from conspectus.corrections import source_documents
+from conspectus.corrections import ADDED_FACTS
 from conspectus.index import Index
 from conspectus.index_models import has_lists, stored_settings
 from conspectus.models.llm.budget import Budget, price_of
 from conspectus.models.llm.cache import FILE_NAME, ResponseCache
-from conspectus.rows import Failure, Usage, column
+from conspectus.rows import Failure, Usage, column, language_of
 from conspectus.runtime import DEFAULT_FOLDER, AnyIndex, opened, path_of, public, settings_in
 from conspectus.settings import EXTRACTIVE, Settings
 from conspectus.storage import manifests, store
@@ -81,11 +81,14 @@ class Status:
 def status_of(index: AnyIndex = DEFAULT_FOLDER) -> Status:
     """Return the figures of an index, or of that in a folder (the levels are GraphRAG's Table 2)."""
     index = opened(index)
-    documents = source_documents(index.documents)
+    metadata = column(index.documents, "metadata")
+    languages = Counter(map(language_of, metadata))
+    paths = column(index.documents, "path")
+    paths = [path for path in paths if path != ADDED_FACTS]
     graph = StoredTripleGraph.of_file(index) if index.graph_file else None
     tokens = sum(column(index.chunks, "n_tokens"))
     return Status(
-        documents=len(documents),
+        documents=len(paths),
         chunks=len(index.chunks),
         tokens=tokens,
         entities=len(graph.number_of) if graph else len(index.entities),
@@ -100,10 +103,10 @@ def status_of(index: AnyIndex = DEFAULT_FOLDER) -> Status:
         snapshot=index.snapshot,
         usage=sum(index.usage.values(), Usage()),
         cost=_cost(index.settings, index.usage),
-        languages=dict(Counter(d.language for d in index.documents).most_common()),
+        languages=dict(languages.most_common()),
         left_out=json.loads(index.origin.get("left_out", "{}")),
         skipped=json.loads(index.origin.get("skipped", "{}")),
-        folders=tuple(folders_of(document.path for document in documents)),
+        folders=tuple(folders_of(paths)),
         models=_models(index.settings),
     )
 

@@ -100,6 +100,11 @@ _YEAR_OR_MONTH = re.compile(rf"(?<![^\W_]){_MONTH}|^{_YEAR}")
 """A year opens the name, and words follow: in `page-1999.html`, `1999.txt` it may be one of many numbers."""
 
 
+def language_of(metadata: Mapping[str, str]) -> str:
+    """Return the language of a document with some metadata."""
+    return metadata.get("language", "en").partition("-")[0].lower()
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Document(Row, shows="number path"):
     id: str
@@ -119,7 +124,7 @@ class Document(Row, shows="number path"):
     @property
     def language(self) -> str:
         """The language that it is in, as a code of two letters; see `text.language.with_languages`."""
-        return self.metadata.get("language", "en").partition("-")[0].lower()
+        return language_of(self.metadata)
 
     @property
     def file(self) -> str:
