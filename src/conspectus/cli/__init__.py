@@ -97,6 +97,8 @@ def main() -> None:
     """Run the command line and end the process with its exit code."""
     gc.set_threshold(GARBAGE)
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", BLAS_IDLE)
+    # it would look for some in every package that is installed
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     atexit.register(gc.freeze)  # or the last collections would visit all that there is
     # First of all, as imports take longest when a machine is busy; `app.main` then interrupts the command instead.
     signal.signal(signal.SIGINT, _interrupted_at_start)
