@@ -89,10 +89,6 @@ def _belongs(together: int, like: str, alone: Counter[str], before: Mention, aft
             return left <= together
         case "'s":
             return left <= together or (together > 1 and right == 0)
-        case "for":
-            return together > 1 and left <= together
-        case "and":
-            return together > 2 and max(left, right) <= together // 2
         case _:
             return together > 1 and max(left, right) <= together // 2
 

@@ -187,11 +187,6 @@ class Vocabulary:
         return (of_noun - 1.5 * of_verb) / np.maximum(of_noun + 1.5 * of_verb, 3.0)
 
     @cached_property
-    def closing(self) -> Floats:
-        """The share of the uses of each word that end a phrase: before a function word, a sign or the end."""
-        return self._uses(self._closes) / np.maximum(self.count, 1)
-
-    @cached_property
     def share_as_head(self) -> Floats:
         """The share of the uses of each word, of those that close a phrase, that are right behind a determiner."""
         behind = self.behind(self.in_list(self.rules.before_nouns)[self.token_word])
