@@ -334,17 +334,12 @@ def test_a_word_that_says_little_is_what_is_asked_where_nothing_else_is():
     assert read("What does Mara Tolan work on?", "Mara Tolan", index=index)[0] == texts[1]
 
 
-def test_where_nothing_is_named_a_question_is_about_its_rarest_word():
+def test_where_nothing_is_named_all_words_are_what_is_asked():
     texts = (
         "Gatefever can last for years. It is mostly caused by wet summers.",
         "The flood was caused by rain. The fire was caused by a spark. The noise was caused by the mill.",
     )
-    index = an_index_of(*texts)
-
-    subject, rest = split_question(read_question("What causes gatefever?"), (), Searcher(index))
-
-    assert (list(subject), list(rest)) == (["gatefev"], ["caus"])
-    assert "wet summers" in read("What causes gatefever?", index=index)[0]
+    assert "wet summers" in read("What causes gatefever?", index=an_index_of(*texts))[0]
 
 
 def test_a_definition_is_of_the_whole_name_and_no_example():

@@ -168,13 +168,9 @@ def split_question(
             concepts.append(form)
         else:
             subject |= form
-    # beside a name or the rarest term, others are what is asked of it: how somebody became an astronaut
+    # beside a name, others are what is asked of it: how somebody became an astronaut
     if not subject and concepts:
         subject = set(max(concepts, key=lambda form: math.fsum(map(searcher.weight, form))))
-    elif not subject and len(question.focus) > 1 and not question.chinese:  # whose terms are pieces of words
-        subject = {
-            max(question.focus, key=lambda term: searcher.weight(term) * bool(searcher.frequency(term)))
-        }
     subject = subject.union(*(form for form in concepts if form & subject))
     others = (term for term in searcher.words(question.focus) if term not in subject)
     rest = [term for term in others if term not in VAGUE_STEMS or searcher.frequency(term)]
