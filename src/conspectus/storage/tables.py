@@ -80,11 +80,12 @@ def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     if type_ in _DTYPES:
         numbers = pa.py_buffer(np.array(values, _DTYPES[type_]))
         return pa.Array.from_buffers(type_, len(values), [validity, numbers])
-    parts = values if all(map(str.isascii, values)) else list(map(str.encode, values))
+    text = "".join(values)
+    parts = values if text.isascii() else list(map(str.encode, values))
     ends = np.cumsum([0, *map(len, parts)])
     if ends[-1] > _LONGEST:
         return pa.array(given, type_)  # in several pieces
-    content = "".join(values).encode() if parts is values else b"".join(parts)
+    content = text.encode() if parts is values else b"".join(parts)
     buffers = [validity, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(content)]
     return pa.Array.from_buffers(type_, len(values), buffers)
 
@@ -189,7 +190,7 @@ def ids(table: str, numbers: str) -> Callable[[Index], Iterable[Any]]:
     def column(index: Index) -> Iterable[Any]:
         ids = [row.id for row in getattr(index, table)]
         try:
-            return [[ids[n] for n in getattr(c, numbers)] for c in index.communities]
+            return [list(map(ids.__getitem__, getattr(c, numbers))) for c in index.communities]
         except IndexError:
             raise UsageError(f"a community names a row of {table} that is not there") from None
 
