@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -36,7 +37,7 @@ from conspectus.index import Index, Rows
 from conspectus.rows import Chunk, Community, Document, Entity, Failure, Report, Span, Usage
 from conspectus.storage import TABLES, store
 from conspectus.storage.manifests import snapshots as history
-from conspectus.storage.store import commit, read, rollback, table_files, writing
+from conspectus.storage.store import EARLY, commit, put_early, read, rollback, table_files, writing
 
 
 def an_index(mark: str = "a", n: int = 3, **more: Any) -> Index:
@@ -89,6 +90,22 @@ def test_an_index_that_was_read_can_be_committed_elsewhere(tmp_path: Path):
     snapshot = put(tmp_path / "one", an_index(arrays={"v": np.ones(3)}))
 
     assert put(tmp_path / "two", read(tmp_path / "one")) == snapshot
+
+
+def test_tables_that_are_stored_early_are_those_of_a_commit(tmp_path: Path):
+    one, two, index = tmp_path / "one", tmp_path / "two", an_index(arrays={"v": np.ones(3)})
+    with writing(two):
+        put_early(two, an_index("of a build that failed"))
+        early = put_early(two, replace(index, entities=[], reports=[], communities=[], arrays={}))
+    assert {path.partition("-")[0] for path in early} == {f"objects/{name}" for name in EARLY}
+
+    with writing(two):
+        early = put_early(two, replace(index, reports=[], arrays={}))
+    snapshot = put(two, replace(index, stored=early))
+
+    assert snapshot == put(one, index)
+    assert files(one) == files(two)
+    assert list(read(two, verify=True).chunks) == index.chunks
 
 
 names = st.from_regex(r"[a-z][a-z_.]{0,8}", fullmatch=True)

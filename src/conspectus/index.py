@@ -77,6 +77,8 @@ class Index:
     origin: Mapping[str, str] = field(default_factory=dict[str, str])
     """What it depends on beside documents and settings: the `corrections` of people, the version of `conspectus` and a
     hash of its `prompts`, the file of `openie` whose triples it was given, and the file of its `triples` on disk."""
+    stored: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Of an index that is not stored yet, the files of it that are in its folder, by their paths: see `put_early`."""
     snapshot: str = ""
     """The id of the snapshot; it changes when a table does. Empty for an index that is not stored."""
     folder: Path | None = field(default=None, compare=False)

@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -310,9 +311,8 @@ async def _indexed(read: Read, request: BuildRequest, update: Update) -> tuple[I
     """Run the stages, and return the index with notices and what was spent on it."""
     settings, progress = request.settings, request.progress
     corrections, run = request.corrections, request.resolved
-    inputs = pipeline.BuildInput(
-        read.documents, settings, read.failures, corrections, update.before, workers=request.workers
-    )
+    inputs = pipeline.BuildInput(read.documents, settings, read.failures, corrections, update.before)
+    inputs = replace(inputs, workers=request.workers, put_early=partial(store.put_early, request.folder))
     embedder = None
     if settings.resolve.resolve == "model":
         embedder = open_embedder(settings.vectors.embedder, settings, request.folder)

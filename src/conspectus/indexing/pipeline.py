@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -105,6 +105,8 @@ class BuildInput:
     """Makes the vectors by which names are compared; without it they are compared as they are written."""
     workers: Workers = field(default_factory=Workers)
     """Who does the stages that go shard by shard; what they make does not depend on it."""
+    put_early: Callable[[Index], Mapping[str, Any]] = lambda _: {}
+    """Stores what reports change nothing of while others write them without a model to wait for; see `Index.stored`."""
 
 
 async def build_index(
@@ -131,12 +133,13 @@ async def build_index(
         planted = begun.planted | {c.id for c in made.corrected.chunks if gives_instructions(c.text)}
         if check:
             await check(made, language)
-        indexing = _beside(partial(_arrays, build, chunks, begun, made), performer.generative)
+        aside = performer.generative
+        indexing = _beside(partial(_arrays, build, chunks, begun, made, aside), aside)
         on_exit.callback(indexing.cancel)
         del extracted, begun
         graph, reports, failed = await _describe_and_report(build, made, performer, language, show)
         show.stage("lexical", 0)
-        words, arrays = await indexing
+        words, arrays, stored = await indexing
     build.workers.release()
     rows = documents, chunks, graph.entities, graph.relationships, made.triples, graph.claims
     return Index(
@@ -148,6 +151,7 @@ async def build_index(
         words=words,
         arrays=arrays | graph.digests,
         settings={**settings.model_dump(mode="json", by_alias=True), "language": ",".join(languages)},
+        stored=stored,
     )
 
 
@@ -331,17 +335,23 @@ def _beside(work: Callable[[], T], aside: bool) -> asyncio.Task[T]:
 
 
 def _arrays(
-    build: BuildInput, chunks: Sequence[Chunk], begun: BegunArrays, made: GraphBuild
-) -> tuple[tuple[str, ...], Arrays]:
+    build: BuildInput, chunks: Sequence[Chunk], begun: BegunArrays, made: GraphBuild, aside: bool
+) -> tuple[tuple[str, ...], Arrays, Mapping[str, Any]]:
     documents, corrected = made.documents, made.corrected
     if corrected.documents:  # other documents do not depend on added facts
         begun = _begin_arrays(build, documents, chunks, _lexicon(build, documents, chunks))
     lexicon, without = begun.lexicon, corrected.deleted
     rows = documents, chunks, made.merged.entities, made.merged.relationships
     arrays = sentence_arrays(documents, lexicon, made.entity_of_key, corrected.names)
-    arrays |= graph_arrays(Index(*rows, communities=made.communities))
-    words, of_texts = text_arrays(documents, chunks, lexicon.sentences, without) if without else begun.texts()
-    return words, {**arrays, **of_texts, **Index(words=words).number_of_word.arrays}
+    arrays |= graph_arrays(index := Index(*rows, communities=made.communities))
+    # a thread might go on after an error, when the folder is no longer locked
+    stored: Mapping[str, Any] = {} if aside else build.put_early(index)
+    if without:
+        words, of_texts = text_arrays(documents, chunks, lexicon.sentences, without)
+    else:
+        words, of_texts = begun.texts()
+    arrays |= {**of_texts, **Index(words=words).number_of_word.arrays}
+    return words, arrays, stored
 
 
 async def _describe_and_report(

@@ -29,7 +29,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -82,7 +82,8 @@ _MEND = "restore it, or delete manifest.json and index again"
 
 
 def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Mapping[str, Usage]) -> str:
-    """Make an index the current snapshot of its folder, and return the snapshot's id.
+    """Make an index the current snapshot of its folder, and return the snapshot's id. What is `stored` of it already
+    is taken over.
 
     Equal tables, arrays and graphs on disk have equal ids; settings, usage and other origins are kept beside them.
     As many earlier snapshots are kept as the settings say (`store.snapshots`), others are removed. Call it inside
@@ -93,39 +94,48 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
     system refuses to write, because it is full for instance. The current snapshot then stays what it was, and what
     was written of the new one is removed.
     """
-    folder = locked(folder)
-    with _whole(folder):
-        return _commit(folder, index, settings, usage)
+    with _whole(folder := locked(folder)):
+        try:
+            before, others = current(folder), snapshots(folder)
+        except (IndexMissing, IndexOutdated):
+            before, others = None, []
+        rest = {table.file for table in TABLES.values()}
+        rest -= set(map(_name, index.stored))
+        files = {**index.stored, **_put_all(folder, index, rest)}
+        _sync(folder / OBJECTS, folder / ARRAYS)
+        names = [f"{path} {files[path].sha256}" for path in sorted(files)]
+        names += filter(None, [index.origin.get("triples")])
+        snapshot = sha256("\n".join(names).encode()).hexdigest()[:16]
+        previous = before.snapshot if before else ""
+        generation = 1 + max((m.generation for m in others), default=0)
+        if before and before.snapshot == snapshot:  # the same again, perhaps by other settings
+            previous, generation = before.before, before.generation
+        manifest = Manifest(
+            snapshot=snapshot,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            counts={name: len(getattr(index, name)) for name in TABLES},
+            files=files,
+            settings=dict(settings),
+            usage=dict(usage),
+            origin=dict(index.origin),
+            before=previous,
+            generation=generation,
+        )
+        _make_current(folder, manifest, before)
+        trim(folder, settings)
+        return snapshot
 
 
-def _commit(folder: Path, index: Index, settings: Mapping[str, Any], usage: Mapping[str, Usage]) -> str:
-    try:
-        before, others = current(folder), snapshots(folder)
-    except (IndexMissing, IndexOutdated):
-        before, others = None, []
-    files = _put_all(folder, index)
-    _sync(folder / OBJECTS, folder / ARRAYS)
-    names = [f"{path} {files[path].sha256}" for path in sorted(files)]
-    names += filter(None, [index.origin.get("triples")])
-    snapshot = sha256("\n".join(names).encode()).hexdigest()[:16]
-    previous = before.snapshot if before else ""
-    generation = 1 + max((m.generation for m in others), default=0)
-    if before and before.snapshot == snapshot:  # the same again, perhaps by other settings
-        previous, generation = before.before, before.generation
-    manifest = Manifest(
-        snapshot=snapshot,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        counts={name: len(getattr(index, name)) for name in TABLES},
-        files=files,
-        settings=dict(settings),
-        usage=dict(usage),
-        origin=dict(index.origin),
-        before=previous,
-        generation=generation,
-    )
-    _make_current(folder, manifest, before)
-    trim(folder, settings)
-    return snapshot
+EARLY = "documents", "text_units", "communities"
+"""The tables that hold nothing of descriptions and reports; to write them takes half of the time of all (podcasts)."""
+
+
+def put_early(folder: Path, index: Index) -> dict[str, StoredFile]:
+    """Store the tables of an index that descriptions and reports change nothing of, and return its new `stored`. Call
+    it inside `with writing(folder)`; it raises what `commit` does. Where none follows, the next one removes them.
+    """
+    with _whole(folder := locked(folder)):
+        return _put_all(folder, index, EARLY)
 
 
 def rollback(folder: Path, snapshot: str = "") -> Manifest:
@@ -203,10 +213,10 @@ def _make_current(folder: Path, manifest: Manifest, before: Manifest | None) -> 
     _publish(folder, manifest)
 
 
-def _put_all(folder: Path, index: Index) -> dict[str, StoredFile]:
-    """Store every file of a snapshot, and return what each is by its path."""
+def _put_all(folder: Path, index: Index, names: Collection[str]) -> dict[str, StoredFile]:
+    """Store some tables, by the names of their files, and all arrays, and return what each file is by its path."""
     waiting: list[Future[tuple[str, StoredFile]]] = []
-    tables = ((OBJECTS, name, ".parquet", write) for name, write in writers(index))
+    tables = ((OBJECTS, name, ".parquet", write) for name, write in writers(index) if name in names)
     arrays = (
         (ARRAYS, name, ".npy", partial(write_array, name, index.arrays[name]))
         for name in sorted(index.arrays)
@@ -347,7 +357,8 @@ def read_snapshot(folder: Path, manifest: Manifest, verify: bool = False) -> Ind
     def content(path: str) -> mmap.mmap | bytes:
         facts = manifest.files[path]
         if facts.footer_crc32 is not None:  # its pages are compared when they are read
-            _check(folder / path, _footer(files[path]), facts.footer_crc32)
+            size = int.from_bytes(files[path][-8:-4], "little")
+            _check(folder / path, files[path][-8 - size :], facts.footer_crc32)
         elif not facts.blocks:
             _check(folder / path, files[path], facts.crc32 or facts.sha256)
         return files[path]
@@ -424,11 +435,6 @@ def _map(path: Path, facts: StoredFile, verify: bool) -> mmap.mmap | bytes:
     if verify:
         _check(path, content, facts.sha256)
     return content
-
-
-def _footer(table: Any) -> Any:
-    """Return the end of a Parquet file, which says what is where; the size of that is before the last four bytes."""
-    return table[-8 - int.from_bytes(table[-8:-4], "little") :]
 
 
 def _check(path: Path, content: mmap.mmap | bytes | memoryview, known: int | str) -> None:
