@@ -133,3 +133,11 @@ def test_who_when_and_how_many_ask_for_a_fact(text: str):
 def test_who_among_several_sources_is_about_many():
     assert read_question("Which guests discussed the climate?").about_many
     assert read_question("How many of the speakers mentioned Quenda?").about_many
+
+
+@pytest.mark.parametrize("question", ["{} the Quenda Weir?", "{} the difference between lime and ash?"])
+def test_a_contraction_asks_what_its_words_do(question: str):
+    whole, *contracted = (read_question(question.format(opens)) for opens in ("What is", "What's", "what’s"))
+
+    assert whole.asks_definition
+    assert all((c.focus, c.asks_definition) == (whole.focus, True) for c in contracted)

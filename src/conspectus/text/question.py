@@ -240,6 +240,7 @@ def read_question(text: str, *languages: str) -> Question:
     A question in another language is stemmed in its own as well, and loses its own function words.
     """
     language = language_of([text], languages)
+    text = question_pattern(ENGLISH, "contracted").sub(r"\1 is", text)
     if languages and language not in languages:
         text = without_particles(text, languages)
         languages = (*languages, language)
@@ -252,8 +253,8 @@ def read_question(text: str, *languages: str) -> Question:
         focus = tuple(dict.fromkeys(terms(about, *languages)))
     if telling and not focus:
         about, focus = text, _focus(text, language, languages)
-    every_term = tuple(dict.fromkeys(terms(text, *languages)))
     teller = text[: telling.start()] if telling and about is not text else ""
+    every_term = tuple(dict.fromkeys(terms(text, *languages)))
     return Question(text, every_term, focus, language, teller)
 
 
