@@ -79,7 +79,8 @@ def omitted(text: str) -> Omitted:
     """
     definitions = list(_DEFINITION.finditer(text)) if "]:" in text else []
     markup, links = _markup(text, {_folded(match[1]) for match in definitions})
-    markup += [match.span() for match in (*definitions, *_ACCENT.finditer("" if text.isascii() else text))]
+    accents = () if text.isascii() else _ACCENT.finditer(text)
+    markup += [match.span() for match in (*definitions, *accents)]
     rulers = [(match.start(), match.end() - 1) for match in _RULER.finditer(f"\n{text}")]
     edges = _edges([*markup, *rulers, *_hidden(text)])
     shown = _content(text, edges)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from making import a_document
 
 import conspectus
+from conspectus import sentence_graph
 from conspectus.indexing.pipeline import index_passages
 from conspectus.settings import Settings
 
@@ -33,3 +36,16 @@ def test_a_name_that_no_passage_has_is_followed_nowhere():
     text = conspectus.ask("Where did the director of Zorblatt Vrine die?", INDEX, method="walk").text
 
     assert "Quenda" not in text
+
+
+def test_a_sentence_that_answers_is_quoted_without_a_chain(monkeypatch: pytest.MonkeyPatch):
+    answer = "The standard remedy for Gatefever is a drink of lime."
+    towns = ("Tarn", "Quenda", "Orrin", "Hollin", "Skarne", "Lowmoor")
+    others = [f"Gatefever was seen in {town}. Gatefever left {town} in May." for town in towns]
+    index = index_passages([a_document(text, n) for n, text in enumerate([*others, answer])], Settings())
+
+    # what the walk is on least is what answers
+    monkeypatch.setattr(sentence_graph, "walk_among", lambda _, sentences, index: np.arange(len(sentences)))
+    text = conspectus.ask("Which drink is the standard remedy for Gatefever?", index, method="bm25").text
+
+    assert answer in next(line for line in text.splitlines() if line.startswith("- "))

@@ -367,14 +367,15 @@ SHORT_PASSAGE = 10
 """Sentences of a passage, on average, up to which a chain goes by whole passages: those of Wikipedia's introductions
 have 4 or 5. Where chunks have 20 (web pages, minutes, letters), half of what the best sentences hold is lost by it."""
 ANSWERED = 0.4
-"""The share of what is asked, by weight of its words, from which on the first passage of a chain answers by itself."""
+"""The share of what is asked, by weight of its words, from which on the first passage of a chain answers by itself, or
+a sentence that has all that is named: without these the first of 115, not 120, of 300 answers on diseases is right."""
 
 
 def follow_chain(question: Question, context: Context, searcher: Searcher) -> list[RankedSentence]:
     """Return sentences that lead from what a question names to what it asks for, those of one passage together.
 
     The passages are those that a walk from its names is on most, in that order; of each the sentences that it needs.
-    Nothing is returned where passages are long, or the question neither joins facts nor is answered by the first.
+    Nothing is returned where passages are long, or where a question that joins no facts is answered without.
     """
     passages = _walked_passages(question, context.sources, searcher)
     if not passages or not searcher.may_know(question):
@@ -382,7 +383,11 @@ def follow_chain(question: Question, context: Context, searcher: Searcher) -> li
     subject, asked = split_question(question, context.entities, searcher)
     walked = [sentence for passage in passages for sentence in passage]
     rest = dict(zip(walked, searcher.shares(asked, np.array(walked)).tolist(), strict=True))
+    inside = np.array([*chunk_ranks(context.sources, searcher)])
+    named = searcher.shares(subject, inside) > COMPLETE
+    alone = searcher.shares(asked, inside[named])
     answered = max(rest[s] for s in passages[0])
+    answered = max(answered, alone.max(initial=0.0))
     if not question.joins_facts and not (subject and asked and answered < ANSWERED):
         return []
     query_terms = frozenset(search_terms(question.text, searcher.index))
