@@ -82,8 +82,8 @@ _MEND = "restore it, or delete manifest.json and index again"
 
 
 def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Mapping[str, Usage]) -> str:
-    """Make an index the current snapshot of its folder, and return the snapshot's id. What is `stored` of it already
-    is taken over.
+    """Make an index the current snapshot of its folder, and return the snapshot's id. Files that `put_early` wrote
+    (`Index.stored`) are not written again.
 
     Equal tables, arrays and graphs on disk have equal ids; settings, usage and other origins are kept beside them.
     As many earlier snapshots are kept as the settings say (`store.snapshots`), others are removed. Call it inside
@@ -131,8 +131,8 @@ EARLY = "documents", "text_units", "communities"
 
 
 def put_early(folder: Path, index: Index) -> dict[str, StoredFile]:
-    """Store the tables of an index that descriptions and reports change nothing of, and return its new `stored`. Call
-    it inside `with writing(folder)`; it raises what `commit` does. Where none follows, the next one removes them.
+    """Write the tables of an index that hold nothing of descriptions and reports, and return their files for its field
+    `stored`. Call it inside `with writing(folder)`; it raises what `commit` does. The next commit removes unused files.
     """
     with _whole(folder := locked(folder)):
         return _put_all(folder, index, EARLY)

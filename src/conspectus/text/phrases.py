@@ -50,8 +50,8 @@ a million. On medquad liver has 2.9, pain 1.6, organs 1.5, disease 1.3, body 1.0
 five corpora (constellations, anarchism, Debian, its handbook, PNG) 19 are general words; with 1.55 for all 36, as file,
 approach and wife, and with 2.5 for all 76 % of medquad's subjects are entities (ataxia, kuru), not 80."""
 FLAT = 0.45
-"""Bits of burstiness that general words have, 0.3 for 50 uses on medquad and 1.0 on web pages on society. With the median of
-the general words as frequent in its place as many hubs are things (83.8 %, now 83.7) and as many subjects entities."""
+"""Bits of burstiness that count for nothing. General words used 50 times have 0.3 on medquad and 1.0 on web pages on
+society; with their median in its place 83.8 % of the judged hubs are things (83.7), and as many subjects entities."""
 PERSONS = 0.05
 """Share of uses before "who" from which on a word is of anybody and closes no term: doctor, providers and adults have 0.06
 to 0.1, surgeons 0.04. Without, doctor, infants and health care provider are among medquad's 50 best connected entities."""

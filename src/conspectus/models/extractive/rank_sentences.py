@@ -368,7 +368,7 @@ SHORT_PASSAGE = 10
 have 4 or 5. Where chunks have 20 (web pages, minutes, letters), half of what the best sentences hold is lost by it."""
 ANSWERED = 0.4
 """The share of what is asked, by weight of its words, from which on the first passage of a chain answers by itself, or
-a sentence that has all that is named: without these the first of 115, not 120, of 300 answers on diseases is right."""
+a sentence that holds all names: without such sentences 115, not 120, of 300 answers on diseases begin right."""
 
 
 def follow_chain(question: Question, context: Context, searcher: Searcher) -> list[RankedSentence]:

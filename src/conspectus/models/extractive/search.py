@@ -120,7 +120,7 @@ class Searcher:
         return known or any(map(self.frequency, terms))
 
     def words(self, terms: Sequence[str]) -> list[str]:
-        """Return terms without letters, and pieces of words as some scripts are searched by, that no sentence has."""
+        """Return terms without those that no sentence has and that are letters or, in some scripts, pieces of words."""
         return [t for t in terms if self.frequency(t) or not _PIECE.search(t)]
 
     def holding(self, weights: dict[str, float]) -> tuple[Ints, Floats]:
