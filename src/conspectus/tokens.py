@@ -10,16 +10,14 @@ from typing import Any, cast
 
 DEFAULT = "cl100k_base"
 NAMES = ("cl100k_base", "o200k_base")
-LONG_LINE = 1_000
-"""Characters of a line whose count is not cached."""
+LONG = 1_000
+"""Characters of a text whose count is not cached."""
 PIECE = 1_000_000
 """Characters of a long text that are encoded at once: the tokenizer returns a list, of 36 bytes for each token, and so
 2 GB for a text of 200 MB."""
-_COUNTED_ALONE = re.compile(r"(?<=\n)(?=[^\s/])|(?<=\S)(?= \[)")
-"""No token goes on over the start of a line, but those of o200k with a slash there, and white space; nor over a space
-before a bracket, so that a sentence is counted once, whatever its references are."""
-_EDGE = re.compile(_COUNTED_ALONE.pattern + r"|(?<=[^\W\d_])(?= [^\W\d_])")
-"""Where no token goes on: the starts of lines, and before a space between letters, which goes with the next word."""
+_EDGE = re.compile(r"(?<=\n)(?=[^\s/])|(?<=[^\W\d_])(?= [^\W\d_])")
+"""Where no token goes on: the starts of lines, but those of o200k with a slash there, and white space; and before a
+space between letters, which goes with the next word."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -86,10 +84,9 @@ def encoding(name: str = DEFAULT) -> Encoding:
 
 def count(text: str, name: str = DEFAULT) -> int:
     """Return the number of tokens of a text."""
-    return sum(
-        _count_line(line, name) if len(line) < LONG_LINE else encoding(name).count(line)
-        for line in _COUNTED_ALONE.split(text)
-    )
+    if len(text) < LONG:
+        return _count_short(text, name)
+    return encoding(name).count(text)
 
 
 def estimate(text: str) -> int:
@@ -101,8 +98,8 @@ def estimate(text: str) -> int:
 
 
 @lru_cache(maxsize=16_384)  # 16 MB at most; a local answer takes 10 ms less
-def _count_line(line: str, name: str) -> int:
-    return encoding(name).count(line)
+def _count_short(text: str, name: str) -> int:
+    return encoding(name).count(text)
 
 
 def at_most(text: str, limit: int, name: str = DEFAULT) -> bool:
