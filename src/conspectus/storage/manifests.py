@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -108,13 +108,13 @@ class Manifest:
     """The place of its commit among those in the folder, from 1."""
 
     def to_json(self) -> bytes:
-        content = {"format": FORMAT, "version": VERSION, "checksum": self.checksum, **asdict(self)}
-        return json.dumps(content, indent=1).encode()
-
-    @property
-    def checksum(self) -> int:
-        """The CRC-32 of all that it says."""
-        return _checksum(asdict(self))
+        content = _adapter(Manifest).dump_python(self)
+        head = {"format": FORMAT, "version": VERSION}
+        head["checksum"] = _checksum(content)
+        head |= content
+        values = map(json.dumps, head.values())
+        rows = map('"{}": {}'.format, head, values)
+        return ("{\n" + ",\n".join(rows) + "\n}\n").encode()
 
 
 def current(folder: Path) -> Manifest:
