@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request
 from fastapi import Path as InPath
 
+from conspectus import evaluation
 from conspectus.errors import NotFound
-from conspectus.evaluation import write_report
 
 router = APIRouter(prefix="/api/studies")
 Name = Annotated[str, InPath(max_length=200)]
@@ -23,7 +23,7 @@ ROWS = ("answers", "claims", "grounding", "judgements", "ratings")
 def _read(folder: Path, name: str, stamp: tuple[int, ...]) -> dict[str, Any]:
     """Return a study as it was at `stamp`, with its report as Markdown; nothing is written into its folder."""
     with tempfile.TemporaryDirectory(prefix="conspectus-study-") as scratch:
-        report = write_report(folder, Path(scratch) / "report", title=name)
+        report = evaluation.write_report(folder, Path(scratch) / "report", title=name)
         text = report.markdown.read_text("utf-8")
     return {"name": name, "markdown": text, "missing": report.missing, **report.data}
 
