@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ import conspectus
 
 uvicorn = pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 pytest.importorskip("mcp", reason="the extra serve is not installed")
+transports: Any = pytest.importorskip("httpx2._transports.default")
+# Each request would read all certificates of the system anew.
+transports.create_ssl_context = cache(transports.create_ssl_context)
 
 from conspectus.server.app import ServerOptions, create_app  # noqa: E402
 from conspectus.server.security import Access  # noqa: E402

@@ -34,12 +34,12 @@ def has_one_form(body: Any) -> bool:
 
 
 SLOW = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large)
-FEW = settings(max_examples=8, deadline=None, suppress_health_check=SLOW, derandomize=True)
+FEW = settings(max_examples=4, deadline=None, suppress_health_check=SLOW, derandomize=True)
 
 
 @pytest.fixture(scope="module")
 def requests_of() -> Callable[[str, Callable[[Any], None]], None]:
-    """Calls a function with requests of a route: what its schema allows at its limits, and eight that are drawn.
+    """Calls a function with requests of a route: what its schema allows at its limits, and four that are drawn.
 
     Schemathesis' own decorator would make all of them when tests are collected, in every process of pytest-xdist.
     """
@@ -81,8 +81,9 @@ def test_any_request_gets_a_result_or_an_error_in_one_form(
 
     sent: list[int] = []
     with Session() as session:
+        session.trust_env = False  # it would look for a proxy before each request
         requests_of(route, check)
-    assert len(sent) > 8
+    assert len(sent) > 4
 
 
 @pytest.mark.parametrize(
