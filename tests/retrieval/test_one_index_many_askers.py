@@ -145,7 +145,7 @@ def test_threads_get_the_answers_of_one_after_the_other(folder: Path) -> None:
 
     def ask(seed: int) -> dict[tuple[str, str], tuple[Any, ...]]:
         start.wait()
-        mine = random.Random(seed).sample(works, len(works) // 3)
+        mine = random.Random(seed).sample(works, len(works) // 6)
         return {work: facts(conspectus.ask(work[0], shared, method=work[1])) for work in mine}
 
     with ThreadPoolExecutor(12) as pool:
