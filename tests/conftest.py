@@ -49,16 +49,11 @@ class NetworkRefused(RuntimeError):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick_retries() -> None:
-    """Let calls to a model be repeated almost at once."""
-    sender.FIRST_BACKOFF = 0.01
-
-
-@pytest.fixture(scope="session", autouse=True)
-def no_waiting_for_the_disk() -> None:
-    """Let nothing be forced to the disk: no test cuts the power, and a build has some forty files. A child process does
-    wait.
+def no_waiting() -> None:
+    """Let calls to a model be repeated almost at once, and nothing be forced to the disk: no test cuts the power, and a
+    build has some forty files. A child process does wait.
     """
+    sender.FIRST_BACKOFF = 0.01
     os.fsync = lambda fd: None
 
 
