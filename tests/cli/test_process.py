@@ -242,6 +242,35 @@ def test_an_interrupt_while_something_is_imported_shows_no_traceback(
     assert done.stderr.count("\n") == 1
 
 
+AT_ANY_MOMENT = """
+import asyncio, random, signal
+from concurrent.futures import ThreadPoolExecutor
+from conspectus.cli.app import Interrupts
+
+threads = ThreadPoolExecutor(1)
+
+async def store():
+    while True:
+        await asyncio.get_running_loop().run_in_executor(threads, int)
+
+async def work():
+    signal.setitimer(signal.ITIMER_REAL, random.uniform(.0005, .003))
+    await asyncio.gather(*(store() for _ in range(4)))
+
+for _ in range(300):
+    signal.signal(signal.SIGALRM, Interrupts())
+    try:
+        asyncio.run(work())
+    except KeyboardInterrupt:
+        pass
+"""
+
+
+@unix
+def test_an_interrupt_at_any_moment_ends_a_loop():
+    subprocess.run([sys.executable, "-c", AT_ANY_MOMENT], timeout=60, check=True)
+
+
 TWICE = """
 import asyncio, os, signal
 from conspectus import api

@@ -9,6 +9,7 @@ import signal
 import sys
 import textwrap
 import time
+from _thread import interrupt_main
 from collections import UserDict
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -16,8 +17,9 @@ from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
+from threading import Timer
 from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
@@ -26,6 +28,9 @@ from typer.main import get_command
 from conspectus import __version__, api, cli
 from conspectus.cli import options, show
 from conspectus.errors import BudgetReached, CacheFailed, ConspectusError, Unusable, UsageError
+
+if TYPE_CHECKING:
+    from asyncio import Handle
 
 EXAMPLE = "Example: "
 """A line of a docstring that begins with this is an example: shown in a section of its own, never wrapped."""
@@ -261,7 +266,7 @@ def conspectus(version: Annotated[bool, _VERSION] = False, log: Annotated[Path |
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    signal.signal(signal.SIGINT, _Interrupts())
+    signal.signal(signal.SIGINT, Interrupts())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character shows `?`
@@ -271,18 +276,37 @@ def main() -> None:
 # Interrupts and errors
 
 
-class _Interrupts:
-    """Interrupts at once: after Python's own handler asyncio waits until the work does, maybe to its end."""
+class Interrupts:
+    """Interrupts an event loop between two tasks: elsewhere a wake-up may be lost or a lock left taken, for which the
+    end would wait for ever. At once where none runs, or where it does not get there in REPEATED_INTERRUPT.
+
+    After Python's own handler asyncio waits until the work does, maybe to its end.
+    """
 
     def __init__(self) -> None:
         self._last = -REPEATED_INTERRUPT
+        self._asked: Handle | None = None
+        self._again = Timer(0, interrupt_main)
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
         now = time.monotonic()
-        if now - self._last > REPEATED_INTERRUPT:
-            self._last = now
-            logging.getLogger("asyncio").disabled = True  # it prints a traceback of each task that this ends
-            raise KeyboardInterrupt
+        if now - self._last <= REPEATED_INTERRUPT:
+            return
+        self._last = now
+        logging.getLogger("asyncio").disabled = True  # it prints a traceback of each task that this ends
+        loop = sys.modules["asyncio"]._get_running_loop() if "asyncio" in sys.modules else None
+        if loop is None or self._asked is not None:
+            self._interrupt()
+        self._asked = loop.call_soon_threadsafe(self._interrupt)
+        self._again = Timer(1.1 * REPEATED_INTERRUPT, interrupt_main)
+        self._again.start()
+
+    def _interrupt(self) -> NoReturn:
+        self._again.cancel()
+        if self._asked is not None:
+            self._asked.cancel()
+        self._asked = None
+        raise KeyboardInterrupt
 
 
 def _end_at_once(signum: int, frame: FrameType | None) -> None:
@@ -296,7 +320,7 @@ def interrupted(state: str = "", folder: Path | None = None) -> NoReturn:
     """
     parts = filter(None, (state, _cached(folder)))
     show.note(": ".join(filter(None, ("interrupted", "; ".join(parts)))))
-    if isinstance(signal.getsignal(signal.SIGINT), _Interrupts):
+    if isinstance(signal.getsignal(signal.SIGINT), Interrupts):
         signal.signal(signal.SIGINT, _end_at_once)  # all is said: threads that still end are not waited for
     raise typer.Exit(options.INTERRUPTED) from None
 
