@@ -77,8 +77,8 @@ class Question:
         """Whether it asks for the whole of the corpus, by its own words."""
         own = self.language if self.language != "zh" else ENGLISH
         text = self.text
-        # "an overview of the P7" is of that alone.
-        if self._names_subject and not self._matches("corpus", own):
+        # "an overview of the P7", or "of integer factorization", is of that alone
+        if (self._names_subject or len(self.focus) > 1) and not self._matches("corpus", own):
             for language in (ENGLISH, own):
                 text = question_pattern(language, "summary").sub(" ", text)
         if any(question_pattern(language, "whole").search(text) for language in (ENGLISH, own)):
