@@ -110,13 +110,13 @@ def rank_sentences(
     sentences = sorted(chunk_rank)
     if not sentences or not (subject or rest):
         return []
-    about = _subject_shares(subject, sentences, searcher)
+    defines = question.asks_definition
+    about = _subject_shares(subject, sentences, searcher, by_speaker=not defines)
     likeness = np.zeros(len(sentences), np.float32)
     if context.vectors is not None:
         rows = searcher.index.slices["vectors.sentences"][sentences]
         likeness = rows.astype(np.float32) @ context.vectors[0]
     walked: Floats = np.sqrt(scaled(sentence_graph.walk_among(question.text, sentences, searcher.index)))
-    defines = question.asks_definition
     if rest or question.cues:
         fits = _fits_of_answers(question, rest, (about, walked, likeness), sentences, searcher)
     else:
@@ -124,7 +124,8 @@ def rank_sentences(
         carried = about * (about.round(2) >= CARRY_FACTOR * defines)
         fits = _fits_of_definitions(subject, carried, sentences, searcher)
     weight = DEFINITION_RANK_WEIGHT if defines else CHUNK_RANK_WEIGHT
-    speakers = searcher.speakers_named(question.people)
+    # others say who somebody is
+    speakers = searcher.speakers_named(question.people if not defines else ())
     ranked: list[RankedSentence] = []
     for i, fit, share, factor in (f for f in fits if states(searcher.passages.text(sentences[f[0]]))):
         score = SUBJECT_WEIGHT * float(about[i]) + fit
@@ -181,10 +182,12 @@ def split_question(
     return {t: searcher.weight(t) for t in sorted(subject)}, {t: searcher.weight(t) for t in rest}
 
 
-def _subject_shares(subject: Mapping[str, float], sentences: Sequence[int], searcher: Searcher) -> Floats:
+def _subject_shares(
+    subject: Mapping[str, float], sentences: Sequence[int], searcher: Searcher, by_speaker: bool
+) -> Floats:
     """Return for each sentence how much of the subject it is about, 0 to 1.
 
-    A sentence is about what it names, who says it, less about what the title of its document names, and, less with
+    A sentence is about what it names, `by_speaker` who says it, less about what the title of its document names, and, less with
     each sentence, what those before it are about.
     """
     about = np.zeros(len(sentences), np.float32)
@@ -193,7 +196,7 @@ def _subject_shares(subject: Mapping[str, float], sentences: Sequence[int], sear
     passages, weights = searcher.passages, np.array(list(subject.values()), np.float32)
     own = np.stack([searcher.shares({term: 1.0}, np.array(sentences)) for term in subject])
     speakers = list(map(passages.speaker_of, sentences))
-    for speaker in {speaker for speaker in speakers if speaker >= 0}:
+    for speaker in {speaker for speaker in speakers if speaker >= 0 and by_speaker}:
         named = set(search_terms(passages.names[speaker], searcher.index)).intersection(subject)
         for i in (i for i, other in enumerate(speakers) if named and other == speaker):
             own[:, i] = np.maximum(own[:, i], [float(term in named) for term in subject])
