@@ -79,7 +79,7 @@ date: with 1 the first quotation is from the right passage for 23 % of MedQuAD's
 0.25 for the first, 12 of the sample's 17 single facts are held, not 13."""
 OWN_TITLE, OTHERS_FACTOR = 0.5, 0.7
 """How much a text is about what its title names, and what is left of what others say of one who speaks, too, as they
-introduce a guest: of 113 questions that a sentence answers it is the first quotation for 62, with 1 for the second 58."""
+introduce a guest: 62 of 113 sentences that answer a question are its first quotation, with 1 for the second 58."""
 _SAYS_WHAT = question_pattern(ENGLISH, "says_what", re.VERBOSE)
 SAYS_SOMETHING = 0.6
 """Worth of a sentence that says something else of X ("GIMPS is organized as"), where "X is a" at its start has 1."""
@@ -187,8 +187,8 @@ def _subject_shares(
 ) -> Floats:
     """Return for each sentence how much of the subject it is about, 0 to 1.
 
-    A sentence is about what it names, `by_speaker` who says it, less about what the title of its document names, and, less with
-    each sentence, what those before it are about.
+    A sentence is about what it names, `by_speaker` who says it, less about what the title of its document names, and,
+    less with each sentence, what those before it are about.
     """
     about = np.zeros(len(sentences), np.float32)
     if not subject:
