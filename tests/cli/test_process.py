@@ -257,9 +257,10 @@ async def work():
     signal.setitimer(signal.ITIMER_REAL, random.uniform(.0005, .003))
     await asyncio.gather(*(store() for _ in range(4)))
 
+signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
 for _ in range(300):
-    signal.signal(signal.SIGALRM, Interrupts())
     try:
+        signal.signal(signal.SIGINT, Interrupts())
         asyncio.run(work())
     except KeyboardInterrupt:
         pass
