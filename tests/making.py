@@ -36,6 +36,36 @@ from conspectus.text.words import terms
 SEED = int(os.environ.get("TEST_SEED", "0"))
 """Added to the seeds of tests that draw their cases: `TEST_SEED=7 make test` draws others."""
 
+ANSWERING_METHODS = (
+    "global",
+    "local",
+    "bm25",
+    "walk",
+    "hipporag",
+    "hipporag2",
+    "combined",
+    "ircot",
+    "tog",
+    "raptor",
+    "propositions",
+    "source-summary",
+)
+"""Methods that answer from an index of any kind."""
+
+FILLER = [
+    f"The {a} of the {b} was {c} by the {d} after all."
+    for a, b, c, d in zip(
+        ("roof", "gate", "wall", "yard", "barn") * 6,
+        ("mill", "farm", "inn", "forge", "chapel", "school") * 5,
+        ("mended", "painted", "sold", "bought", "burned") * 6,
+        ("owner", "smith", "priest", "teacher", "farmer", "miller") * 5,
+        strict=True,
+    )
+]
+BROKE = "The weir of Quenda broke in the flood of 1811, and eleven boats were lost."
+BUILT = "Mara Tolan rebuilt the weir of Quenda in a single summer with twelve masons."
+NEXT = "It cost her ninety pounds and a horse."
+
 
 def a_document(text: str, number: int = 0, path: str = "", title: str = "") -> Document:
     path = path or f"{number}.txt"
@@ -236,3 +266,7 @@ class Letters:
         counts = [[text.lower().count(chr(97 + i)) for i in range(26)] for text in texts]
         vectors = np.array(counts, np.float32).reshape(-1, 26) + 1e-3
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def an_index_of_quenda(*texts: str) -> Index:
+    return an_index(" ".join(FILLER), *texts, entities=["Quenda", "Mara Tolan"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import a_built_index, an_edge, an_index
+from making import ANSWERING_METHODS, a_built_index, an_edge, an_index
 
 import conspectus
 from conspectus import api
@@ -194,23 +194,7 @@ def test_each_level_stays_a_partition(both: Index):
     )
 
 
-METHODS = (
-    "global",
-    "local",
-    "bm25",
-    "walk",
-    "hipporag",
-    "hipporag2",
-    "combined",
-    "ircot",
-    "tog",
-    "raptor",
-    "propositions",
-    "source-summary",
-)
-
-
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ANSWERING_METHODS)
 def test_every_method_answers_from_both_and_says_which(both: Index, method: str):
     answer = api.ask("What did Ruben Vale do?", both, method=method, settings=Settings())
 
@@ -223,7 +207,7 @@ def test_every_method_answers_from_both_and_says_which(both: Index, method: str)
         assert {source.document.partition(":")[0] for source in sources} == {"mill", "bridge"}
 
 
-@pytest.mark.parametrize("method", [m for m in RANKINGS if m in METHODS])
+@pytest.mark.parametrize("method", [m for m in RANKINGS if m in ANSWERING_METHODS])
 def test_every_ranking_ranks_both(both: Index, method: str):
     assert api.search("Ruben Vale and the Hollin Council", both, method=method, settings=Settings())
 

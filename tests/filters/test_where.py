@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import a_built_index, a_report, an_edge, an_index
+from making import ANSWERING_METHODS, a_built_index, a_report, an_edge, an_index
 
 from conspectus import api
 from conspectus.errors import IndexDamaged, NotFound, UsageError
@@ -414,23 +414,7 @@ def test_an_array_of_no_known_axis_is_not_carried_over(story: Index):
 # Asked
 
 
-METHODS = (
-    "global",
-    "local",
-    "bm25",
-    "walk",
-    "hipporag",
-    "hipporag2",
-    "combined",
-    "ircot",
-    "tog",
-    "raptor",
-    "propositions",
-    "source-summary",
-)
-
-
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ANSWERING_METHODS)
 def test_every_method_answers_from_the_part_alone(marked: Index, method: str):
     where = ["path!=0.txt", "path!=3.txt"]
 
@@ -446,7 +430,7 @@ def test_every_method_answers_from_the_part_alone(marked: Index, method: str):
     assert answer.notices[0].startswith("Only 4 of 6 documents are read")
 
 
-@pytest.mark.parametrize("method", [m for m in RANKINGS if m in METHODS])
+@pytest.mark.parametrize("method", [m for m in RANKINGS if m in ANSWERING_METHODS])
 def test_every_ranking_ranks_the_part_alone(marked: Index, method: str):
     hits = api.search(
         "Ruben Vale and the Hollin Council", marked, method=method, where="path=2.txt", settings=Settings()

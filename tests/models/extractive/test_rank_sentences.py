@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from making import an_entity, an_index
+from making import BROKE, BUILT, FILLER, NEXT, an_entity, an_index, an_index_of_quenda
 
 from conspectus.index import Index
 from conspectus.models.extractive.rank_sentences import rank_sentences, split_question
@@ -14,26 +14,7 @@ from conspectus.models.extractive.search import Searcher
 from conspectus.tasks.base import Context
 from conspectus.text.question import read_question
 
-FILLER = [
-    f"The {a} of the {b} was {c} by the {d} after all."
-    for a, b, c, d in zip(
-        ("roof", "gate", "wall", "yard", "barn") * 6,
-        ("mill", "farm", "inn", "forge", "chapel", "school") * 5,
-        ("mended", "painted", "sold", "bought", "burned") * 6,
-        ("owner", "smith", "priest", "teacher", "farmer", "miller") * 5,
-        strict=True,
-    )
-]
-BROKE = "The weir of Quenda broke in the flood of 1811, and eleven boats were lost."
-BUILT = "Mara Tolan rebuilt the weir of Quenda in a single summer with twelve masons."
-NEXT = "It cost her ninety pounds and a horse."
-
-
-def an_index_of(*texts: str) -> Index:
-    return an_index(" ".join(FILLER), *texts, entities=["Quenda", "Mara Tolan"])
-
-
-INDEX = an_index_of(f"{BROKE} {BUILT} {NEXT}")
+INDEX = an_index_of_quenda(f"{BROKE} {BUILT} {NEXT}")
 
 
 def window(index: Index, *named: str) -> Context:
@@ -55,7 +36,7 @@ def test_near_what_is_named_the_rest_of_the_question_decides():
 def test_one_letter_tells_things_of_the_same_word_apart():
     vitamins = {letter: f"Vitamin {letter} is what the {part} needs most." for letter, part in
                 (("C", "skin"), ("D", "bone"), ("K", "blood"))}  # fmt: skip
-    index = an_index_of(*vitamins.values())
+    index = an_index_of_quenda(*vitamins.values())
 
     for letter, sentence in vitamins.items():
         assert read(f"What does vitamin {letter} do?", index=index)[0] == sentence
@@ -83,7 +64,7 @@ def test_what_something_does_is_told_by_the_best_chunk_about_it():
 
 def test_a_sentence_that_gives_the_kind_of_thing_asked_for_comes_first():
     texts = ("The mast of the Heron was tall beyond all others.", "The mast of the Heron was 40 feet.")
-    index = an_index_of(*texts)
+    index = an_index_of_quenda(*texts)
 
     assert read("How high was the mast of the Heron?", index=index)[0] == texts[1]
 
@@ -101,7 +82,7 @@ def test_a_name_written_small_names_what_it_names():
 def test_where_most_of_what_is_asked_is_unheard_of_naming_the_subject_is_not_enough():
     text = "They live at 14 Chapel Row, Quenda."
 
-    assert read("Who won the Quenda rowing regatta?", "Quenda", index=an_index_of(text)) == []
+    assert read("Who won the Quenda rowing regatta?", "Quenda", index=an_index_of_quenda(text)) == []
 
 
 def test_a_sentence_is_about_what_the_title_and_the_sentences_before_it_name():
@@ -109,19 +90,21 @@ def test_a_sentence_is_about_what_the_title_and_the_sentences_before_it_name():
         "The Heron was a fishing boat of Quenda. It was built by Mara Tolan at the yard.",
         "Corin Vale built a mill.",
     )
-    index = an_index_of(*texts)
+    index = an_index_of_quenda(*texts)
 
     assert read("Who built the Heron?", index=index)[0] == "It was built by Mara Tolan at the yard."
 
 
 def test_a_question_answers_none():
-    index = an_index_of("Was the weir of Quenda mended with oak?", "The weir of Quenda was mended with elm.")
+    index = an_index_of_quenda(
+        "Was the weir of Quenda mended with oak?", "The weir of Quenda was mended with elm."
+    )
 
     assert read("With what was the weir of Quenda mended?", "Quenda", index=index)[0].endswith("elm.")
 
 
 def test_a_number_of_the_question_is_not_what_is_asked_for():
-    index = an_index_of(
+    index = an_index_of_quenda(
         "The mast of the Heron, built in 1811, was tall.", "The mast of the Heron was 40 feet."
     )
 
@@ -133,7 +116,7 @@ def test_where_something_is_to_be_told_of_what_says_what_it_is_comes_first():
         "The letter was sent to Mara Tolan on Monday by post.",
         "Mara Tolan, mason of Quenda, walked to the inn.",
     )
-    index = an_index_of(*texts)
+    index = an_index_of_quenda(*texts)
 
     assert read("Who is Mara Tolan?", "Mara Tolan", index=index)[0] == texts[1]
 
@@ -143,7 +126,7 @@ def test_how_two_things_are_connected_is_told_by_what_names_both():
         "The connection of Mara Tolan by post was lost.",
         "Mara Tolan was the mason who saved Quenda in the flood.",
     )
-    index = an_index_of(*texts)
+    index = an_index_of_quenda(*texts)
 
     assert (
         read("How are Mara Tolan and Quenda connected?", "Mara Tolan", "Quenda", index=index)[0] == texts[1]
@@ -166,15 +149,15 @@ def test_nothing_speaks_to_a_question_on_somebody_whose_first_name_alone_the_cor
 def test_a_letter_is_no_name_that_the_corpus_could_lack():
     text = "The fever of Quenda, type B, lasts nine days."
 
-    assert read("How long does the fever B last?", index=an_index_of(text))[0] == text
+    assert read("How long does the fever B last?", index=an_index_of_quenda(text))[0] == text
 
 
 def test_what_several_disagree_about_is_where_they_are_named_together():
     told = "Mara Tolan wants a higher weir in Quenda. The mill stands."
 
-    assert read("What did Mara Tolan and Quenda disagree about?", index=an_index_of(told))[0].startswith(
-        "Mara Tolan"
-    )
+    assert read("What did Mara Tolan and Quenda disagree about?", index=an_index_of_quenda(told))[
+        0
+    ].startswith("Mara Tolan")
 
 
 def test_who_somebody_is_may_be_said_outside_the_best_chunks():
@@ -201,11 +184,11 @@ def test_a_question_only_to_be_told_of_something_asks_nothing_else_of_it():
 def test_what_happened_to_somebody_is_what_names_them():
     left = "Mara Tolan left for Orrin in the winter of 1813."
 
-    assert left in read("What happened to Mara Tolan?", "Mara Tolan", index=an_index_of(left))
+    assert left in read("What happened to Mara Tolan?", "Mara Tolan", index=an_index_of_quenda(left))
 
 
 def test_the_passive_answers_who_does_something():
-    index = an_index_of("The Quenda Weir Trust is led by Mara Tolan.")
+    index = an_index_of_quenda("The Quenda Weir Trust is led by Mara Tolan.")
     searcher = Searcher(index)
 
     found = rank_sentences(searcher.read("Who leads the Quenda Weir Trust?"), window(index), searcher)
@@ -219,8 +202,8 @@ def test_a_vice_chairman_comes_after_the_chairman():
         "Ruben Vale had been chairman of it for nineteen years.",
     )
 
-    assert read("Who was the chairman?", index=an_index_of(vice, chairman))[0] == chairman
-    assert read("Who was the vice-chairman?", index=an_index_of(vice, chairman))[0] == vice
+    assert read("Who was the chairman?", index=an_index_of_quenda(vice, chairman))[0] == chairman
+    assert read("Who was the vice-chairman?", index=an_index_of_quenda(vice, chairman))[0] == vice
 
 
 def test_a_sentence_of_another_date_comes_last():
@@ -229,14 +212,14 @@ def test_a_sentence_of_another_date_comes_last():
         "On the evening of 2 February 1812 the weir broke.",
     )
 
-    assert read("What broke on 2 February?", index=an_index_of(other, asked))[0] == asked
-    assert read("What was read in February?", index=an_index_of(other, asked))[0] == other
+    assert read("What broke on 2 February?", index=an_index_of_quenda(other, asked))[0] == asked
+    assert read("What was read in February?", index=an_index_of_quenda(other, asked))[0] == other
 
 
 def test_a_verb_is_looked_for_in_its_past_and_as_a_noun():
     left = "The keepers left the lighthouse of Skarne after eleven winters."
     treatment = "A treatment of the oak of Skarne began with tar and pitch."
-    index = an_index_of(left, treatment)
+    index = an_index_of_quenda(left, treatment)
 
     assert read("Why did they leave the lighthouse?", index=index)[0] == left
     assert read("How is the oak treated?", index=index)[0] == treatment
@@ -276,7 +259,7 @@ def test_why_is_told_by_what_gives_a_reason():
         "The mill of Quenda burned down in May.",
         "The mill burned down because of a spark from the forge.",
     )
-    index = an_index_of(*texts)
+    index = an_index_of_quenda(*texts)
 
     assert read("Why did the mill burn down?", index=index)[0] == texts[1]
     assert read("When did the mill of Quenda burn down?", "Quenda", index=index)[0] == texts[0]
@@ -303,7 +286,7 @@ def test_why_is_told_by_what_gives_a_reason():
     ],
 )
 def test_an_answer_is_told_by_the_words_that_go_with_what_is_asked(question: str, answer: str, beside: str):
-    index = an_index_of(f"The farm of Quenda has calves, a fever, lime and ash. {beside} {answer}")
+    index = an_index_of_quenda(f"The farm of Quenda has calves, a fever, lime and ash. {beside} {answer}")
 
     rows = read(question, "Quenda", index=index)
 
@@ -339,7 +322,7 @@ def test_where_nothing_is_named_all_words_are_what_is_asked():
         "Gatefever can last for years. It is mostly caused by wet summers.",
         "The flood was caused by rain. The fire was caused by a spark. The noise was caused by the mill.",
     )
-    assert "wet summers" in read("What causes gatefever?", index=an_index_of(*texts))[0]
+    assert "wet summers" in read("What causes gatefever?", index=an_index_of_quenda(*texts))[0]
 
 
 def test_a_definition_is_of_the_whole_name_and_no_example():
@@ -418,12 +401,12 @@ def test_a_sentence_of_another_document_lends_nothing_to_its_neighbour():
 def test_the_number_of_a_reference_is_not_what_is_asked_for():
     texts = ("The mast of the Heron was tall (15), see also [16].", "The mast of the Heron was 40 feet.")
 
-    assert read("How high was the mast of the Heron?", index=an_index_of(*texts))[0] == texts[1]
+    assert read("How high was the mast of the Heron?", index=an_index_of_quenda(*texts))[0] == texts[1]
 
 
 def test_of_sentences_that_hold_as_much_the_one_nearest_to_the_question_comes_first():
     texts = ("Mara Tolan spoke of the weir at noon.", "Mara Tolan wept at the weir in vain.")
-    index = an_index_of(" ".join(texts))
+    index = an_index_of_quenda(" ".join(texts))
     searcher = Searcher(index)
     said = [searcher.passages.text(number) for number in range(len(searcher.passages))]
     question = read_question("What did Mara Tolan do at the weir?")

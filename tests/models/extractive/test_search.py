@@ -3,33 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from making import an_index
+from making import BROKE, BUILT, NEXT, an_index_of_quenda
 
 from conspectus.index import Index
 from conspectus.models.extractive.search import Searcher
 from conspectus.rows import Span
 from conspectus.text.question import read_question
 
-FILLER = [
-    f"The {a} of the {b} was {c} by the {d} after all."
-    for a, b, c, d in zip(
-        ("roof", "gate", "wall", "yard", "barn") * 6,
-        ("mill", "farm", "inn", "forge", "chapel", "school") * 5,
-        ("mended", "painted", "sold", "bought", "burned") * 6,
-        ("owner", "smith", "priest", "teacher", "farmer", "miller") * 5,
-        strict=True,
-    )
-]
-BROKE = "The weir of Quenda broke in the flood of 1811, and eleven boats were lost."
-BUILT = "Mara Tolan rebuilt the weir of Quenda in a single summer with twelve masons."
-NEXT = "It cost her ninety pounds and a horse."
-
-
-def an_index_of(*texts: str) -> Index:
-    return an_index(" ".join(FILLER), *texts, entities=["Quenda", "Mara Tolan"])
-
-
-INDEX = an_index_of(f"{BROKE} {BUILT} {NEXT}")
+INDEX = an_index_of_quenda(f"{BROKE} {BUILT} {NEXT}")
 
 
 def found(question: str, index: Index = INDEX) -> list[str]:
