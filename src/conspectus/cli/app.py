@@ -19,7 +19,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from threading import Timer
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
@@ -28,9 +28,6 @@ from typer.main import get_command
 from conspectus import __version__, api, cli
 from conspectus.cli import options, show
 from conspectus.errors import BudgetReached, CacheFailed, ConspectusError, Unusable, UsageError
-
-if TYPE_CHECKING:
-    from asyncio import Handle
 
 EXAMPLE = "Example: "
 """A line of a docstring that begins with this is an example: shown in a section of its own, never wrapped."""
@@ -278,17 +275,19 @@ def main() -> None:
 
 class Interrupts:
     """Interrupts an event loop between two tasks: elsewhere a wake-up may be lost or a lock left taken, for which the
-    end would wait for ever. At once where none runs, or where it does not get there in REPEATED_INTERRUPT.
-
-    After Python's own handler asyncio waits until the work does, maybe to its end.
+    end would wait for ever. At once where none runs, or where it does not get there in REPEATED_INTERRUPT; with
+    Python's own handler asyncio waits until the work does, maybe to its end.
     """
 
-    def __init__(self) -> None:
-        self._last = -REPEATED_INTERRUPT
-        self._asked: Handle | None = None
-        self._again = Timer(0, interrupt_main)
+    ended = False
+    """Whether all is said, so that threads which still end are not waited for."""
+    _last = -REPEATED_INTERRUPT
+    _asked: Any = None
+    _again = Timer(0, interrupt_main)
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
+        if self.ended:
+            os._exit(options.INTERRUPTED)
         now = time.monotonic()
         if now - self._last <= REPEATED_INTERRUPT:
             return
@@ -309,10 +308,6 @@ class Interrupts:
         raise KeyboardInterrupt
 
 
-def _end_at_once(signum: int, frame: FrameType | None) -> None:
-    os._exit(options.INTERRUPTED)
-
-
 def interrupted(state: str = "", folder: Path | None = None) -> NoReturn:
     """End with what an interrupt leaves: how things stand, and how many replies of language models are cached.
 
@@ -320,8 +315,8 @@ def interrupted(state: str = "", folder: Path | None = None) -> NoReturn:
     """
     parts = filter(None, (state, _cached(folder)))
     show.note(": ".join(filter(None, ("interrupted", "; ".join(parts)))))
-    if isinstance(signal.getsignal(signal.SIGINT), Interrupts):
-        signal.signal(signal.SIGINT, _end_at_once)  # all is said: threads that still end are not waited for
+    if isinstance(handler := signal.getsignal(signal.SIGINT), Interrupts):
+        handler.ended = True
     raise typer.Exit(options.INTERRUPTED) from None
 
 

@@ -77,8 +77,8 @@ class Question:
         """Whether it asks for the whole of the corpus, by its own words."""
         own = self.language if self.language != "zh" else ENGLISH
         text = self.text
-        # "an overview of the P7", or "of integer factorization", is of that alone
-        if (self._names_subject or len(self.focus) > 1) and not self._matches("corpus", own):
+        # "an overview of integer factorization" is of that alone
+        if self.focus and not self._matches("corpus", own):
             for language in (ENGLISH, own):
                 text = question_pattern(language, "summary").sub(" ", text)
         if any(question_pattern(language, "whole").search(text) for language in (ENGLISH, own)):
@@ -121,13 +121,6 @@ class Question:
         parts = joint.split(self.text)
         whole = all(len(part.split()) > 1 for part in parts)
         return parts if whole else [self.text]
-
-    @cached_property
-    def _names_subject(self) -> bool:
-        """Whether a name is among what it is about."""
-        names = " ".join(self.written_names)
-        own = (*terms(names), *terms(names, self.language))
-        return not set(own).isdisjoint(self.focus)
 
     @cached_property
     def asks_name(self) -> bool:

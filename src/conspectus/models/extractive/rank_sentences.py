@@ -30,7 +30,7 @@ from conspectus.text.mentions import date_spans
 from conspectus.text.question import Question, question_pattern
 from conspectus.text.sentences import states
 from conspectus.text.types import CURRENCIES
-from conspectus.text.words import SMALL, WORD, fold, is_content, name_key, search_terms
+from conspectus.text.words import WORD, fold, is_content, name_key, search_terms
 
 if TYPE_CHECKING:
     from conspectus import sentence_graph
@@ -195,19 +195,14 @@ def _subject_shares(
         return about
     passages, weights = searcher.passages, np.array(list(subject.values()), np.float32)
     own = np.stack([searcher.shares({term: 1.0}, np.array(sentences)) for term in subject])
-    speakers = list(map(passages.speaker_of, sentences))
-    for speaker in {speaker for speaker in speakers if speaker >= 0 and by_speaker}:
-        named = set(search_terms(passages.names[speaker], searcher.index)).intersection(subject)
-        for i in (i for i, other in enumerate(speakers) if named and other == speaker):
-            own[:, i] = np.maximum(own[:, i], [float(term in named) for term in subject])
-    documents = passages.document[list(sentences)]
-    for document in np.unique(documents).tolist():
-        own_rows = documents == document
-        title_terms = search_terms(passages.title_of(document), searcher.index)
-        named = set(title_terms).intersection(subject)
-        floor = [OWN_TITLE * (term in named) for term in subject]
-        if named:
-            own[:, own_rows] = np.maximum(own[:, own_rows], np.array(floor, np.float32)[:, None])
+    speakers, documents = (column[list(sentences)] for column in (passages.speaker, passages.document))
+    named = [(documents == i, passages.title_of(i), OWN_TITLE) for i in np.unique(documents).tolist()]
+    saying = np.unique(speakers[(speakers >= 0) & by_speaker]).tolist()
+    named += [(speakers == i, passages.names[int(i)], 1.0) for i in saying]
+    for rows, name, worth in named:
+        terms = search_terms(name, searcher.index)
+        floor = np.array([worth * (term in terms) for term in subject], np.float32)
+        own[:, rows] = np.maximum(own[:, rows], floor[:, None])
     carried = np.zeros(len(weights), np.float32)
     for i, sentence in enumerate(sentences):
         follows = i > 0 and documents[i - 1] == documents[i] and sentences[i - 1] == sentence - 1
@@ -289,8 +284,6 @@ _UNIT = question_pattern(ENGLISH, "unit_given", re.NOFLAG)
 _PERIOD = question_pattern(ENGLISH, "period_given", re.NOFLAG)
 _JOINED = re.compile(r"(?:[A-Za-zÀ-ʯ]{1,20}-?|[/#])$")
 _KINDS = {"person": "person", "place": "location"}
-_WHERE = re.compile(rf"\b(?:in|at|near|from|of) (?:the )?([^\W\d_{SMALL}][\w'’-]+)")
-"""What is taken for a place where nobody has told the kinds of names."""
 
 
 def candidates(
@@ -325,8 +318,6 @@ def _spans_of_kind(
             yield from _numbers(text)
         case "" if not question.asks_name:
             return  # what is asked for is seldom a name
-        case "place" if not searcher.passages.names:
-            yield from (m.span(1) for m in _WHERE.finditer(text))
         case wants:
             passages, kind = searcher.passages, _KINDS.get(wants)
             for entity in dict.fromkeys(passages.mentioned(sentence)):
@@ -384,8 +375,7 @@ def follow_chain(question: Question, context: Context, searcher: Searcher) -> li
     inside = np.array([*chunk_ranks(context.sources, searcher)])
     named = searcher.shares(subject, inside) > COMPLETE
     alone = searcher.shares(asked, inside[named])
-    answered = max(rest[s] for s in passages[0])
-    answered = max(answered, alone.max(initial=0.0))
+    answered = max(*(rest[s] for s in passages[0]), alone.max(initial=0.0))
     if not question.joins_facts and not (subject and asked and answered < ANSWERED):
         return []
     query_terms = frozenset(search_terms(question.text, searcher.index))
