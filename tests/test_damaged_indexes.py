@@ -44,7 +44,7 @@ METHODS = (
     "global", "local", "rollup", "drilldown", "drift", "bm25", "hybrid", "mixed", "walk", "hipporag2", "combined",
     "ircot", "tog", "raptor",
 )  # fmt: skip
-COUNTS = [60, pytest.param(1000, marks=pytest.mark.long)]
+COUNTS = [30, pytest.param(1000, marks=pytest.mark.long)]
 """Mutations: 40 ms of CPU each, and as much again to copy the index."""
 SECONDS, BYTES = 10, 500 << 20
 """What a damaged index may take at the most, of time for a question and of memory beside that of a sound one."""

@@ -134,7 +134,7 @@ async def build_index(
         if check:
             await check(made, language)
         aside = performer.generative
-        indexing = _beside(partial(_arrays, build, chunks, begun, made, aside), aside)
+        indexing = _beside(partial(_arrays, build, chunks, begun, made, aside), aside * len(chunks))
         on_exit.callback(indexing.cancel)
         del extracted, begun
         graph, reports, failed = await _describe_and_report(build, made, performer, language, show)
@@ -217,7 +217,7 @@ async def _read_and_extract(
     """Return what chunks hold, the model without what it extracted from, and the arrays of the texts."""
     documents = build.documents
     show.stage("lexicon", 0)
-    reading = _beside(lambda: _lexicon(build, documents, chunks), not callable(model))
+    reading = _beside(lambda: _lexicon(build, documents, chunks), (not callable(model)) * len(chunks))
     try:
         performer = model(documents, (await reading)[0]) if callable(model) else model
         begin = cache(lambda: _begin_arrays(build, documents, chunks, reading.result()))
@@ -310,17 +310,17 @@ def build_graph(
 Check = Callable[[GraphBuild, str], Awaitable[None]]
 """Is given the graph and the language when extraction is done; may raise to stop there."""
 
-HEAD_START = 0.2
-"""Seconds in which the first calls go out before other work takes the processor: some 25 prompts are rendered in it."""
+HEAD_START, FIRST_PROMPTS = 0.008, 25
+"""Seconds for each of the first prompts, to be rendered and sent before other work takes the processor; how many."""
 
 
-def _beside(work: Callable[[], T], aside: bool) -> asyncio.Task[T]:
-    """Do work of the processor while calls are waited for; where there are none to wait for, when it is asked for."""
+def _beside(work: Callable[[], T], prompts: int) -> asyncio.Task[T]:
+    """Do work of the processor while calls are waited for; where there are no prompts, when it is asked for."""
 
     async def done() -> T:
-        if not aside:
+        if not prompts:
             return work()
-        await asyncio.sleep(HEAD_START)
+        await asyncio.sleep(HEAD_START * min(prompts, FIRST_PROMPTS))
         interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_SECONDS)
         try:
