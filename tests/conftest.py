@@ -20,8 +20,8 @@ from conspectus.models.llm import sender
 SHARED = Path(__file__).parents[1] / "../shared/data"
 SAMPLE = Path(conspectus.__file__).parent / "sample"
 
-# 25, so that all tests take less than 10 minutes on two slow cores; `make test-long` tries more.
-settings.register_profile("default", deadline=None, max_examples=25)
+# 15, so that all tests take less than 10 minutes on two slow cores; `make test-long` tries more.
+settings.register_profile("default", deadline=None, max_examples=15)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=400)
 settings.load_profile("ci" if os.environ.get("CI") else "default")

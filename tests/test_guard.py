@@ -104,7 +104,7 @@ def test_a_unix_socket_can_be_reached(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_environment_is_clean_and_the_profile_is_loaded():
     assert not [n for n in os.environ if n.startswith("CONSPECTUS_") or n.endswith("_API_KEY")]
     assert settings().deadline is None
-    assert settings().max_examples == 25
+    assert settings().max_examples == 15
 
 
 def run_apart(folder: Path, test: str, **environ: str) -> str:
@@ -134,7 +134,7 @@ def test_settings_and_keys_of_whoever_runs_the_tests_do_not_reach_them(tmp_path:
         "from hypothesis import settings\n"
         "def test_it(): assert {'CONSPECTUS_MODEL', 'SOME_API_KEY'}.isdisjoint(os.environ)\n"
         "def test_other_variables_stay(): assert os.environ['OTHER'] == 'x'\n"
-        "def test_ci_is_not_random(): assert settings().derandomize and settings().max_examples == 25\n",
+        "def test_ci_is_not_random(): assert settings().derandomize and settings().max_examples == 15\n",
         CONSPECTUS_MODEL="x",
         SOME_API_KEY="x",
         OTHER="x",
