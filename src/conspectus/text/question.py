@@ -77,8 +77,11 @@ class Question:
         """Whether it asks for the whole of the corpus, by its own words."""
         own = self.language if self.language != "zh" else ENGLISH
         text = self.text
-        # "an overview of integer factorization" is of that alone
-        if self.focus and not self._matches("corpus", own):
+        # "an overview of the letters of Ada Byrne" is of these alone, "of the letters" of all
+        match = question_pattern(own, "summary_of").search(text)
+        named = " ".join((*self.written_names, text[match.end() :] if match else ""))
+        subject = _focus(question_pattern(own, "texts").sub(" ", named), self.language, (self.language,))
+        if subject and not self._matches("corpus", own):
             for language in (ENGLISH, own):
                 text = question_pattern(language, "summary").sub(" ", text)
         if any(question_pattern(language, "whole").search(text) for language in (ENGLISH, own)):
