@@ -404,6 +404,16 @@ def test_the_number_of_a_reference_is_not_what_is_asked_for():
     assert read("How high was the mast of the Heron?", index=an_index_of_quenda(*texts))[0] == texts[1]
 
 
+@pytest.mark.parametrize("number", ["twelve", "fourteen", "ninety"])
+def test_a_number_in_words_answers_how_many(number: str):
+    texts = (
+        "The mast of the Heron has flags, many of them red.",
+        f"The mast of the Heron has {number} flags.",
+    )
+
+    assert read("How many flags has the mast of the Heron?", index=an_index_of_quenda(*texts))[0] == texts[1]
+
+
 def test_of_sentences_that_hold_as_much_the_one_nearest_to_the_question_comes_first():
     texts = ("Mara Tolan spoke of the weir at noon.", "Mara Tolan wept at the weir in vain.")
     index = an_index_of_quenda(" ".join(texts))
