@@ -27,6 +27,22 @@ def test_who_is_asked_for_is_quoted_and_nobody_who_introduces_them():
     assert "noisy" not in text
 
 
+def test_who_somebody_is_others_say():
+    talk = (
+        TALK
+        + "\nAda Byrne: Ben Quill is a weaver and the head of the guild.\n\nBen Quill: I love to swim in May.\n"
+    )
+
+    first, *others = (
+        line
+        for line in a_built_index(talk).ask("Who is Ben Quill?").text.splitlines()
+        if line.startswith("- ")
+    )
+
+    assert "head of the guild" in first
+    assert not [line for line in others if "swim" in line or "apple" in line]
+
+
 def test_who_speaks_but_never_of_that_is_not_quoted():
     text = a_built_index(TALK).ask("What did Ada Byrne say about apple trees?").text
 
