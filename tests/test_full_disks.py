@@ -1,7 +1,8 @@
 """Whichever call the file system refuses while an index is written, the snapshot before or the new one is whole.
 
-Calls of a commit are refused in turn, as a full disk would, and then all from one on: each in the long run, else each
-third. Of the hundreds of writes to one file the first is, the second, the fourth, and so on.
+Calls of a commit are refused in turn, as a full disk would, or all from one on: each in the long run, else each third,
+another third for one call than for all. Of the hundreds of writes to one file the first is, the second, the fourth,
+and so on.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def test_an_index_is_whole_whichever_call_is_refused(
 ) -> None:
     sound = contents(before)
     step = 1 if settings().max_examples > 100 or work is go_back else 3
-    number, done, folder = SEED % step, False, tmp_path / "0"
+    number, done, folder = (SEED + lasting) % step, False, tmp_path / "0"
     shutil.copytree(before, folder)
     while not done:
         number += step
