@@ -274,13 +274,13 @@ def main() -> None:
 
 
 class Interrupts:
-    """Interrupts an event loop between two tasks: elsewhere a wake-up may be lost or a lock left taken, for which the
-    end would wait for ever. At once where none runs, or where it does not get there in REPEATED_INTERRUPT; with
-    Python's own handler asyncio waits until the work does, maybe to its end.
+    """Raises KeyboardInterrupt between two tasks of the event loop: raised elsewhere, it can lose the wake-up of a task
+    or leave a lock taken, and the loop then never closes. It is raised at once where no loop runs, or where the loop is
+    busy for longer than REPEATED_INTERRUPT. Python's own handler cancels the task, which may run to its end.
     """
 
     ended = False
-    """Whether all is said, so that threads which still end are not waited for."""
+    """Whether the last message is printed: another interrupt then ends the process, whatever its threads do."""
     _last = -REPEATED_INTERRUPT
     _asked: Any = None
     _again = Timer(0, interrupt_main)

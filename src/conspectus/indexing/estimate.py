@@ -87,8 +87,7 @@ REPEATED, QUESTION = Range(0.46, 0.86), Range(15, 60)
 whose replies are shorter than `GRAPH` says), and what it adds."""
 DESCRIBED, DESCRIBED_PROMPTS = Range(0.17, 0.77), Range(0.15, 0.88)
 """Calls for descriptions and their prompts, as a share of those of the graph that the extractive model reads: 0.21 to
-0.50 and 0.20 to 0.53, of three short papers 0.145, of the strong model 0.57 and 0.60; since it relates 7 % fewer pairs,
-prompts may be that much more."""
+0.50 and 0.20 to 0.53, of three short papers 0.145, of the strong model 0.57 and 0.60, when it found 7 % more pairs."""
 REPORTED, REPORTED_PROMPTS = Range(0.5, 1.55), Range(0.32, 0.95)
 """The same of reports: 0.52 to 0.93, and 0.38 to 0.75."""
 DESCRIPTIONS, REPORT = Range(0.22, 0.9), Range(230, 1050)

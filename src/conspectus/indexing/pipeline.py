@@ -134,7 +134,7 @@ async def build_index(
         if check:
             await check(made, language)
         aside = performer.generative
-        indexing = _beside(partial(_arrays, build, chunks, begun, made, aside), aside * len(chunks))
+        indexing = _beside(partial(_arrays, build, chunks, begun, made, aside), len(chunks) if aside else 0)
         on_exit.callback(indexing.cancel)
         del extracted, begun
         graph, reports, failed = await _describe_and_report(build, made, performer, language, show)
@@ -217,7 +217,7 @@ async def _read_and_extract(
     """Return what chunks hold, the model without what it extracted from, and the arrays of the texts."""
     documents = build.documents
     show.stage("lexicon", 0)
-    reading = _beside(lambda: _lexicon(build, documents, chunks), (not callable(model)) * len(chunks))
+    reading = _beside(lambda: _lexicon(build, documents, chunks), 0 if callable(model) else len(chunks))
     try:
         performer = model(documents, (await reading)[0]) if callable(model) else model
         begin = cache(lambda: _begin_arrays(build, documents, chunks, reading.result()))
@@ -311,7 +311,7 @@ Check = Callable[[GraphBuild, str], Awaitable[None]]
 """Is given the graph and the language when extraction is done; may raise to stop there."""
 
 HEAD_START, FIRST_PROMPTS = 0.008, 25
-"""Seconds for each of the first prompts, to be rendered and sent before other work takes the processor; how many."""
+"""Seconds that other work leaves the processor for each prompt to be rendered and sent, and for how many at most."""
 
 
 def _beside(work: Callable[[], T], prompts: int) -> asyncio.Task[T]:

@@ -109,12 +109,9 @@ class Manifest:
 
     def to_json(self) -> bytes:
         content = _adapter(Manifest).dump_python(self)
-        head = {"format": FORMAT, "version": VERSION}
-        head["checksum"] = _checksum(content)
-        head |= content
-        values = map(json.dumps, head.values())
-        rows = map('"{}": {}'.format, head, values)
-        return ("{\n" + ",\n".join(rows) + "\n}\n").encode()
+        fields = {"format": FORMAT, "version": VERSION, "checksum": _checksum(content), **content}
+        lines = (f'"{name}": {json.dumps(value)}' for name, value in fields.items())
+        return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
 def current(folder: Path) -> Manifest:

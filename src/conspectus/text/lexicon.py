@@ -247,9 +247,9 @@ def sources(paths: Sequence[str]) -> list[int]:
 # Which names occur together more than by chance, by Dunning's log-likelihood ratio (1993)
 
 SIGNIFICANT = 21.66
-"""Twice the log-likelihood ratio that is chance with a probability of 0.001 (chi-squared, one degree): what is named is in
-two contexts, so that each meeting counts twice. With half, web pages on society have 52 % more relationships, podcasts 31 %,
-for the same answers and rankings."""
+"""Least log-likelihood ratio of two things that are related: twice 10.83, which chance reaches with a probability of 0.001
+(chi-squared, one degree), since each meeting is counted in two contexts. With half, web pages on society have 52 % more
+relationships, podcasts 31 %, for the same answers and rankings."""
 MAX_MEMBERS = 12
 """Things in a context at most: lists and tables, which name more, say nothing of two things that they name. With 24, the
 foods that a novel lists once (pears, apples, lemons) were among its best connected entities."""

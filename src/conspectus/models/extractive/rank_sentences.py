@@ -124,7 +124,7 @@ def rank_sentences(
         carried = about * (about.round(2) >= CARRY_FACTOR * defines)
         fits = _fits_of_definitions(subject, carried, sentences, searcher)
     weight = DEFINITION_RANK_WEIGHT if defines else CHUNK_RANK_WEIGHT
-    # others say who somebody is
+    # who somebody is, others say
     speakers = searcher.speakers_named(question.people if not defines else ())
     ranked: list[RankedSentence] = []
     for i, fit, share, factor in (f for f in fits if states(searcher.passages.text(sentences[f[0]]))):
@@ -187,8 +187,8 @@ def _subject_shares(
 ) -> Floats:
     """Return for each sentence how much of the subject it is about, 0 to 1.
 
-    A sentence is about what it names, `by_speaker` who says it, less about what the title of its document names, and,
-    less with each sentence, what those before it are about.
+    A sentence is about what it names, less about what the title of its document names, and less, with each sentence,
+    about what those before it are about. With `by_speaker` it is about who says it, too.
     """
     about = np.zeros(len(sentences), np.float32)
     if not subject:
@@ -196,10 +196,10 @@ def _subject_shares(
     passages, weights = searcher.passages, np.array(list(subject.values()), np.float32)
     own = np.stack([searcher.shares({term: 1.0}, np.array(sentences)) for term in subject])
     speakers, documents = (column[list(sentences)] for column in (passages.speaker, passages.document))
-    named = [(documents == i, passages.title_of(i), OWN_TITLE) for i in np.unique(documents).tolist()]
-    saying = np.unique(speakers[(speakers >= 0) & by_speaker]).tolist()
-    named += [(speakers == i, passages.names[int(i)], 1.0) for i in saying]
-    for rows, name, worth in named:
+    sources = [(documents == i, passages.title_of(i), OWN_TITLE) for i in np.unique(documents).tolist()]
+    for speaker in np.unique(speakers[speakers >= 0]) if by_speaker else ():
+        sources.append((speakers == speaker, passages.names[int(speaker)], 1.0))
+    for rows, name, worth in sources:
         terms = search_terms(name, searcher.index)
         floor = np.array([worth * (term in terms) for term in subject], np.float32)
         own[:, rows] = np.maximum(own[:, rows], floor[:, None])
