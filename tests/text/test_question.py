@@ -117,7 +117,6 @@ def test_a_name_may_open_a_question():
         ("Summarise the letters in three sentences", True),
         ("Please write me a short summary", True),
         ("Can you make a summary for me?", True),
-        ("Gib mir einen Überblick", True),
         ("Gib mir einen Überblick über Primzahlen", False),
         ("Give me an overview of the documents on the P7", True),
         ("Summarise the main themes of Quenda", True),
@@ -129,6 +128,18 @@ def test_a_name_may_open_a_question():
 )
 def test_a_summary_of_what_is_named_is_not_of_the_whole(text: str, whole: bool):
     assert read_question(text).about_whole == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("Gib mir einen Überblick", True),
+        ("Gib mir einen Überblick über alle Dokumente", True),
+        ("Gib mir einen Überblick über Vattnet", False),
+    ],
+)
+def test_a_summary_of_german_texts_may_be_of_the_whole(text: str, whole: bool):
+    assert read_question(text, "de").about_whole == whole
 
 
 @pytest.mark.parametrize(
