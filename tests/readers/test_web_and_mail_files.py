@@ -50,6 +50,18 @@ def test_the_element_that_holds_the_main_text_is_preferred_unless_it_is_nearly_e
     assert "dance" in document("a.html", f"<main>Hi</main>{most * 5}").text
 
 
+@pytest.mark.parametrize(
+    "box", ["<aside>{}</aside>", '<div class="sidebar">{}</div>', '<div role="complementary">{}</div>']
+)
+def test_what_stands_aside_is_read_where_it_is_prose_and_not_where_it_is_links(box: str):
+    prose = "<b>CULTURE</b> Keepers <a href='#'>tell</a> their bees what happened, or else they would leave the hive."
+    links = "".join(f"<li><a href='{i}'>All that was said of bees in the year {i}</a></li>" for i in range(3))
+    page = f"<div>{box}<p>{'Bees dance all day long. ' * 20}</p></div>"
+
+    assert "or else they would" in document("a.html", page.format(prose)).text
+    assert "was said" not in document("a.html", page.format(f"Archive <ul>{links}</ul>")).text
+
+
 def test_words_are_whole_where_a_page_has_soft_hyphens():
     page = document("a.html", "<p>The bee&shy;keep&shy;ers dance.</p>")
 

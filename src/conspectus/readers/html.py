@@ -18,11 +18,13 @@ _SKIPPED = (
     "input, textarea, dialog, datalist, [hidden], [aria-hidden=true]"
 )
 _NAVIGATION = (
-    "nav, footer, aside, menu, form, [role=navigation], [role=banner], [role=contentinfo], [role=search], "
-    "[role=complementary], [role=menu], [role=menubar], [role=dialog]"
+    "nav, footer, menu, form, [role=navigation], [role=banner], [role=contentinfo], [role=search], "
+    "[role^=menu], [role=dialog]"
 )
+_ASIDE = "aside, .sidebar, [role=complementary]"
+_LISTS = "ul, ol, table, dl"
 _NAVIGATION_CLASS = re.compile(
-    r"(?:top|bottom|sub|site|main|page)?-?nav-?(?:bar|box|igation|header|footer|links|menu)?|menu|sidebar|"
+    r"(?:top|bottom|sub|site|main|page)?-?nav-?(?:bar|box|igation|header|footer|links|menu)?|menu|"
     r"breadcrumbs?|footer|toc|cookies?|cookie-.*|banner|advert\w*|ads?|"
     r"social|share|sharing|related|comments?-form|newsletter|noprint|catlinks|printfooter|after-portlet|mw-editsection|"
     r"mw-jump-link",
@@ -42,6 +44,8 @@ _MOST_NESTED = 20
 """How many times as long as a page its lists may be together, nested ones counted again: hostile pages have more."""
 _MOST_MAIN = 20
 """Elements that say that they hold the main text, of which more are not compared: hostile pages have thousands."""
+_PROSE_CHARS = 40
+"""Characters that prose aside has beyond twice those of links: the boxes of Debian's handbook have 49 and more."""
 _SPACE = re.compile(r"[ \t\r\n\f\x00-\x08\x0e-\x1f]+")
 _NOTE = re.compile(r"\s*\[[^\]\n]{1,20}\]\s*")
 _DATES = (
@@ -103,9 +107,10 @@ def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     # the element that says that it holds the main text, unless the text is elsewhere
     root = next((node for node in candidates if len(node.text(strip=True)) * 5 > total), body)
     _drop(root.css(_NAVIGATION))
+    _drop(node for node in _some(root, _ASIDE) if _excess(node) < _PROSE_CHARS)
     _drop(node for node in root.css("[class], [id]") if _is_navigation(node, root))
-    _drop(node for node in root.css("header") if node.css_first("h1") is None)
-    _drop(node for node in _lists(root) if _is_links(node))
+    _drop(node for node in root.css("header") if not node.css("h1"))
+    _drop(node for node in _some(root, _LISTS) if _is_links(node))
     _add(root, prose)
     if prose.empty and (again := parse_html(whole).body) is not None:
         _add(again, prose)
@@ -125,13 +130,19 @@ def _is_navigation(node: LexborNode, root: LexborNode) -> bool:
     names = [*(own.get("class") or "").split(), own.get("id") or ""]
     if not any(map(_NAVIGATION_CLASS.fullmatch, names)):
         return False
-    return len(node.text()) * 2 < len(root.text())  # what holds most of the text is not around it
+    return len(node.text()) * 2 < len(root.text())  # unless it is most of it
 
 
-def _lists(root: LexborNode) -> Iterator[LexborNode]:
-    """Yield the lists and tables of a page, in its order, until together they are many times as long as it is."""
+def _excess(node: LexborNode) -> int:
+    """Return by how many characters an element has more text outside of its links than inside."""
+    linked = sum(len(a.text(strip=True)) for a in node.css("a"))
+    return len(node.text(strip=True)) - 2 * linked
+
+
+def _some(root: LexborNode, selector: str) -> Iterator[LexborNode]:
+    """Yield elements of a page, in its order, until together they are many times as long as it is."""
     room = _MOST_NESTED * len(root.text())
-    for node in root.css("ul, ol, table, dl"):
+    for node in root.css(selector):
         room -= len(node.text()) + 1
         if room < 0:
             return
