@@ -61,6 +61,10 @@ def lines_of(text: str) -> list[str]:
         ("The ![Image 3: (Z/n)[X] to scale](plan.png)quay is long.", "The quay is long."),
         ("[![plan](plan.png)](quay.html)The quay is long.", "The quay is long."),
         ("The **quay** is _long_ and __old__.", "The quay is long and old."),
+        (
+            "A quay has __moor__() in quay.__all__ and __init__.py.",
+            "A quay has __moor__() in quay.__all__ and __init__.py.",
+        ),
         ("**The quay\nis long.** It has **3 gates**.", "The quay\nis long. It has 3 gates."),
         ("<p>The <b>quay</b> is <a href='q.html'>long</a>.</p>", "The quay is long."),
         ("The quay is long.<br/>It is<br>old.</p><p>So.", "The quay is long. It is old.  So."),
