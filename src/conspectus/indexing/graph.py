@@ -42,7 +42,7 @@ from conspectus.rows import (
 from conspectus.settings import ResolveSettings
 from conspectus.tasks import ConfirmJoins, Extraction, FoundClaim, FoundTriple
 from conspectus.text.cleaning import content_of
-from conspectus.text.language import read_word_sets
+from conspectus.text.language import read_word_sets, text_pattern
 from conspectus.text.language_rules import JOINTS, PARTICLES, TITLES
 from conspectus.text.lexicon import sources
 from conspectus.text.mentions import Hashes, hash_of, mixed
@@ -150,9 +150,8 @@ def resolve(
     """Decide which names of the chunks' graphs are one entity."""
     numbers = sources([d.path for d in documents])
     source_of = dict(zip((d.id for d in documents), numbers, strict=True))
-    parts = graphs
-    if not isinstance(parts, Extractions):
-        parts = Extractions.of(zip(chunks, graphs, strict=True))
+    pairs = zip(chunks, graphs, strict=True)
+    parts = graphs if isinstance(graphs, Extractions) else Extractions.of(pairs)
     own = (source_of.get(chunk.document_id, -1) for chunk in parts.chunks)
     of_chunk = np.array([*own], np.int32)
     names = defaultdict[str, _Name](_Name)
@@ -447,10 +446,7 @@ _GLOSS = re.compile(
     rf"({UNSPACED.pattern[:-1]}\u00b7\u30fb\uac00-\ud7af]{{2,{LONGEST}}})"
     r"[》」』”]?\s?[（(]([^（()）\n]{2,80})[)）]"
 )
-_LABEL = re.compile(
-    r"^\s*(?:(?:英|法|德|日|俄|西班牙|葡萄牙|意大利|拉丁|荷兰|韩|越南|泰|阿拉伯)[语文語]全?名?称?|英"
-    r"|原名|本名|又名|又称|亦称|也称|别名|全称|全名|旧称|以?下?简称为?|缩写为?|学名|英文名称?|영어|略称|通称)\s*[:：為为]?\s*"
-)
+_LABEL = text_pattern("mentions", "other_name")
 _PARTS = re.compile(r"[,，;；、/]|\s+or\s+|或")
 
 
