@@ -43,9 +43,8 @@ SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT = 0.2, 0.45, 0.35
 of 18 of the sample's 36 facts; with 0.2 for the rest or 0 for the answer, of 16."""
 LIKENESS_WEIGHT, MIN_LIKENESS = 2.5, 0.4
 """What the cosine of question and sentence counts, and from which on one is read though it shares no words. On 16
-questions on constellations and PNG 82.5 % of the words that answer are quoted, with 1.5 78.0, and with words alone to
-choose from 80.1; on 16 others 64.0, 64.3 and 62.5. Of society's odd questions the first quotation is from a right page
-for 53 % with 1.5, 55 with 3, without vectors 37."""
+questions on constellations and PNG 82.5 % of the words that answer are quoted, with 1.5 78.0. Of society's odd
+questions the first quotation is from a right page for 53 % with 1.5, 55 with 3, without vectors 37."""
 CUE_WEIGHT = 0.3
 """Added where a sentence has what tells an answer to what is asked, as "because" where why is: the first quotation is
 from the right passage for 29 % of MedQuAD's first 75 even questions, without it for 24 %."""
@@ -75,8 +74,7 @@ cmrc-zh's questions 151 to 300 is held, and 3 % fewer words of answers from wild
 OFF_SUBJECT_FACTOR, OFF_POINT_FACTOR = 0.35, 0.5
 """What is left of a sentence that is not about what is named, and of one that has nothing of what is asked of it, as a
 date: with 1 the first quotation is from the right passage for 23 % of MedQuAD's even questions (27 %), of all 17 % are
-(21 %). With 0.5 for both, sentences on another disease answer of the treatment of one of which little is known; with
-0.25 for the first, 12 of the sample's 17 single facts are held, not 13."""
+(21 %). With 0.5 for both, sentences on another disease answer of the treatment of one of which little is known."""
 OWN_TITLE, OTHERS_FACTOR = 0.5, 0.7
 """How much a text is about what its title names, and what is left of what others say of one who speaks, too, as they
 introduce a guest: 62 of 113 sentences that answer a question are its first quotation, with 1 for the second 58."""

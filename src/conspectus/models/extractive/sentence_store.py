@@ -349,7 +349,6 @@ def name_entities(text: str) -> tuple[str, ...]:
 
 SUPPORTED = 0.7
 """The share of the key terms of a statement that a text must hold to support it.
-
 On the reports of an index that GPT-4.1 wrote it takes 12 % of the sentences for supported by the rows that they cite,
 2.5 % by other rows of their report, and 0.1 % by rows of another: it misses paraphrases rather than make support up."""
 MIN_KEY_TERMS = 3
