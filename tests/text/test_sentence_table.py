@@ -83,6 +83,12 @@ def test_rows_of_figures_are_no_sentences():
     assert sentences_of(f"{told(1)}\n\n{row}\n\n{short}\n\n{told(2)}") == [told(1), told(2)]
 
 
+def test_a_question_in_a_table_of_contents_is_no_sentence():
+    wrapped = "1.1 Who built the quay of the town and the old gate that is beside\nit? . . . . . . 2"
+
+    assert sentences_of(f"1 What is a quay? . . . . . . 1\n{wrapped}\n\n{told(1)}") == [told(1)]
+
+
 def test_a_table_of_contents_has_no_sentences():
     contents = "How is the quay reached? ........ 1\nThe gate is old . . . . . 12\nThe lane …… 30"
 

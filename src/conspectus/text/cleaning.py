@@ -110,21 +110,20 @@ def without_markup(text: str) -> str:
 
 
 def blocks(text: str) -> Omitted:
-    """Return the characters of a content that are no sentences: code, and a page of nothing but references."""
+    """Return the characters of a content that are no sentences: code, lines of contents, a page of references alone."""
     code = [match.span() for match in _CODE.finditer(text)]
-    return _edges([*code, *_references(text, list(_lines(text)))])
+    contents = [(text.rfind("\n", 0, m.start()) + 1, m.end()) for m in _LEADERS.finditer(text)]
+    return _edges([*code, *contents, *_references(text, list(_lines(text)))])
 
 
 def is_data(text: str) -> bool:
-    """Tell whether a text is no sentence but a row of figures, with more digits than letters, or a line of contents."""
+    """Tell whether a text is no sentence but a row of figures, with more digits than letters."""
     digits = len(_DIGIT.findall(text))
     if not digits:
         return False
     # no more letters are looked at than there are digits
     letters = islice(filter(str.isalpha, text), digits)
-    if len(list(letters)) < digits:
-        return True
-    return text.rstrip()[-1].isdigit() and bool(_LEADERS.search(text))
+    return len(list(letters)) < digits
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ greetings), what stands in brackets for itself, labels before turns of speech.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -178,7 +178,7 @@ def sentences_in(numbers: range, documents: Sequence[Document], labels: set[str]
         for start, end in _lines(document):
             if mark := _MARK.match(text, start, end):
                 start = mark.end()
-            if start >= end or bisect_right(apart, start) % 2 or is_data(text[start:end]):
+            if start >= end or bisect_left(apart, end) % 2 or is_data(text[start:end]):
                 continue
             label = _LABEL.match(text, start, min(end, start + 60))
             if label:
