@@ -122,8 +122,12 @@ def test_chinese_end_marks_need_no_space_after_them():
 
 def test_a_long_line_without_an_end_mark_goes_on_in_the_next():
     wrapped = "The harbour office was told that the tide gauge had been\nread twice a day since May."
+    shortened = "The harbour office was told that the tide gauge (i.e.\nthe old one by Mr.\nTolan) had been read twice."
 
     assert cut_lines(wrapped) == [wrapped]
+    assert cut_lines(shortened)[0].startswith(
+        "The harbour office was told that the tide gauge (i.e.\nthe old one"
+    )
 
 
 @pytest.mark.parametrize("next_line", ["", "- a list item", "3) another", "MARA: she speaks", "# a heading"])

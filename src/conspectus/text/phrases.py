@@ -45,12 +45,11 @@ treatment (0.33) and belongs (0.95) against surgery (0.22) and cancer (0.02), on
 COMPLEMENTS = ("of", "to", "with", "between", "for")
 TERMHOOD, TERMHOOD_OF_RARE, RARE = 2.5, 1.55, 3.0
 """Least termhood of a single word outside of longer terms: its contrast with general English, in powers of ten, and its
-burstiness above FLAT, in bits; and that of a word whose Zipf frequency there is at most RARE, one use in a million. On
-medquad liver has 2.9, pain 1.6, organs 1.5, disease 1.3, body 1.0. Of the 250 best connected entities of five corpora 19
-are general words; with 1.55 for all 36 (file, wife), and with 2.5 for all 76 % of medquad's subjects are entities."""
+burstiness above FLAT, in bits; and that of a word whose Zipf frequency there is at most RARE, one use in a million. Of
+the 250 best connected entities of five corpora 19 are general words; with 1.55 for all 36 (file, wife), and with 2.5 for
+all 76 % of medquad's subjects are entities, not 80."""
 FLAT = 0.45
-"""Bits of burstiness that count for nothing. General words used 50 times have 0.3 on medquad and 1.0 on web pages on
-society; with their median in its place 83.8 % of the judged hubs are things (83.7), and as many subjects entities."""
+"""Bits of burstiness that count for nothing: general words used 50 times have 0.3 on medquad and 1.0 on web pages."""
 PERSONS = 0.05
 """Share of uses before "who" from which on a word is of anybody and closes no term: doctor, providers and adults have 0.06
 to 0.1, surgeons 0.04. Without, doctor, infants and health care provider are among medquad's 50 best connected entities."""

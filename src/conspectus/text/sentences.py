@@ -82,7 +82,8 @@ def lines(text: str) -> Iterator[tuple[int, int]]:
             if start is None:
                 start = position
             previous_length = 0 if " | " in raw else len(raw)
-            ends_sentence = raw.rstrip()[-1] in ".!?:。！？…"
+            last = raw.rstrip()
+            ends_sentence = last[-1] in ".!?:。！？…" and not _ABBREVIATION.search(last[-13:-1])
         position = end + 1
     if start is not None:
         yield start, len(text)

@@ -116,7 +116,9 @@ class Searcher:
     def _is_known(self, name: str) -> bool:
         """Tell whether the corpus has any word of a name, given by its key; a letter (hepatitis B) is no word."""
         terms = [term for term in search_terms(name, self.index) if len(term) > 1]
-        return not terms or entity_of_key(name, self.index) is not None or any(map(self.frequency, terms))
+        if not terms or entity_of_key(name, self.index) is not None:
+            return True
+        return any(map(self.frequency, terms))
 
     def words(self, terms: Sequence[str]) -> list[str]:
         """Return terms without those that no sentence has and that are letters or, in some scripts, pieces of words."""
