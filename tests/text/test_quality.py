@@ -41,6 +41,25 @@ def test_words_that_only_link_are_left_out_of_a_quotation():
     assert without_opening("Yeah, and so the harbour dues were raised.") == "The harbour dues were raised."
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "No storm has raised the harbour dues in living memory.",
+        "No matter who asks, the harbour dues are not raised.",
+        "Right angles are what the harbour wall is made of.",
+        "Like other harbours, ours lives on the dues alone.",
+        "Well water is what the harbour has lived on since.",
+        "So many ships came that the harbour dues were raised.",
+        "Because the storm came, the harbour dues were raised.",
+        "I think the harbour dues will be raised once more.",
+        "Then came the storm that raised the harbour dues.",
+    ],
+)
+def test_a_word_that_says_something_stays_at_the_beginning(sentence: str):
+    assert without_opening(sentence) == sentence
+    assert without_opening(f"Well, yes, no, {sentence}") == sentence
+
+
 def test_nothing_is_left_out_where_too_little_would_remain():
     assert without_opening("Well, it rained.") == "Well, it rained."
 
