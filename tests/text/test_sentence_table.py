@@ -151,7 +151,7 @@ def test_a_name_in_capitals_speaks_though_most_lines_have_no_label(name: str):
     assert set(said_by(*corpus).values()) == {"", name}
 
 
-@pytest.mark.parametrize("label", ["FIXME", "Note", "Misconception"])
+@pytest.mark.parametrize("label", ["FIXME", "Note", "Misconception", "Q", "A", "Answer"])
 def test_notes_to_readers_and_writers_are_no_speakers(label: str):
     assert set(said_by(*(minutes(i, label, 1) for i in range(5))).values()) == {""}
 
