@@ -43,6 +43,8 @@ def test_what_asks_for_something_in_it_is_not():
         ("Where is it?", "place"),
         ("Why is it so?", ""),
         ("When should the gate be shut?", ""),
+        ("Quel est le montant du loyer de la maison ?", "number"),
+        ("¿Cuál es el precio de la casa?", "number"),
         ("Is it better to wait?", ""),
     ],
 )
