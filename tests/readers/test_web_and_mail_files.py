@@ -51,7 +51,13 @@ def test_the_element_that_holds_the_main_text_is_preferred_unless_it_is_nearly_e
 
 
 @pytest.mark.parametrize(
-    "box", ["<aside>{}</aside>", '<div class="sidebar">{}</div>', '<div role="complementary">{}</div>']
+    "box",
+    [
+        "<aside>{}</aside>",
+        '<div class="sidebar">{}</div>',
+        '<div id="sidebar">{}</div>',
+        '<div role="complementary">{}</div>',
+    ],
 )
 def test_what_stands_aside_is_read_where_it_is_prose_and_not_where_it_is_links(box: str):
     prose = "<b>CULTURE</b> Keepers <a href='#'>tell</a> their bees what happened, or else they would leave the hive."

@@ -21,7 +21,7 @@ _NAVIGATION = (
     "nav, footer, menu, form, [role=navigation], [role=banner], [role=contentinfo], [role=search], "
     "[role^=menu], [role=dialog]"
 )
-_ASIDE = "aside, .sidebar, [role=complementary]"
+_ASIDE = "aside, .sidebar, #sidebar, [role=complementary]"
 _LISTS = "ul, ol, table, dl"
 _NAVIGATION_CLASS = re.compile(
     r"(?:top|bottom|sub|site|main|page)?-?nav-?(?:bar|box|igation|header|footer|links|menu)?|menu|"
@@ -130,7 +130,7 @@ def _is_navigation(node: LexborNode, root: LexborNode) -> bool:
     names = [*(own.get("class") or "").split(), own.get("id") or ""]
     if not any(map(_NAVIGATION_CLASS.fullmatch, names)):
         return False
-    return len(node.text()) * 2 < len(root.text())  # unless it is most of it
+    return len(node.text()) * 2 < len(root.text())  # no main text
 
 
 def _excess(node: LexborNode) -> int:
