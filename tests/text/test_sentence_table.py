@@ -151,9 +151,17 @@ def test_a_name_in_capitals_speaks_though_most_lines_have_no_label(name: str):
     assert set(said_by(*corpus).values()) == {"", name}
 
 
-@pytest.mark.parametrize("label", ["FIXME", "Note", "Misconception", "Q", "A", "Answer"])
+@pytest.mark.parametrize("label", ["FIXME", "Note", "Misconception", "Answer"])
 def test_notes_to_readers_and_writers_are_no_speakers(label: str):
     assert set(said_by(*(minutes(i, label, 1) for i in range(5))).values()) == {""}
+
+
+def test_questions_and_answers_are_said_by_nobody_but_two_letters_may_speak():
+    talk = "\n".join(f"{{}}: {told(2 * n)}\n{{}}: {told(2 * n + 1)}" for n in range(3))
+
+    assert set(said_by(talk.format(*"QAQAQA")).values()) == {""}
+    assert said_by(talk.format(*"ABABAB"))[told(4)] == "A"
+    assert said_by(talk.format(*"ABABAB"))[told(5)] == "B"
 
 
 def test_an_ordinary_word_in_capitals_speaks_where_most_lines_have_a_label():

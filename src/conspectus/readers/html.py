@@ -22,7 +22,6 @@ _NAVIGATION = (
     "[role^=menu], [role=dialog]"
 )
 _ASIDE = "aside, .sidebar, #sidebar, [role=complementary]"
-_LISTS = "ul, ol, table, dl"
 _NAVIGATION_CLASS = re.compile(
     r"(?:top|bottom|sub|site|main|page)?-?nav-?(?:bar|box|igation|header|footer|links|menu)?|menu|"
     r"breadcrumbs?|footer|toc|cookies?|cookie-.*|banner|advert\w*|ads?|"
@@ -110,7 +109,7 @@ def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     _drop(node for node in _some(root, _ASIDE) if _excess(node) < _PROSE_CHARS)
     _drop(node for node in root.css("[class], [id]") if _is_navigation(node, root))
     _drop(node for node in root.css("header") if not node.css("h1"))
-    _drop(node for node in _some(root, _LISTS) if _is_links(node))
+    _drop(node for node in _some(root, "ul, ol, table, dl") if _is_links(node))
     _add(root, prose)
     if prose.empty and (again := parse_html(whole).body) is not None:
         _add(again, prose)

@@ -29,9 +29,8 @@ from conspectus.text.words import CJK
 from conspectus.workers import Workers
 
 REPEATED = 4
-"""A sentence that so many documents share is furniture. Overlapping parts of transcripts share theirs by twos (5,192
-sentences of 60 interviews), seldom by threes (554); what four share are phrases ("Right, yeah."), and banners of web
-pages. The price: 2 % of the distinct sentences of 4,360 answers on diseases, some of them definitions."""
+"""A sentence that so many documents share is furniture. Overlapping parts of transcripts share theirs by twos, seldom by
+threes; four share phrases ("Right, yeah.") and banners, and 2 % of the sentences of 4,360 answers on diseases."""
 
 CUT = 12
 """Characters by which a piece of a sentence and the whole one are matched: a shorter one ("Of course.") is no piece."""
@@ -274,7 +273,7 @@ def _speakers(documents: Sequence[Document], workers: Workers) -> set[str]:
 
 
 def speakers_in(documents: Sequence[Document]) -> list[str]:
-    """Return the labels that are written as names and recur in a document of which many lines have such labels."""
+    """Return the labels written as names that recur in a document of which many lines have some, but for Q with A."""
     recurring: set[str] = set()
     for document in documents:
         here: Counter[str] = Counter()
@@ -285,6 +284,8 @@ def speakers_in(documents: Sequence[Document]) -> list[str]:
             if label and _written_as_name(label.group(1)) and _SAYS.match(text, label.end(), end):
                 here[_key(label.group(1))] += 1
         often = {key: count for key, count in here.items() if count > 1}
+        if often.keys() >= {"q", "a"}:
+            del often["q"], often["a"]
         if sum(often.values()) >= LABELLED * total:
             recurring |= often.keys()
     return sorted(recurring)
