@@ -152,8 +152,7 @@ def resolve(
     source_of = dict(zip((d.id for d in documents), numbers, strict=True))
     pairs = zip(chunks, graphs, strict=True)
     parts = graphs if isinstance(graphs, Extractions) else Extractions.of(pairs)
-    own = (source_of.get(chunk.document_id, -1) for chunk in parts.chunks)
-    of_chunk = np.array([*own], np.int32)
+    of_chunk = np.array([source_of.get(c.document_id, -1) for c in parts.chunks], np.int32)
     names = defaultdict[str, _Name](_Name)
     types = [name.lower() for name in parts.names]
     columns = np.stack((of_chunk[parts.entities[0]], parts.entities[2]))

@@ -44,7 +44,7 @@ _MOST_NESTED = 20
 _MOST_MAIN = 20
 """Elements that say that they hold the main text, of which more are not compared: hostile pages have thousands."""
 _PROSE_CHARS = 40
-"""Characters that prose aside has beyond twice those of links: the boxes of Debian's handbook have 49 and more."""
+"""Least characters that prose aside has more of its own than in links: boxes of Debian's handbook have 49 and more."""
 _SPACE = re.compile(r"[ \t\r\n\f\x00-\x08\x0e-\x1f]+")
 _NOTE = re.compile(r"\s*\[[^\]\n]{1,20}\]\s*")
 _DATES = (
@@ -106,10 +106,10 @@ def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     # the element that says that it holds the main text, unless the text is elsewhere
     root = next((node for node in candidates if len(node.text(strip=True)) * 5 > total), body)
     _drop(root.css(_NAVIGATION))
-    _drop(node for node in _some(root, _ASIDE) if _excess(node) < _PROSE_CHARS)
+    _drop(node for node in _elements(root, _ASIDE) if _own_text(node) < _PROSE_CHARS)
     _drop(node for node in root.css("[class], [id]") if _is_navigation(node, root))
     _drop(node for node in root.css("header") if not node.css("h1"))
-    _drop(node for node in _some(root, "ul, ol, table, dl") if _is_links(node))
+    _drop(node for node in _elements(root, "ul, ol, table, dl") if _is_links(node))
     _add(root, prose)
     if prose.empty and (again := parse_html(whole).body) is not None:
         _add(again, prose)
@@ -129,16 +129,16 @@ def _is_navigation(node: LexborNode, root: LexborNode) -> bool:
     names = [*(own.get("class") or "").split(), own.get("id") or ""]
     if not any(map(_NAVIGATION_CLASS.fullmatch, names)):
         return False
-    return len(node.text()) * 2 < len(root.text())  # no main text
+    return len(node.text()) * 2 < len(root.text())
 
 
-def _excess(node: LexborNode) -> int:
+def _own_text(node: LexborNode) -> int:
     """Return by how many characters an element has more text outside of its links than inside."""
     linked = sum(len(a.text(strip=True)) for a in node.css("a"))
     return len(node.text(strip=True)) - 2 * linked
 
 
-def _some(root: LexborNode, selector: str) -> Iterator[LexborNode]:
+def _elements(root: LexborNode, selector: str) -> Iterator[LexborNode]:
     """Yield elements of a page, in its order, until together they are many times as long as it is."""
     room = _MOST_NESTED * len(root.text())
     for node in root.css(selector):

@@ -60,12 +60,12 @@ first lines are short, all go on; in READMEs half of the shorter ones are code o
 
 def lines(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of logical lines: a paragraph, a heading, a list item, a turn of speech.
-    A newline ends a line, unless the line looks as if it was wrapped: long, without an end mark or cells, and followed
-    by no blank line, item, row of a table or label (one word, or several that open with no small letter).
+    A newline ends a line that does not look wrapped: long, without cells or an end mark ("i.e." before a small letter is
+    none), and followed by no blank line, item, row of a table or label (one word, or several that open with no small one).
     """
     start: int | None = None
     position = previous_length = 0
-    ends_sentence = False
+    ended, last = False, ""
     for raw in text.split("\n"):
         end = position + len(raw)
         if not raw.strip():
@@ -74,16 +74,17 @@ def lines(text: str) -> Iterator[tuple[int, int]]:
                 start = None
         else:
             wrapped = WRAPPED_BEFORE_SMALL if raw[0].islower() else WRAPPED
+            ended &= not (raw[0].islower() and _ABBREVIATION.search(last))
             if start is not None and (
-                previous_length < wrapped or ends_sentence or _BULLET.match(raw) or _LABEL.match(raw)
+                previous_length < wrapped or ended or _BULLET.match(raw) or _LABEL.match(raw)
             ):
                 yield start, position - 1
                 start = None
             if start is None:
                 start = position
             previous_length = 0 if " | " in raw else len(raw)
-            last = raw.rstrip()
-            ends_sentence = last[-1] in ".!?:。！？…" and not _ABBREVIATION.search(last[-13:-1])
+            last = raw.rstrip()[-13:-1]
+            ended = raw.rstrip()[-1] in ".!?:。！？…"
         position = end + 1
     if start is not None:
         yield start, len(text)
