@@ -1,1 +1,1 @@
-"""Reading text without a language model: sentences, words, names, concepts, and what is only furniture."""
+"""Reading text without a language model: sentences, words, names, concepts, and boilerplate."""

@@ -1,13 +1,13 @@
-"""What of a text is no content: the markup of Markdown and HTML, and blocks that only lead to other pages.
+"""Find the parts of a text that are no content: markup of Markdown and HTML, and blocks that only link elsewhere.
 
-Nothing is rewritten. The characters that are no content are left out of sentences, of chunks and of prompts, so that
-what is quoted still leads to exact characters of the document. A block is left out for what it is made of (links,
-images, a list of references, a table of contents), never for what it says; plain prose is never touched.
+The text itself is not changed. Characters that are no content are omitted from sentences, chunks and prompts, so that
+quotations still refer to exact spans of the document. A block is omitted for what it consists of (links, images, a list
+of references, a table of contents), never for what it says; plain prose is never touched.
 
-Of 200 omitted lines of 367 web pages that were read, none was prose, and three named authors or a publisher. Of 200
-that stay 47 were no content: 19 references, and 28 of banners and menus that are no links. Without any one of the rules
-recall is the same (within chance), but of 13.7 million characters of these pages stay without references under no heading
-740,372, without those under one 82,297, with "ScopusGoogle Scholar" among the hubs, without rulers 87,621.
+Of 200 omitted lines of 367 web pages that were inspected, none was prose, and three named authors or a publisher. Of
+200 lines that stay, 47 were no content: 19 references, and 28 of banners and menus without links. Dropping any one rule
+does not change recall (beyond chance), but more of these pages' 13.7 million characters stay: 740,372 without that for
+references under no heading, 82,297 under a heading (and "ScopusGoogle Scholar" is a hub), 87,621 for rulers.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from conspectus.rows import Document
 from conspectus.text.language import guess_document, text_pattern
 
 Omitted = tuple[int, ...]
-"""The characters of a text that are no content, as ascending starts and ends: `[0], [1]` are the first such stretch."""
+"""The spans of a text that are no content, as ascending starts and ends: `[0]` and `[1]` are those of the first."""
 Span = tuple[int, int]
-"""Where a stretch of a text starts and ends."""
+"""Start and end of a part of a text, in characters."""
 
 HEADING_CHARS = 24
-"""Characters of a line, up to which it may be a heading, as "References": where nothing longer would stay, a page has no
-content but its links or references, which stay. None of 367 web pages is so."""
+"""Maximum characters of a line that may be a heading, such as "References". If no longer line would remain, the page
+has no content but links or references, and these are not omitted. None of 367 web pages is like that."""
 LINK_SHARE = 0.5
-"""Share of the letters of a line in links from which on the line is navigation. Of the 29,367 lines with links of 367 web
+"""Share of a line's letters inside links above which the line is navigation. Of the 29,367 lines with links in 367 web
 pages on mathematics and society 54 % have more than 0.9, and 4 % between 0.3 and 0.7. Of 50 omitted lines between 0.5
-and 0.7, one was a piece of a sentence; of 50 between 0.3 and 0.5 six were prose."""
+and 0.7, one was a piece of a sentence; of 50 lines between 0.3 and 0.5, six were prose."""
 OTHER_LINES = 2
-"""Lines in a row without a year, an address or a link at which a list of references has ended: with one, 3 % of the
-omitted characters of 155 web pages stay, of references; with four 1 % more go, of them paragraphs behind a list."""
+"""Consecutive lines without a year, an address or a link that a list of references may contain. With one, 3 % of the
+omitted characters of 155 web pages stay, of references; with four 1 % more go, also paragraphs after a list."""
 REFERENCE_LINES = 4
-"""References in a row from which on they are a list without a heading. With three, lines of prose in a PDF that cite
-three papers were taken for one."""
+"""Consecutive references that make up a list without a heading. With three, lines of prose in a PDF that cite three
+papers were mistaken for a list."""
 REFERENCE_CHARS = 60
-"""Characters of a reference for each of its years, initials, volumes, pages and addresses, at most. In 318 web pages on
-society the median is 25, and 95 % of the references have one in 61; of the paragraphs that name a year, 2 % have."""
+"""Maximum characters of a reference per year, initial, volume, page or address in it. In 318 web pages on society the
+median is 25, and 95 % of the references have at most 61; of the paragraphs with a year, 2 % do."""
 GAP_CHARS = 200
-"""Characters of a line without a year, from which on it is no part of a reference, but a paragraph between two lists: with
-half 46,466 characters of references stay on 106 pages on society, with double 40,825 more go on five."""
+"""Characters from which on a line without a year is no part of a reference, but a paragraph between two lists. With
+half, 46,466 characters of references stay on 106 pages on society; with double, 40,825 more are omitted on five."""
 
 _pattern = partial(text_pattern, "cleaning")
 _RULER, _DEFINITION, _ACCENT = _pattern("ruler"), _pattern("definition"), _pattern("accent")
@@ -55,22 +55,22 @@ _INITIAL, _LOCATOR = _pattern("initial"), _pattern("locator")
 _LEADERS, _END = _pattern("leaders"), _pattern("ends_sentence")
 _MARKUP, _BREAK, _REFERENCES = _pattern("markup"), _pattern("break"), _pattern("references")
 _OPENING = re.compile(r"[!\[<*_`~]")
-"""How markup begins: looked for before the pattern, in a fifth of its time."""
+"""The first character of markup; searching for it before trying the full pattern takes a fifth of the time."""
 _HIDDEN = {"<!--": "-->", "<script": "</script>", "<style": "</style>"}
-"""What opens and closes parts of a page that nobody sees."""
+"""The opening and closing marks of invisible parts of a page."""
 _DIGIT = re.compile(r"\d")
 _LETTERS = re.compile(r"[^\W\d_]")
 _WORDS = re.compile(r"[^\W_]+")
 
 
 def examined(texts: Sequence[str], cleaning: bool) -> list[tuple[Omitted, str]]:
-    """Return for each text the characters that are no content, and its language as far as it tells."""
+    """Return for each text its omitted spans (none without `cleaning`) and its language, "" if unknown."""
     return [(omitted(text) if cleaning else (), guess_document(text)) for text in texts]
 
 
-@lru_cache(maxsize=2)  # text units of one document are looked for one by one
+@lru_cache(maxsize=2)  # chunks of one document are looked up one by one
 def omitted(text: str) -> Omitted:
-    """Return the characters of a text that are no content, as ascending starts and ends; none if that were all.
+    """Return the spans of a text that are no content, as ascending starts and ends; none if nothing else would remain.
 
     >>> text = "See [the map](https://example.org/map.png)."
     >>> without(text, omitted(text))
@@ -96,7 +96,7 @@ def omitted(text: str) -> Omitted:
 
 
 def without_markup(text: str) -> str:
-    """Return a piece of a text without its markup, also where it begins or ends inside the text of a link.
+    """Return a piece of a text without its markup, even if it begins or ends inside the text of a link.
 
     >>> without_markup("old map](map.png) shows [the **quay**](quay.html) and [its")
     'old map shows the quay and its'
@@ -110,38 +110,38 @@ def without_markup(text: str) -> str:
 
 
 def blocks(text: str) -> Omitted:
-    """Return the characters of a content that are no sentences: code, lines of contents, a page of references alone."""
+    """Return the spans of a content that are no sentences: code, lines of a table of contents, lists of references."""
     code = [match.span() for match in _CODE.finditer(text)]
     contents = [(text.rfind("\n", 0, m.start()) + 1, m.end()) for m in _LEADERS.finditer(text)]
     return _edges([*code, *contents, *_references(text, list(_lines(text)))])
 
 
 def is_data(text: str) -> bool:
-    """Tell whether a text is no sentence but a row of figures, with more digits than letters."""
+    """Return whether a text is a row of figures rather than a sentence: it has more digits than letters."""
     digits = len(_DIGIT.findall(text))
     if not digits:
         return False
-    # no more letters are looked at than there are digits
+    # stop counting letters once there are as many as digits
     letters = islice(filter(str.isalpha, text), digits)
     return len(list(letters)) < digits
 
 
 @dataclass(frozen=True)
 class Content:
-    """The content of a text: stretches of it, one behind the other."""
+    """The content of a text: the parts that are not omitted, concatenated."""
 
     text: str
     starts: Sequence[int]
-    """Where each stretch starts in the content, ascending from 0."""
+    """Where each part starts in the content, ascending from 0."""
     offsets: Sequence[int]
-    """Where it starts in the whole text."""
+    """Where each part starts in the whole text."""
 
     def span(self, start: int, end: int) -> Span:
-        """Return the characters of the whole text that hold characters `start` to `end` of the content."""
+        """Return the span of the whole text for characters `start` to `end` of the content."""
         return self._offset(start), self._offset(end - 1) + 1 if end > start else self._offset(start)
 
     def at(self, offset: int) -> int:
-        """Return how much of the content is before a character of the whole text."""
+        """Return the number of characters of the content before a position in the whole text."""
         stretch = bisect_right(self.offsets, offset) - 1
         if stretch < 0:
             return 0
@@ -172,37 +172,37 @@ def excerpt(document: Document, start: int, end: int) -> str:
     """Return the content in characters `start` to `end` of a document."""
     spans = document.omitted
     edge = bisect_right(spans, start)
-    # nothing is omitted there
+    # nothing is omitted in this span
     if edge % 2 == 0 and (edge == len(spans) or spans[edge] > end):
         return document.text[start:end]
     return without(document.text, spans, start, end)
 
 
 def without(text: str, spans: Sequence[int], start: int = 0, end: int | None = None) -> str:
-    """Return characters `start` to `end` of a text without what is omitted, and with a space for each break of HTML."""
+    """Return characters `start` to `end` of a text without the omitted spans, with a space for each HTML line break."""
     end = len(text) if end is None else end
     return "".join(_with_spaces(text, a, b, spans) for a, b in content(spans, start, end))
 
 
 def _with_spaces(text: str, start: int, end: int, spans: Sequence[int]) -> str:
-    """Return a stretch of content; a `<` of which the rest is omitted stands for a space between two words."""
+    """Return a part of the content; a `<` at its end is replaced by a space if the rest of the tag is omitted."""
     if end > start and text[end - 1] == "<" and end in spans[bisect_left(spans, end) :][:1]:
         return f"{text[start : end - 1]} "
     return text[start:end]
 
 
 def content(spans: Sequence[int], start: int, end: int) -> Iterator[Span]:
-    """Return the stretches from `start` to `end` that are not omitted."""
+    """Return the spans from `start` to `end` that are not omitted."""
     if start >= end:
         return iter(())
-    # odd inside of what is omitted
+    # an odd index: the position is inside an omitted span
     first, last = bisect_right(spans, start), bisect_left(spans, end)
     edges = (*(() if first % 2 else (start,)), *spans[first:last], *(() if last % 2 else (end,)))
     return zip(edges[::2], edges[1::2], strict=True)
 
 
 def _edges(spans: Iterable[Span]) -> Omitted:
-    """Return the starts and ends of spans in one sequence, those that meet as one."""
+    """Return the starts and ends of spans in one ascending sequence, with touching and overlapping spans merged."""
     edges: list[int] = []
     for start, end in sorted(spans):
         if edges and start <= edges[-1]:
@@ -213,7 +213,7 @@ def _edges(spans: Iterable[Span]) -> Omitted:
 
 
 def _hidden(text: str) -> Iterator[Span]:
-    """Yield comments, scripts and styles; what is never closed is text."""
+    """Yield the spans of comments, scripts and styles; one that is never closed is text."""
     small = text.lower() if text.isascii() else text
     for opening, closing in _HIDDEN.items():
         start = small.find(opening)
@@ -223,13 +223,13 @@ def _hidden(text: str) -> Iterator[Span]:
 
 
 def _folded(label: str) -> str:
-    """Return the label of a link as its definition may have it."""
+    """Return the label of a link normalised, so that it equals the label of its definition."""
     return " ".join(label.split()).casefold()
 
 
 def _markup(text: str, defined: Collection[str] = ()) -> tuple[list[Span], list[Span]]:
-    """Return what is markup, and the texts of links, each as starts and ends.
-    defined: the labels of links whose addresses are elsewhere in the text.
+    """Return the spans of markup, and the spans of the texts of links.
+    `defined` are the labels of links whose addresses are defined elsewhere in the text.
     """
     markup: list[Span] = []
     links: list[Span] = []
@@ -251,7 +251,7 @@ def _markup(text: str, defined: Collection[str] = ()) -> tuple[list[Span], list[
             markup += [(start, first), (last, at)]
             inside, _ = _markup(text[first:last], defined)
             markup += [(first + a, first + b) for a, b in inside]
-            # those of menus have their addresses with them
+            # only links with an address of their own: those in menus have one
             if match["target"] is not None:
                 links.append((first, last))
             continue
@@ -262,13 +262,13 @@ def _markup(text: str, defined: Collection[str] = ()) -> tuple[list[Span], list[
             at = first
         elif match["code"] is None:
             break_ = _BREAK.match(text, start) and text[at : at + 1].strip()
-            # its "<" is read as a space
+            # the "<" of a line break stays, and is read as a space
             markup.append((start + 1 if break_ else start, at))
     return markup, links
 
 
 def _navigation(shown: Content, lines: Sequence[Span], links: Sequence[Span]) -> Iterator[Span]:
-    """Yield the lines that have hardly anything but links."""
+    """Yield the lines that consist mostly of links."""
     following = 0
     for start, end in lines:
         first = following
@@ -281,7 +281,7 @@ def _navigation(shown: Content, lines: Sequence[Span], links: Sequence[Span]) ->
 
 
 def _lines(text: str, start: int = 0) -> Iterator[Span]:
-    """Yield where the lines of a text from a place on start and end."""
+    """Yield the spans of the lines of a text from position `start` on."""
     while start <= len(text):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
@@ -290,7 +290,7 @@ def _lines(text: str, start: int = 0) -> Iterator[Span]:
 
 
 def _is_navigation(text: str, line: Span, links: Sequence[Span]) -> bool:
-    """Tell whether a line with links is navigation; a heading that is a link is a heading."""
+    """Return whether a line with links is navigation; a heading that is a link is not."""
     start, end = line
     words = _WORDS.findall(text, start, end)
     linked = [word for link in links for word in _WORDS.findall(text, *link)]
@@ -306,7 +306,7 @@ def _is_navigation(text: str, line: Span, links: Sequence[Span]) -> bool:
 
 
 def _announced_references(text: str) -> Iterator[Span]:
-    """Yield the lists of references: what follows such a heading, as long as it looks like references."""
+    """Yield the lists of references under headings: the heading, and the lines after it that look like references."""
     done = 0
     for heading in _REFERENCES.finditer(f"\n{text}"):
         last, others = -1, 0
@@ -323,8 +323,8 @@ def _announced_references(text: str) -> Iterator[Span]:
 
 
 def _references(text: str, lines: Sequence[Span]) -> Iterator[Span]:
-    """Yield the lists of references that no heading announces: half of some in a row have initials, and a third a locator; works and events have
-    neither, and people no locator.
+    """Yield the lists of references without a heading: consecutive lines with a year, of which half have initials and a
+    third a locator. Lists of works or events have neither, and lists of people have no locators.
     """
     run: list[tuple[int, bool, bool]] = []
     for citation in [*_citations(text, lines), None]:
@@ -338,8 +338,8 @@ def _references(text: str, lines: Sequence[Span]) -> Iterator[Span]:
 
 
 def _citations(text: str, lines: Sequence[Span]) -> Iterator[tuple[int, bool, bool]]:
-    """Yield the number of each line with a year, and little more than a reference has; whether it has initials, also
-    right above, and a locator.
+    """Yield the number of each line that has a year and reads like a reference; whether it has initials (also in lines
+    right above), and whether it has a locator (such as pages or a DOI).
     """
     matches = [match.start() for match in _YEAR.finditer(text)]
     starts = [start for start, _ in lines] if len(matches) >= REFERENCE_LINES else []
@@ -353,6 +353,6 @@ def _citations(text: str, lines: Sequence[Span]) -> Iterator[tuple[int, bool, bo
 
 
 def _adjoin(text: str, between: Sequence[Span]) -> bool:
-    """Tell whether the lines between two references may be pieces of them."""
+    """Return whether the lines between two references may be parts of them."""
     sizes = [end - start for start, end in between if _LETTERS.search(text, start, end)]
     return len(sizes) <= OTHER_LINES and max(sizes, default=0) < GAP_CHARS

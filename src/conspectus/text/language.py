@@ -1,6 +1,6 @@
-"""Which language a text is in: by its script, and by the function words that it holds.
+"""Determine the language of a text, by its script and by the function words in it.
 
-A handful of sentences is enough. Where a text says too little, its language is that of most of its neighbours.
+A few sentences are enough. A document with too little text is in the language of most other documents.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from conspectus.rows import Document
 
 @cache
 def read_data(name: str) -> dict[str, Any]:
-    """Return the word lists, or the tables of a language each, of a file in `text/data`.
-    A list is a string of words with white space between, in single quotes, which `tomllib` reads fast: all files
+    """Return the word lists of a file in `text/data`, or its tables, one per language.
+    A list is a string of words separated by white space, in single quotes, which `tomllib` parses fast: all files
     (90 kB) take 6 ms of CPU.
     """
     return tomllib.loads((Path(__file__).parent / "data" / f"{name}.toml").read_text(encoding="utf-8"))
@@ -34,27 +34,27 @@ def read_word_sets(name: str) -> dict[str, frozenset[str]]:
 
 @cache
 def text_pattern(table: str, name: str) -> re.Pattern[str]:
-    """Return a regular expression of `data/patterns.toml`."""
+    """Return a regular expression from `data/patterns.toml`, where a list contains alternatives."""
     pattern: str | list[str] = read_data("patterns")[table][name]
     return re.compile(pattern if isinstance(pattern, str) else "|".join(pattern))
 
 
 def gives_instructions(text: str) -> bool:
-    """Tell whether a text gives instructions to language models, as those do that somebody planted for them."""
+    """Return whether a text contains instructions to language models, such as planted ones (prompt injection)."""
     folded = text.casefold()
     hinted = any(hint in folded for hint in read_data("patterns")["small_talk"]["hints"])
     return hinted and bool(text_pattern("small_talk", "instructions").search(folded))
 
 
 GRAMMARS: dict[str, dict[str, str]] = read_data("function_words")
-"""By code. The words of some are only enough to know the language by."""
+"""The function words of each language, by its code. For some languages, they only suffice to recognise it."""
 
 
 @cache
 def function_words(language: str, *kinds: str) -> tuple[str, ...]:
-    """Return the small words of a language of some kinds (see `data/function_words.toml`), none where it has none.
+    """Return the function words of a language of some kinds (see `data/function_words.toml`), which may be none.
 
-    Where no kind is given, they are those that carry no content: before nouns, before verbs, and the others between.
+    If no kind is given, they are those without content: the kinds "nouns", "verbs" and "others".
     """
     words = GRAMMARS.get(language, {})
     return tuple(" ".join(words.get(kind, "") for kind in kinds or ("nouns", "verbs", "others")).split())
@@ -65,45 +65,45 @@ ENGLISH = "en"
 STATED = "language"
 """The field of a document's metadata that names its language."""
 SAMPLE = 300
-"""Characters from the beginning, the middle and the end of a document that are looked at, and of a text that may be a
-question: a paragraph, of which the language of 31 is told. With half of it or double nothing changes."""
+"""Characters that are examined at the beginning, middle and end of a document, and maximum length of a question: about
+a paragraph, from which 31 languages can be recognised. With half or double nothing changes."""
 CHINESE = 0.2
-"""The share of Chinese characters among letters from which on a text is Chinese; kana make it Japanese. The passages
-of 2wiki that name somebody in Chinese have at most 0.06, those of cmrc-zh at least 0.42."""
+"""Share of Chinese characters and kana among a text's letters above which it is Chinese or Japanese. Passages of 2wiki
+with a name in Chinese have at most 0.06, those of cmrc-zh at least 0.42."""
 LEAST, UNLOOKED_FOR = 1.0, 2.0
-"""Function words that tell a language, and one that is neither likely nor English; one that several share counts less.
-Each word counts once: what is repeated tells no more. English `met` and `over` are Dutch words too. Of 882 sentences in
-31 languages 102 are not told; with one word for all it would be 49, but 19 instead of 1 of 2,000 first sentences of
-2wiki would not be English, for the names in them.
+"""Least score of a language, in distinct function words, and of one that is neither likely nor English. A word that
+several languages share counts as a fraction: English `met` and `over` are Dutch words too. With these, 102 of 882
+sentences in 31 languages stay undetermined; with 1.0 for all it would be 49, but because of names in them, 19 of 2,000
+first sentences of 2wiki, instead of 1, would not be English.
 """
 _SCRIPTS: dict[str, str] = read_data("patterns")["scripts"]
 BY_SCRIPT = {language: text_pattern("scripts", language) for language in _SCRIPTS}
-"""The commonest language of each script; in which of several a text is, its function words tell."""
+"""The pattern of each script, by its most common language; between those that share one, function words decide."""
 _SHARED = {"ru": ("ru", "uk", "bg"), "ar": ("ar", "fa")}
 _NOT_LATIN = {*BY_SCRIPT, *_SHARED["ru"], *_SHARED["ar"]}
 _LATIN = tuple(code for code in GRAMMARS if code not in _NOT_LATIN)
 _QUESTION = re.compile(r"[?？؟;]\s*$")
 _LATIN_LETTER = re.compile("[a-zA-Z\u00c0-\u024f]")
 _OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u3040-\ud7af]")
-"""Any character of the scripts above; looked for once, since most texts have none."""
+"""Any character of the scripts above; a quick first check, since most texts have none."""
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]+")
 _KANA = 0.1
-"""Kana for each Chinese character from which on a text is Japanese; Japanese texts of the tests have 0.55 and more, passages
+"""Kana per Chinese character from which on a text is Japanese. Japanese texts of the tests have 0.55 or more, passages
 of cmrc-zh at most 0.09."""
 
 
 def language_of(texts: Iterable[str], likely: Sequence[str] = ()) -> str:
-    """Return the language of texts taken together, as a code of two letters.
-    Where they do not tell, it is the first of the likely ones, or English.
+    """Return the language of texts taken together, as a two-letter code.
+    If it cannot be determined, it is the first of the likely ones, or English.
     """
     text = " ".join(texts)
     return guess(text, likely) or next(iter(likely), ENGLISH)
 
 
 def guess(text: str, likely: Sequence[str] = ()) -> str:
-    """Return the language of a text as a code of two letters, "" if it does not tell.
-    It takes more words to tell another one than those that are likely; in a question, one that asks is enough.
+    """Return the language of a text as a two-letter code, or "" if it cannot be determined.
+    A language that is not likely requires more function words; in a question, an interrogative suffices.
     """
     asked = len(text) <= SAMPLE and bool(_QUESTION.search(text))
     script = _script(text, asked=asked) if _OTHER_SCRIPT.search(text) else ""
@@ -113,7 +113,7 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
     scores: dict[str, float] = defaultdict(float)
     known, asking = _languages_of_word(), _languages_of_word("asking")
     first, *words = _WORD.findall(text) or [""]
-    distinct = dict.fromkeys((first.lower(), *words))  # one with a capital is part of a name
+    distinct = dict.fromkeys((first.lower(), *words))  # other words with a capital are parts of names
     for table in (known, asking) if asked else (known,):
         for word in filter(table.__contains__, distinct):
             for language, weight in table[word]:
@@ -127,7 +127,7 @@ def guess(text: str, likely: Sequence[str] = ()) -> str:
 
 @cache
 def _languages_of_word(*kinds: str) -> dict[str, list[tuple[str, float]]]:
-    """Return for each function word, of some kinds if given, the languages that have it, each with its share of it."""
+    """Return for each function word (of some kinds) the languages that have it, each with an equal share of 1."""
     languages: dict[str, list[str]] = defaultdict(list)
     for language in GRAMMARS:
         for word in dict.fromkeys(_WORD.findall(" ".join(function_words(language, *kinds)))):
@@ -136,9 +136,9 @@ def _languages_of_word(*kinds: str) -> dict[str, list[tuple[str, float]]]:
 
 
 def _script(text: str, *, asked: bool = False) -> str:
-    """Return the language that most of a text's letters tell by themselves, "" for Latin ones.
-    A question may name in other letters what it asks of: without a Latin small word it is not in Latin ones, as
-    "OpenAI是谁创立的?", and with these alone it is ("Who founded 青叶合作社?").
+    """Return the language that most of a text's letters indicate, "" for Latin ones.
+    A question may name its subject in another script. Without Latin function words its Latin letters are ignored
+    ("OpenAI是谁创立的?"); with no others, it is in a language of Latin letters ("Who founded 青叶合作社?").
     """
     first, *words = (asked and _WORD.findall(text)) or [""]
     tables = _languages_of_word(), _languages_of_word("asking")
@@ -162,18 +162,18 @@ def _script(text: str, *, asked: bool = False) -> str:
 
 
 def guess_document(text: str) -> str:
-    """Return the language of a document by samples of its text, "" if they do not tell."""
+    """Return the language of a document, guessed from samples of its text, or "" if undetermined."""
     return guess(_sample(text))
 
 
 def with_languages(
     documents: Sequence[Document], default: str = AUTO, guesses: Sequence[str] | None = None
 ) -> list[Document]:
-    """Return documents whose metadata name the language of each.
+    """Return the documents with the language of each in its metadata.
 
-    One that tells none is taken to be in the language that is set, or else in that of most of the others. What a
-    document states of itself stands, unless its text is plainly in another language: pages often state the language
-    of their template. `guesses` are what `guess_document` returns for them, where that is known.
+    A document whose language is undetermined is taken to be in the `default` language, or in that of most others. A
+    stated language is not changed, unless the text is clearly in another one: pages often state the language of their
+    template. `guesses` are the results of `guess_document`, if known.
     """
     guesses = guesses or [guess_document(document.text) for document in documents]
     counts = Counter(filter(None, guesses))
@@ -192,13 +192,13 @@ def with_languages(
 
 
 def in_languages(documents: Sequence[Document], default: str = AUTO) -> Sequence[Document]:
-    """Return documents as they are where each states its language, as those do that were read from files."""
+    """Return the documents unchanged if each states its language (as those read from files do), else with languages."""
     return documents if all(map(_stated, documents)) else with_languages(documents, default)
 
 
 def _stated(document: Document) -> str:
     code = document.metadata.get(STATED, "").replace("_", "-").partition("-")[0].lower()
-    # it is named in prompts
+    # checked, since prompts contain it
     return code if re.fullmatch("[a-z]{2,3}", code) else ""
 
 
@@ -210,24 +210,24 @@ def _sample(text: str) -> str:
 
 
 def languages_in(documents: Iterable[Document], chosen: str = AUTO) -> tuple[str, ...]:
-    """Return the languages of documents (see `with_languages`), the one that is set first, then the commonest."""
+    """Return the languages of documents (see `with_languages`): first the chosen ones, then the most frequent."""
     counts = Counter(document.language for document in documents)
     ordered = sorted(counts, key=lambda code: (-counts[code], code)) or [ENGLISH]
     return tuple(dict.fromkeys(ordered if chosen == AUTO else (*chosen.split(","), *ordered)))
 
 
 def corpus_language(documents: Sequence[Document], chosen: str = AUTO) -> str:
-    """Return the language that is set, or else that of most documents."""
+    """Return the chosen language, or else that of most documents."""
     return languages_in(in_languages(documents, chosen), chosen)[0]
 
 
 class Languages(Protocol):
-    """What has languages: an index."""
+    """Anything with languages, such as an index."""
 
     @property
     def languages(self) -> tuple[str, ...]: ...
 
 
 def question_language(question: str, index: Languages) -> str:
-    """Return the language of a question, that of the index where it does not tell."""
+    """Return the language of a question, or that of the index if it cannot be determined."""
     return language_of([question], index.languages)

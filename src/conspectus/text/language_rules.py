@@ -1,7 +1,7 @@
-"""Rules of reading: how a language is cut into tokens, and which of its words tell names and noun phrases.
+"""Rules of each language: how it is tokenized, and which of its words indicate names and noun phrases.
 
-English has lists of its own, fuller ones; for others they are made of the grammar. A rule that a language has no
-words for is left to the statistics of the corpus.
+English has fuller lists of its own; those of other languages come from `data/function_words.toml`. Where a language has
+no words for a rule, the statistics of the corpus decide.
 """
 
 from __future__ import annotations
@@ -35,40 +35,40 @@ UNCASED = frozenset("zh ja ko th ar fa he hi".split())
 
 @dataclass(frozen=True)
 class LanguageRules:
-    """The words of one language, folded, by what they tell of others."""
+    """The folded words of one language, by what they indicate about the words next to them."""
 
     language: str
     stop: frozenset[str]
     """Words that carry no content."""
     vague: frozenset[str]
-    """Words that say too little to be a name or concept."""
+    """Words with too little content to be a name or concept."""
     before_nouns: frozenset[str]
     before_verbs: frozenset[str]
     articles: frozenset[str]
     particles: frozenset[str]
     joints: Mapping[str, str]
-    """The joints, each with the English one that it is like."""
+    """Small words inside or between names ("joints"), each with the English one that it corresponds to."""
     titles: frozenset[str]
     adverbs: tuple[str, ...] = ()
-    """How adverbs end, which are no part of a noun phrase."""
+    """Endings of adverbs, which are not part of noun phrases."""
     noun_endings: tuple[str, ...] = ()
-    """How nouns end that are no names, where all nouns have capitals."""
+    """Endings of nouns that are no names, in languages that capitalise all nouns."""
 
     heads: frozenset[str] = frozenset()
-    """Stems of words for organizations and places that stay small behind a name that is an adjective (Белое море)."""
+    """Stems of words for organizations and places that stay in lower case after an adjectival name (Белое море)."""
     tells_noun: Callable[[str], bool] | None = None
-    """Tells of a word that it may close a noun phrase, where the word itself says so, by its kind or script."""
+    """Whether a word may end a noun phrase, in languages where its tag or script determines that."""
     tells_attribute: Callable[[str], bool] | None = None
-    """The same of the words before it."""
+    """The same for the words before the last one."""
 
     @property
     def unspaced(self) -> bool:
-        """Whether it writes no spaces between words."""
+        """Whether the language writes no spaces between words."""
         return self.language in ("zh", "ja")
 
     @property
     def nouns_capitalised(self) -> bool:
-        """Whether it writes all nouns with capitals."""
+        """Whether the language capitalises all nouns."""
         return bool(self.noun_endings)
 
 
@@ -85,7 +85,7 @@ def _is_run(word: str) -> bool:
 
 
 _RUN = re.compile("[\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff々]+")
-"""Katakana and Chinese characters, which Japanese writes nouns with."""
+"""Katakana and Chinese characters, in which Japanese nouns are written."""
 _TELLING: Mapping[str, tuple[Callable[[str], bool], Callable[[str], bool]]] = {
     "zh": (_is_noun, _is_attribute),
     "ja": (_is_run, _is_run),
@@ -94,7 +94,7 @@ _TELLING: Mapping[str, tuple[Callable[[str], bool], Callable[[str], bool]]] = {
 
 @cache
 def rules_of(language: str) -> LanguageRules:
-    """Return the rules of a language, given by its code."""
+    """Return the rules of a language, given its code."""
 
     def words_of(*kinds: str) -> frozenset[str]:
         if language != ENGLISH:
@@ -130,10 +130,10 @@ DOTS = frozenset("·・‧•")
 
 
 def tokenize(sentence: str, language: str) -> list[str]:
-    """Return the tokens of a sentence, in composed characters.
+    """Return the tokens of a sentence, normalised to composed characters (NFC) if it is not ASCII.
 
-    French and Italian ones without what they elide; Chinese ones as the dictionary has them, Japanese ones as runs of
-    one kind of characters.
+    Elided words (French, Italian, Catalan), Arabic prefixes, Korean particles and Turkish name endings are tokens of
+    their own. Chinese is segmented by a dictionary, Japanese into runs of one kind of characters.
     """
     if sentence.isascii() and language not in ELIDING:
         return tokens_in(sentence)
@@ -168,12 +168,12 @@ def _pieces(token: str, language: str) -> Iterator[str]:
 
 
 _ELIDING = rf"{ELIDED.pattern}|(?-i:{TOKEN.pattern})"
-"""Tokens, and what they elide."""
+"""Tokens and elided words before them, such as `l'`."""
 
 
 @cache
 def _japanese_joint() -> str:
-    """Return where such a stretch is cut further: behind a prefecture, before and behind a title."""
+    """Return the pattern of positions at which a Japanese run is cut further: after a prefecture, around a title."""
     titles = "|".join(sorted(function_words("ja", "titles"), key=len, reverse=True))
     return (
         "(?<=[都道府県])(?=[\u4e00-\u9fff]{1,5}[市区町村郡])"
@@ -183,16 +183,16 @@ def _japanese_joint() -> str:
 
 @lru_cache(WORDS_CACHED)
 def tag_of(word: str) -> str:
-    """Return what kind of word a Chinese one mostly is, in the dictionary's letters.
+    """Return the most common part-of-speech tag of a Chinese word, by the dictionary.
 
-    `nr` a person, `ns` a place, `nt` an organization, `nz` another name, `n` a noun, `v` a verb, "" where it is none.
+    `nr` a person, `ns` a place, `nt` an organization, `nz` another name, `n` a noun, `v` a verb; "" for no word.
     """
     tagged = rjieba.tag(word)
     return tagged[-1][1] if tagged else ""
 
 
 def joined(tokens: Iterable[str]) -> str:
-    """Return tokens as they stand in a text without spaces: with one only between Latin words."""
+    """Return tokens joined without spaces, except between two alphanumeric tokens that are not Chinese or Japanese."""
     text = ""
     for token in tokens:
         apart = text[-1:].isalnum() and token[0].isalnum() and not (CJK.match(text[-1]) or CJK.match(token))

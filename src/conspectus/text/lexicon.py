@@ -1,6 +1,6 @@
-"""The lexicon of a corpus: its sentences, what they mention, and what each thing mentioned is called and is.
+"""The lexicon of a corpus: its sentences, their mentions, and the name and type of everything mentioned.
 
-Statistics are taken over distinct sentences, so that overlapping parts of one source count once.
+Statistics are computed over distinct sentences, so that overlapping parts of one source count once.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from conspectus.text.words import is_unspaced, name_key
 
 @dataclass(frozen=True)
 class Sentences:
-    """The sentences of a corpus: sentence `i` reads `distinct[which[i]]`.
-    `languages` are those of the distinct ones, and `vocabulary` holds their tokens.
+    """The sentences of a corpus: sentence `i` has the text `distinct[which[i]]`.
+    `languages` and `vocabulary` are the languages and the tokens of the distinct sentences.
     """
 
     table: SentenceTable
@@ -47,7 +47,7 @@ class Sentences:
 
     @property
     def texts(self) -> Sequence[str]:
-        """All of them, each as one line."""
+        """All sentences, each as one line."""
         if isinstance(self.distinct, Lines):
             return replace(self.distinct, table=self.table)
         which: list[int] = self.which.tolist()
@@ -55,12 +55,12 @@ class Sentences:
 
     @property
     def tokens(self) -> Vocabulary:
-        """The tokens of the distinct ones, each counted as often as its sentence is there."""
+        """The tokens of the distinct sentences, each counted as often as its sentence occurs."""
         return replace(self.vocabulary, times=np.bincount(self.which))
 
     def terms(self) -> tuple[dict[str, int], Ints, Ints]:
         """Return the numbers of the search terms (see `words.terms`), then `starts` and `ids`.
-        Sentence `i` holds terms `ids[starts[i]:starts[i + 1]]`, in order, repeated ones too.
+        Sentence `i` has the terms `ids[starts[i]:starts[i + 1]]`, in order and with repetitions.
         """
         number: dict[str, int] = {}
         starts, ids = sentence_terms(self.distinct, self.languages, self.vocabulary, number)
@@ -69,7 +69,7 @@ class Sentences:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Sentence `i` mentions `mentions[starts[i]:starts[i + 1]]`, places in `names`, in order of the text."""
+    """Sentence `i` mentions `mentions[starts[i]:starts[i + 1]]`, indices into `names`, in order of the text."""
 
     sentences: Sentences
     names: tuple[str, ...]
@@ -77,20 +77,20 @@ class Lexicon:
     starts: Ints
     mentions: Ints
     speaker_names: Ints
-    """For each speaker of the table of sentences, the place of their name in `names`, or -1."""
+    """For each speaker of the table of sentences, the index of their name in `names`, or -1."""
     lists: Bools
-    """Whether each sentence is a list: it has less than half as many function words as things it names, three or more."""
+    """Whether each sentence is a list: with at least three mentions and less than half as many function words."""
 
     def without_texts(self) -> Lexicon:
-        """Return it with the table of its sentences alone, without their texts and tokens."""
+        """Return the lexicon without the texts and tokens of its sentences, only with their table."""
         none = np.zeros(0, np.int32)
         bare = Sentences(self.sentences.table, (), none, (), Vocabulary((), (), none, none, none))
         return replace(self, sentences=bare)
 
     @cached_property
     def related(self) -> Ints:
-        """The pairs of names that meet more than by chance, ascending: `low * len(names) + high`.
-        They meet in a sentence that is no list, in one and the next of its document, or where one speaks of the other.
+        """The pairs of names that occur together more than by chance, as ascending codes `low * len(names) + high`.
+        Two names occur together in a sentence that is no list, in it and the next one, or as speaker and mention.
         """
         count, table = len(self.starts) - 1, self.sentences.table
         speaker = np.append(self.speaker_names, -1)[table.speaker]
@@ -106,16 +106,16 @@ class Lexicon:
 
 
 def read_sentences(documents: Sequence[Document], parts: Iterable[RawSentences] = ()) -> Sentences:
-    """Read the sentences of a corpus; `parts` are those of `map_sentences`, if it was called before."""
+    """Read the sentences of a corpus; `parts` is the result of `map_sentences`, if it was called before."""
     table, text, tokens = find_sentences(documents, parts)
     _, first, kind = np.unique(text, return_index=True, return_inverse=True)
-    # distinct texts are numbered in order of appearance
+    # number distinct texts in order of appearance
     order = np.argsort(first)
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order))
     distinct = table.take(first[order])
     inside: list[int] = distinct.document.tolist()
-    # shared by all sentences
+    # one string object for all sentences of a language
     codes = [intern(document.language) for document in documents]
     languages = [codes[i] for i in inside]
     tokens = replace(tokens, rows=tokens.rows[first[order]])
@@ -129,12 +129,12 @@ def read_lexicon(
     sentences: Sentences | None = None,
     listed: Mapping[str, str] | None = None,
 ) -> Lexicon:
-    """Find the names, concepts, dates and titles of some types in a corpus, and listed names.
-    `sentences` are its own, where they have been read before.
+    """Find the names, concepts, dates and titles of some types in a corpus, and the names in `listed` (name to type).
+    `sentences` are those of the corpus, if they were read before.
     """
     sentences = sentences or read_sentences(documents)
     table, which, unique = sentences.table, sentences.which, sentences.distinct
-    # what a copy caches goes with it, and changes nothing while another process is sent the sentences
+    # a copy: its cached values are freed with it, and `sentences` stays unchanged while sent to another process
     vocabulary, languages = replace(sentences.vocabulary), sentences.languages
     source = np.array(sources([d.path for d in documents]), np.int32)[table.document[first_places(which)]]
     candidates: dict[str, Candidate] = {}
@@ -167,7 +167,7 @@ def read_lexicon(
 def _of_types(
     candidates: Mapping[str, Candidate], types: Iterable[str], texts: Sequence[str], listed: Mapping[str, str]
 ) -> dict[str, Candidate]:
-    """Return the candidates of some types, and the listed names that the texts have, but not in a longer name."""
+    """Return the candidates of some types, and the listed names that occur in the texts, not inside a longer name."""
     types = frozenset(types)
     candidates = {key: candidate for key, candidate in candidates.items() if candidate.type in types}
     type_of = {" ".join(name.split()): type_ for name, type_ in listed.items() if name.strip()}
@@ -196,7 +196,7 @@ def _of_types(
 
 
 def _any_of(names: Iterable[str]) -> re.Pattern[str]:
-    """Return the pattern of the names, the longest first; of one in small letters, however it is written."""
+    """Return the pattern of some names, the longest first; a name in lower case is matched in any case."""
 
     def alternative(name: str) -> str:
         words = r"\s+".join(map(re.escape, name.split()))
@@ -209,8 +209,8 @@ def _any_of(names: Iterable[str]) -> re.Pattern[str]:
 def _united(
     candidates: dict[str, Candidate], part: Mapping[str, Candidate], inside: Ints
 ) -> dict[str, Candidate]:
-    """Add what the sentences of one language mention to what those of others do; `inside` is where each stands.
-    What several languages name is of the type that it is in the first.
+    """Add the candidates of one language to those of others; `inside` has the index of each of its sentences.
+    A candidate of several languages has the type that it has in the first one.
     """
     for key, candidate in part.items():
         moved = [(int(inside[at >> 32]) << 32) + at % (1 << 32) for at in candidate.positions]
@@ -224,7 +224,7 @@ def _united(
 
 
 def _mentions(candidates: Sequence[Candidate], which: Ints, distinct: int) -> tuple[Ints, Ints]:
-    """Return where the mentions of each sentence start, and the numbers of what is mentioned, in order of the text."""
+    """Return where the mentions of each sentence start, and the candidates' numbers in order of the text, each once."""
     at = np.frombuffer(b"".join([candidate.positions for candidate in candidates]), np.int64)
     number = np.repeat(np.arange(len(candidates)), [len(candidate.positions) for candidate in candidates])
     order = np.lexsort((number, at))
@@ -239,33 +239,33 @@ _PART = text_pattern("lexicon", "part")
 
 
 def sources(paths: Sequence[str]) -> list[int]:
-    """Return the number of the source of each document; paths that differ only in the number of a part are one source."""
+    """Return the source number of each document; paths that differ only in the number of a part are one source."""
     numbers: dict[str, int] = {}
     return [numbers.setdefault(_PART.sub("\0", path), len(numbers)) for path in paths]
 
 
-# Which names occur together more than by chance, by Dunning's log-likelihood ratio (1993)
+# Names that occur together more than by chance, by Dunning's log-likelihood ratio (1993)
 
 SIGNIFICANT = 21.66
-"""Least log-likelihood ratio of two things that are related: twice 10.83, which chance reaches with a probability of 0.001
-(chi-squared, one degree), since each meeting is counted in two contexts. With half, web pages on society have 52 % more
-relationships, podcasts 31 %, for the same answers and rankings."""
+"""Least log-likelihood ratio of related things: twice 10.83 (chi-squared with one degree of freedom, p = 0.001), since
+each co-occurrence is counted in two contexts. With half of it, web pages on society have 52 % more relationships and
+podcasts 31 %, with the same answers and rankings."""
 MAX_MEMBERS = 12
-"""Things in a context at most: lists and tables, which name more, say nothing of two things that they name. With 24, the
-foods that a novel lists once (pears, apples, lemons) were among its best connected entities."""
+"""Maximum number of things in a context; lists and tables, which name more, say nothing about how two of them are
+related. With 24, the foods that a novel lists once (pears, apples, lemons) were among its best connected entities."""
 MAX_PARTNERS = 10
-"""Partners that each thing may propose, its most significant ones: a graph has at most ten relationships an entity."""
+"""Partners that each thing may propose, its most significant ones: a graph has at most ten relationships per entity."""
 MIN_PARTNERS = 3
-"""Partners that each thing proposes though they are not significant: in the sample, of 43 short documents, a name has
-too few uses to be sure of more than one, and the graph falls into communities of one level."""
+"""Partners that each thing may propose even if not significant: in the sample of 43 short documents, a name has too few
+uses for more than one significant partner, and otherwise the graph would have communities of only one level."""
 
 
 def significant_pairs(contexts: Ints, members: Ints, things: int, total: int) -> Ints:
     """Return the pairs of things that share more contexts than by chance, as ascending codes `low * things + high`.
 
-    Context `contexts[i]` of `total` names thing `members[i]`. Each thing proposes its MAX_PARTNERS most significant
-    partners, and its MIN_PARTNERS best even where chance might have it so: there are at most MAX_PARTNERS pairs for each
-    thing, and nothing that meets others is alone.
+    Context `contexts[i]` of `total` names thing `members[i]`. Each thing proposes up to MAX_PARTNERS significant
+    partners, and its MIN_PARTNERS best even if not significant. So there are at most MAX_PARTNERS pairs per thing, and
+    every thing that shares a context with others is in a pair.
     """
     named = unique_numbers(contexts.astype(np.int64) * things + members)
     size = np.bincount(named // things, minlength=total)
@@ -281,7 +281,7 @@ def significant_pairs(contexts: Ints, members: Ints, things: int, total: int) ->
     total = rounded_size(total)
     ratio = log_likelihood_ratio(count, frequency[low], frequency[high], total)
     expected = frequency[low] * frequency[high] / total
-    # below zero where less than by chance
+    # negative if less often than by chance
     ratio = np.where(count >= expected, ratio, -ratio)
     order = np.lexsort((high, low, -ratio))
     low, high, ratio = low[order], high[order], ratio[order]
@@ -291,7 +291,7 @@ def significant_pairs(contexts: Ints, members: Ints, things: int, total: int) ->
 
 
 def _rank(low: Ints, high: Ints, things: int) -> Ints:
-    """Return for each pair, the best first, its rank among the pairs of that end for which it ranks better."""
+    """Return for each pair (the best first) the better of its two ranks, among the pairs of either of its things."""
     ends = np.column_stack([low, high]).ravel()  # of all pairs in order
     order = np.argsort(ends, kind="stable")
     starts = np.searchsorted(ends[order], np.arange(things))
@@ -301,9 +301,9 @@ def _rank(low: Ints, high: Ints, things: int) -> Ints:
 
 
 def log_likelihood_ratio(both: Floats, first: Floats, second: Floats, total: int) -> Floats:
-    """Return how surely two things are not independent, from how many of `total` contexts have both and each.
-    It is 2 * sum(observed * log(observed / expected)) over the four cells of the table, and distributed as chi-squared
-    with one degree of freedom where they are independent.
+    """Return the evidence that two things are not independent, from how many of `total` contexts have both and each.
+    The ratio is 2 * sum(observed * log(observed / expected)) over the four cells of the contingency table. For
+    independent things it is chi-squared distributed with one degree of freedom.
     """
     observed = (both, first - both, second - both, total - first - second + both)
     expected = (

@@ -1,4 +1,4 @@
-"""What the sentences of one language mention: names, concepts, dates and titles, by what is known of each."""
+"""Extract what the sentences of one language mention: names, concepts, dates and titles, with an entity type each."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from conspectus.text.words import INFLECTING, name_key, stem, undeclined
 _ROMAN = re.compile("[IVX]+")
 
 LARGE = 3000
-"""From so many distinct sentences on, a single word must be named twice, and a concept three times. If that held from
-the first sentence on, four of the tests' 94 names in other languages were lost; half or double changes nothing."""
+"""Number of distinct sentences from which on a name of one word must occur twice, and a concept three times. If that
+applied to any number, four of the tests' 94 names in other languages would be lost; half or double changes nothing."""
 MIN_HEADED = 3
-"""Longer names that end in a word for a kind of organization ("University") from which on it is none by itself: it
-is among the best connected on web pages of mathematics (6 names end in it) and of society (81)."""
+"""Number of longer names ending in a word for a kind of organization ("University") from which on the word alone is no
+name: else it is among the best connected on web pages on mathematics (6 names end in it) and on society (81)."""
 
 
 def extract_mentions(
     texts: Sequence[str], vocabulary: Vocabulary, source: Ints, speakers: Sequence[str]
 ) -> dict[str, Candidate]:
-    """Return everything that distinct sentences of one language mention, by key, typed and sifted.
-    `source` is that of each sentence.
+    """Return the candidates that distinct sentences of one language mention, by key, filtered and with their types.
+    `source` has the number of each sentence's source.
     """
     large = len(texts) >= LARGE
     candidates: dict[str, Candidate] = defaultdict(Candidate)
@@ -69,14 +69,14 @@ def extract_mentions(
             content = (word.casefold() for word in words if word not in OPENING_PARTICLES)
             never_lower = not any(map(lower.get, content))
             candidate.type = type_of(words, candidate, first_names, never_lower, vocabulary.rules.language)
-    # A name is known to other languages by how it is mostly written.
+    # Candidates of other languages have the same key as the commonest form of a name, not as its undeclined one.
     if vocabulary.rules.language in INFLECTING:
         return {name_key(written(candidate.forms)): candidate for candidate in candidates.values()}
     return candidates
 
 
 def _names(vocabulary: Vocabulary) -> Iterator[Mention]:
-    """Yield every mention of a name: by patterns of its own where a language has no capitals, and capitalised runs."""
+    """Yield every mention of a name: capitalised runs, and in languages without capitals also matches of patterns."""
     if vocabulary.rules.language == "zh":
         yield from find_chinese(vocabulary)
     elif vocabulary.rules.language in UNCASED:
@@ -85,7 +85,7 @@ def _names(vocabulary: Vocabulary) -> Iterator[Mention]:
 
 
 def _key(words: Sequence[str], rules: LanguageRules) -> str:
-    """Return what forms of a name have in common: its key, or where names are declined, that without endings."""
+    """Return the key that all forms of a name share; in languages that decline names, without the words' endings."""
     key = name_key(" ".join(words))
     if rules.language not in INFLECTING:
         return key
@@ -109,7 +109,7 @@ def _note_name(candidate: Candidate, mention: Mention, vocabulary: Vocabulary) -
 def _sifted_names(
     by_key: Mapping[str, Candidate], vocabulary: Vocabulary, large: bool
 ) -> dict[str, Candidate]:
-    """Leave out what is no name after all: vague words, offices, nationalities, words written small."""
+    """Return the candidates without those that are no names: vague words, roles, nationalities, lower-case words."""
     number = {word: i for i, word in enumerate(vocabulary.words)}
     sifted: dict[str, Candidate] = {}
     heads = Counter(key.split()[-1] for key in by_key if " " in key)
@@ -144,7 +144,7 @@ def _sifted_names(
 def _note_concepts(
     by_key: dict[str, Candidate], vocabulary: Vocabulary, source: Ints, named: Bools, least: int
 ) -> None:
-    """Add the concepts; one that is also written as a name is that name ("Computer Science")."""
+    """Add the concepts; a concept that is also written as a name ("Computer Science") is added to that candidate."""
     rules = vocabulary.rules
     by_stems = {_stems(key, rules): key for key in sorted(by_key, reverse=True) if not by_key[key].speaks}
     starts, sizes = find_phrases(vocabulary, source, least, named)
@@ -171,13 +171,13 @@ def _note_concepts(
 
 
 def _form(start: int, size: int, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """Return the words of a phrase: small, but for nouns where they have capitals; in one where there are no spaces."""
+    """Return a phrase's words: in lower case unless the language capitalises nouns, as one word if it has no spaces."""
     if vocabulary.rules.unspaced:
         return (joined(vocabulary.written(start, start + size)),)
     if vocabulary.rules.nouns_capitalised:
         return tuple(vocabulary.written(start, start + size))
     has_name = vocabulary.mostly_capitalised[vocabulary.token_word[start : start + size]].any()
-    # "Crohn's disease", as it is written
+    # a phrase with a name in it keeps its capitals ("Crohn's disease")
     words = vocabulary.written if has_name else vocabulary.folded
     return tuple(words(start, start + size))
 
@@ -205,18 +205,18 @@ def _note_dates_and_titles(
             candidate.note(sentence, max(text.find(title), 0) // 6)
     for candidate in by_key.values():
         quoted = candidate.quoted
-        # Mostly a title: a quoted mention is there twice, as a term and as a title.
+        # Mostly a title: a quoted mention is counted twice, as a term and as a title.
         if candidate.type == CONCEPT and quoted and 3 * quoted >= len(candidate.positions):
             candidate.type = WORK
     for date, candidate in dates.items():
-        # a year alone is nothing to look up, and joins what has nothing in common
+        # a year alone is no useful entity, and would connect what has nothing else in common
         if " " in date or "月" in date:
             candidate.type = DATE
             by_key.setdefault(date.lower(), candidate)
 
 
 def written(forms: Counter[tuple[str, ...]]) -> str:
-    """Return the commonest way to write a name; capitals alone only where nobody writes it otherwise."""
+    """Return the most frequent form of a name; one in capitals only if there is no other, and then capitalised."""
     common = sorted(forms, key=lambda form: (-forms[form], form))
     mixed = [form for form in common if len(form) == 1 or not " ".join(form).isupper()]
     if mixed:
@@ -225,7 +225,7 @@ def written(forms: Counter[tuple[str, ...]]) -> str:
 
 
 def _capitalized(word: str) -> str:
-    """Return a word in capitals with its first alone, but for an initial and a Roman numeral."""
+    """Return an upper-case word with only its first letter in upper case; initials and Roman numerals stay."""
     if _ROMAN.fullmatch(word) or (len(word) < 3 and "." in word):
         return word
     return word.capitalize()

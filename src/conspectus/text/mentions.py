@@ -1,9 +1,9 @@
-"""Mentions, taken generously: whatever in a text may name something, which a walk over sentences goes by.
+"""Find mentions generously: everything in a text that may name something, for walks over the sentence–entity graph.
 
-A graph wants few, clean entities (`names`); a walk wants every thing that two sentences may share, and takes no harm
-from what only one of them has. So a name here is every run of capitalised words with what holds it together, each part
-of it, and every date and year. Names that are known (the titles of documents, what their first sentences are about) are
-found wherever they stand, however they are written; that is enough in Chinese. Quotations led to no better passages.
+The knowledge graph needs few, clean entities (`names`); a walk needs everything that two sentences may share, and is
+not harmed by mentions that occur in only one. So a name here is every run of capitalised words with the small words
+inside it, each of its parts, and every date and year. Known names (titles of documents, the subjects of their first
+sentences) are found everywhere, in any case; in Chinese this suffices. Quotations as mentions gave no better passages.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from conspectus.text.words import CJK, STOPWORDS, WORDS_CACHED, Keyed, entity_ke
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 KNOWN, OPENING = 1, 2
-"""Kinds of names: found wherever its words stand; a name even where it opens its sentence alone."""
+"""Kinds of names: found wherever its words occur; a name even where it opens its sentence and stands alone."""
 
 LONGEST = 12
-"""Words (Chinese characters) of a known name that are looked for at the most: R@5 is the same with half and double."""
+"""Maximum length of a known name in words (Chinese characters); R@5 is the same with half and double this value."""
 
 _JOINTS = read_word_sets("words")["joints_in_questions"]
-# U and I: a capitalised word and initial; u: one that only opens its sentence; S: a capitalised word that
-# carries no content; C: a joint; D: a number; p: a full stop
+# U and I: a capitalised word and an initial; u: a word that may only have a capital because it opens its sentence;
+# S: a capitalised stop word; C: a joint; D: a number; p: a full stop
 _RUN = re.compile(rb"(?:[UI]|u(?=[USI])|S(?=[USI]))(?:[USI]|(?<=I)p(?=[USI])|(?<=[USI])D|C(?=C?[USI]))*")
 _PART = re.compile(r" (?:and|&|in|on|to|at|for) |['’]s ")
 _YEAR = re.compile(r"[12]\d{3}$")
@@ -47,11 +47,11 @@ _NO_TITLE = _pattern("no_title")
 
 
 Run = tuple[int, tuple[str, ...]]
-"""The number of a text, and the keys of a run of capitalised words in it and of its parts."""
+"""The number of a text, with the keys of one run of capitalised words in it and of the run's parts."""
 
 
 def find_mentions(texts: Iterable[tuple[int, str]], runs: Iterable[Run]) -> Iterator[tuple[int, str]]:
-    """Yield the number of a text and the key of each run, date and year; texts without a `DIGIT` may be left out."""
+    """Yield the text number and the key of each run, date and year; `texts` need only contain those with a `DIGIT`."""
     yield from ((text, name) for text, names in runs for name in names)
     for i, text in texts:
         for date in find_dates(text):
@@ -61,10 +61,10 @@ def find_mentions(texts: Iterable[tuple[int, str]], runs: Iterable[Run]) -> Iter
 
 
 def find_runs(vocabulary: Vocabulary, opening: Bools) -> Iterator[Run]:
-    """Yield for each run of capitalised words its text and the keys of the whole and then of its parts.
+    """Yield for each run of capitalised words the number of its text, and the keys of the run and then of its parts.
 
-    `vocabulary` holds the tokens of the texts; `opening` says of each whether, where it is the first of its text and no
-    capitalised word follows, it may be a name. A run is a pattern over the classes of tokens, a line for each text.
+    `vocabulary` has the tokens of the texts. `opening` has a value for each token: whether it may be a name when it is
+    the first of its text and no capitalised word follows. A run is a pattern over the classes of a text's tokens.
     """
     classes = vocabulary.classes(_class)
     first = vocabulary.starts[:-1][np.diff(vocabulary.starts) > 0]
@@ -96,7 +96,7 @@ def _class(form: str) -> str:
 
 
 def _keys(run: str) -> Iterator[str]:
-    """Yield the key of a run of words, and those of its parts where it has several."""
+    """Yield the key of a run of words, and then the keys of its parts if it has several."""
     whole = name_key(run)
     if len(whole) > 1 and whole not in STOPWORDS:
         yield whole
@@ -110,18 +110,18 @@ def _keys(run: str) -> Iterator[str]:
 
 
 def units(key: str) -> list[str]:
-    """Return the pieces in which a key is looked for: its words, Chinese ones character by character."""
+    """Return the units by which a key is looked up: its words, and each Chinese or Japanese character by itself."""
     return key.split() if key.isascii() else CJK.sub(r" \g<0> ", key).split()
 
 
 def hash_of(pieces: Sequence[str]) -> int:
-    """Return the 64 bits under which an index keeps a name."""
+    """Return the 64-bit hash by which an index looks up a name."""
     text = " ".join(pieces).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
 
 
 def hashes_of_keys(index: Keyed) -> dict[str, Any]:
-    """Return the hashes of keys (`words.entity_keys`), ascending, and the number of the entity that each leads to."""
+    """Return the hashes of all keys (`words.entity_keys`), ascending, and the number of each one's entity."""
     hashes: dict[int, int] = {}
     for key, number in entity_keys(index).items():
         hashes.setdefault(hash_of(units(key)), number)
@@ -131,14 +131,14 @@ def hashes_of_keys(index: Keyed) -> dict[str, Any]:
 
 
 def entity_of_key(key: str, index: Keyed) -> int | None:
-    """Return the number of the entity that a key leads to, None where there is none."""
+    """Return the number of the entity that has a key, or None."""
     hashes, entities = index.looked_up(hashes_of_keys, "keys.hash", "keys.entity")
     at = int(positions(hashes[:], np.array([hash_of(units(key))], np.uint64))[0])
     return int(entities[at]) if at >= 0 else None
 
 
 def words_of_names(index: Keyed) -> dict[str, Any]:
-    """Return the hashes of the words of names, ascending, and the number of the entity that has each."""
+    """Return the hashes of the words of entity names, ascending, and the number of each one's entity."""
     names = column(index.entities, "name")
     words = [(word, number) for number, name in enumerate(names) for word in set(name_key(name).split())]
     hashes = np.array([hash_of([word]) for word, _ in words], np.uint64)
@@ -148,7 +148,7 @@ def words_of_names(index: Keyed) -> dict[str, Any]:
 
 
 def entities_with(words: Collection[str], index: Keyed) -> set[int]:
-    """Return the numbers of the entities whose names have all of some words, of which there is one at least."""
+    """Return the numbers of the entities whose names contain all the words (at least one must be given)."""
     hashes, entities = index.looked_up(words_of_names, "keys.part", "keys.part_entity")
     codes: Ints = np.array([hash_of([word]) for word in words], np.uint64)
     first, last = (np.searchsorted(hashes[:], codes, side).tolist() for side in ("left", "right"))
@@ -157,8 +157,8 @@ def entities_with(words: Collection[str], index: Keyed) -> set[int]:
 
 
 def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints]:
-    """Return where names stand, whatever their case: numbers of texts, and the place of each name in `names`.
-    From each word on, the longest name is taken; a name that is longer than LONGEST is not found.
+    """Return the occurrences of names, in any case: the numbers of their texts, and their indices in `names`.
+    Of several names that begin at one word, only the longest is returned; names longer than LONGEST are not found.
     """
     if not len(vocabulary.form):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -186,9 +186,9 @@ def find_known(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[Ints, Ints
 
 
 def _longest_matches(words: Ints, text: Ints, first: Ints, tables: Mapping[int, Hashes]) -> tuple[Ints, Ints]:
-    """Return texts and names where the words from some places on are those of a name; `tables` has hash and number."""
+    """Return text and name of the longest match from each position in `first`; `tables`: hashes, numbers by length."""
     name_at = np.full(len(words), -1, np.int64)
-    rolling = np.zeros(len(first), np.uint64)  # the hash of the `size` words from each on
+    rolling = np.zeros(len(first), np.uint64)  # the hash of the `size` words that begin at each position
     for size in range(1, min(max(tables, default=0), len(words)) + 1):
         first = first[: np.searchsorted(first, len(words) - size, "right")]
         rolling = rolling[: len(first)] * _BASE + mixed(words[first + size - 1])
@@ -205,11 +205,11 @@ def _longest_matches(words: Ints, text: Ints, first: Ints, tables: Mapping[int, 
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _LOW_BITS = np.uint64((1 << 20) - 1)
-"""Most words begin no name, which these bits tell: with 30,000 names one word in thirty is looked up in vain."""
+"""Bits of a hash, checked first as most words begin no name: with 30,000 names one word in 30 is looked up in vain."""
 
 
 def mixed(numbers: Ints) -> Hashes:
-    """Return numbers as 64 bits each that look random."""
+    """Return a pseudo-random 64-bit code for each number."""
     code = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0xBF58476D1CE4E5B9)
     return code ^ (code >> np.uint64(29))
 
@@ -223,20 +223,20 @@ def _hash_of_words(words: Sequence[int]) -> int:
 
 @lru_cache(WORDS_CACHED)
 def is_name(key: str) -> bool:
-    """Tell whether a key may be what a text is about."""
+    """Return whether a key may be a name: it is longer than one character and no stop word."""
     return len(key) > 1 and key not in STOPWORDS
 
 
 def title_key(title: str) -> str:
-    """Return the key of a title without what it closes with in parentheses."""
+    """Return the key of a title without parentheses at its end, or "" if it is no possible name."""
     key = name_key(_PARENTHESIS.sub("", title))
     return key if is_name(key) else ""
 
 
 def lead_subjects(sentence: str) -> list[str]:
-    """Return the keys of what a first sentence is about: the whole subject, and its part before a comma.
+    """Return the keys of a first sentence's subject: of the whole subject, and of its part before a comma.
 
-    The subject is what stands before the first verb that defines, a parenthesis or a colon, if it is written as a name.
+    The subject is the text before the first defining verb, parenthesis, colon or semicolon, if written as a name.
     """
     match = _SUBJECT.match(sentence)
     subject = match.group(1).strip(' ,"“”') if match else ""
@@ -249,13 +249,13 @@ def lead_subjects(sentence: str) -> list[str]:
 # Dates and quoted titles
 
 MARKED = re.compile(r"\d|[“”»』」]|[\"’'](?!\w)")
-"""Is in one of the tokens, at least, of a text that has a date or quotes a title."""
+"""Matches at least one token of every text that has a date or a quoted title."""
 DIGIT = re.compile(r"\d")
 
 
 @cache
 def _dates_in(language: str) -> re.Pattern[str]:
-    """Return the pattern of dates in a language: with the months that it has names for, or by signs."""
+    """Return the pattern of dates in a language: with its names of months, or with signs such as 年 and 月."""
     if language in ("zh", "ja", "ko"):
         return _DATE_BY_SIGNS
     months = "|".join(function_words(language, "months")) or "(?!)"
@@ -265,7 +265,7 @@ def _dates_in(language: str) -> re.Pattern[str]:
 
 
 def date_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the dates of a text stand, Chinese ones too."""
+    """Yield the spans of the dates in a text, English ones and then those with signs such as 年 and 月."""
     for pattern in (_DATE, _DATE_BY_SIGNS):
         for m in pattern.finditer(text):
             yield m.span()
@@ -292,8 +292,8 @@ def find_dates(text: str, language: str = ENGLISH) -> Iterator[str]:
 
 
 def find_titles(text: str, language: str = ENGLISH) -> Iterator[str]:
-    """Yield what a text quotes that is written like a title: two to eight words, most of them capitalised.
-    In other languages the first one is, and no end mark closes it.
+    """Yield the quoted strings that are written like titles: two to eight words, most of them capitalised.
+    In other languages at most eight words, the first capitalised, without an end mark.
     """
     if language == ENGLISH:
         for match in _TITLE.finditer(text):

@@ -1,7 +1,7 @@
-"""Names: runs of capitalised words, told from words that only open a sentence by how the corpus writes them.
+"""Find names: runs of capitalised words, except words that only have a capital because they open a sentence.
 
 Each token of the corpus is given a class, one letter; a name is then a pattern over these letters. Where a small word
-may either stand inside a name or between two ("Bank of England", "head of Marketing"), the corpus decides.
+may be part of a name or separate two ("Bank of England", "head of Marketing"), the statistics of the corpus decide.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from conspectus.text.vocabulary import Bools, Codes, Ints, Vocabulary
 from conspectus.text.words import INFLECTING, name_key, stem
 
 LONGEST = 7
-"""Words in a name at the most; longer runs are headings. With 3, 2.5 points fewer of the sample's names are found (recall
-50.4 %); with 14 nothing changes but one hub of a web page."""
+"""Maximum number of words in a name; longer runs are headings. With 3, recall of the sample's names is 2.5 points lower
+(50.4 %); with 14 nothing changes except one hub of a web page."""
 
 LABEL_SHARE = 0.4
-"""Share of the uses of a word with a capital that stand before a number, from which on it is a label: 0.49 to 1.0 of
-chapter, listing, figure and table, 0.0 to 0.3 of names and countries, in web pages and a handbook of programming."""
+"""Share of a word's capitalised uses that precede a number, above which it is a label of text parts. In web pages and a
+handbook of programming it is 0.49 to 1.0 for chapter, listing, figure and table, 0.0 to 0.3 for names and countries."""
 
 _WORD = rb"(?:I\.?|V\.|C|H)"
 _RUN = rb"(?:T\.?)*(?:%(w)s(?:P{1,2}(?=[CIHS]))?)*(?:S|%(w)sD?)" % {b"w": _WORD}
@@ -39,15 +39,15 @@ _POSSESSIVE = ("'s", "’s")
 
 
 class Mention(NamedTuple):
-    """A name as it stands in the corpus: its tokens, and its words as written."""
+    """One occurrence of a name in the corpus: its first token, the one after its last, and its words as written."""
 
     start: int
     end: int
     words: tuple[str, ...]
     titled: bool
-    """Whether a title such as Dr stands before it."""
+    """Whether a title such as Dr precedes it."""
     type: str = ""
-    """What it names, where its pattern tells."""
+    """The entity type, if the pattern of the name determines it."""
 
 
 def find_names(vocabulary: Vocabulary) -> Iterator[Mention]:
@@ -62,7 +62,7 @@ def find_names(vocabulary: Vocabulary) -> Iterator[Mention]:
 def _joined(
     group: Sequence[Mention], alone: Counter[str], joined: Counter[str], vocabulary: Vocabulary
 ) -> Iterator[Mention]:
-    """Join neighbours of a group into one name where the corpus writes them together more than apart."""
+    """Yield the names of a group, neighbouring runs joined where the corpus writes them together more than apart."""
     current = group[0]
     before = current
     for run in group[1:]:
@@ -80,7 +80,7 @@ def _joined(
 
 
 def _belongs(together: int, like: str, alone: Counter[str], before: Mention, after: Mention) -> bool:
-    """Tell whether two runs are one name: together at least as often as apart; looser joints ask for more."""
+    """Return whether two runs are one name: together at least as often as apart, or more often for looser joints."""
     if before.titled or (len(before.words) > 1 and before.words[0].lower() in GIVEN_NAMES):
         return False  # a person, not the first half of a longer name
     left, right = (alone[name_key(" ".join(run.words))] - together for run in (before, after))
@@ -108,12 +108,12 @@ def _between(a: Mention, b: Mention, vocabulary: Vocabulary) -> str:
 
 
 class _Groups:
-    """The capitalised runs, those linked by a joint or possessive together: in columns, for there are millions."""
+    """The groups of capitalised runs that a joint or possessive links; stored in columns, since there are millions."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._starts, self._kinds, self._ends = array("i"), array("i"), array("i", [0])
         self._first: list[Mention] = []
-        """The first run of each kind: others of the same tokens differ in their place alone."""
+        """The first run of each kind: other runs of the same tokens differ only in their position."""
         known: dict[bytes, int] = {}
         classes = _classes(vocabulary)
         for start, end in vocabulary.matches(_GROUP, classes):
@@ -128,12 +128,12 @@ class _Groups:
             self._ends.append(len(self._starts))
 
     def uses(self) -> Counter[str]:
-        """Return how often each name stands, by its key, as if all runs were names of their own."""
+        """Return how often each name occurs, by its key, as if every run were a name of its own."""
         keys = [name_key(" ".join(run.words)) for run in self._first]
         return Counter(map(keys.__getitem__, self._kinds))
 
     def of(self, least: int) -> Iterator[Sequence[Mention]]:
-        """Yield the groups of so many runs at least."""
+        """Yield the groups of at least `least` runs."""
         for first, last in pairwise(self._ends):
             if last - first >= least:
                 like = map(self._first.__getitem__, self._kinds[first:last])
@@ -161,7 +161,7 @@ def _classes(vocabulary: Vocabulary) -> Codes:
     classes[named & ~_usable(vocabulary, named)] = ord("x")
     if vocabulary.rules.heads:
         classes[_heads(classes, vocabulary)] = ord("C")
-    # "bin Laden" is a name, "Prime" before Minister is none
+    # words before an office ("Prime" Minister) are no names; a particle before a name ("bin Laden") is part of it
     if vocabulary.rules.language == ENGLISH:
         office = vocabulary.in_list(OFFICES)[vocabulary.token_word] & (classes == ord("T"))
         for _ in range(LONGEST):
@@ -178,9 +178,9 @@ def _classes(vocabulary: Vocabulary) -> Codes:
 
 
 def _labels(classes: Codes, vocabulary: Vocabulary) -> Bools:
-    """Return which words number the parts of a text ("Figure 3", "Chapter 12"), and so name nothing.
-    They are written in lower case too, and with a capital mostly before a number, 1, 2 and 3 among them: "Apollo"
-    stands alone as well, "SDG" has no lower case, "Interstate" no such numbers.
+    """Return which words label the parts of a text ("Figure 3", "Chapter 12"), and so name nothing.
+    Such a word also occurs in lower case, and its capitalised uses mostly precede a number, among these 1, 2 and 3.
+    "Apollo" often occurs without a number, "SDG" never in lower case, "Interstate" not with these numbers.
     """
     name = classes == ord("C")
     before = np.flatnonzero(name & vocabulary.before(classes == ord("D")))
@@ -193,7 +193,7 @@ def _labels(classes: Codes, vocabulary: Vocabulary) -> Bools:
 
 
 def _heads(classes: Codes, vocabulary: Vocabulary) -> Bools:
-    """Tell which are the small words that close a name, such as the sea of `Белое море`."""
+    """Return which tokens are lower-case words that end a name, such as `море` (sea) in `Белое море`."""
     word = vocabulary.token_word
     adjective = np.array([w.endswith(_ADJECTIVE_SLAVIC) for w in vocabulary.words], bool)[word]
     return vocabulary.behind(adjective & (classes == ord("C"))) & _is_head(vocabulary)[word]
@@ -213,7 +213,7 @@ def _class(form: str, rules: LanguageRules) -> str:
     word = form.lower()
     if form == ".":
         return "."
-    small = form.rstrip("'’")  # without what it is elided before
+    small = form.rstrip("'’")  # without the apostrophe of an elision
     if word == "the" or small in rules.articles:
         return "t"
     if form in rules.particles:
@@ -228,14 +228,14 @@ def _class(form: str, rules: LanguageRules) -> str:
         return "T"
     if word.replace("’", "'") in rules.stop and form not in ("US", "IT", "WHO"):
         return "C" if word in rules.articles and rules.language in _ARTICLES_IN_NAMES else "x"
-    if len(form) == 1:  # "O Absalom" calls him, "O. Henry" is one name
+    if len(form) == 1:  # "O Absalom" addresses him, "O. Henry" is one name
         return "V" if form == "O" else "I"
     return "S" if form.endswith(_POSSESSIVE) else "C"
 
 
 def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
-    """Whether a capital tells of a name: its place does not ask for it, or the corpus writes the word so, or both words
-    where no place asks for it ("New York" opens a sentence).
+    """Return for which tokens a capital indicates a name: its position does not require one, the corpus mostly writes
+    the word so, or it has the same two words capitalised inside a sentence, too (where "New York" opens one).
     """
     if vocabulary.rules.nouns_capitalised:
         return _usable_among_nouns(vocabulary, named)
@@ -243,7 +243,7 @@ def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
     proper = vocabulary.mostly_capitalised[word]
     before_name = vocabulary.before(named & ~first)
     seldom_lower = (vocabulary.lower <= vocabulary.capitalised)[word]
-    # a noun may stand right before a name
+    # in inflecting languages a common noun may directly precede a name
     if vocabulary.rules.language in INFLECTING:
         head = _is_head(vocabulary)[word]
         seldom_lower &= (vocabulary.capitalised[word] > 0) | _recurring(vocabulary) | head
@@ -255,9 +255,9 @@ def _usable(vocabulary: Vocabulary, named: Bools) -> Bools:
 
 
 def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
-    """The same where all nouns have capitals: words without articles, and what stands beside another capital so that
-    it tells: a title or a given name before it, a word that it recurs with, an adjective with a capital of its own
-    ("die Deutsche Bank"), a word for an organization ("Universität Heidelberg").
+    """Return the same where all nouns have capitals: proper nouns, and words whose capitalised neighbour indicates it,
+    such as a title or given name before them, a word that they recur with, an adjective with a capital of its own
+    ("die Deutsche Bank"), or a word for an organization ("Universität Heidelberg").
     """
     rules, word = vocabulary.rules, vocabulary.token_word
     beside = named & vocabulary.before(named)
@@ -273,24 +273,24 @@ def _usable_among_nouns(vocabulary: Vocabulary, named: Bools) -> Bools:
     opens = beside & adjective & vocabulary.behind(article)
     usable = vocabulary.proper_noun[word] | (given & named & bare) | opens
     usable |= named & vocabulary.behind(title) | vocabulary.behind(opens)
-    for _ in range(2):  # a name of three words is reached in two steps
+    for _ in range(2):  # the third word of a name is reached in the second step
         usable |= bare & vocabulary.behind(beside & usable & (given | title | recurs))
     return usable | (head & beside & vocabulary.before(usable))
 
 
 def _recurring(vocabulary: Vocabulary) -> Bools:
-    """Tell of each token whether it stands before the same word again somewhere."""
+    """Return for each token whether its word precedes the same next word elsewhere, too."""
     pairs = _pairs(vocabulary, np.arange(max(len(vocabulary.form) - 1, 0)))
     _, kind, count = np.unique(pairs, return_inverse=True, return_counts=True)
     return np.append(count[kind] > 1, False)
 
 
 def _pairs(vocabulary: Vocabulary, tokens: Ints) -> Ints:
-    """Return one number for each of some tokens and the next one, the same for the same two words."""
+    """Return a number for each of some tokens and the token after it, equal for equal pairs of words."""
     word = vocabulary.token_word
     return word[tokens].astype(np.int64) * len(vocabulary.words) + word[tokens + 1]
 
 
 _ARTICLES_IN_NAMES = frozenset("fr es pt it ca ro".split())
-"""Languages with names that open with an article: Le Goff, La Paz."""
+"""Languages in which names may open with an article: Le Goff, La Paz."""
 _ADJECTIVE = ("e", "en", "er", "es", "em")

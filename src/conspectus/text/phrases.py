@@ -1,7 +1,7 @@
-"""Terms: the words and noun phrases that a corpus is about, by how they are used in it, without a tagger.
+"""Find terms: the words and noun phrases that a corpus is about, by their use in it, without a part-of-speech tagger.
 
-Phrases are ranked by their C-value (Frantzi, Ananiadou and Mima, 2000), single words by their uses outside of phrases: how
-bursty these are (residual IDF; Church and Gale, 1995), and how much more frequent than in general English.
+Phrases are selected by their C-value (Frantzi, Ananiadou and Mima, 2000), single words by their uses outside of
+phrases: how bursty these are (residual IDF; Church and Gale, 1995), and how much more frequent than in general English.
 """
 
 from __future__ import annotations
@@ -26,56 +26,56 @@ from conspectus.text.vocabulary import (
 )
 
 LONGEST = 6
-"""Words of a phrase at most. On medquad three words miss 34 of the 521 subjects that occur twice, six words none."""
+"""Maximum words of a phrase. On medquad, three words miss 34 of the 521 subjects that occur twice, six words none."""
 MIN_C_VALUE = 2.0
-"""Least C-value: two words twice have 3.2, and 1.6 where they occur once on their own, once in a longer phrase."""
+"""Least C-value of a phrase: two words used twice have 3.2, those with one use outside of longer phrases 1.6."""
 VERBAL = -0.1
-"""Least nominality of a phrase's words; names of diseases that have no article have 0, verbs -0.5 to -1."""
+"""Least nominality (-1 to 1) of a phrase's words; names of diseases that have no article have 0, verbs -0.5 to -1."""
 FREQUENT = 15
-"""Uses of a word from which on these tell whether it is a noun; below, general English tells."""
+"""Number of uses from which on a word's use decides whether it is a noun; for rarer words, general English decides."""
 HEAD = 0.1
-"""Share of closing uses right behind a determiner from which on a frequent word is a noun, whatever it is elsewhere."""
+"""Share of phrase-final uses right after a determiner from which on a frequent word is a noun despite other uses."""
 TRANSITIVE = 0.15
-"""From this share of uses before one of OBJECTS on a single word is a participle with an object: of 26 entities that go
-from addresses of US presidents 22 are (securing, granting), and all 4 from texts that it was not made for."""
+"""Share of uses before one of OBJECTS from which on a word is a participle with an object: as are 22 of 26 entities
+that this removes from addresses of US presidents (securing, granting), and all 4 from texts not used for tuning."""
 OBJECTS = ("the", "its", "their", "his", "our", "these", "this")
 RELATIONAL = 0.25
-"""From this share of uses before one of COMPLEMENTS on a single word only names a relation: relationship (0.68),
-treatment (0.33) and belongs (0.95) against surgery (0.22) and cancer (0.02), on medquad and web pages."""
+"""Share of uses before one of COMPLEMENTS from which on a single word only names a relation: relationship has 0.68,
+treatment 0.33 and belongs 0.95; surgery has 0.22 and cancer 0.02, on medquad and web pages."""
 COMPLEMENTS = ("of", "to", "with", "between", "for")
 TERMHOOD, TERMHOOD_OF_RARE, RARE = 2.5, 1.55, 3.0
-"""Least termhood of a single word outside of longer terms: its contrast with general English, in powers of ten, and its
-burstiness above FLAT, in bits; and that of a word whose Zipf frequency there is at most RARE, one use in a million. Of
-the 250 best connected entities of five corpora 19 are general words; with 1.55 for all 36 (file, wife), and with 2.5 for
-all 76 % of medquad's subjects are entities, not 80."""
+"""Least termhood of a single word: its contrast with general English, in powers of ten, plus its burstiness above FLAT,
+in bits; the least for a word whose Zipf frequency is at most RARE (one use in a million); and RARE. Of the 250 best
+connected entities of five corpora 19 are general words; with 1.55 for all words 36 are (file, wife), and with 2.5 for
+all, 76 % of medquad's subjects are entities, not 80 %."""
 FLAT = 0.45
-"""Bits of burstiness that count for nothing: general words used 50 times have 0.3 on medquad and 1.0 on web pages."""
+"""Bits of burstiness that are not counted: general words with 50 uses have 0.3 on medquad and 1.0 on web pages."""
 PERSONS = 0.05
-"""Share of uses before "who" from which on a word is of anybody and closes no term: doctor, providers and adults have 0.06
-to 0.1, surgeons 0.04. Without, doctor, infants and health care provider are among medquad's 50 best connected entities."""
+"""Share of uses before "who" from which on a word denotes anybody and ends no term: doctor, providers, adults have 0.06
+to 0.1, surgeons 0.04. Else doctor, infants, health care provider are among medquad's 50 best connected entities."""
 UNKNOWN_FREQUENCY = 2.5
-"""Zipf frequency taken for a word that the table of general English lacks: a third of the rarest that it has."""
+"""Zipf frequency assumed for words not in the table of general English: a third as frequent as its rarest words."""
 BURSTINESS = 1.1
-"""Least burstiness of a single word of a language without a table, in bits."""
+"""Least burstiness of a single word, in bits, in languages without a table of general frequencies."""
 
 
 @dataclass(frozen=True)
 class _Runs:
-    """The runs of `size` words that could be terms: where each starts, ascending, and which phrase it is of."""
+    """The runs of `size` words that could be terms: their first tokens, ascending, and the numbers of their phrases."""
 
     size: int
     start: Ints
     kind: Ints
     first: Ints
-    """Where each phrase starts first."""
+    """The first token of the first occurrence of each phrase."""
     count: Ints
     """How often each phrase occurs."""
 
 
 def find_phrases(vocabulary: Vocabulary, source: Ints, least: int, named: Bools) -> tuple[Ints, Ints]:
-    """Return the mentions of terms, in order of the text: the first token of each, and how many words it has.
-    Sentence `s` is in source `source[s]`, over which burstiness is measured. A phrase occurs twice or more, a single word
-    `least` times. Where capitals do not tell names, tokens that are `named` are no part of a term.
+    """Return the mentions of terms, in order of the text: the first token of each, and its number of words.
+    Sentence `s` is in source `source[s]`; burstiness is measured over sources. A phrase must occur twice, a single word
+    `least` times. In languages whose capitals do not mark names, no token in `named` is part of a term.
     """
     taken = named & (vocabulary.rules.nouns_capitalised or vocabulary.rules.language in UNCASED)
     runs = _runs(vocabulary, ~taken)
@@ -108,7 +108,7 @@ def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
     inner = _content(vocabulary) & (vocabulary.attributive > VERBAL) & ~_is(vocabulary, "verbs")
     inner, last = inner[word] & free, _last(vocabulary) & free
     runs: list[_Runs] = []
-    # where runs begin whose words but for the last may stand inside a phrase, and a hash of them
+    # the starts of runs whose words, except the last, may be inside a phrase; and a hash of each run
     at = np.flatnonzero(inner | last).astype(np.int32)
     code = np.zeros(len(at), np.int64)
     for size in range(1, LONGEST + 1):
@@ -116,7 +116,7 @@ def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
         at, code = at[inside], code[inside]
         end = at + np.int32(size - 1)
         same = ~vocabulary.opens[end] | (size == 1)
-        # no word twice: medquad would have 120 terms as "surgery surgery", of a heading and a sentence
+        # no word twice: medquad would have 120 terms like "surgery surgery", made of a heading and a sentence
         for k in range(size - 1):
             same &= word[at + k] != word[end]
         at, code, end = at[same], code[same], end[same]
@@ -139,7 +139,7 @@ def _runs(vocabulary: Vocabulary, free: Bools) -> list[_Runs]:
 
 
 def _last(vocabulary: Vocabulary) -> Bools:
-    """Tell which tokens may close a phrase."""
+    """Return which tokens may be the last of a phrase."""
     small = ~vocabulary.capital[vocabulary.form] | vocabulary.rules.nouns_capitalised
     nouns = (vocabulary.nominal > VERBAL) & (vocabulary.share_before("who", "whose") < PERSONS)
     nouns &= ~_is(vocabulary, "verbs", "modifiers")
@@ -147,7 +147,7 @@ def _last(vocabulary: Vocabulary) -> Bools:
 
 
 def _is(vocabulary: Vocabulary, *kinds: str) -> Bools:
-    """Tell which words are adverbs, abbreviations as "e.g.", or of some kinds in general English and here no nouns."""
+    """Return which words are adverbs, abbreviations ("e.g.") or of some kinds in general English, but no nouns here."""
     general: set[str] = set()
     for kind in kinds if vocabulary.rules.language == ENGLISH else ():
         general.update(read_data("general_english")[kind].split())
@@ -163,13 +163,13 @@ def _content(vocabulary: Vocabulary) -> Bools:
 
 
 def _c_values(runs: list[_Runs]) -> list[Floats]:
-    """Return the C-value of each phrase: its uses that are not in longer ones, times the logarithm of its length."""
+    """Return each phrase's C-value: its uses less the mean uses of longer phrases with it, times log2(size + 1)."""
     within = [np.zeros(len(r.count)) for r in runs]
     longer = [np.zeros(len(r.count)) for r in runs]
     for outer in reversed(runs):
         for inner in runs[: outer.size - 1]:
             for offset in range(outer.size - inner.size + 1):
-                # the phrase that starts there, -1 where none does
+                # the shorter phrase at this offset, -1 if there is none
                 kind = np.append(inner.kind, -1)[positions(inner.start, outer.first + offset)]
                 inside = kind >= 0
                 np.add.at(within[inner.size - 1], kind[inside], outer.count[inside])
@@ -181,8 +181,8 @@ def _c_values(runs: list[_Runs]) -> list[Floats]:
 
 
 def _terms(runs: _Runs, vocabulary: Vocabulary, source: Ints, free: Bools) -> Bools:
-    """Tell which single words are terms: bursty, rarer in general English, and no mere relation.
-    What tells are the uses of a word, in singular and plural, that are `free` of longer terms.
+    """Return which single words are terms: bursty, rarer in general English, and not just the name of a relation.
+    The uses of a word, in singular and plural, count where they are `free`: not part of longer terms.
     """
     word = vocabulary.token_word[runs.first]
     of_word = np.full(len(vocabulary.words), -1)
@@ -204,8 +204,8 @@ def _terms(runs: _Runs, vocabulary: Vocabulary, source: Ints, free: Bools) -> Bo
 
 
 def _burstiness(of_word: Ints, free: Bools, vocabulary: Vocabulary, source: Ints) -> tuple[Ints, Floats]:
-    """Return how often each kind of word occurs in free tokens, and its residual IDF in bits: how much rarer sources with
-    it are than chance would have them. Words of no kind have -1.
+    """Return how often each kind of word occurs in free tokens, and its residual IDF in bits: how much fewer sources
+    contain it than expected by chance. `of_word` has the kind of each word, -1 for none.
     """
     kinds, width = int(of_word.max(initial=-1)) + 1, int(source.max(initial=0)) + 1
     count, inside = np.zeros(kinds, np.int64), list[Ints]()
@@ -230,7 +230,7 @@ def _general_frequencies() -> dict[str, float]:
 
 
 def _apart(start: Ints, size: int) -> Ints:
-    """Return those of some ascending starts that do not overlap, the first of two that do."""
+    """Return the ascending starts without those that overlap an earlier one that is returned."""
     if size == 1 or not len(start):
         return start
     chosen: list[int] = []

@@ -1,6 +1,6 @@
-"""Questions: what kind of thing each asks for, and which of its words say what it is about.
+"""Questions: what kind of thing each asks for, and which of its words name its subject.
 
-How questions are asked is in `data/question_patterns.toml`, by language.
+The patterns of questions are in `data/question_patterns.toml`, by language.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from conspectus.text.words import CJK, SMALL, fold, name_key, stem, terms, witho
 _PATTERNS = read_data("question_patterns")
 _QUESTION_MARK = re.compile(r"[?？؟;]\s*$")
 _CHINESE_QUOTED = re.compile("[《“「]")
-"""What is named between such marks is one thing."""
+"""Opening marks of a quoted Chinese name, which is one thing and not the whole of the corpus."""
 _NAME = re.compile(rf"(?<![.?!]\s)(?<!^)\b[^\W\d_{SMALL}][\w'’.-]*")
 _FULL_NAME = re.compile(rf"{_NAME.pattern}(?: [^\W\d_{SMALL}][\w'’.-]*)+")
 
 
 @cache
 def question_pattern(language: str, name: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
-    """Return a pattern of the questions of a language; one that matches nothing where it has none of that name."""
+    """Return the question pattern of a language with a name; one that matches nothing if the language has none."""
     pattern: str | list[str] = _PATTERNS.get(language, {}).get(name, "(?!)")
     return re.compile(pattern if isinstance(pattern, str) else "|".join(pattern), flags)
 
 
 @cache
 def question_stopwords(language: str) -> frozenset[str]:
-    """Return the stems of the words that questions of a language are built with; they say nothing of its subject."""
+    """Return the stems of the words that questions of a language are phrased with, which do not name their subject."""
     return frozenset(
         stem(word, language) for word in _PATTERNS.get(language, {}).get("stopwords", "").split()
     )
@@ -44,9 +44,9 @@ def _forms_of_verbs(language: str) -> dict[str, tuple[str, ...]]:
 
 
 def other_forms(term: str, language: str) -> Collection[str]:
-    """Return the stems of other past forms of a verb whose stem is given, as led for lead, and of its noun: treatment.
+    """Return the stems of other past forms of the verb with a stem ("led" for "lead"), and of its noun ("treatment").
 
-    Not the present for the past: who won is not told by those who may win.
+    The present is not returned for the past: a sentence about who may win does not answer who won.
     """
     if language in ("de", "nl"):  # leitet, geleitet
         return (term.removeprefix("ge") if term.startswith("ge") else f"ge{term}",)
@@ -57,27 +57,27 @@ def other_forms(term: str, language: str) -> Collection[str]:
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its words that carry content (stems, each once), and what its form says that it asks for."""
+    """A question, its distinct search terms, and what its wording shows that it asks for."""
 
     text: str
     terms: tuple[str, ...]
     focus: tuple[str, ...]
-    """The terms without the words that questions are built with."""
+    """The terms without the words that questions are phrased with."""
     language: str = ENGLISH
     teller: str = ""
-    """What stands before the word for telling, in a question of what somebody says about something."""
+    """The text before the verb of saying, in a question about what somebody says about something."""
 
     @cached_property
     def chinese(self) -> bool:
-        """Whether it is written in Chinese characters."""
+        """Whether it has any Chinese or Japanese characters."""
         return bool(CJK.search(self.text))
 
     @cached_property
     def about_whole(self) -> bool:
-        """Whether it asks for the whole of the corpus, by its own words."""
+        """Whether it asks about the corpus as a whole, by its wording."""
         own = self.language if self.language != "zh" else ENGLISH
         text = self.text
-        # "an overview of the letters of Ada Byrne" is of these alone, "of the letters" of all
+        # "an overview of the letters of Ada Byrne" is about these only, "an overview of the letters" about all
         match = question_pattern(own, "summary_of").search(text)
         named = " ".join((*self.written_names, text[match.end() :] if match else ""))
         subject = _focus(question_pattern(own, "texts").sub(" ", named), self.language, (self.language,))
@@ -93,7 +93,7 @@ class Question:
 
     @cached_property
     def about_sources(self) -> bool:
-        """Whether it asks what is told in the corpus: by whom, how often, or how that differs."""
+        """Whether it asks about the sources: what they say, who says it, how often, or how they differ."""
         if self.chinese:
             return self._matches("many", "zh")
         if self._matches("choice") or self._matches("look_up"):
@@ -102,14 +102,14 @@ class Question:
 
     @cached_property
     def about_many(self) -> bool:
-        """Whether it asks for several things or what several people or documents say, rather than for one fact."""
+        """Whether it asks for several things, or what several people or documents say, rather than for one fact."""
         if self.about_sources or self.chinese or self._matches("choice"):
             return self.about_sources
         return self._matches("about_many") and not self.wants
 
     @cached_property
     def wants(self) -> str:
-        """What kind of thing would answer it: number, date, person or place; "" where it does not say."""
+        """The kind of thing that would answer it: number, date, person or place; "" if its wording does not say."""
         language = ENGLISH if self.language == "zh" else self.language
         text = question_pattern(language, "circumstance").sub(lambda m: m[1], self.text)
         for kind in ("number", "date", "person", "place"):
@@ -119,7 +119,7 @@ class Question:
 
     @cached_property
     def parts(self) -> list[str]:
-        """The questions that it is made of: itself, or one for each of those that "and" joins."""
+        """The questions that it consists of: several if "and" connects them, otherwise just itself."""
         joint = question_pattern(self.language, "another_question")
         parts = joint.split(self.text)
         whole = all(len(part.split()) > 1 for part in parts)
@@ -127,12 +127,12 @@ class Question:
 
     @cached_property
     def asks_name(self) -> bool:
-        """Whether a name answers it, of whatever kind: which company, what street; never in Chinese."""
+        """Whether a name of any kind answers it ("which company", "what street"); never in Chinese."""
         return self._matches("name", self.language)
 
     @cached_property
     def joins_facts(self) -> bool:
-        """Whether its answer takes two facts: things are compared, or one is only told by another."""
+        """Whether its answer requires two facts: it compares things, or identifies one by another ("mother of …")."""
         if self._form not in (ENGLISH, "zh"):
             return False
         if self.chinese:
@@ -148,45 +148,45 @@ class Question:
 
     @cached_property
     def asks_relation(self) -> bool:
-        """Whether it asks how things go together."""
+        """Whether it asks how things are related."""
         return self._matches("together", "zh" if self.chinese else ENGLISH)
 
     @cached_property
     def asks_change(self) -> bool:
-        """Whether it asks how something became other in time."""
+        """Whether it asks how something changed over time."""
         return self._matches("change", self.language)
 
     @cached_property
     def asks_description(self) -> bool:
-        """Whether it asks to be told of something, why it is so, or how it came about."""
+        """Whether it asks for a description of something, or for its reasons or history."""
         return self.asks_definition or self._matches("thing", self._form)
 
     @cached_property
     def cues(self) -> tuple[re.Pattern[str], ...]:
-        """Patterns of the words that tell an answer to it, such as `because` where it asks why."""
+        """Patterns of words that indicate an answer to it, such as `because` if it asks why."""
         pairs = () if self.asks_definition else _PATTERNS.get(self.language, {}).get("cues", ())
         return tuple(re.compile(cue, re.I) for asked, cue in pairs if re.search(asked, self.text, re.I))
 
     @cached_property
     def asks_definition(self) -> bool:
-        """Whether it asks who or what something is, and no more."""
+        """Whether it only asks who or what something is, or what it means."""
         return self.language == ENGLISH and self._matches("definition")
 
     @cached_property
     def asks_fact(self) -> bool:
-        """Whether it is a question at all, rather than a subject."""
+        """Whether it is phrased as a question, not just as a topic."""
         if self._form in (ENGLISH, "zh"):
             return self._matches("interrogative", self._form)
         return bool(self.wants) or bool(_QUESTION_MARK.search(self.text))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The capitalised words inside it, as keys."""
+        """The keys of the capitalised words in it."""
         return tuple(dict.fromkeys(map(name_key, self.written_names)))
 
     @cached_property
     def _text_for_names(self) -> str:
-        """The text in which names are looked for: where it opens with one, as "Ada Lovelace" or "Ada's", behind "of"."""
+        """The text searched for names, with "of" before it if it opens with one ("Ada's", "Ada Lovelace")."""
         first, _, rest = self.text.partition(" ")
         named = (self.language == ENGLISH and rest[:1].isupper()) or first.endswith(("'s", "’s"))
         asking = not _focus(name_key(first), ENGLISH, (ENGLISH,))
@@ -194,27 +194,27 @@ class Question:
 
     @cached_property
     def full_names(self) -> tuple[str, ...]:
-        """The capitalised words inside it that follow each other, as they are written together."""
+        """The runs of two or more capitalised words in it, as written."""
         return tuple(m[0] for m in _FULL_NAME.finditer(self._text_for_names) if m[0][0].isupper())
 
     @cached_property
     def people(self) -> tuple[str, ...]:
-        """The names that may be of people: several words together, and single ones that are in none of these."""
+        """The names that may be of people: full names, and the single names (as keys) that are in none of these."""
         inside = {key for name in self.full_names for key in name_key(name).split()}
         return (*self.full_names, *(name for name in self.names if name not in inside))
 
     @cached_property
     def written_names(self) -> tuple[str, ...]:
-        """The capitalised words inside it, as they are written."""
+        """The capitalised words in it, as written, without those that only phrase the question."""
         rules = rules_of(self.language)
         text = self._text_for_names
         matches = (m for m in _NAME.finditer(text) if m.group()[0].isupper())
-        if rules.nouns_capitalised:  # there what has an article is no name
+        if rules.nouns_capitalised:  # then a noun with an article is no name
             matches = (m for m in matches if text[: m.start()].split()[-1].lower() not in rules.articles)
         names = tuple(dict.fromkeys(m.group() for m in matches))
         if self.language == ENGLISH:
             return names
-        # `¿Quién`, `die wichtigsten Themen`
+        # drop interrogatives and words such as "topics": `¿Quién`, `die wichtigsten Themen`
         asking = function_words(self.language, "asking")
         built = question_stopwords(self.language)
         return tuple(
@@ -223,7 +223,7 @@ class Question:
 
     @cached_property
     def _form(self) -> str:
-        """The language of its form: Chinese where an English one has Chinese characters."""
+        """The language of its patterns: Chinese for an English question with Chinese characters, else its own."""
         return "zh" if self.chinese and self.language == ENGLISH else self.language
 
     def _matches(self, name: str, language: str = ENGLISH, flags: re.RegexFlag = re.IGNORECASE) -> bool:
@@ -231,9 +231,9 @@ class Question:
 
 
 def read_question(text: str, *languages: str) -> Question:
-    """Read a question; its words are stemmed in the languages of what it is asked of, English if none is given.
+    """Read a question; its words are stemmed in the `languages` of the searched documents, English by default.
 
-    A question in another language is stemmed in its own as well, and loses its own function words.
+    A question in another language is also stemmed in its own, and its own function words are removed.
     """
     language = language_of([text], languages)
     text = question_pattern(ENGLISH, "contracted").sub(r"\1 is", text)
@@ -255,7 +255,7 @@ def read_question(text: str, *languages: str) -> Question:
 
 
 def _focus(text: str, language: str, languages: Sequence[str]) -> tuple[str, ...]:
-    """Return the terms of a text without the words that questions are built with."""
+    """Return the distinct terms of a text without the words that questions are phrased with."""
     if language == "zh":
         text = question_pattern("zh", "built").sub(" ", text)
     stopwords = question_stopwords(ENGLISH) | question_stopwords(language)
@@ -263,5 +263,5 @@ def _focus(text: str, language: str, languages: Sequence[str]) -> tuple[str, ...
 
 
 def is_short(response: str) -> bool:
-    """Tell whether a length and format asks for the answer alone."""
+    """Return whether a requested length and format asks for just the answer, in a few words."""
     return bool(question_pattern(ENGLISH, "short_answer").search(response))

@@ -1,7 +1,7 @@
-"""All sentences of a corpus with who speaks them, and without what is only furniture.
+"""All sentences of a corpus with their speakers, without boilerplate.
 
-Furniture is recognised by its statistics, never by name: what many documents repeat (headers, footers,
-greetings), what stands in brackets for itself, labels before turns of speech.
+Boilerplate is recognised by its form and statistics, never by its wording: sentences that many documents repeat
+(headers, footers, greetings), lines that are entirely in brackets, speaker labels before turns of speech.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from conspectus.text.words import CJK
 from conspectus.workers import Workers
 
 REPEATED = 4
-"""A sentence that so many documents share is furniture. Overlapping parts of transcripts share theirs by twos, seldom by
-threes; four share phrases ("Right, yeah.") and banners, and 2 % of the sentences of 4,360 answers on diseases."""
+"""A sentence in this many documents is boilerplate. Overlapping parts of transcripts share sentences in pairs, seldom
+in threes; four share phrases ("Right, yeah.") and banners, and 2 % of the sentences of 4,360 answers on diseases."""
 
 CUT = 12
-"""Characters by which a piece of a sentence and the whole one are matched: a shorter one ("Of course.") is no piece."""
+"""Characters by which a cut-off piece is matched with its sentence; anything shorter ("Of course.") is no piece."""
 COMPARED = 1 << 19
-"""Sentences that are compared at once with pieces of others, some 100 MB."""
+"""Sentences that are compared at once to find cut-off pieces; they take about 100 MB."""
 LABELLED = 0.3
-"""Share of the lines of a document that open with labels that recur, from which on these are speakers: 60 interviews have
-at least that, where minutes have "RESOLVED:" in 0.2 of theirs, and web pages "Source:" in 0.11 and "Figure 4:" in 0.27."""
+"""Least share of a document's lines that open with recurring labels, for these to be speakers. 60 interviews have at
+least this share; minutes have "RESOLVED:" in 0.2 of their lines, web pages "Source:" in 0.11, "Figure 4:" in 0.27."""
 
 _pattern = partial(text_pattern, "sentence_table")
 _LABEL, _SAYS = _pattern("label"), _pattern("says")
@@ -47,16 +47,16 @@ _NOTE_LABELS = read_word_sets("words")["note_labels"]
 _LETTER = re.compile(r"[^\W\d_]")
 
 CARRIED_CHARS = 30
-"""Characters of a sentence, above which the same one elsewhere has the same speaker: many say "Right, yeah.". Of 34,927
-sentences of interviews 33,440 have a speaker; with 0 it would be 126 more, with 60 500 fewer."""
+"""Characters of a sentence above which its repetition elsewhere gets the same speaker; many people say "Right, yeah.".
+Of 34,927 sentences of interviews 33,440 have a speaker; with 0, 126 more would have one, with 60, 500 fewer."""
 READ_AT_ONCE = 4096
-"""Sentences that are cut out of their documents at once, where all are read one after the other: some 1 MB."""
+"""Sentences that are cut out of their documents at once when all are read in sequence; they take about 1 MB."""
 
 
 @dataclass(frozen=True)
 class SentenceTable:
-    """Sentence `i` is characters `start[i]` to `end[i]` of document `document[i]`, in order of the corpus.
-    `speaker[i]` is a place in `speakers`, -1 where nobody is known to say it.
+    """Spans and speakers: sentence `i` is characters `start[i]` to `end[i]` of document `document[i]`, in corpus order.
+    `speaker[i]` is an index into `speakers`, or -1 if the speaker is unknown.
     """
 
     document: Ints
@@ -69,14 +69,14 @@ class SentenceTable:
         return len(self.document)
 
     def take(self, rows: Ints) -> SentenceTable:
-        """Return some of the sentences."""
+        """Return the table of the sentences `rows`."""
         spans = self.document[rows], self.start[rows], self.end[rows]
         return SentenceTable(*spans, self.speaker[rows], self.speakers)
 
 
 @dataclass(frozen=True)
 class Lines(Sequence[str]):
-    """The sentences of a table, each as one line, which is cut out of its document when it is read."""
+    """The sentences of a table, each as one line that is cut out of its document on access."""
 
     documents: Sequence[Document]
     table: SentenceTable
@@ -100,14 +100,14 @@ class Lines(Sequence[str]):
 
 
 def lines_at(rows: Ints, texts: Sequence[str]) -> Iterator[str]:
-    """Yield some of the sentences of a table, or of other texts."""
+    """Yield the sentences (or other texts) with the indices `rows`."""
     for start in range(0, len(rows), READ_AT_ONCE):
         part = rows[start : start + READ_AT_ONCE]
         yield from texts[part] if isinstance(texts, Lines) else map(texts.__getitem__, part.tolist())
 
 
 def map_sentences(documents: Sequence[Document], workers: Workers) -> Iterator[RawSentences]:
-    """Begin to read the sentences of documents, shard by shard."""
+    """Start reading the sentences of documents; yield them shard by shard."""
     labels = _speakers(documents, workers)
     return workers.map_stored(
         sentences_in,
@@ -122,8 +122,8 @@ def map_sentences(documents: Sequence[Document], workers: Workers) -> Iterator[R
 def find_sentences(
     documents: Sequence[Document], parts: Iterable[RawSentences] = ()
 ) -> tuple[SentenceTable, Ints, TokenRows]:
-    """Return the sentences that are no boilerplate, a number for each that those of the same text share, and tokens.
-    `parts` are those of `map_sentences`, if it was called before.
+    """Return the sentences that are not boilerplate, a hash of each sentence's text, and their tokens.
+    `parts` is the result of `map_sentences`, if it was called before.
     """
     raw = _joined(parts or map_sentences(documents, Workers()))
     raw = raw.take(_not_cut(raw, documents))
@@ -140,11 +140,11 @@ def find_sentences(
 
 @dataclass(frozen=True)
 class RawSentences:
-    """The sentences of some documents in columns, before what the corpus repeats is left out.
+    """The sentences of some documents in columns, before sentences that the corpus repeats are removed.
 
-    Their speakers are those that labels tell. `marks` are four columns: a hash of each sentence as one line, those of its
-    first and last CUT characters, and how many characters it has. `labels` are those of the documents, and whether each
-    is a speaker's in the corpus.
+    The speakers are those named by labels. `marks` are four columns: a hash of each sentence as one line, hashes of its
+    first and last CUT characters, and its length in characters. `labels` maps each label found in the documents to
+    whether it is a speaker's label in the corpus.
     """
 
     table: SentenceTable
@@ -153,7 +153,7 @@ class RawSentences:
     labels: dict[str, bool]
 
     def take(self, rows: Ints) -> RawSentences:
-        """Return some of the sentences."""
+        """Return the sentences `rows`."""
         marks = [mark[rows] for mark in self.marks]
         tokens = replace(self.tokens, rows=self.tokens.rows[rows])
         return RawSentences(self.table.take(rows), marks, tokens, self.labels)
@@ -166,7 +166,7 @@ def _marks_of(text: str) -> Sequence[int]:
 
 
 def sentences_in(numbers: range, documents: Sequence[Document], labels: set[str]) -> RawSentences:
-    """Return the sentences of documents, given the labels of all speakers of the corpus."""
+    """Return the sentences of documents; `labels` are the (folded) labels of all speakers of the corpus."""
     is_speaker: dict[str, bool] = {}
     rows: list[tuple[int, int, int]] = []
     who: list[str] = []
@@ -202,7 +202,7 @@ def sentences_in(numbers: range, documents: Sequence[Document], labels: set[str]
 
 
 def _stored(raw: RawSentences, shard: range) -> dict[str, Any]:
-    """Return the sentences of a shard as numbers, each in few bytes, without what its documents tell."""
+    """Return the sentences of a shard as integers of few bytes, without what the documents themselves contain."""
     table, tokens = raw.table, raw.tokens
     spans = table.document - shard.start, table.start, table.end, table.speaker + 1
     columns = *spans, tokens.form, tokens.sizes, tokens.rows
@@ -215,7 +215,7 @@ def _stored(raw: RawSentences, shard: range) -> dict[str, Any]:
 def _loaded(
     stored: Mapping[str, Any], shard: range, documents: Sequence[Document], labels: set[str]
 ) -> RawSentences:
-    """Return the stored sentences of a shard; raise ValueError where its labels are others now, or it cannot be so."""
+    """Return the stored sentences of a shard; raise ValueError if its labels have changed or the data is invalid."""
     if any((key in labels) != known for key, known in stored["labels"].items()):
         raise ValueError("the labels of speakers are others now")
     columns: list[Ints] = [column.astype(np.int32) for column in stored["columns"]]
@@ -238,7 +238,7 @@ def _loaded(
 
 
 def _joined(shards: Iterable[RawSentences]) -> RawSentences:
-    """Return the sentences of shards as those of one."""
+    """Return the sentences of all shards concatenated."""
     speakers: dict[str, int] = {}
     forms: dict[str, int] = {}
 
@@ -261,7 +261,7 @@ def _key(label: str) -> str:
 
 
 def _speakers(documents: Sequence[Document], workers: Workers) -> set[str]:
-    """Return the labels of speakers: what stands before lines again and again, and is written as a name."""
+    """Return the labels of all speakers: written as names and recurring at the start of lines (see `speakers_in`)."""
     parts = workers.map_stored(
         speakers_in,
         [len(document.text) for document in documents],
@@ -273,7 +273,7 @@ def _speakers(documents: Sequence[Document], workers: Workers) -> set[str]:
 
 
 def speakers_in(documents: Sequence[Document]) -> list[str]:
-    """Return the labels written as names that recur in a document of which many lines have some, but for Q with A."""
+    """Return the recurring labels that are written as names, of documents with many labelled lines; not Q with A."""
     recurring: set[str] = set()
     for document in documents:
         here: Counter[str] = Counter()
@@ -303,7 +303,7 @@ def _written_as_name(label: str) -> bool:
 
 
 def _lines(document: Document) -> Iterator[tuple[int, int]]:
-    """Yield the lines of a content, without the name of the file, or of that it is a part of, that the first opens with."""
+    """Yield the spans of the lines; the first one without a leading name of the file, or of the file it is part of."""
     text = content_of(document).text
     name = _FILE_NAME.match(text)
     header = name.end() if name and document.path.rpartition("/")[2].startswith(name[1]) else 0
@@ -311,8 +311,8 @@ def _lines(document: Document) -> Iterator[tuple[int, int]]:
 
 
 def _not_cut(raw: RawSentences, documents: Sequence[Document]) -> Ints:
-    """Return the places of the sentences that are not just the tail or head of a whole one elsewhere.
-    Such a piece opens or closes a document that was cut out of a longer text, with some overlap.
+    """Return the indices of the sentences that are not just the tail or head of a whole sentence elsewhere.
+    Such a piece opens or closes a document that was cut out of a longer text with some overlap.
     """
     text, head, tail, size = raw.marks
     edge = np.append(True, np.diff(raw.table.document) > 0)[: len(size)]
@@ -325,11 +325,11 @@ def _not_cut(raw: RawSentences, documents: Sequence[Document]) -> Ints:
         begins, parts = np.zeros(len(first), bool), 1 + len(first) // COMPARED
         _, end, uses = np.unique(ends[first], return_inverse=True, return_counts=True)
         shared = uses[end] > 1
-        for part in range(parts):  # a piece and the whole one are in the same
+        for part in range(parts):  # a piece and its whole sentence are in the same part
             rows = np.flatnonzero(shared & (ends[first] % np.uint32(parts) == part))
             rows = rows[np.argsort(first[rows])]
             texts = [text[::step] for text in lines_at(first[rows], lines)]
-            # in the order of the alphabet the next text begins with a piece if any does
+            # in sorted order, if any text begins with a piece, the one right after it does
             heads = {a for a, b in pairwise(sorted(texts)) if b.startswith(a)}
             begins[rows] = [text in heads for text in texts]
         cut[alike] |= pieces[alike] & begins[kind]
@@ -337,7 +337,7 @@ def _not_cut(raw: RawSentences, documents: Sequence[Document]) -> Ints:
 
 
 def _not_repeated(document: Ints, text: Ints) -> Ints:
-    """Return the places of the sentences that fewer than REPEATED documents share, or that are all of one."""
+    """Return the indices of sentences in fewer than REPEATED documents, or in documents with only repeated ones."""
     _, kind = np.unique(text, return_inverse=True)
     count = int(document.max(initial=0)) + 1
     repeated = (np.bincount(unique_numbers(kind * count + document) // count) >= REPEATED)[kind]
@@ -346,8 +346,8 @@ def _not_repeated(document: Ints, text: Ints) -> Ints:
 
 
 def _carried_over(raw: RawSentences) -> Ints:
-    """Return who says each sentence; where a document is cut inside a turn, its overlap with another tells.
-    A sentence of unknown speaker takes the speaker of the same sentence elsewhere, and those after it follow.
+    """Return the speaker of each sentence, also where a document that begins inside a turn overlaps with another.
+    A sentence of unknown speaker takes the speaker of the same sentence elsewhere, and so do the sentences after it.
     """
     text, _, _, size = raw.marks
     speaker, row = raw.table.speaker, np.arange(len(raw.table))

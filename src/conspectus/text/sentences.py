@@ -1,4 +1,4 @@
-"""Sentences: the characters they span, and how fit each is to stand alone."""
+"""Sentences: their spans in a text, and how well each one reads on its own."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from conspectus.text.words import (
 _WIDE = re.compile(
     rf"(?=[。！？；…!?])(?:[。！？；…]++(?!\s*等)|(?<={CJK.pattern})[!?]+(?=[”’」』）》]*{CJK.pattern}))[”’」』）》]*"
 )
-"""End marks that need no space after them; the look at the first character saves half of the time."""
+"""End marks that need no space after them; the lookahead at the first character saves half of the time."""
 
 
 @cache
 def _runs(marks: str) -> re.Pattern[str]:
-    """Return the pattern of runs of end marks with the quotes that close behind them.
-    Its second group takes part where a space follows, and then no word in lower case. A run that ends nothing is
-    matched too, and so looked at once: 60 kB of dots took 94 s when each of them was tried.
+    """Return the pattern of runs of end marks with the closing quotes after them.
+    Its second group participates if a space and then no lower-case word follows. Runs that end no sentence are matched
+    as well, so that each is examined only once: 60 kB of dots took 94 s when every dot was tried.
     """
     return re.compile(
         rf"""([{marks}]++)["'”’“»)\]]*+(?:(?=\s+(?:[-*•]\s+)?(?:["'“‘„¿¡(\[]|«\s?)*[^\W_{SMALL}等])())?"""
@@ -43,7 +43,7 @@ _ABBREVIATION = question_pattern(ENGLISH, "abbreviation", re.NOFLAG)
 _ABBREVIATION_ELSEWHERE = text_pattern("sentences", "abbreviation_elsewhere")
 _ITEM = re.compile(r"\s+[-*•]\s+")
 _LISTS = re.compile(r":\s+[-*•]\s")
-"""What opens a list inside a line: its items say something together, where others are sentences of their own."""
+"""The start of a list inside a line; its items form one sentence, while other items are sentences of their own."""
 _ORDINAL = re.compile(r"(?:^|\W)(?:\d{1,3}|[IVX]{1,4})$")
 _NEXT_WORD = re.compile(r"\W*(\w+)")
 ORDINALS = frozenset("de da no fi pl cs hu".split())
@@ -51,17 +51,17 @@ ORDINALS = frozenset("de da no fi pl cs hu".split())
 _BULLET = re.compile(rf"\s*(?:[-*•–—>#|]|\d+[.)]\s|[{SMALL}][.)]\s)|[^|]+ \| ")
 _LABEL = re.compile(rf"\s*(?:[^\W\d_{SMALL}][^:：\n]{{0,40}}|[^\W\d_]\w*)(?::(?:\s|$)|：)")
 WRAPPED = 55
-"""A line of so many characters may have been broken to fit a page; its sentence may go on in the next. Of 1,899 lines of
-a novel of 70 columns that end inside a sentence 98.6 % are as long, with 65 it were 91.5 %."""
+"""Length in characters from which on a line may have been wrapped, so that its sentence continues in the next. Of 1,899
+lines of a novel of 70 columns that end inside a sentence 98.6 % are at least this long; with 65 it would be 91.5 %."""
 WRAPPED_BEFORE_SMALL = 30
-"""The same where the next line opens with a small letter. Of 52 such lines below 55 characters in 20 wire stories, whose
-first lines are short, all go on; in READMEs half of the shorter ones are code or lists."""
+"""The same if the next line opens with a lower-case letter. All 52 such lines below 55 characters in 20 wire stories,
+whose first lines are short, continue; of shorter ones in READMEs, half are code or lists."""
 
 
 def lines(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of logical lines: a paragraph, a heading, a list item, a turn of speech.
-    A newline ends a line that does not look wrapped: long, without cells or an end mark ("i.e." before a small letter is
-    none), and followed by no blank line, item, row of a table or label (one word, or several that open with no small one).
+    """Yield the spans of logical lines: paragraphs, headings, list items, turns of speech.
+    A newline ends a logical line unless the line looks wrapped: long, without table cells, without an end mark ("i.e."
+    before lower case is none), and not followed by a blank line, list item, table row or label ("Name: …").
     """
     start: int | None = None
     position = previous_length = 0
@@ -93,11 +93,11 @@ def lines(text: str) -> Iterator[tuple[int, int]]:
 def sentences(
     text: str, start: int = 0, end: int | None = None, language: str = ENGLISH
 ) -> Iterator[tuple[int, int]]:
-    """Yield the spans of the sentences of a line, without the white space around them."""
+    """Yield the spans of the sentences in a line, without surrounding white space."""
     end = len(text) if end is None else end
     begin, in_list = start, False
     for at, stop in _ends(text, start, end, _GREEK_MARKS if language == "el" else _MARKS):
-        before = max(begin - 1, at - 12, 0)  # room for an abbreviation
+        before = max(begin - 1, at - 12, 0)  # far enough back for an abbreviation
         if text[at] == "." and _ABBREVIATION.search(text, before, at):
             continue
         if language != ENGLISH and _continues(text, before, at, stop, language):
@@ -114,7 +114,7 @@ def sentences(
 
 
 def _ends(text: str, start: int, end: int, marks: str) -> Iterator[tuple[int, int]]:
-    """Yield where end marks stand, with what closes behind them; those that overlap are one."""
+    """Yield the spans of end marks with the closing quotes after them; overlapping spans are merged."""
     ends = [run.span() for run in _runs(marks).finditer(text, start, end) if run.group(2) is not None]
     if not text.isascii():
         ends += (wide.span() for wide in _WIDE.finditer(text, start, end))
@@ -127,9 +127,9 @@ def _ends(text: str, start: int, end: int, marks: str) -> Iterator[tuple[int, in
 
 
 def _continues(text: str, before: int, start: int, end: int, language: str) -> bool:
-    """Tell whether a sentence goes on after the end mark from `start` to `end`.
-    It does in lower case, after an abbreviation, or after a number that the mark makes an ordinal ("am 3. Oktober"),
-    where no function word opens another sentence.
+    """Return whether a sentence continues after the end mark from `start` to `end`.
+    It does if a lower-case word follows, after an abbreviation, or after a number that the mark makes an ordinal
+    ("am 3. Oktober") unless a function word follows, which opens a new sentence.
     """
     following = _NEXT_WORD.match(text, end)
     word = following.group(1) if following else ""
@@ -150,7 +150,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def located(words: str, text: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
-    """Return the characters of a text that hold the words, whatever the white space and case, or None."""
+    """Return the span of the first occurrence of the words in a text, ignoring white space and case, or None."""
     parts = words.split()
     if not parts:
         return None
@@ -161,8 +161,8 @@ def located(words: str, text: str, start: int = 0, end: int | None = None) -> tu
 
 _OPENING = question_pattern(ENGLISH, "opens_loosely")
 _FILLER = question_pattern(ENGLISH, "filler", re.NOFLAG)
-"""In small letters: a pattern that ignores case takes three times as long. Of 1,000 words of the findings on 60 parts of
-podcasts 14 match, and 26 where they count for nothing."""
+"""Filler words, in lower case since a pattern that ignores case takes three times as long. Of 1,000 words in findings
+on 60 parts of podcasts, 14 are filler words; 26 if these do not lower the score."""
 _DANGLING = question_pattern(ENGLISH, "dangles")
 _WORD = re.compile(r"[^\W_]++(?:['’][^\W_]++)?+")
 _SAYS_LITTLE = STOPWORDS | VAGUE
@@ -170,38 +170,38 @@ _ADDRESS = re.compile(r"\S*(?:@|://)\S*|^(?:Subject|Re|Fwd?): .*")
 _VERB = re.compile(rf"[^\W\d_] (?:is|was|are|were|has|had|may|can|will|would) [{SMALL}]")
 _END = re.compile(r"[.!?。！？…؟۔।][\"”’'»)\]」』]*$")
 ASKS = ("?", "？", "؟")
-"""How questions end, and the marks that may close behind that."""
+"""The end marks of questions, and the closing quotes and brackets that may follow them."""
 CLOSING = "\"”’'」』）)»"
 
 # Chinese and Japanese
 _OPENING_UNSPACED = question_pattern("zh", "opens_loosely", re.NOFLAG)
 _DANGLING_UNSPACED = question_pattern("zh", "dangles", re.NOFLAG)
 _SHORT = 12
-"""Characters of a Chinese or Japanese sentence that says enough; half or double moves no quotation of cmrc-zh."""
+"""Characters at which a Chinese or Japanese sentence is long enough; half or double changes no quotation of cmrc-zh."""
 
 
 def without_opening(sentence: str, language: str = ENGLISH) -> str:
-    """Return the sentence without the small words that only link it to others ("Yeah, and so …")."""
+    """Return the sentence without opening words that only link it to the previous one ("Yeah, and so …")."""
     if UNSPACED.match(sentence):
         return _OPENING_UNSPACED.sub("", sentence, count=1)
-    # a fragment; a capital would hide that
+    # a fragment in lower case stays: with a capital, it would look like a sentence
     if language != ENGLISH or sentence[:1].islower():
         return sentence
     opening = _OPENING.match(sentence)
     rest = sentence[opening.end() :] if opening else sentence
     if len(rest) < 25:
         return sentence
-    # most lose nothing: a copy of each would take as much memory as all sentences
+    # most sentences stay the same: return the same object, since copies would take as much memory again
     return rest if rest[:1] == (capital := rest[:1].upper()) else capital + rest[1:]
 
 
 CACHED = 1 << 17
-"""Sentences whose quality is cached, which takes up to 13 MB: extraction and descriptions read the same ones. 16.8 MB of
-web pages on society have 55,867; with 1 << 14 their descriptions take 4.7 CPU seconds, not 3.6."""
+"""Sentences whose quality is cached (up to 13 MB), since extraction and descriptions read the same ones. 16.8 MB of
+web pages on society have 55,867 sentences; with 1 << 14, their descriptions take 4.7 CPU seconds instead of 3.6."""
 
 
 def quality(sentence: str, language: str = ENGLISH) -> float:
-    """Return 0 to 1: how well a sentence reads alone. A fragment, a greeting or a question scores near 0."""
+    """Return how well a sentence reads on its own, 0 to 1. Fragments, greetings and questions score near 0."""
     rest = without_opening(sentence, language)
     return _quality_unspaced(rest) if is_unspaced(rest) else _quality(rest, language)
 
@@ -224,22 +224,22 @@ def _quality(rest: str, language: str) -> float:
 
 
 MIN_SMALL, MANY_SMALL = 5, 12
-"""Words without a capital from which on a line without a full stop and a verb is no heading: the first if it has twice
-as many of them as others, the second anyhow. The sample's headings have at most 10 (two of 17 lines that pass are
-headings); Wikipedia's tables of facts, each in one line, which answer a few of MuSiQue's questions, have 19 and more."""
+"""Lower-case words from which on a line without end mark and verb is no heading: the first number if there are twice as
+many of them as other words, the second in any case. The sample's headings have at most 10 (two of 17 lines that pass
+are headings); Wikipedia's one-line tables of facts, which answer a few of MuSiQue's questions, have 19 or more."""
 
 
 _SAYS_NOTHING = question_pattern(ENGLISH, "says_nothing")
-"""A sentence that only says where to read on, or holds a number that nobody reads: without it 9 of 56 answers on diseases
-are others, with "Check the list of …" in them."""
+"""A sentence that only points to further reading, or has a number of 30 or more digits. Without it 9 of 56 answers on
+diseases change, and quote "Check the list of …"."""
 _REFERENCE = question_pattern(ENGLISH, "refers_to_work", re.NOFLAG)
-"""What a work is referred to by: its volume and pages, its number, its editors. Without it 4 of 92 answers from web pages
-quote other references."""
+"""Parts of a bibliographic reference: volume and pages, DOI, ISBN or ISSN, editors. Without it, 4 of 92 answers from
+web pages quote further references."""
 _PROSE = question_pattern(ENGLISH, "prose", re.NOFLAG)
 
 
 def states(sentence: str) -> bool:
-    """Tell whether a text says something: no question, heading, row of names or figures, reference, pointer elsewhere."""
+    """Return whether a text is a statement: no question, heading, row of names or figures, reference or pointer."""
     if sentence.rstrip(CLOSING).endswith(ASKS) or _SAYS_NOTHING.match(sentence):
         return False
     if is_data(sentence):
@@ -256,7 +256,7 @@ def states(sentence: str) -> bool:
 
 
 def _form(rest: str) -> float:
-    """Return what the ends of a sentence leave of its quality."""
+    """Return the factor of a sentence's quality, 0 to 1, for the way it begins and ends."""
     score = 1.0
     if not _END.search(rest):
         score *= 0.35
@@ -270,7 +270,7 @@ def _form(rest: str) -> float:
 
 @cached_by_hash(CACHED)
 def _quality_unspaced(rest: str) -> float:
-    """The same by characters, where there are no spaces."""
+    """Return the quality of a sentence without spaces between words, by its number of characters."""
     score = min(1.0, len(UNSPACED.findall(rest)) / _SHORT) * _form(rest)
     return score * (0.55 if _DANGLING_UNSPACED.match(rest) else 1.0)
 

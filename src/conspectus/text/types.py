@@ -1,4 +1,4 @@
-"""What kind of thing a name names, by its words and by the words around it."""
+"""Determine the entity type of a name, from its words and the words around it."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ _TYPES_OF_WORDS = (ORGANIZATION, EVENT, LOCATION, WORK, CONCEPT)
 
 @dataclass(slots=True)
 class Candidate:
-    """What is known of a name while mentions are gathered."""
+    """An entity candidate: what is known about a name while its mentions are collected."""
 
     forms: Counter[tuple[str, ...]] = field(default_factory=Counter[tuple[str, ...]])
     kinds: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    """The types that the patterns of its mentions tell."""
+    """How often the patterns of its mentions indicate each type."""
     type: str = ""
     positions: array[int] = field(default_factory=lambda: array("q"))
     """Distinct sentence, in the upper 32 bits, and token offset of each mention."""
     before: int = 0
-    """How many words stand before its mentions; those of all names would take more memory than the names."""
+    """Number of its mentions with a word before them; the words themselves would take more memory than the names."""
     after: int = 0
     located: float = 0.0
-    """How far the words before tell a place."""
+    """Sum over the words before its mentions: 1 for each word that indicates a place, 0.5 for "at"."""
     titled: int = 0
-    """How often a title such as Dr stands before it."""
+    """How often a title such as Dr precedes it."""
     speaks: bool = False
     """Whether it is the label of a speaker."""
     quoted: int = 0
 
     def note(self, sentence: int, offset: int) -> None:
-        """Note where a mention is."""
+        """Record the position of a mention."""
         self.positions.append((sentence << 32) + offset)
 
     def note_before(self, word: str) -> None:
-        """Note a word that stands before a mention."""
+        """Record the word before a mention."""
         self.before += 1
         self.located += 0.5 if word == "at" else word in _LISTS["before_places"]
 
@@ -63,10 +63,10 @@ def type_of(
 ) -> str:
     """Return the type of a name.
 
-    The first of these that applies decides: a label of a speaker or a title before it, a list of places, a word of the
-    name that says what it is, a first name or capitals without exception, the words around it; else it is a concept.
-    `first_names` are those of the list and of the corpus's speakers; `never_lower` says that the corpus writes
-    none of the name's words in lower case, as with the names of people.
+    The first of these that applies decides: being a speaker's label or having a title before it, the list of places, a
+    word of the name that denotes a type, a first name or capitals without exception, the words around it; otherwise it
+    is a concept. `first_names` are those of the list and of the corpus's speakers; `never_lower` means that the corpus
+    writes none of the name's words in lower case, as with the names of people.
     """
     lower = [w.lower().rstrip(".") for w in words]
     mentions = max(candidate.before, candidate.after, 1)
@@ -85,7 +85,7 @@ def type_of(
     elif (
         2 <= len(words) <= 3
         and never_lower
-        and language not in UNCASED  # Latin letters are not for people alone
+        and language not in UNCASED  # in these, Latin letters are not only used for people
         and lower[0] not in _PLACES_AND_NATIONALITIES
     ):
         score[PERSON] += 1.5 + 0.25 * mentions
@@ -94,9 +94,9 @@ def type_of(
 
 
 def _type_by_words(lower: list[str]) -> str:
-    """Return the type that the last word of a name tells, or in "Bank of X" the word before "of"."""
+    """Return the type that the last word of a name indicates, or in "Bank of X" the word before "of"."""
     ends = [lower[lower.index("of", 1) - 1]] if "of" in lower[1:] else []
-    if ends == ["bank"]:  # others are of rivers
+    if ends == ["bank"]:  # any other "bank" may be that of a river
         return ORGANIZATION
     for end in (*ends, lower[-1]):
         for kind in _TYPES_OF_WORDS:
@@ -106,13 +106,13 @@ def _type_by_words(lower: list[str]) -> str:
 
 
 def words_of_kinds(language: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the words of a language, or their ends in compounds, that tell organizations and places."""
+    """Return for organizations and places the words of a language, or ends of compounds, that indicate the type."""
     kinds = (ORGANIZATION, "organizations"), (LOCATION, "places")
     return tuple((kind, function_words(language, listed)) for kind, listed in kinds)
 
 
 def _type_by_foreign_words(lower: list[str], language: str) -> str:
-    """Return the type that any word of a name tells in another language, or the end of a compound of one."""
+    """Return the type that any word of a name, or the end of a compound, indicates in another language than English."""
     for kind, words in words_of_kinds(language):
         stems = {stem(word, language) for word in words} if language in SLAVIC or language == "el" else ()
         for word in lower:

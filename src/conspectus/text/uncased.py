@@ -1,9 +1,9 @@
-"""Names where no capitals tell them: by titles and by words for organizations and places beside them.
+"""Find names in languages without capitals, by titles and by words for organizations and places next to them.
 
-What is told so somewhere is found wherever it stands. Arabic, Hebrew and others with spaces write such words before the
-name; Japanese and Korean write them at its end. Chinese names are what a dictionary takes for names, and what ends like
-an organization or place and begins with one: there each token is given a class, one letter, as for capitals in `names`.
-What stands in title marks is a work; names with a dot, and what is spelled as foreign names are, are persons.
+A name that is recognised once is found everywhere. Arabic, Hebrew and others with spaces write such words before the
+name; Japanese and Korean write them at its end. Chinese names are words that the dictionary tags as names, and phrases
+that begin with a name and end like an organization or place; for these, each token has a class, one letter, as in
+`names`. Text in title marks is a work; dotted names that are spelled like foreign ones are persons.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from conspectus.text.words import CJK, WORDS_CACHED
 _Span = tuple[int, int, str]
 PREFECTURE = tuple("都道府県")
 LONGEST = 5
-"""Tokens of a name at the most. With 2, two of the 94 names of the tests in 16 languages are lost; with 10 nothing changes."""
+"""Maximum tokens of a name. With 2, two of the tests' 94 names in 16 languages are lost; with 10 nothing changes."""
 BOUND = 2 / 3
-"""Of the uses of two words, the share from which on they are one name, where they stand together again. Without such names
-two of the 94 are lost, a cooperative and a committee that no word before them tells."""
+"""Share of two words' uses in which they are adjacent, from which on they are one name (if more than once). Without
+such names two of the 94 are lost: a cooperative and a committee that no word before them indicates."""
 ABOVE = 1000
-"""A word that tells a kind counts as much as so many that tell none: without, four of the 94 lose their type; with half or
-double nothing changes."""
+"""A mention whose words indicate a type counts as much as this many that indicate none. Without this, four of the 94
+names lose their type; with half or double nothing changes."""
 _LISTS = read_word_sets("words")
 
 
 def find_uncased(vocabulary: Vocabulary) -> Iterator[Mention]:
-    """Yield every mention of a name in the corpus, typed; of several names at a place the longest."""
+    """Yield every mention of a name in the corpus, with its type; of several names at one position the longest."""
     language = vocabulary.rules.language
     after = language in ("ja", "ko")
     mentions = list((_marked_after if after else _marked_before)(vocabulary))
@@ -57,7 +57,7 @@ def find_uncased(vocabulary: Vocabulary) -> Iterator[Mention]:
 def _anywhere(
     words: Sequence[int], sentence: Sequence[int], names: Collection[tuple[int, ...]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield where known names stand, from each token on the longest."""
+    """Yield the token spans of known names, from left to right, the longest at each position."""
     first = {name[0] for name in names}
     at = 0
     while at < len(words):
@@ -72,8 +72,8 @@ def _anywhere(
 
 
 def _marked_before(vocabulary: Vocabulary) -> Iterator[_Span]:
-    """Yield what stands behind a title, two words, and behind a word for an organization or place: with it where both
-    are written together again, else for places alone.
+    """Yield the names after titles (up to two words), and after words for organizations or places. Such a word is part
+    of the name if both are adjacent more than once; else the name is only yielded in Arabic, after a word for a place.
     """
     language = vocabulary.rules.language
     heads = dict.fromkeys(function_words(language, "titles"), PERSON)
@@ -100,7 +100,7 @@ def _marked_before(vocabulary: Vocabulary) -> Iterator[_Span]:
 
 
 def _bound(vocabulary: Vocabulary) -> Iterator[_Span]:
-    """Yield runs of words that stand together in most of their uses, of the kind that one of them tells."""
+    """Yield runs of words that are adjacent in most of their uses, with the type that one of them indicates."""
     language, content = vocabulary.rules.language, _content(vocabulary)
     words, sentence = vocabulary.token_word, vocabulary.sentence
     count, pairs = vocabulary.count, Counter(pairwise(words.tolist()))
@@ -128,7 +128,7 @@ def _kind_of(words: Sequence[str], language: str) -> str:
 
 
 def _marked_after(vocabulary: Vocabulary) -> Iterator[_Span]:
-    """Yield what stands before a title, and what ends like an organization or place."""
+    """Yield names before titles, names that end like an organization or place, and Korean names of three characters."""
     language = vocabulary.rules.language
     titles, ends = frozenset(function_words(language, "titles")), words_of_kinds(language)
     noun = _nouns(vocabulary).tolist()
@@ -186,15 +186,15 @@ _PATTERNS = (
     (LOCATION, re.compile(rb"[LPZ]l+|L")),
     (PERSON, re.compile(rb"P|s[NG](?![NG])|SG")),
 )
-"""Of two names at a place, that of the earlier pattern is taken."""
+"""Of two names at one position, that of the earlier pattern is used."""
 _DOTTED = re.compile(rb"(?:F+|C)(?:\.(?:F+|C))+")
-"""A name with a dot between its parts, each of which is spelled as foreign names are, or a short word."""
+"""A name with dots between its parts, each of them spelled like a foreign name or a short word."""
 _PLAIN = re.compile(rb"[NG]{1,2}o(?!o)")
-"""An organization whose name begins with a common noun: where it is named again."""
+"""An organization whose name begins with a common noun; used if it occurs more than once."""
 
 
 def find_chinese(vocabulary: Vocabulary) -> Iterator[Mention]:
-    """Yield every mention of a Chinese name in the corpus, typed."""
+    """Yield every mention of a Chinese name in the corpus, with its type."""
     classes, spelled = vocabulary.classes(_class), vocabulary.classes(_class_in_dotted)
     spans = [(WORK, *span) for span in vocabulary.matches(_WORK, classes)]
     spans += ((PERSON, *span) for span in vocabulary.matches(_DOTTED, spelled))
@@ -216,8 +216,8 @@ def find_chinese(vocabulary: Vocabulary) -> Iterator[Mention]:
 def _class(form: str) -> str:
     """Return the class of a token.
 
-    L a place, O an organization, P a person, s a surname, S one that is more often another word, G a given name,
-    Z another name, N a noun, o and l how organizations and places end, E Latin, D a number.
+    L: a place; O: an organization; P: a person; s: a surname; S: a surname that is more often another word; G: a given
+    name; Z: another name; N: a noun; o, l: the ending of an organization or place; E: Latin; D: a number; x: others.
     """
     if form in _MARKS or form in DOTS:
         return _MARKS.get(form, ".")
@@ -242,19 +242,19 @@ def _class(form: str) -> str:
 
 
 def _class_in_dotted(form: str) -> str:
-    """Return the class of a token in names with a dot: F spelled as foreign names are, C another short word."""
+    """Return the class of a token in a dotted name: F if spelled like foreign names, C for another short word."""
     if form in DOTS or not CJK.match(form):
         return "." if form in DOTS else "x"
     return "F" if _CHINESE["spelling"].issuperset(form) else "C" if len(form) < 5 else "x"
 
 
 def is_person(word: str) -> bool:
-    """Tell whether a word is the name of a person."""
+    """Return whether a word is the name of a person."""
     return tag_of(word).startswith("nr") and like_person(word)
 
 
 def like_person(form: str) -> bool:
-    """Tell whether a word is a surname with a given name."""
+    """Return whether a word consists of a surname and a given name."""
     surname = (form[0] in _SURNAMES and len(form) <= 3) or (
         form[:2] in _CHINESE["double_surnames"] and 3 <= len(form) <= 4
     )

@@ -1,4 +1,4 @@
-"""The words of a corpus in one flat array, and what their use there tells of them."""
+"""The tokens of a corpus in one flat array, and statistics of how the corpus uses each word."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Codes = np.ndarray[Any, np.dtype[np.uint8]]
 
 BLOCK = 1 << 20
-"""Tokens that are renumbered at once: numpy makes 64 bits of each, which for all of 11 million would be 90 MB."""
+"""Tokens that are renumbered at once: numpy needs 64 bits for each, which for all of 11 million would be 90 MB."""
 LISTS = 1 << 15
-"""Lists that are spread at once, or sentences whose tokens are, some 500,000 numbers, for the same reason."""
+"""Lists (or sentences) whose values are processed at once, about 500,000 numbers, for the same reason."""
 _OPENERS = frozenset("\"“‘'([:-–—«„¿¡")
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Token `i` is `forms[form[i]]`, sentence `j` has those from `starts[j]` on; `words[word[form]]` is a form folded."""
+    """Token `i` is `forms[form[i]]`; sentence `j` begins at token `starts[j]`; form `k` folded is `words[word[k]]`."""
 
     forms: tuple[str, ...]
     words: tuple[str, ...]
     form: Ints
     starts: Ints
-    """One more than there are sentences: the last one is the number of tokens."""
+    """The first token of each sentence, and at the end the number of tokens."""
     word: Ints
     rules: LanguageRules = ENGLISH_RULES
     times: Ints | None = None
-    """How often each sentence is there; once, where it is not given."""
+    """How often each sentence occurs; once if not given."""
 
     def written(self, start: int, end: int) -> list[str]:
-        """Return tokens as they are written."""
+        """Return the forms of tokens `start` to `end`."""
         numbers: list[int] = self.form[start:end].tolist()
         return [self.forms[number] for number in numbers]
 
     def folded(self, start: int, end: int) -> list[str]:
-        """Return the words of tokens."""
+        """Return the folded words of tokens `start` to `end`."""
         numbers: list[int] = self.token_word[start:end].tolist()
         return [self.words[number] for number in numbers]
 
     def blocks(self) -> Iterator[tuple[slice, slice, Ints]]:
-        """Yield some sentences at a time: which ones, their tokens, and how many each has."""
+        """Yield blocks of sentences: the slice of sentences, that of their tokens, and the token count of each."""
         for low in range(0, len(self.starts) - 1, LISTS):
             starts = self.starts[low : low + LISTS + 1]
             yield slice(low, low + len(starts) - 1), slice(starts[0], starts[-1]), np.diff(starts)
@@ -67,7 +67,7 @@ class Vocabulary:
         return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
 
     def sentence_around(self, token: int) -> tuple[int, int, int]:
-        """Return the sentence of a token, its first token and the one behind its last."""
+        """Return the sentence of a token, the sentence's first token, and the one after its last."""
         sentence = bisect_right(self._edges, token) - 1
         return sentence, self._edges[sentence], self._edges[sentence + 1]
 
@@ -84,7 +84,7 @@ class Vocabulary:
 
     @cached_property
     def first(self) -> Bools:
-        """Whether a token opens its sentence, or what is quoted or stands after a colon or dash in it."""
+        """Whether a token opens its sentence, or follows an opening quote or bracket, a colon or a dash in it."""
         first = self.opens.copy()
         first[1:] |= np.array([form in _OPENERS for form in self.forms], bool)[self.form[:-1]]
         return first
@@ -106,23 +106,23 @@ class Vocabulary:
 
     @cached_property
     def capitalised(self) -> Ints:
-        """How often each word stands with a capital where its place does not ask for one."""
+        """How often each word has a capital that its position does not require (see `first`)."""
         return self._uses(self.capital[self.form] & ~self.first)
 
     @cached_property
     def lower(self) -> Ints:
-        """How often each word stands without a capital."""
+        """How often each word is written without a capital."""
         return self._uses(~self.capital[self.form])
 
     @cached_property
     def mostly_capitalised(self) -> Bools:
-        """Whether a word is more than twice as often capitalised, inside sentences, as not."""
+        """Whether a word is capitalised inside sentences more than twice as often as it is written in lower case."""
         return self.capitalised > 2 * self.lower
 
     @cached_property
     def proper_noun(self) -> Bools:
-        """Whether a word is a proper noun, to judge by its capitals alone. In languages that capitalise all
-        nouns it must also occur twice or more, and never after an article, or an article and an adjective.
+        """Whether a word is a proper noun, judged by its capitals alone. In languages that capitalise all nouns it must
+        also occur at least twice, and never after an article or after an article and an adjective.
         """
         if not self.rules.nouns_capitalised:
             return self.mostly_capitalised
@@ -132,7 +132,7 @@ class Vocabulary:
 
     @cached_property
     def with_article(self) -> Ints:
-        """How often each word stands with a capital behind an article, or behind an article and one small word."""
+        """How often each word occurs with a capital after an article, or after an article and one lower-case word."""
         article = self.in_list(self.rules.articles)[self.token_word]
         small = (np.array([f[0].isalpha() for f in self.forms], bool) & ~self.capital)[self.form]
         behind = self.behind(article)
@@ -141,12 +141,12 @@ class Vocabulary:
 
     @cached_property
     def stop(self) -> Bools:
-        """Whether a word carries no content."""
+        """Whether a word is a stop word or no word at all (a sign)."""
         return np.array([w in self.rules.stop or not w[0].isalnum() for w in self.words], bool)
 
     @cached_property
     def function_words(self) -> Ints:
-        """How many function words each sentence has; where there are no spaces, how many tokens."""
+        """The number of function words of each sentence; in languages without spaces, of all tokens."""
         function = (self.in_list(self.rules.stop) | self.rules.unspaced)[self.token_word]
         return np.diff(np.append(np.int32(0), np.cumsum(function, dtype=np.int32))[self.starts])
 
@@ -157,8 +157,8 @@ class Vocabulary:
 
     @cached_property
     def nominal(self) -> Floats:
-        """How far each word is used as a noun or adjective, -1 to 1, by what stands before it.
-        In Chinese, and where nouns have capitals, the word itself tells.
+        """How much each word is used as a noun or adjective, -1 to 1, by the words before it.
+        In Chinese and Japanese, and in languages that capitalise nouns, by the form of the word itself.
         """
         if self.rules.tells_noun is not None:
             return self._by_rule(self.rules.tells_noun)
@@ -168,7 +168,7 @@ class Vocabulary:
 
     @cached_property
     def attributive(self) -> Floats:
-        """The same of words that may stand inside a noun phrase, before its last."""
+        """Like `nominal`, for words inside a noun phrase, before its last word."""
         if self.rules.tells_attribute is not None:
             return self._by_rule(self.rules.tells_attribute)
         if self.rules.nouns_capitalised:
@@ -188,26 +188,26 @@ class Vocabulary:
 
     @cached_property
     def share_as_head(self) -> Floats:
-        """The share of the uses of each word, of those that close a phrase, that are right behind a determiner."""
+        """Of each word's uses at the end of a phrase, the share that directly follows a determiner."""
         behind = self.behind(self.in_list(self.rules.before_nouns)[self.token_word])
         closed = self._uses(behind & self._closes)
         return closed / np.maximum(self._uses(self._closes), 1)
 
     @cached_property
     def _closes(self) -> Bools:
-        """Whether a token ends a phrase: it stands before a function word, a sign or the end."""
+        """Whether a token ends a phrase: a stop word, a sign or the end of the sentence follows."""
         return ~self.before(~self.stop[self.token_word])
 
     @cached_property
     def lemma(self) -> Ints:
-        """A number for each word that in English its singular and plural share (Harman's S stemmer, 1991)."""
+        """A number for each word; in English, singular and plural share one (Harman's S stemmer, 1991)."""
         number: dict[str, int] = {}
         of = _singular if self.rules.language == ENGLISH else str
         return np.array([number.setdefault(of(word), len(number)) for word in self.words], np.int32)
 
     def share_before(self, *followers: str) -> Floats:
-        """Return the share of the uses of each word that stand before one of some others.
-        It is the greater one of those of its singular and plural; less than three uses count as none.
+        """Return for each word the share of its uses that directly precede one of `followers`.
+        It is the greater of the shares of its singular and plural; fewer than three such uses count as none.
         """
         before = self.before(self.in_list(frozenset(followers))[self.token_word])
         uses = self._uses(before)
@@ -216,15 +216,15 @@ class Vocabulary:
         return share[self.lemma]
 
     def behind(self, tokens: Bools) -> Bools:
-        """Tell which tokens stand right behind one of some others, in its sentence."""
+        """Return which tokens directly follow one of `tokens` in the same sentence."""
         return np.append(False, tokens[:-1] & ~self.opens[1:])[: len(tokens)]
 
     def before(self, tokens: Bools) -> Bools:
-        """Tell which tokens stand right before one of some others, in its sentence."""
+        """Return which tokens directly precede one of `tokens` in the same sentence."""
         return np.append(tokens[1:] & ~self.opens[1:], False)[: len(tokens)]
 
     def subset(self, sentences: Ints, language: str) -> Vocabulary:
-        """Return the tokens of some sentences (ascending, renumbered from 0), with the rules of a language."""
+        """Return the vocabulary of some sentences (ascending, renumbered from 0), with the rules of a language."""
         rules = rules_of(language)
         if len(sentences) == len(self.starts) - 1:
             return self if rules is self.rules else replace(self, rules=rules)
@@ -232,17 +232,17 @@ class Vocabulary:
         return replace(self, form=form, starts=starts, rules=rules)
 
     def classes(self, class_of: Callable[[str], str]) -> Codes:
-        """Return the class of each token, which a function tells of its form: one letter."""
+        """Return the class of each token: the letter that `class_of` returns for its form."""
         return np.frombuffer("".join(map(class_of, self.forms)).encode(), np.uint8)[self.form]
 
     def sentences_with(self, pattern: re.Pattern[str]) -> Ints:
-        """Return the numbers of the sentences that have a token in which a pattern is found."""
+        """Return the numbers of the sentences with a token in which the pattern is found."""
         matching = np.array([pattern.search(form) is not None for form in self.forms], bool)
         tokens = np.flatnonzero(matching[self.form])
         return unique_numbers(np.searchsorted(self.starts, tokens, "right") - 1)
 
     def matches(self, pattern: re.Pattern[bytes], classes: Codes) -> Iterator[tuple[int, int]]:
-        """Yield the tokens whose classes match a pattern, the first and the one behind the last; a sentence is a line."""
+        """Yield the token spans of a pattern's matches in the classes of tokens, with each sentence as one line."""
         for _, tokens, sizes in self.blocks():
             ends = np.cumsum(sizes)
             line = np.insert(classes[tokens], ends, ord("\n"))
@@ -252,7 +252,7 @@ class Vocabulary:
                 yield before + match.start(), before + match.end()
 
     def _uses(self, tokens: Bools) -> Ints:
-        """Return how often each word is one of some tokens."""
+        """Return how often each word occurs among `tokens`."""
         counts = np.zeros(len(self.forms))
         for sentences, inside, sizes in self.blocks():
             at = np.flatnonzero(tokens[inside])
@@ -266,7 +266,7 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class TokenRows:
-    """The tokens of sentences: sentence `i` has `rows[i]`, and row `j` is `forms[form]` for `sizes[j]` of `form`."""
+    """The tokens of sentences: sentence `i` has row `rows[i]`; row `j` is the next `sizes[j]` of `form`, as `forms`."""
 
     forms: Sequence[str]
     form: Ints
@@ -274,7 +274,7 @@ class TokenRows:
     rows: Ints
 
     def vocabulary(self, language: str) -> Vocabulary:
-        """Return the words of the sentences, forms and words numbered in order of appearance."""
+        """Return the vocabulary of the sentences, with forms and words numbered in order of appearance."""
         starts, form = repeated(self.rows, self.sizes, self.form)
         used: list[int] = form[np.sort(first_places(form))].tolist()
         number = np.zeros(len(self.forms), np.int32)
@@ -289,7 +289,7 @@ class TokenRows:
 
 
 def tokens_of(sentences: Sequence[str], languages: Sequence[str]) -> TokenRows:
-    """Cut sentences into tokens; `languages` are theirs. What is there twice is cut once."""
+    """Tokenize sentences, each in its language; repeated ones only once."""
     forms: defaultdict[str, int] = defaultdict(count().__next__)
     flat: list[int] = []
     lengths: list[int] = []
@@ -306,15 +306,15 @@ def tokens_of(sentences: Sequence[str], languages: Sequence[str]) -> TokenRows:
 
 
 def read_vocabulary(sentences: Sequence[str], languages: Sequence[str] = ()) -> Vocabulary:
-    """Cut sentences into tokens and number their forms and words in order of appearance.
-    `languages` are those of the sentences, English where they are not given; the rules are those of the first one.
+    """Tokenize sentences and number their forms and words in order of appearance.
+    `languages` has the language of each sentence, English by default; the rules are those of the first one.
     """
     languages = languages or [ENGLISH] * len(sentences)
     return tokens_of(sentences, languages).vocabulary(languages[0] if languages else ENGLISH)
 
 
 def is_acronym(form: str) -> bool:
-    """Tell whether a form is written as an acronym: such a one is a word of its own, for STEP is no step."""
+    """Return whether a form is written as an acronym. Acronyms are words of their own: STEP is not a step."""
     return 1 < len(form) <= 6 and form.isalpha() and form.isupper()
 
 
@@ -333,9 +333,9 @@ def _word_of(form: str) -> str:
 def sentence_terms(
     texts: Sequence[str], languages: Sequence[str], vocabulary: Vocabulary, number: dict[str, int]
 ) -> tuple[Ints, Ints]:
-    """Return where the terms of each sentence start, and the terms in order, as numbers that are given in `number`.
-    `vocabulary` holds the tokens of the sentences. A word has the same terms wherever it stands; what has no spaces is
-    read as a whole.
+    """Return where the terms of each sentence start, and the numbers of the terms in order; new ones go into `number`.
+    `vocabulary` has the tokens of the sentences. Terms are computed once per word, since a word has the same ones
+    everywhere; in languages without spaces, per sentence.
     """
     rank = np.empty(len(texts), np.int64)
     sizes, done = np.zeros(len(texts), np.int32), 0
@@ -365,8 +365,8 @@ def sentence_terms(
 
 
 def repeated(which: Ints, sizes: Ints, flat: Ints) -> tuple[Ints, Ints]:
-    """Spread lists that belong to some things over others; `which` is whose list each takes. Return starts and values."""
-    sizes = sizes.astype(np.int32)  # numpy's own sums have 64 bits
+    """Return the lists `which` as starts and values; list `i` has the next `sizes[i]` values of `flat`."""
+    sizes = sizes.astype(np.int32)  # numpy sums in 64 bits by default
     begin = np.cumsum(sizes, dtype=np.int32) - sizes
     starts = np.zeros(len(which) + 1, np.int32)
     np.cumsum(sizes[which] if len(sizes) else [], dtype=np.int32, out=starts[1:])
@@ -380,14 +380,14 @@ def repeated(which: Ints, sizes: Ints, flat: Ints) -> tuple[Ints, Ints]:
 
 
 def numbers_of(texts: Sequence[str], number: dict[str, int]) -> Ints:
-    """Return the numbers of texts; one that has none yet is given the next."""
+    """Return the numbers of texts; a text without one gets the next number, which is added to `number`."""
     new = dict.fromkeys(filterfalse(number.__contains__, texts))
     number.update(zip(new, count(len(number)), strict=False))
     return np.array([*map(number.__getitem__, texts)], np.int32)
 
 
 def concatenated(parts: Iterable[Sequence[Ints]], kinds: str) -> list[Any]:
-    """Return the columns of parts as those of one, each of a kind of numbers; those of the parts go one by one."""
+    """Return the concatenated columns of parts, with the dtype codes `kinds`; frees the parts' columns one by one."""
     columns = [[np.zeros(0, kind)] for kind in kinds]
     for part in parts:
         for column, own in zip(columns, part, strict=True):
@@ -396,21 +396,21 @@ def concatenated(parts: Iterable[Sequence[Ints]], kinds: str) -> list[Any]:
 
 
 def unique_numbers(codes: Ints) -> Ints:
-    """Return the distinct ones of some numbers, ascending; `np.unique` hashes them, and takes ten times as long."""
+    """Return the distinct numbers, ascending; `np.unique` hashes them and takes ten times as long."""
     codes = np.sort(codes)
     return codes[np.append(True, codes[1:] != codes[:-1])[: len(codes)]]
 
 
 def first_places(numbers: Ints) -> Ints:
-    """Return where each of some small numbers stands first, in their order; `np.unique` takes ten times as long."""
+    """Return the first index of each distinct (small) number, in order; `np.unique` takes ten times as long."""
     first = np.full(int(numbers.max(initial=-1)) + 1, len(numbers), np.int32)
-    # what is set last stays
+    # assigned in reverse: the first occurrence is written last
     first[numbers[::-1]] = np.arange(len(numbers), dtype=np.int32)[::-1]
     return first[first < len(numbers)]
 
 
 def rounded_size(n: int) -> int:
-    """Return a size rounded up to a quarter of a power of two, so that a document more or less changes no statistics.
+    """Return a size rounded up to a power of 2**(1/4), so that one document more or less changes no statistics.
 
     >>> rounded_size(1000), rounded_size(1010)
     (1024, 1024)

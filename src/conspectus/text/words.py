@@ -1,4 +1,4 @@
-"""Words: how text is cut into tokens, which of them carry no content, and which are forms of one word or alike."""
+"""Words: tokens, stop words, stems, search terms, keys of names, and words of like meaning."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from conspectus.text.language import (
 if TYPE_CHECKING:
     import rjieba
 else:
-    rjieba = lazy_module("rjieba")  # a fresh `ask` seldom needs it
+    rjieba = lazy_module("rjieba")  # a new `ask` process seldom needs it
 
 _pattern = partial(text_pattern, "words")
 TOKEN, CJK, ELIDED = _pattern("token"), _pattern("cjk"), _pattern("elided")
@@ -34,21 +34,21 @@ _MARKS = _MARKED.pattern[1:-1]
 _TOKEN_NO_ADDRESS = re.compile(
     r"[^\W\d]\w*+(?=[ ,;:)?!\"”\]])|" + TOKEN.pattern.partition("+@\\S+\\.\\w+|")[2]
 )
-"""The same where there is no address, most words at the first try: it takes half of the time."""
+"""`TOKEN` for texts without addresses; it matches most words by its first alternative, in half of the time."""
 
 WORD = re.compile(r"\w++(?:['’]\w++)*+")
-"""Words of a text for searching."""
+"""Pattern of the words of a text, for search terms."""
 
 WORDS_CACHED = 1 << 17
-"""Words and names of which what was computed is cached, in each of the caches: a corpus of 1 M tokens has about 50,000
-different ones; more would only be held for as long as the process runs (some 20 MB a cache when full)."""
+"""Words or names whose results are cached, per cache: a corpus of 1 M tokens has about 50,000 different ones. A full
+cache takes about 20 MB, for as long as the process runs."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def cached_by_hash(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Cache `most` results of a function of texts, by 64 bits of its arguments: a sixth of the memory that takes it to
-    hold the texts, too. Two of a million sentences have the same bits once in 40 million runs.
+    """Cache up to `most` results of a function of texts by the 64-bit hash of its arguments, in a sixth of the memory
+    that keeping the texts would take. Two of a million sentences have the same hash once in 40 million runs.
     """
 
     def cached(function: Callable[P, T]) -> Callable[P, T]:
@@ -70,12 +70,12 @@ def cached_by_hash(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 SMALL = "a-z" + "".join(c for c in map(chr, range(0xB5, 0x588)) if c.islower()) + "\u1e01-\u1eff\u1f00-\u1f07"
-"""Small letters of Latin, Greek, Cyrillic and Armenian, for a class of a regular expression."""
+"""Lower-case letters of Latin, Greek, Cyrillic and Armenian, for a character class of a regular expression."""
 
 
 @cache
 def _marked() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return the patterns of words and tokens where letters have such marks."""
+    """Return the patterns of words and tokens for texts whose letters have combining marks."""
     token = TOKEN.pattern.replace(r"|\w+(?:", rf"|[\w{_MARKS}]+(?:").replace(
         "&/+]\\w+)", f"&/+][\\w{_MARKS}]+)"
     )
@@ -93,7 +93,7 @@ _SCRIPTS = re.compile(rf"{CJK.pattern}+|(?:(?!{CJK.pattern})[^\W\d_])+|\d+")
 WH = frozenset("what which who whom whose when where why how whether".split())
 
 _STEMMERS = dict(pair.split(":") for pair in _LISTS["stemmers"])
-"""Snowball's name of each language that it has; Latin words in others are taken for English."""
+"""Snowball's name of each language that it supports; words of other languages are stemmed as English."""
 _PARTICLES_KO = re.compile(f"(?<=..)(?:{'|'.join(_LISTS['korean_particles'])})$")
 
 _NAME_PUNCTUATION = re.compile(rf"[^\w&+#/ {_MARKS}]+")
@@ -102,7 +102,7 @@ _ARTICLE = re.compile(r"^(?:the|a|an) (?=\S)")
 
 
 def fold(text: str) -> str:
-    """Return the text in one Unicode form, width and case, with plain apostrophes."""
+    """Return the text normalised (NFKC) and case-folded, with plain apostrophes."""
     if text.isascii():
         return text.lower()
     if not unicodedata.is_normalized("NFKC", text):
@@ -112,9 +112,9 @@ def fold(text: str) -> str:
 
 @lru_cache(WORDS_CACHED)
 def name_key(name: str) -> str:
-    """Return what spellings of one name have in common: case, width, accents, articles, marks removed."""
+    """Return the key that all spellings of a name share: without case, width, accents, articles and punctuation."""
     text = fold(name)
-    if name.isascii() and name.isalnum():  # as most words are
+    if name.isascii() and name.isalnum():  # the usual case
         return text
     if not text.isascii():
         unmarked = _NAME_MARKS.sub("", unicodedata.normalize("NFD", text))
@@ -126,16 +126,16 @@ def name_key(name: str) -> str:
 
 @cache
 def _stemmer(name: str) -> Callable[[str], str]:
-    module: Any = import_module("Stemmer")  # it has no types
-    return module.Stemmer(name, 0).stemWord  # 0: no cache, which takes three times as long
+    module: Any = import_module("Stemmer")  # it has no type stubs
+    return module.Stemmer(name, 0).stemWord  # 0: without its own cache, which takes three times as long
 
 
 @lru_cache(WORDS_CACHED)
 def stem(word: str, language: str = ENGLISH) -> str:
-    """Return the stem of a folded word (Snowball, with find for found; Korean: no particle); other scripts stay."""
+    """Return the stem of a folded word, by Snowball ("found" as "find"); in Korean, the word without its particle."""
     if language == "ko":
         return _PARTICLES_KO.sub("", word)
-    if language == "tr":  # endings of names stand behind an apostrophe
+    if language == "tr":  # endings of names follow an apostrophe
         word = word.partition("'")[0] or word
     word = word.removesuffix("'s")
     word = "find" if word == "found" else word
@@ -143,13 +143,13 @@ def stem(word: str, language: str = ENGLISH) -> str:
 
 
 INFLECTING = frozenset("de ru uk bg pl cs el fi hu tr".split())
-"""Languages that decline names, so that forms of one name share but a part."""
+"""Languages that decline names, so that the forms of a name only share a stem."""
 _DECLINED = re.compile(f"(?<=..)(?:{'|'.join(_LISTS['cyrillic_endings'])})$")
 
 
 @lru_cache(WORDS_CACHED)
 def undeclined(word: str, language: str) -> str:
-    """Return what the cases of a word of a name have in common, the word itself where names have no cases."""
+    """Return a word of a name without its case ending; in languages that do not decline names, the word itself."""
     if language not in INFLECTING:
         return word
     return _DECLINED.sub("", word) if language in ("ru", "uk", "bg") else stem(word, language)
@@ -157,7 +157,7 @@ def undeclined(word: str, language: str) -> str:
 
 @cache
 def stopwords(language: str) -> frozenset[str]:
-    """Return the words of a language that carry no content of their own; where it has no Latin ones, English too."""
+    """Return the stop words of a language, if it has any; in languages without a stemmer, the English ones too."""
     if language == ENGLISH:
         return STOPWORDS
     own = CHINESE_STOPWORDS if language == "zh" else frozenset(function_words(language))
@@ -165,7 +165,7 @@ def stopwords(language: str) -> frozenset[str]:
 
 
 def is_content(word: str, language: str = ENGLISH) -> bool:
-    """Tell whether a folded word carries content: no stopword, and more than a digit; a letter may, as in vitamin K."""
+    """Return whether a folded word carries content: no stop word, no single digit; a letter may, as in vitamin K."""
     return word not in stopwords(language) and (len(word) > 1 or word.isalpha())
 
 
@@ -176,7 +176,7 @@ def words_in(text: str) -> list[str]:
 
 
 def is_unspaced(text: str) -> bool:
-    """Tell whether a text is mostly in a script that writes no spaces between words."""
+    """Return whether more than 30 % of a text is in scripts that write no spaces between words."""
     return not text.isascii() and len(UNSPACED.findall(text)) > 0.3 * len(text)
 
 
@@ -192,17 +192,17 @@ _JOINED = re.compile("(?<=[a-zA-Z\u00c0-\u024f])(?=[\uac00-\ud7af])")
 
 
 def without_particles(question: str, languages: Sequence[str]) -> str:
-    """Return a question with Korean particles apart from the Latin names that they are written in one piece with.
+    """Return a question with a space between Latin names and the Korean particles attached to them.
 
-    Where documents are in Korean it stays as it is: their names are known with what is attached to them.
+    If `languages`, those of the documents, include Korean, it is unchanged: they have names with attached particles.
     """
     return question if "ko" in languages else _JOINED.sub(" ", question)
 
 
 def terms(text: str, *languages: str) -> list[str]:
-    """Return the search terms of a text, in order: folded, stemmed, no stopwords; see `unspaced_terms`.
-    They are those of one language, English if none is given. Of several languages, those of an index that is
-    searched, each word is stemmed in all, so that it meets what was stemmed in any of them.
+    """Return the search terms of a text, in order: folded, stemmed, without stop words; see `unspaced_terms`.
+    `languages` is the language of the text, English by default. For several (those of a searched index), each word is
+    stemmed in all of them, so that it matches documents stemmed in any of them.
     """
     own = languages[0] if len(languages) == 1 else language_of([text], languages) if languages else ENGLISH
     folded = fold(text)
@@ -224,9 +224,9 @@ def _terms_of(word: str, languages: Iterable[str]) -> Iterable[str]:
 
 
 def unspaced_terms(run: str) -> list[str]:
-    """Return the search terms of a folded stretch without spaces: its words, and every two neighbours.
+    """Return the search terms of a folded run of text without spaces: its words, and all pairs of adjacent characters.
 
-    Words are what is searched for; where a question and a text are cut into words differently, the pairs still meet.
+    If a question and a text are segmented into words differently, the pairs still match.
     """
     terms = [w for w in rjieba.cut(run) if w not in CHINESE_STOPWORDS]
     for part in _SCRIPTS.findall(run):
@@ -247,12 +247,12 @@ def stems(words: Iterable[str]) -> frozenset[str]:
 
 
 def search_terms(text: str, index: Languages) -> list[str]:
-    """Return the search terms of a text as an index has them: stemmed in all of its languages."""
+    """Return the search terms of a text for an index: stemmed in all of its languages."""
     return terms(text, *index.languages)
 
 
 class Keyed(Languages, Protocol):
-    """What names are looked up in: an index."""
+    """An index in which names are looked up."""
 
     @property
     def entities(self) -> Sequence[Entity]: ...
@@ -260,11 +260,11 @@ class Keyed(Languages, Protocol):
 
 
 def entity_keys(index: Keyed) -> Mapping[str, int]:
-    """Return the numbers of entities by what all spellings of their names and aliases have in common.
+    """Return the numbers of entities by the keys of their names and aliases (see `name_key`).
 
-    The last word of a name may also stand in its stem; a name of one word that is no concept only without its
-    plural, for "main" is not Maine. An alias that several entities share leads to none; a name goes before an
-    alias, and an alias before the stem of another name.
+    A name also has a key with its last word stemmed; a name of one word that is no concept has it only if the word
+    ends in s, since "main" is not Maine. An alias shared by several entities has no entity. A name takes precedence
+    over an alias, and an alias over the stem of another name.
     """
     names = [name_key(name) for name in column(index.entities, "name")]
     keys: dict[str, int] = {key: number for number, key in reversed([*enumerate(names)])}
@@ -286,13 +286,13 @@ def entity_keys(index: Keyed) -> Mapping[str, int]:
 
 
 def declined_stems(key: str, languages: Sequence[str]) -> Iterator[str]:
-    """Yield a key without the endings of its words, in those languages that decline names."""
+    """Yield a key with the case endings of its words removed, for each language that declines names."""
     for language in sorted(INFLECTING.intersection(languages)):
         yield " ".join(_ending_removed(word, language) for word in key.split())
 
 
 LEAST_STEM = 4
-"""Letters of the stem of a German name at least: the stem of both Mars and Maren is mar."""
+"""Minimum letters of the stem of a German name; with fewer, Mars and Maren would both be mar."""
 
 
 def _ending_removed(word: str, language: str) -> str:
@@ -306,7 +306,7 @@ _AGENT = ("or", "er", "e")
 
 
 def _groups(name: str) -> list[list[str]]:
-    """Return the groups of a list, given in order."""
+    """Return the groups of words in a list whose groups are separated by semicolons."""
     return [group.split() for group in read_data("words")[name].split(";")]
 
 
@@ -317,7 +317,7 @@ def _base_forms() -> dict[str, str]:
 
 @lru_cache(WORDS_CACHED)
 def root(word: str) -> str:
-    """Return what the forms of a word have in common: `direct` of directed, director and directs."""
+    """Return the root that the forms of a word share: `direct` for directed, director and directs."""
     word = stem(_base_forms().get(word, word))
     for ending in _AGENT:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
@@ -336,14 +336,14 @@ def _meanings() -> dict[str, frozenset[int]]:
 
 @lru_cache(WORDS_CACHED)
 def roots_of_label(label: str) -> tuple[str, ...]:
-    """Return the roots of the words of a label that carry content, or of all where none does."""
+    """Return the roots of a label's words that carry content, or of all its words if none does."""
     words = _WORD.findall(fold(_CAMEL.sub(" ", label)))
     return tuple(dict.fromkeys(root(w) for w in words if is_content(w))) or tuple(map(root, words))
 
 
 @lru_cache(WORDS_CACHED)
 def likeness(one: str, other: str) -> float:
-    """Return how like two roots are, 0 to 1: the same, one the end of the other, or of like meaning."""
+    """Return the similarity of two roots, 0 to 1: equal, one ending in the other, or of like meaning."""
     if one == other:
         return 1.0
     meanings = _meanings()
