@@ -1,4 +1,4 @@
-"""Answers assembled from quotations: reports open sections, sentences of their communities fill them."""
+"""Assemble answers from quotations: each relevant report gives a section, filled with sentences of its community."""
 
 from __future__ import annotations
 
@@ -57,39 +57,38 @@ from conspectus.text.sentences import states
 from conspectus.text.words import name_key, search_terms
 
 MAX_QUOTES = 4
-"""Quotations in a section at the most. With 2, answers of `drift` quote 63 % of the documents that answer the
-sample's facts (70 %), with 8 they are longer by 8 % and hold as much."""
+"""Most quotations in a section. With 2, answers of `drift` quote 63 % of the documents that answer the sample's facts
+rather than 70 %; with 8, they are 8 % longer and contain as much."""
 MAX_QUOTES_OF_FACT = 6
-"""The same in an answer that has no sections: with 3, 5.6 % fewer of the documents that answer the sample's facts are
-quoted, with 12 2.5 % more, and 10 % more of the right passages elsewhere, by longer answers."""
+"""Most quotations in an answer without sections. With 3, 5.6 % fewer of the documents that answer the sample's facts
+are quoted; with 12, 2.5 % more, and 10 % more of the right passages elsewhere, in longer answers."""
 CONTINUED = 3
-"""Quotations, the best ones, to which the sentence behind them is added, to the best one two: the answer of 89 % of
-cmrc-zh's even questions is in them, and of 86 % with 0."""
+"""Number of best quotations to which the next sentence is added; the very best one gets two. They contain the answer to
+89 % of cmrc-zh's even-numbered questions; with 0, to 86 %."""
 MAX_SECTIONS = 6
-"""Sections of a whole answer at the most. With 3, global answers from the sample agree less with a language model's
-(F1 of their terms 18.5 - 0.8); with 12 they are the same."""
+"""Most sections of a whole answer. With 3, the sample's global answers agree less with a language model's (F1 of their
+terms 18.5 - 0.8); with 12, they are the same."""
 MAX_OVERVIEW_SECTIONS, MAX_OVERVIEW_QUOTES = 10, 2
-"""The same for a question about the whole corpus: more themes, fewer quotations of each. With 5 sections F1 loses
-1.7, with one quotation 1.0; with twice as many it gains 0.1 and 0.4."""
+"""Most sections, and quotations in each, for a question about the whole corpus: more themes, fewer quotations. With 5
+sections, F1 loses 1.7, with one quotation 1.0; with twice as many, it gains 0.1 and 0.4."""
 SOMEWHAT_HELPFUL = 50
-"""The helpfulness, 1 to 100, of an overview of texts: nothing tells which of them matter."""
+"""The helpfulness, 1 to 100, of an overview of sources: nothing indicates which of them matter."""
 MIN_SHARE_OF_BEST = 0.5
-"""A section, or a quotation in one, is kept where its score is at least this share of the best one's. With half,
-global answers quote 4.5 % more of the documents that answer the sample's facts and are longer by 29 %; with 1, 10.5 %
-fewer."""
+"""Least score of a section, or of a quotation in one, as a share of the best one's. With half, global answers quote
+4.5 % more of the documents that answer the sample's facts and are 29 % longer; with 1, they quote 10.5 % fewer."""
 MIN_SHARE_OF_FACT, RISE_OF_SHARE = 0.7, 0.03
-"""The same for a quotation where one thing is asked, and how much it rises with each one before. Of 232 questions on
-four corpora, with quotations marked by a reader, 54 % have the answer in the first three and at most half beside the
-point; with 0.65 and 0 42 %, though the answer is quoted for 70 % and not 66."""
+"""The same for a quotation if one fact is asked for, and its rise with each earlier quotation. Of 232 questions on four
+corpora, with quotations judged by a reader, 54 % have the answer in the first three and at most half beside the point;
+with 0.65 and 0, 42 %, although the answer is quoted for 70 % rather than 66 %."""
 _ITEM = re.compile(r"^[-*•–]\s+")
 _SECTION = re.compile(r"^### ", re.MULTILINE)
 _Section = tuple[float, str, Sequence[str]]
-"""The score of a part of an answer, its heading and its lines."""
+"""The score, the heading and the lines of a section."""
 
 
 @performs(MapAnswer)
 def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
-    """Answer from one window: sections for its relevant reports (or chunks), best first; score 0 for none."""
+    """Answer from one context: sections for relevant reports, or quotations of chunks, best first; score 0 for none."""
     question = searcher.read(task.question)
     reports = task.context.reports
     if question.about_whole and reports:
@@ -115,20 +114,20 @@ def map_answer(task: MapAnswer, searcher: Searcher) -> PartialAnswer:
 
 
 def _in_sections(sections: Sequence[_Section], helpfulness: int) -> PartialAnswer:
-    """Return an answer of some sections."""
+    """Return an answer that consists of some sections."""
     texts = (f"### {heading}\n\n" + "\n".join(lines) for _, heading, lines in sections)
     scores = tuple(score for score, _, _ in sections)
     return PartialAnswer("\n\n".join(texts), helpfulness, section_scores=scores)
 
 
 def _sentences_of(report: Report, question: Question, deepest: int, searcher: Searcher) -> Ranked:
-    """Return the sentences of a report's community, in the view of the deepest level that holds it."""
+    """Return the relevant sentences of a report's community, at the deepest level that contains the community."""
     level = report.level if report.children else max(deepest, report.level)
     return list(deduplicate(searcher.by_community(question, level).get(report.community, ()), searcher))
 
 
 def _relevance(question: Question, report: Report, inside: Sequence[RankedSentence]) -> float:
-    """Rate a report for a question: by its community's best sentences, and what its title names of it."""
+    """Return a report's relevance: by its community's best sentences, and the share of the question in its title."""
     best = [sentence.score for sentence in inside[:MAX_QUOTES]]
     named = len(reading(report.title)[1].intersection(question.focus)) / max(len(question.focus), 1)
     return 0.4 * best[0] + 0.6 * sum(best) / MAX_QUOTES + 0.3 * named
@@ -146,7 +145,7 @@ def deduplicate(
     terms_of: Callable[[str], frozenset[str]] = lambda text: reading(text)[1],
     alike: float = TOO_ALIKE,
 ) -> Iterator[RankedSentence]:
-    """Yield the sentences, best first, that do not say again what an earlier one said."""
+    """Yield the ranked sentences, best first, that repeat no earlier one: at most `most`, none far below the best."""
     used: list[frozenset[str]] = []
     for sentence in ranked:
         if sentence.score < MIN_SHARE_OF_BEST * ranked[0].score or len(used) == most:
@@ -158,7 +157,7 @@ def deduplicate(
 
 
 def quote(ranked: RankedSentence | range, searcher: Searcher, dated: bool = False) -> str:
-    """Return sentences in a row as an item of a list, with the reference to their chunk; `dated`, behind its day."""
+    """Return consecutive sentences as a list item with the reference to their chunk; `dated`, after their day."""
     row = ranked if isinstance(ranked, range) else range(ranked.sentence, ranked.sentence + 1)
     text = _ITEM.sub("", searcher.passages.quoted(*row))
     if dated and (day := searcher.passages.day(row[0])):
@@ -167,16 +166,16 @@ def quote(ranked: RankedSentence | range, searcher: Searcher, dated: bool = Fals
 
 
 def _reference(row: range, searcher: Searcher) -> str:
-    """Return the reference to the chunk that holds sentences in a row, "" where a chunk's edge cuts them."""
+    """Return the reference to the chunk that contains consecutive sentences, "" where a chunk boundary cuts them."""
     chunk = searcher.chunk_at(searcher.passages.span(row[0], row[-1]))
     return write([Reference("Sources", chunk)] if chunk is not None else [])
 
 
 def in_context(ranked: Sequence[RankedSentence], searcher: Searcher) -> list[range]:
-    """Return sentences in rows, in the given order: with what pronouns stand for, and what goes on from the best."""
+    """Return the given sentences as ranges, best first, with those that pronouns refer to and that follow the best."""
     passages = searcher.passages
 
-    # with the next one: of one speaker and one chunk
+    # whether a sentence and the next one have the same speaker and are in one chunk
     def joined(sentence: int) -> bool:
         if sentence < 0 or sentence + 1 >= len(passages) or not passages.follows(sentence + 1):
             return False
@@ -189,7 +188,7 @@ def in_context(ranked: Sequence[RankedSentence], searcher: Searcher) -> list[ran
         if (n in numbers or n in goes_on) and joined(n) and passages.quality(n + 1) >= MIN_QUALITY:
             goes_on.add(n + 1)
     before = {n - 1 for n in numbers if joined(n - 1) and not reads_alone(passages.text(n))}
-    # no heading
+    # without headings
     beside = {n for n in goes_on | before if states(passages.text(n))}
     chosen = beside.union(numbers)
     rows: list[range] = []
@@ -198,12 +197,12 @@ def in_context(ranked: Sequence[RankedSentence], searcher: Searcher) -> list[ran
         if any(number in row for row in rows):
             continue
         first = last = number
-        # the best one comes first, unless it needs what stands before it
+        # the best sentence comes first, unless it needs the one before it to be understood
         while first - 1 in chosen and joined(first - 1) and (rows or not reads_alone(passages.text(first))):
             first -= 1
         while last + 1 in chosen and joined(last):
             last += 1
-        # texts that overlap, as parts of one source do, have the same sentences
+        # documents that overlap, as parts of one source do, contain the same sentences
         new = [n for n in range(first, last + 1) if passages.text(n) not in quoted]
         if new:
             rows.append(range(new[0], new[-1] + 1))
@@ -212,9 +211,9 @@ def in_context(ranked: Sequence[RankedSentence], searcher: Searcher) -> list[ran
 
 
 def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
-    """Answer a question about the whole: the reports that matter most, by their first findings.
+    """Answer a question about the whole corpus from the reports that matter most, by their first findings.
 
-    The first report of every part of the root goes before the second of any, so that all of the corpus has its say.
+    A report scores lower by its rank under its root community, so that all parts of the corpus are represented.
     """
     given = [report for report in given if not report.brief] or given
     ranks = searcher.rank_among_parts(max((report.level for report in given), default=0))
@@ -232,7 +231,7 @@ def _overview(given: Sequence[Report], searcher: Searcher) -> PartialAnswer:
 
 
 def _overview_of_sources(sources: Sequence[Chunk], searcher: Searcher) -> PartialAnswer:
-    """Answer a question about the whole where there are no reports: by the sentences of each text that read best."""
+    """Answer a question about the whole corpus without reports: by the sentences of each chunk that read best."""
     sections: list[_Section] = []
     for rank, chunk in enumerate(sources[:MAX_OVERVIEW_SECTIONS]):
         best = sorted(searcher.passages.within(chunk), key=lambda s: -searcher.passages.quality(s))
@@ -245,7 +244,7 @@ def _overview_of_sources(sources: Sequence[Chunk], searcher: Searcher) -> Partia
 
 @performs(ReduceAnswer)
 def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
-    """Put the sections of all partial answers into one, the most relevant first, nothing said twice."""
+    """Merge the sections of all partial answers, the most relevant first, without repetitions."""
     question = searcher.read(task.question)
     most_sections, most_quotes = MAX_SECTIONS, MAX_QUOTES
     if question.about_whole:
@@ -256,7 +255,7 @@ def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
         title = strip(heading)
         quotes = merged[title][1] if title in merged else []
         for line in lines:
-            # without those of the question, which all of them have
+            # without the terms of the question, which all quotations contain
             terms = subject_terms(words_of(strip(line).removeprefix("- "))).difference(question.focus)
             if terms and len(quotes) < most_quotes and not is_repeated(terms, used, TOO_ALIKE):
                 quotes.append(line)
@@ -270,7 +269,7 @@ def reduce_answer(task: ReduceAnswer, searcher: Searcher) -> str:
 
 
 def assembled_notice(question: str, index: Index) -> str:
-    """Return what an answer says of itself that is assembled of quotations."""
+    """Return the notice that an answer is assembled from quotations."""
     words = wording(question_language(question, index))
     by_model = "imported" in index.settings or index.settings.get("model", "extractive") != "extractive"
     return words.assembled_with_reports if by_model and index.reports else words.assembled
@@ -279,7 +278,7 @@ def assembled_notice(question: str, index: Index) -> str:
 def _sections_by_score(task: ReduceAnswer) -> list[tuple[str, list[str]]]:
     """Return heading and lines of the sections of all answers, best first, without those far worse than the best.
 
-    A section without a score counts by the helpfulness of its answer and its place in it.
+    A section without a score is scored by the helpfulness of its answer and its position in the answer.
     """
     rated: list[tuple[float, tuple[str, list[str]]]] = []
     for answer in task.answers:
@@ -302,7 +301,7 @@ def _sections_by_score(task: ReduceAnswer) -> list[tuple[str, list[str]]]:
 
 @performs(AnswerFromContext)
 def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
-    """Answer from a window of rows: the sentences of its chunks that hold most of what is asked."""
+    """Answer from one context: with the sentences of its chunks that contain most of what is asked."""
     question = searcher.read(task.question)
     if is_short(task.response) and not question.about_whole:
         short = short_answer(task.question, task.context, searcher)
@@ -317,10 +316,10 @@ def answer_from_context(task: AnswerFromContext, searcher: Searcher) -> str:
 
 
 def supporting_sentences(question_text: str, context: Context, searcher: Searcher) -> Ranked:
-    """Return the sentences of a window's chunks that hold most of what is asked, the best first, none said twice.
+    """Return the sentences of a context's chunks that contain most of what is asked, best first, without repetitions.
 
-    For a question that joins several they are in turn those for all of it, for its first part, and for each other part,
-    read with the subject of the first.
+    For a question that joins several, they are taken in turn from those for all of it, for its first part, and for each
+    other part, which is read with the subject of the first.
     """
     question = searcher.read(question_text)
     first, *others = map(searcher.read, question.parts)
@@ -336,18 +335,18 @@ def supporting_sentences(question_text: str, context: Context, searcher: Searche
 
 
 def _supporting(question: Question, context: Context, searcher: Searcher) -> Ranked:
-    """Return the sentences that hold most of what one question asks; see `supporting_sentences`."""
+    """Return the sentences that contain most of what one question asks; see `supporting_sentences`."""
     ranked = _by_speaker(question, context, searcher)
     if ranked is None:
         if linked := follow_chain(question, context, searcher):
             return linked
         ranked = rank_sentences(question, context, searcher)
-    if question.asks_relation:  # what names all of it says how it goes together
+    if question.asks_relation:  # sentences that name all the things say how these are related
         sentences, shares = searcher.holding(dict.fromkeys(searcher.words(question.focus), 1.0))
         complete = set(sentences[shares > COMPLETE].tolist())
         ranked = [r for r in ranked if r.sentence in complete] or ranked
     half = MIN_SHARE_OF_BEST * max((r.score for r in ranked), default=0.0)
-    # its own first, if that is hardly worse
+    # sentences in the question's language come first, unless they are far worse
     language = searcher.passages.language
     ranked = sorted(ranked, key=lambda r: r.score < half or language(r.sentence) != question.language)
     best = list(deduplicate(ranked, searcher, MAX_QUOTES_OF_FACT, all_terms, TOO_ALIKE_FOR_FACTS))
@@ -361,10 +360,10 @@ def _supporting(question: Question, context: Context, searcher: Searcher) -> Ran
 
 
 def _by_speaker(question: Question, context: Context, searcher: Searcher) -> Ranked | None:
-    """Return what somebody says about what is asked. Where nobody of that name speaks: what documents say whose titles
-    have the name, or else what is said of them and of that.
+    """Return what a person named in the question says about what is asked. If nobody of that name speaks, return what
+    is in documents with the name in their titles, or else sentences that mention the person.
 
-    None where the question names nobody who says something.
+    None if the question names nobody who says something.
     """
     passages, before = searcher.passages, name_key(question.teller).split()
     teller = {name for name in question.names if name in before}
@@ -372,7 +371,7 @@ def _by_speaker(question: Question, context: Context, searcher: Searcher) -> Ran
         return None
     speakers = searcher.speakers_named([" ".join(teller)])
     named = entities_with(teller, searcher.index)
-    # a name is a concept where nothing tells of what it is
+    # a name is a concept where nothing indicates its type
     people = {name for name in named if passages.types[name] in ("person", "concept")}
     candidates = searcher.find(question, speakers)
     titled = not speakers and any(searcher.is_titled(r.sentence, teller) for r in candidates)
@@ -396,16 +395,16 @@ def _by_speaker(question: Question, context: Context, searcher: Searcher) -> Ran
 def short_answer(
     question_text: str, context: Context, searcher: Searcher
 ) -> tuple[str, RankedSentence] | None:
-    """Return the answer alone and the sentence that it stands in, None where no sentence speaks to the question."""
+    """Return the answer alone and the sentence that contains it, None if no sentence is relevant to the question."""
     question = searcher.read(question_text)
     linked = sorted(follow_chain(question, context, searcher), key=lambda s: -s.score)
     ranked = linked or rank_sentences(question, context, searcher)[: 2 * MAX_QUOTES_OF_FACT]
     query_terms = frozenset(search_terms(question_text, searcher.index))
     answers: list[tuple[float, str, RankedSentence]] = []
-    # "Who is Ada Byrne?": another name beside hers is not what she is, the sentence is
+    # "Who is Ada Byrne?" is not answered by another name beside hers, but by a sentence
     if question.wants not in ("", "person") or split_question(question, context.entities, searcher)[1]:
         most = 0.0 if linked else max((sentence.share for sentence in ranked), default=0.0)
-        # where others hold what is asked, a name that merely stands near is no answer
+        # where other sentences contain what is asked, a name in one that contains little of it is no answer
         for sentence in (s for s in ranked if s.share >= MIN_SHARE_OF_BEST * most):
             for answer, weight in candidates(question, sentence.sentence, query_terms, searcher):
                 answers.append((sentence.score * weight * (1 + sentence.share), answer, sentence))
@@ -413,19 +412,19 @@ def short_answer(
         _, answer, sentence = max(answers, key=lambda a: a[0])
         return answer, sentence
     texts = ((_ITEM.sub("", searcher.passages.text(s.sentence)), s) for s in ranked)
-    # what says no more than the question is no answer, as the heading "Budget" would be
+    # a text that only repeats terms of the question, such as the heading "Budget", is no answer
     others = (
         (text, s) for text, s in texts if not query_terms.issuperset(search_terms(text, searcher.index))
     )
     return next(others, None)
 
 
-SOMEWHAT_RELEVANT, MOST_RELEVANT = 2, 5  # on the scale that the task gives language models, too
+SOMEWHAT_RELEVANT, MOST_RELEVANT = 2, 5  # on the same scale that the task's prompt gives language models
 
 
 @performs(RateReport)
 def rate_report(task: RateReport, searcher: Searcher) -> int:
-    """Return 0 to 5; for a question about the whole, everything is somewhat relevant."""
+    """Rate a report, 0 to 5; for a question about the whole corpus, every report is somewhat relevant."""
     question = searcher.read(task.question)
     if not question.terms or question.about_whole:
         return SOMEWHAT_RELEVANT
@@ -436,7 +435,7 @@ def rate_report(task: RateReport, searcher: Searcher) -> int:
 
 @performs(PrimeAnswer)
 def prime_answer(task: PrimeAnswer, searcher: Searcher) -> Probe:
-    """Answer from reports, and cross the question with what the sentences of their communities name."""
+    """Answer from reports, and ask the question again with names from the sentences of their communities."""
     question = searcher.read(task.question)
     reports = task.context.reports
     partial = map_answer(MapAnswer(task.question, task.context), searcher)
@@ -455,7 +454,7 @@ def prime_answer(task: PrimeAnswer, searcher: Searcher) -> Probe:
 
 @performs(PursueFollowUp)
 def follow_up(task: PursueFollowUp, searcher: Searcher) -> Probe:
-    """Answer from the chunks of the context, under what the question was crossed with, and cross it once more."""
+    """Answer from a context's chunks, headed by the name added to the question, and add further names to it."""
     best = supporting_sentences(task.follow_up, task.context, searcher)[:MAX_QUOTES]
     if not best:
         return Probe("", 0)
@@ -465,7 +464,7 @@ def follow_up(task: PursueFollowUp, searcher: Searcher) -> Probe:
         lines = f"### {upper(new[0].name)} {write([Reference('Entities', new[0].number)])}\n\n{lines}"
     score = percent(sum(sentence.share for sentence in best) / len(best))
     follow_ups = _crossed(task.question, best, searcher, task.count, (*task.asked, task.follow_up))
-    # what a step leads to is worth no more than the step itself
+    # a follow-up question scores no higher than the answer that led to it
     return Probe(lines, score, tuple(replace(f, score=f.score * score // 100) for f in follow_ups))
 
 
@@ -476,9 +475,9 @@ def _crossed(
     most: int,
     earlier: Sequence[str] = (),
 ) -> tuple[FollowUp, ...]:
-    """Return the question with each name of the ranked sentences that tells them most from others.
+    """Return follow-up questions: the question with each of the names that most distinguish the ranked sentences.
 
-    Names that the question or an earlier follow-up holds, or that share all words with a better one, are left out.
+    Names whose terms contain, or are among, those of the question, an earlier follow-up or a better name are left out.
     """
     passages, index = searcher.passages, searcher.index
     weights: defaultdict[int, float] = defaultdict(float)

@@ -1,6 +1,6 @@
-"""The graph of a corpus: what sentences mention, and mention together; descriptions, and reports of communities.
+"""Extract the graph of a corpus: what sentences mention, alone and together; write descriptions and reports.
 
-All are sentences of the sources. A report is of central ones that together cover the community.
+All consist of sentences of the sources. A report consists of central ones that together cover the community.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ from conspectus.text.sentences import quality
 from conspectus.text.words import cached_by_hash, is_unspaced, name_key, unspaced_terms
 
 STRENGTH = 8.0
-"""Strength of every relationship, on the scale of 1 to 10 that language models use. It orders those of the same weight
-alone: nothing that is measured moves with others for what neighbouring sentences mention, and for speakers."""
+"""Strength of every relationship, on the scale of 1 to 10 that language models use. It only orders those of equal
+weight: no measured result changes with other values for entities of neighbouring sentences and for speakers."""
 OPENS = 0.25
-"""What a sentence gains as a description of the thing that it mentions first: "Rook Wherry is an old barge" tells more
-of it than who painted it. A quarter of the best quality; the sample's descriptions are as good without (F1 -0.05)."""
+"""Score added to a sentence for the entity that it mentions first: "Rook Wherry is an old barge" describes it better
+than who painted it. A quarter of the best quality; the sample's descriptions are as good without (F1 -0.05)."""
 
 
 @performs(ExtractGraph)
 def extract_graph(task: ExtractGraph, passages: SentenceStore | None) -> Extraction:
-    """Find the entities of a chunk, each with the sentence that tells most of it, and the pairs of them.
+    """Extract the entities of a chunk, each with the sentence that describes it best, and their relationships.
 
-    Two entities are related where one sentence mentions both, where two neighbouring ones do, and where one speaks of
-    the other. A chunk that is not in `passages` is read by itself.
+    Two entities that co-occur more often than by chance are related if one sentence, or two neighbouring ones, mention
+    both, or if one speaks about the other. A chunk that is not in `passages` is read by itself.
     """
     if passages is None or not passages.knows(task.chunk):
         passages = SentenceStore.of_chunk(task.chunk, task.entity_types)
     best: dict[int, tuple[float, int]] = {}
-    # what is found in a sentence shares its text and span, which stay in memory
+    # results from one sentence share its text and span objects, which stay in memory
     quoted, span_of = cache(passages.quoted), cache(passages.span)
     relationships: list[FoundRelationship] = []
     inside = passages.within(task.chunk)
@@ -69,7 +69,7 @@ def extract_graph(task: ExtractGraph, passages: SentenceStore | None) -> Extract
         mentioned, speaker = passages.mentioned(sentence), passages.speaker_of(sentence)
         quality = passages.quality(sentence) if mentioned else 0.0
         merits = {entity: quality + OPENS * (rank == 0) for rank, entity in enumerate(mentioned)}
-        if speaker >= 0:  # what is said of them comes before what they say
+        if speaker >= 0:  # a sentence about a speaker is preferred to one by the speaker
             merits.setdefault(speaker, quality - 1)
         for entity, merit in merits.items():
             if entity not in best or merit > best[entity][0]:
@@ -87,7 +87,7 @@ def extract_graph(task: ExtractGraph, passages: SentenceStore | None) -> Extract
 
 @performs(AnyMissed)
 def any_missed(task: AnyMissed) -> bool:
-    """Return False: the same rules would find the same again."""
+    """Return False: the same rules would extract the same again."""
     return False
 
 
@@ -100,7 +100,7 @@ def _pairs(
     quoted: Callable[[int], str],
     span_of: Callable[[int], Span],
 ) -> Iterator[FoundRelationship]:
-    """Yield the relationships that one sentence gives, with the one before it where that stands near."""
+    """Yield the relationships in one sentence, and those with the entities of the sentence before it (`before`)."""
     if not mentioned:
         return
     names, text, span = passages.names, quoted(sentence), span_of(sentence)
@@ -118,13 +118,13 @@ def _pairs(
 
 MOST_SENTENCES = {"entity": 3, "relationship": 2}
 MOST_WORDS = 70
-"""Words of a description at the most, but for its first sentence. With half, the sample's descriptions share less with
-those of a language model (F1 of their terms -4.1); with double 0.4 more, which is within chance."""
+"""Most distinct words of a description, unless its first sentence has more. With half, the sample's descriptions share
+less with those of a language model (F1 of their terms -4.1); with double 0.4 more, which is within chance."""
 
 
 @performs(DescribeElement)
 def describe_element(task: DescribeElement) -> Description:
-    """Choose the few instances that read best and say something of their own; name them in order of merit."""
+    """Choose the few descriptions that read best and say something of their own, and return them in order of merit."""
     chosen: list[int] = []
     words: set[str] = set()
     length = 0
@@ -142,21 +142,21 @@ def describe_element(task: DescribeElement) -> Description:
 
 
 def _distinct_words(description: str) -> frozenset[str]:
-    """Return the words of a description; where there are no spaces, its pairs of characters."""
+    """Return the words of a description or, in scripts without spaces, its pairs of characters."""
     text = description.lower()
     return frozenset(unspaced_terms(text)) if is_unspaced(text) else frozenset(text.split())
 
 
-# 11 million tokens have 200,000 distinct ones, which names of one community share; they would take 50 MB
+# a corpus of 11 million tokens has 200,000 distinct descriptions, which would take 50 MB
 @cached_by_hash(1 << 16)
 def _reading(description: str, language: str) -> float:
-    """Return the quality of a description."""
+    """Return the quality of a description: the lowest of its lines, later ones counting a tenth less."""
     first, *others = description.splitlines() or [""]
     return min(quality(words_of(first), language), *(0.9 * _reading(line, language) for line in others), 1.0)
 
 
 def _merits(task: DescribeElement) -> list[float]:
-    """Return for each description how well it reads and tells what the element is."""
+    """Return for each description a score of how well it reads and says what the element is."""
     name, small, defines = task.name, task.name.lower(), question_pattern(task.language, "defines")
     merits: list[float] = []
     for description in task.descriptions:
@@ -177,18 +177,18 @@ def _merits(task: DescribeElement) -> list[float]:
 # Reports
 
 MOST_FINDINGS = 10
-"""Findings of a report at the most; GraphRAG's prompt asks for 5 to 10. With 5, the terms of the sample's reports agree
-less with those of a language model's (F1 -2.4); with 20 more (1.1), but reports are longer by an eighth."""
+"""Most findings of a report; GraphRAG's prompt asks for 5 to 10. With 5, the terms of the sample's reports agree less
+with those of a language model's (F1 -2.4); with 20, more (1.1), but reports are an eighth longer."""
 MIN_QUALITY = 0.45
-"""Least quality of a statement in a report, where there are enough. With half F1 gains 0.9, and reports are longer by a
-fourteenth; with double it loses 5.8."""
+"""Least quality of a statement in a report, unless all are below it. With half, F1 gains 0.9, but reports are a
+fourteenth longer; with double, it loses 5.8."""
 LANGUAGE_SAMPLE = 8
-"""Descriptions, and reports of parts, that tell the language of a report: one sentence in nine tells none alone."""
+"""Descriptions, and sub-reports, from which a report's language is detected: one sentence in nine alone shows none."""
 
 
 @dataclass(eq=False)
 class _Candidate:
-    """A statement, the topics it names, and how much it would give a report."""
+    """A statement, the topics it names, and its merit in a report."""
 
     statement: Statement
     named: tuple[str, ...]
@@ -197,8 +197,8 @@ class _Candidate:
 
 @performs(WriteReport)
 def write_report(task: WriteReport, multilingual: bool = False) -> ReportDraft:
-    """Write the report of a community, its references in the index's numbers; in its context's language if there are
-    several.
+    """Write the report of a community, with references by the index's numbers; if there are several languages, in that
+    of its context.
     """
     context, language = task.context, task.language
     if multilingual:
@@ -223,7 +223,7 @@ def write_report(task: WriteReport, multilingual: bool = False) -> ReportDraft:
 
 
 def _ranked(rows: Sequence[Statement], topics: Mapping[str, float]) -> list[_Candidate]:
-    """Return the statements, the most central first: those that share terms with many, and read well."""
+    """Return the statements, best first: those that share terms with many, name important topics, and read well."""
     frequency = Counter(chain.from_iterable(statement.terms for statement in rows))
     shared = {term: math.log(1 + count) for term, count in frequency.items()}
     by_first_word: dict[str, list[tuple[tuple[str, ...], str]]] = {}
@@ -246,7 +246,7 @@ def _ranked(rows: Sequence[Statement], topics: Mapping[str, float]) -> list[_Can
 def _named(
     statement: Statement, by_first_word: Mapping[str, list[tuple[tuple[str, ...], str]]]
 ) -> tuple[str, ...]:
-    """Return the topics that a statement names, in the order of its words, the longest name at each place."""
+    """Return the topics that a statement names, in the order of its words, the longest name at each position."""
     words = _words(statement.text)
     named: dict[str, None] = {}
     end = 0
@@ -267,7 +267,7 @@ def _words(statement: str) -> tuple[str, ...]:
 
 
 def _cover(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Choose leads from the top that say something of their own, at first each about a topic of its own."""
+    """Choose statements from the top that do not repeat others, at first only those that name a new topic."""
     pool = [c for c in candidates if c.merit and c.statement.quality >= MIN_QUALITY]
     pool = pool or list(candidates[:3])
     chosen: list[_Candidate] = []
@@ -294,9 +294,9 @@ def _cited(statement: Statement, context: Context) -> str:
 
 
 def _finding(lead: _Candidate, text: str, headings: set[str], words: Wording) -> Finding:
-    """Return a statement as a finding, given with its references.
+    """Return a statement as a finding; `text` is the statement with its references.
 
-    Its heading is who says it, and two of its topics, other ones where a heading has these, else how it begins.
+    The heading is its speaker and two of its topics (others if that heading is used already), or else its beginning.
     """
     speaker = speaker_of(lead.statement.text)
     names = [name for name in lead.named if name != speaker]
@@ -314,7 +314,7 @@ def upper(text: str) -> str:
 
 
 def _summary(opening: str, topics: Sequence[str], words: Wording) -> str:
-    """Open with the statement that says most, then say what the community holds."""
+    """Return a summary: the opening statement, then the most important topics of the community."""
     names = topics[:6]
     if len(names) < 2:
         return opening.strip() or words.mentions.format(names[0] if names else words.no_more)

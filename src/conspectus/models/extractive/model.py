@@ -26,8 +26,8 @@ R = TypeVar("R")
 class ExtractiveModel(Model):
     """Performs tasks by selecting from the sources: fitted to a corpus to index it, or opened on an index to answer.
 
-    It can do what functions are registered for by `performs` (see `models.base`). Their further parameters are its
-    properties: `passages`, `index`, `searcher` and `multilingual`.
+    It supports the tasks for which functions are registered with `performs` (see `models.base`). The functions' further
+    parameters are properties of the model: `passages`, `index`, `searcher` and `multilingual`.
     """
 
     name = "extractive"
@@ -38,19 +38,19 @@ class ExtractiveModel(Model):
         self._index = index
 
     def portable(self, documents: range | None = None) -> ExtractiveModel:
-        """Return what describes and reports alike, or extracts from some documents, to be sent to another process."""
+        """Return a copy for another process: it describes and reports alike, and extracts from `documents` if given."""
         passages = self.passages.part(documents) if self.passages and documents is not None else None
         model = ExtractiveModel(passages, self._index)
         model.multilingual = self.multilingual
         return model
 
     def digest(self, documents: range) -> str:
-        """Return a digest of what its extraction from some documents depends on, beside chunks and settings."""
+        """Return a digest of everything that extraction from some documents depends on, besides chunks and settings."""
         return self.passages.digest(documents) if self.passages else ""
 
     @classmethod
     def fit(cls, documents: Sequence[Document], entity_types: tuple[str, ...]) -> ExtractiveModel:
-        """Read a corpus, so that its chunks can be read in its light; without that each is read by itself."""
+        """Read a corpus, so that its chunks are extracted with knowledge of all; otherwise each is read by itself."""
         return cls(SentenceStore.read(documents, read_lexicon(documents, entity_types)))
 
     @classmethod
@@ -64,7 +64,7 @@ class ExtractiveModel(Model):
             raise NotSupported(f"{type(task).__name__} needs a language model: name one with model=NAME")
         return cast("R", performer.function(task, *(getattr(self, name) for name in performer.needs)))
 
-    # What functions take of the model
+    # The parameters of registered functions
 
     @property
     def index(self) -> Index:

@@ -1,7 +1,7 @@
-"""Which sentences of a window answer a question: about what it names, holding the rest of it, giving what it wants.
+"""Rank the sentences of a context by how well they answer a question.
 
-What a question names ("the Quenda Weir") says where to look, and the rest ("rebuilt", "how many") which sentence there.
-A sentence seldom says again what it is about: it is known from the title of its document and the sentences before it.
+The subject, i.e. what a question names ("the Quenda Weir"), shows where to look, the rest ("rebuilt", "how many") which
+sentence to choose. Sentences seldom repeat their subject: it is also taken from titles and from preceding sentences.
 """
 
 from __future__ import annotations
@@ -39,67 +39,67 @@ else:
 
 
 SUBJECT_WEIGHT, REST_WEIGHT, ANSWER_WEIGHT = 0.2, 0.45, 0.35
-"""What it counts to be about what is named, to say the rest, and to give what is asked for. Six quotes hold the answer
-of 18 of the sample's 36 facts; with 0.2 for the rest or 0 for the answer, of 16."""
+"""Weights of a sentence's score: for its subject, for the rest of the question, for an answer of the requested type.
+Six quotations contain the answer to 18 of the sample's 36 facts; with 0.2 for the rest, or 0 for the answer, to 16."""
 LIKENESS_WEIGHT, MIN_LIKENESS = 2.5, 0.4
-"""What the cosine of question and sentence counts, and from which on one is read though it shares no words. On 16
-questions on constellations and PNG 82.5 % of the words that answer are quoted, with 1.5 78.0. Of society's odd
-questions the first quotation is from a right page for 53 % with 1.5, 55 with 3, without vectors 37."""
+"""Weight of the cosine of question and sentence, and least cosine to consider one that shares no words. On 16 questions
+on constellations and PNG, 82.5 % of the answering words are quoted, with weight 1.5 78.0 %. Of society's odd-numbered
+questions, the first quotation is from a right page for 53 % with 1.5, 55 % with 3, 37 % without vectors."""
 CUE_WEIGHT = 0.3
-"""Added where a sentence has what tells an answer to what is asked, as "because" where why is: the first quotation is
-from the right passage for 29 % of MedQuAD's first 75 even questions, without it for 24 %."""
+"""Weight of wording that is typical of an answer, such as "because" for "why": the first quotation is from the right
+passage for 29 % of MedQuAD's first 75 even-numbered questions, without it for 24 %."""
 CHUNK_RANK_WEIGHT = 0.4
-"""What it counts to stand in the best chunk, over the square root of its place in others. The quotations of 58 of
-2Wiki's questions 101 to 250 hold the answer; of 42 with 0.1 / place, of 57 where five chunks alone are read."""
+"""Score added for being in the best chunk; in others it is divided by the square root of their rank. The quotations
+answer 58 of 2Wiki's questions 101 to 250; with 0.1 / rank 42, with only five chunks read 57."""
 DEFINITION_RANK_WEIGHT = 0.1
-"""The same where a definition is asked for, which may stand in any chunk. With 0.4, what asthma is came after five
-sentences on its treatment (MedQuAD)."""
+"""`CHUNK_RANK_WEIGHT` for questions that ask for a definition, which may be in any chunk. With 0.4, what asthma is came
+after five sentences on its treatment (MedQuAD)."""
 WALK_WEIGHT = 0.4
-"""What it counts that a walk among the sentences, from what is named, is on one: six quotes hold the answer of 89 % of
-cmrc-zh's first 150 questions and of 18 of the sample's facts; without the walk 87 % and 17, with 0.8 89 % and 16."""
+"""Weight of the score that a walk from the question's names gives a sentence: six quotations contain the answer to 89 %
+of cmrc-zh's first 150 questions and to 18 of the sample's facts; without the walk 87 % and 17, with 0.8 89 % and 16."""
 MIN_WALKED = 0.5
-"""The root of the share of the walk on its most visited sentence, from which on one is read though it shares little:
-with 0.25 90 % of cmrc-zh's, with none by the walk alone 79 %."""
+"""Least score by the walk (square root of its ratio to the highest) to consider a sentence that shares few words with
+the question: with 0.25, 90 % of cmrc-zh's are answered; if the walk alone never suffices, 79 %."""
 CARRY_FACTOR = 0.8
-"""What is left, one sentence on, of being about something: with nothing 16 of the sample's facts are held, not 18."""
+"""Factor by which a subject fades with each sentence. With 0, 16 of the sample's facts are quoted, not 18."""
 MIN_REST_SHARE = 0.3
-"""Least share of the rest of a question that a sentence and its neighbour must hold: with 0.6 16 of the sample's facts
-are held, with 0.15 20, by more quotes that are beside the point."""
+"""Least share of the rest of a question that a sentence and its neighbour must contain. With 0.6, 16 of the sample's
+facts are quoted; with 0.15, 20, but with more quotations that are beside the point."""
 MIN_SUBJECT_SHARE = 0.4
-"""How much of what is named a sentence must be about to be read though it holds less, but for words never heard of.
-With 0.8 17 of the sample's facts are held, with 0.2 19, and a point less of the words of society's answers."""
+"""Least share of the subject that suffices for a sentence with less of the rest, unless most of the rest is unknown.
+With 0.8, 17 of the sample's facts are quoted; with 0.2, 19, and one point less of the words of society's answers."""
 UNREADABLE_FACTOR = 0.8
-"""What is left of the worth of a sentence that does not read alone at all. With 0.5 the answer of 4 % fewer of
-cmrc-zh's questions 151 to 300 is held, and 3 % fewer words of answers from wild/mathematics."""
+"""Factor of the score of a sentence of quality 0 (it does not read alone); 1 at quality 1. With 0.5, the answer to 4 %
+fewer of cmrc-zh's questions 151 to 300 is quoted, and 3 % fewer words of answers from wild/mathematics."""
 OFF_SUBJECT_FACTOR, OFF_POINT_FACTOR = 0.35, 0.5
-"""What is left of a sentence that is not about what is named, and of one that has nothing of what is asked of it, as a
-date: with 1 the first quotation is from the right passage for 23 % of MedQuAD's even questions (27 %), of all 17 % are
-(21 %). With 0.5 for both, sentences on another disease answer of the treatment of one of which little is known."""
+"""Factors of the score of a sentence that is not about the subject, and of one without what is requested, as a date.
+With 1, the first quotation is from the right passage for 23 % of MedQuAD's even-numbered questions (27 %), and 17 % of
+all are (21 %). With 0.5 for both, the treatment of a little-known disease is answered with sentences on another."""
 OWN_TITLE, OTHERS_FACTOR = 0.5, 0.7
-"""How much a text is about what its title names, and what is left of what others say of one who speaks, too, as they
-introduce a guest: 62 of 113 sentences that answer a question are its first quotation, with 1 for the second 58."""
+"""How much a document is about what its title names, and the factor for what others say if the named person speaks, too
+(they introduce a guest): 62 of 113 answering sentences are the first quotation, with 1 for the second value 58."""
 _SAYS_WHAT = question_pattern(ENGLISH, "says_what", re.VERBOSE)
 SAYS_SOMETHING = 0.6
-"""Worth of a sentence that says something else of X ("GIMPS is organized as"), where "X is a" at its start has 1."""
+"""Factor for a sentence that says something else of X ("GIMPS is organized as"), and for one that begins otherwise."""
 APART = 3
-"""Characters between two words of one name at the most: the mark in "Lucas-Lehmer", or a quotation mark."""
+"""Most characters between two words of one name: the hyphen in "Lucas-Lehmer", or a quotation mark."""
 _OPENS = question_pattern(ENGLISH, "before_defined")
 
 
 def rank_sentences(
     question: Question, context: Context, searcher: Searcher, also: Iterable[int] = ()
 ) -> list[RankedSentence]:
-    """Return the sentences of the chunks of a context (best first) that speak to a question, the best first.
+    """Return the sentences of a context's chunks (given best first) that are relevant to a question, the best first.
 
-    `also` are sentences of other chunks. Those entities of the context that the question names say what it is about.
-    Where the corpus has none of the names that it asks about, nothing speaks to it. Where the question has a vector,
-    sentences are compared by theirs, too.
+    `also` are sentences of other chunks. Entities of the context that the question names belong to its subject. If the
+    corpus has none of the names in the question, no sentence is relevant. If the context has the question's vector,
+    sentence vectors are compared, too.
     """
     if not searcher.may_know(question):
         return []
     subject, rest = split_question(question, context.entities, searcher)
     chunk_rank = chunk_ranks(context.sources, searcher)
-    # The best chunks may be those where somebody speaks most, not is spoken of.
+    # The best chunks may be those in which a person speaks most, rather than those about that person.
     if context.entities and subject and not rest:
         holding, share = searcher.holding(subject)
         also = (*also, *holding[share > COMPLETE].tolist())
@@ -118,11 +118,11 @@ def rank_sentences(
     if rest or question.cues:
         fits = _fits_of_answers(question, rest, (about, walked, likeness), sentences, searcher)
     else:
-        # what stands right behind all of the subject may define it, as below a heading in a glossary
+        # the sentence right after one that names all of the subject may define it, as below a heading in a glossary
         carried = about * (about.round(2) >= CARRY_FACTOR * defines)
         fits = _fits_of_definitions(subject, carried, sentences, searcher)
     weight = DEFINITION_RANK_WEIGHT if defines else CHUNK_RANK_WEIGHT
-    # who somebody is, others say
+    # who a person is, others say: definitions do not prefer the person's own sentences
     speakers = searcher.speakers_named(question.people if not defines else ())
     ranked: list[RankedSentence] = []
     for i, fit, share, factor in (f for f in fits if states(searcher.passages.text(sentences[f[0]]))):
@@ -138,7 +138,7 @@ def rank_sentences(
 
 
 def chunk_ranks(chunks: Sequence[Chunk], searcher: Searcher) -> dict[int, int]:
-    """Return the sentences of chunks, each with the place of the first chunk that holds it."""
+    """Return the sentences of some chunks, each with the index of the first chunk that contains it."""
     ranks: dict[int, int] = {}
     for rank, chunk in enumerate(chunks):
         for sentence in searcher.passages.within(chunk):
@@ -146,13 +146,13 @@ def chunk_ranks(chunks: Sequence[Chunk], searcher: Searcher) -> dict[int, int]:
     return ranks
 
 
-# What a question is about, and what it asks
+# The subject of a question, and the rest
 
 
 def split_question(
     question: Question, entities: Sequence[Entity], searcher: Searcher
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the words of what a question names, and the others that say what it asks, with their weights."""
+    """Return the terms of a question's subject, and the other terms, which say what is asked, with their weights."""
     index = searcher.index
     every_term = frozenset(question.terms)
     keys = {name_key(term) for name in question.names for term in search_terms(name, index)}
@@ -165,7 +165,7 @@ def split_question(
             concepts.append(form)
         else:
             subject |= form
-    # beside a name, others are what is asked of it: how somebody became an astronaut
+    # beside a name, concepts are part of what is asked: how somebody became an astronaut
     if not subject and concepts:
         subject = set(max(concepts, key=lambda form: math.fsum(map(searcher.weight, form))))
     subject = subject.union(*(form for form in concepts if form & subject))
@@ -173,7 +173,7 @@ def split_question(
     rest = [term for term in others if term not in VAGUE_STEMS or searcher.frequency(term)]
     if question.asks_definition:
         subject, rest = subject.union(rest), []
-    if question.language not in index.languages:  # a name has taken in words around it: "Bankとは"
+    if question.language not in index.languages:  # a name may include the words around it: "Bankとは"
         subject = {term for term in subject if searcher.frequency(term)}
     if not subject and not rest:
         rest = searcher.words(question.terms)
@@ -185,8 +185,8 @@ def _subject_shares(
 ) -> Floats:
     """Return for each sentence how much of the subject it is about, 0 to 1.
 
-    A sentence is about what it names, less about what the title of its document names, and less, with each sentence,
-    about what those before it are about. With `by_speaker` it is about who says it, too.
+    A sentence is about what it names, less about what the title of its document names, and about what the sentences
+    before it are about, less with each sentence. With `by_speaker`, it is about its speaker, too.
     """
     about = np.zeros(len(sentences), np.float32)
     if not subject:
@@ -219,8 +219,8 @@ def _fits_of_answers(
     sentences: Sequence[int],
     searcher: Searcher,
 ) -> Iterator[tuple[int, float, float, float]]:
-    """Yield the place, the fit, the share of the rest of each sentence that says something of what is asked, and what
-    is left of its score. `near` is how much each is about what is named, its share of the walk, and its likeness.
+    """Yield index, fit, share of the rest, and score factor of each sentence that says something about what is asked.
+    `near` is, of each sentence, the share of the subject it is about, its walk score, and its likeness to the question.
     """
     about, walked, likeness = near
     own = searcher.shares(rest, np.array(sentences))
@@ -250,7 +250,7 @@ def _fits_of_answers(
 def _fits_of_definitions(
     subject: dict[str, float], about: Floats, sentences: Sequence[int], searcher: Searcher
 ) -> Iterator[tuple[int, float, float, float]]:
-    """Yield the same for sentences that name, or are `about`, what is to be told of; best where they say what it is."""
+    """Yield the same for sentences that name, or are `about`, the subject; the fit is best if they say what it is."""
     shares = np.maximum(searcher.shares(subject, np.array(sentences)), about)
     for i in np.flatnonzero(shares >= MIN_SUBJECT_SHARE).tolist():
         text = searcher.passages.text(sentences[i])
@@ -275,8 +275,8 @@ def _fits_of_definitions(
 # Short answers
 
 NEAR = 8
-"""Words between a candidate and the question's words at which it counts half. With 4 1.4 % fewer of the documents that
-answer the sample's facts are quoted; with 16 nothing moves."""
+"""Distance in words to the nearest query term at which a candidate's weight is halved. With 4, 1.4 % fewer of the
+documents that answer the sample's facts are quoted; with 16, nothing changes."""
 _NUMBER = question_pattern(ENGLISH, "number_given")
 _UNIT = question_pattern(ENGLISH, "unit_given", re.NOFLAG)
 _PERIOD = question_pattern(ENGLISH, "period_given", re.NOFLAG)
@@ -287,9 +287,9 @@ _KINDS = {"person": "person", "place": "location"}
 def candidates(
     question: Question, sentence: int, query_terms: frozenset[str], searcher: Searcher
 ) -> Iterator[tuple[str, float]]:
-    """Yield what may be the answer in a sentence, and its weight, at most 1: the more, the nearer to query terms.
+    """Yield candidate answers in a sentence, with their weights: at most 1, and higher the nearer to query terms.
 
-    What says nothing beside the question's own words is no answer.
+    A candidate that only repeats query terms is left out.
     """
     text = searcher.passages.text(sentence)
     positions: list[int] | None = None
@@ -307,7 +307,7 @@ def candidates(
 def _spans_of_kind(
     question: Question, sentence: int, text: str, searcher: Searcher
 ) -> Iterator[tuple[int, int]]:
-    """Yield start and end of the things in a sentence that are of the kind that is asked for."""
+    """Yield start and end of the spans of a sentence that are of the requested type."""
     match question.wants:
         case "date":
             yield from date_spans(text)
@@ -315,7 +315,7 @@ def _spans_of_kind(
         case "number":
             yield from _numbers(text)
         case "" if not question.asks_name:
-            return  # what is asked for is seldom a name
+            return  # the answer is seldom a name
         case wants:
             passages, kind = searcher.passages, _KINDS.get(wants)
             for entity in dict.fromkeys(passages.mentioned(sentence)):
@@ -326,13 +326,13 @@ def _spans_of_kind(
 
 
 def _numbers(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of the numbers in a text with their units, but for dates."""
+    """Yield start and end of the numbers in a text with their units, except for dates."""
     dates = list(date_spans(text))
     for number in _NUMBER.finditer(text):
         if any(start <= number.start() < end for start, end in dates):
             continue
         joined = _JOINED.search(text, 0, number.start())
-        if joined and joined.group() not in CURRENCIES:  # the P7 is no number, EUR84 is
+        if joined and joined.group() not in CURRENCIES:  # "P7" is no number, "EUR84" is
             continue
         unit = _UNIT.match(text, number.end())
         is_unit = unit and is_content(fold(unit.group().strip()))  # "84,000 for" has none
@@ -343,26 +343,26 @@ def _numbers(text: str) -> Iterator[tuple[int, int]]:
 # Chains: sentences that lead from one passage to the next
 
 HOPS = (1, 3, 1, 1)
-"""Sentences of each passage of a chain: the first names the next, which mostly answers. Six of 2Wiki's first 150 hold
-the answer for 75 %; of MuSiQue's first 50, 56 %. With (2, 2, 1, 1) 70 and 56 %, with (1, 1, 1, 1, 1, 1) 65 and 58 %,
-and the six that the walk is on most 57 and 54 %."""
+"""Sentences of each passage of a chain: the first passage names the next, which mostly answers. The six sentences
+contain the answer to 75 % of 2Wiki's first 150 questions and 56 % of MuSiQue's first 50. With (2, 2, 1, 1) 70 and 56 %,
+with (1, 1, 1, 1, 1, 1) 65 and 58 %, with the six that the walk visits most 57 and 54 %."""
 KIND_WEIGHT, LEAD_WEIGHT = 0.8, 0.4
-"""What it counts in a passage to hold the kind of thing that is asked for, and to open a document, which says who or
-what it is about. Without the walk 8 points of HotpotQA's are lost, without the kind 5 of 2Wiki's, without the words
-that are asked beside names 8 of HotpotQA's, without openings 6 of 2Wiki's."""
+"""Score added to a sentence of a chain for something of the requested type, and for opening a document, which says who
+or what it is about. HotpotQA loses 8 points without the walk and 8 without the question's terms other than names; 2Wiki
+loses 5 without the type and 6 without openings."""
 SHORT_PASSAGE = 10
-"""Sentences of a passage, on average, up to which a chain goes by whole passages: those of Wikipedia's introductions
-have 4 or 5. Where chunks have 20 (web pages, minutes, letters), half of what the best sentences hold is lost by it."""
+"""Average number of sentences up to which chains go by whole passages: those of Wikipedia's introductions have 4 or 5.
+Where chunks have 20 (web pages, minutes, letters), chains lose half of what the best sentences contain."""
 ANSWERED = 0.4
-"""The share of what is asked, by weight of its words, from which on the first passage of a chain answers by itself, or
-a sentence that holds all names: without such sentences 115, not 120, of 300 answers on diseases begin right."""
+"""The share of what is asked, by weight of terms, at which the first passage of a chain, or a sentence with all names,
+answers by itself. Without such sentences, 115 rather than 120 of 300 answers on diseases begin correctly."""
 
 
 def follow_chain(question: Question, context: Context, searcher: Searcher) -> list[RankedSentence]:
-    """Return sentences that lead from what a question names to what it asks for, those of one passage together.
+    """Return sentences that lead from what a question names to what it asks for, grouped by passage.
 
-    The passages are those that a walk from its names is on most, in that order; of each the sentences that it needs.
-    Nothing is returned where passages are long, or where a question that joins no facts is answered without.
+    The passages are those that a walk from the question's names visits most, in that order; each gives its best
+    sentences. Return nothing if passages are long, or if a question that joins no facts is answered without a chain.
     """
     passages = _walked_passages(question, context.sources, searcher)
     if not passages or not searcher.may_know(question):
@@ -379,7 +379,7 @@ def follow_chain(question: Question, context: Context, searcher: Searcher) -> li
     query_terms = frozenset(search_terms(question.text, searcher.index))
     chain: list[RankedSentence] = []
     used: list[frozenset[str]] = []
-    # what one passage lacks, the next one has
+    # sentences that one passage lacks are taken from the next one
     for mass, room in zip(passages, accumulate(HOPS), strict=False):
         hop: list[RankedSentence] = []
         for sentence, share in ((s, m) for s, m in mass.items() if states(searcher.passages.text(s))):
@@ -400,8 +400,8 @@ def follow_chain(question: Question, context: Context, searcher: Searcher) -> li
 def _walked_passages(
     question: Question, chunks: Sequence[Chunk], searcher: Searcher
 ) -> list[dict[int, float]]:
-    """Return the passages that a walk from what a question names is on most, each as its sentences with the walk's
-    share of the most on any of them; none where passages are long.
+    """Return the passages that a walk from the question's names visits most, none if passages are long. Each maps its
+    sentences to their share of the walk, divided by the highest in the passage.
     """
     rank_of = chunk_ranks(chunks, searcher)
     if len(rank_of) > SHORT_PASSAGE * len(set(rank_of.values())):

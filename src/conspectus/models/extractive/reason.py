@@ -1,8 +1,8 @@
-"""Reasoning by selection: relations by paths over the graph, facts by where those paths end, thoughts by sentences.
+"""Reasoning by selection: relations are chosen by paths over the graph, facts by their ends, thoughts by sentences.
 
-What it is worth without a language model: over a graph whose relations have names, a path often reads the question
-well. Over open triples or descriptions it is no more than matching words. It concludes nothing: an answer is the name
-at the end of a path, a thought is a sentence of a source.
+Without a language model, this works well over a graph with named relations, where a path often fits the question. Over
+open triples or descriptions it only matches words. It concludes nothing: an answer is the name at the end of a path, a
+thought is a sentence of a source.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ else:
     similarity = lazy_module("conspectus.algorithms.similarity")  # it needs scipy
 
 MAX_STEPS = 3
-"""Steps of a path at the most, as in the paper; with 6, 2 % fewer of MetaQA's questions of three are answered."""
+"""Most steps of a path, as in the paper; with 6, 2 % fewer of MetaQA's three-step questions are answered."""
 MAX_ANSWERS = 100
-"""Names in an answer at the most: one of MetaQA's 900 questions has more (118)."""
+"""Most names in an answer: one of MetaQA's 900 questions has more (118)."""
 
 
 @performs(ChooseRelations)
 def choose_relations(task: ChooseRelations, index: Index) -> tuple[tuple[int, ...], ...]:
-    """Choose the edges that continue the best paths from where the path of each topic began."""
+    """Choose the edges that continue the best relation paths from the start of each topic's path."""
     finder = index.derive(PathFinder)
     chosen: list[tuple[int, ...]] = []
     scores: list[float] = []
@@ -67,7 +67,7 @@ def choose_relations(task: ChooseRelations, index: Index) -> tuple[tuple[int, ..
 
 
 def _walked(path: ReasoningPath, finder: PathFinder) -> tuple[int, tuple[int, ...]]:
-    """Return the number of the name that a path begins at, -1 for none of the graph's, and the ways of its steps."""
+    """Return the number of the name at which a path begins, -1 if the graph lacks it, and the ways of its steps."""
     steps = zip(path.names, path.triples, strict=False)
     ways = tuple(finder.way(triple.relation, triple.head != name) for name, triple in steps)
     return finder.graph.number_of.get(path.start, -1), ways
@@ -75,7 +75,7 @@ def _walked(path: ReasoningPath, finder: PathFinder) -> tuple[int, tuple[int, ..
 
 @performs(ExamineEvidence)
 def examine(task: ExamineEvidence, index: Index) -> Examined:
-    """Answer with the ends of the paths that have followed a best path to its end, and of all like them."""
+    """Answer with the ends of the paths that have followed a best path to its end, and of all that go the same ways."""
     finder = index.derive(PathFinder)
     complete: list[tuple[float, str, int, tuple[int, ...]]] = []
     for path in task.paths:
@@ -98,9 +98,9 @@ def examine(task: ExamineEvidence, index: Index) -> Examined:
 
 @performs(NextThought)
 def next_thought(task: NextThought, searcher: Searcher) -> str:
-    """Return the sentence of the given chunks, best first, that holds most of the question and was no thought before.
+    """Return the sentence of the given chunks that contains most of the question and is no thought yet, "" for none.
 
-    Words count by their squared inverse frequency; what earlier thoughts hold is not looked for again.
+    Terms are weighted by squared IDF; those of earlier thoughts no longer count.
     """
     earlier = {term for thought in task.thoughts for term in search_terms(thought, searcher.index)}
     new = [term for term in search_terms(task.question, searcher.index) if term not in earlier]
@@ -113,17 +113,17 @@ def next_thought(task: NextThought, searcher: Searcher) -> str:
 
 @performs(NameEntities)
 def entities_named(task: NameEntities) -> tuple[str, ...]:
-    """Return what the text of the task names."""
+    """Return the names in the text of the task."""
     return name_entities(task.text)
 
 
 SUMMARY_TOKENS = 150
-"""Approximate length of an extracted summary in tokens: RAPTOR's are of 131 on average."""
+"""Approximate length of an extracted summary in tokens: RAPTOR's have 131 on average."""
 
 
 @performs(SummarizePassages)
 def summarize(task: SummarizePassages) -> str:
-    """Return the sentences most like all of them together, in their order, within SUMMARY_TOKENS."""
+    """Return the sentences that are most similar to all of them together, in their order, within SUMMARY_TOKENS."""
     texts = task.passages
     candidates = list(dict.fromkeys(text[a:b] for text in texts for a, b in sentences(text)))
     grams = similarity.Grams.of(candidates, 4).matrix
@@ -141,11 +141,11 @@ def summarize(task: SummarizePassages) -> str:
 
 @performs(RecognizeTriples)
 def recognize(task: RecognizeTriples) -> tuple[int, ...]:
-    """Keep every triple: that they are like the question is all that is known."""
+    """Return the numbers of all triples: nothing is known but that they resemble the question."""
     return tuple(range(1, len(task.triples) + 1))
 
 
 @performs(DraftAnswer)
 def draft_answer(task: DraftAnswer) -> Draft:
-    """Answer with the ends of the given trails; without a model nothing is known beside them."""
+    """Answer with the end of the first reasoning path; without a language model, nothing else is known."""
     return Draft(task.paths[0].end if task.paths else "")

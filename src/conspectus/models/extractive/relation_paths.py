@@ -1,10 +1,10 @@
-"""Which paths of relations through a graph a question seems to ask for, by its words and the graph's own statistics.
+"""Find the paths of relations that a question seems to ask for, by its words and the graph's own statistics.
 
-A path leads from what a question names to what it asks for. It is compared with the whole question: each word should
-be expressed by a relation of the path, each relation by a word; the end should be of the kind that is asked for; and
-what stands nearer to the name in the question should come sooner on the path. Nothing here knows a particular graph:
-kinds are read off the ends of relations and their labels. A step is written as its way (see `triple_graph.Ways`): the
-number of the relation times 2, plus 1 where it is followed against its direction.
+A path leads from what a question names to what it asks for. It is compared with the whole question: each word should be
+expressed by a relation of the path, and each relation by a word; the end should be of the requested type; and words
+nearer to the name in the question should be expressed earlier on the path. Nothing here is specific to one graph: types
+are inferred from the ends of relations and their labels. A step is written as its way (see `triple_graph.Ways`): the
+number of the relation times 2, plus 1 if it is followed against its direction.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from conspectus.text.question import read_question
 from conspectus.text.words import WH, WORDS_CACHED, is_content, likeness, name_key, root, roots_of_label
 from conspectus.triple_graph import TripleGraph
 
-# The figures: of MetaQA's questions 98, 99 and 95 % are answered right, 100 each of one, two and three steps
+# Figures: of MetaQA's questions of one, two and three steps, 100 each, 98, 99 and 95 % are answered correctly
 BEAM = 60
-"""Paths that are carried on from one length to the next: with 1 35 % of three steps; half or double changes nothing."""
+"""Paths that are extended at each length: with 1, 35 % of three-step questions; half or double changes nothing."""
 SAMPLE = 300
-"""Names that are looked at to tell what a way arrives at: with 1 90 and 83 % of two and three steps; half or double
-changes nothing."""
+"""Names from which the type that a way leads to is inferred: with 1, 90 and 83 % of two- and three-step questions; half
+or double changes nothing."""
 STEP_COST = 0.12
-"""What each step of a path costs, beside 1 for all words of the question: with double 63 % of three steps. MetaQA's are
-as right with none; but then a ship was built when others of its builder were, too (a test)."""
+"""Cost of each step of a path, where all words of the question score 1: with double, 63 % of three steps. MetaQA's are
+as good with 0; but then a ship was built when other ships of its builder were, too (a test)."""
 UNEXPRESSED_COST = 0.35
-"""What a relation costs that no word of the question expresses: with none 92 and 77 % of two and three steps; with
-double 2 % fewer of three."""
+"""Cost of a relation that no word of the question expresses: with 0, 92 and 77 % of two and three steps; with double,
+2 % fewer of three."""
 WRONG_KIND_COST = 0.6
-"""What it costs to end at another kind of thing than is asked for: with none 65 and 73 % of two and three steps; half
-or double changes 1 %."""
-DISORDER_COST = 0.3
-"""What it costs where what stands farther from the name comes first: with none 76 % of three steps, with half 90."""
-RETURN_COST = 0.4
-"""What it costs to go a way there and back where no word is left over that could name the things come back to. MetaQA's
-are as right without; but then, too, a ship was built when others of its builder were."""
-RARE_STEP_COST = 0.1
-"""What it costs to go on by a way that few of the names arrived at have: with none 84 % of three steps; half or double
+"""Cost of ending at another type of thing than is requested: with 0, 65 and 73 % of two and three steps; half or double
 changes 1 %."""
+DISORDER_COST = 0.3
+"""Cost of expressing words that are farther from the name first: with 0, 76 % of three steps, with half 90 %."""
+RETURN_COST = 0.4
+"""Cost of following a way there and back if no unexpressed word could name the things returned to. MetaQA's are as good
+with 0; but then, too, a ship was built when other ships of its builder were."""
+RARE_STEP_COST = 0.1
+"""Cost of continuing by a way that few of the names reached have: with 0, 84 % of three steps; half or double changes
+1 %."""
 CACHED_PATHS = 1000
-"""Names whose paths are cached, by question; one search asks for those of a beam of names, again at each step."""
+"""Pairs of question and name whose paths are cached; one search requests those of a beam of names at each step."""
 MIN_LIKENESS = 0.5
-"""From which likeness on a word expresses a relation: with 1, the same word, 92 and 84 % of two and three steps."""
+"""Least likeness at which a word expresses a relation: with 1 (the same word), 92 and 84 % of two and three steps."""
 
 _YEAR = re.compile(r"\b\d{3,4}\b")
 _NUMBER = re.compile(r"[\d.,]+%?")
@@ -59,9 +59,9 @@ _TOKEN = re.compile(r"[^\W_]+")
 _ADJECTIVE = re.compile(r"^(?:main|first|last|other|own|real)$|.(?:ary|ial|ional|ive|ous|ful|ish)$")
 _DO, _BE = frozenset("do does did".split()), frozenset("is are was were".split())
 _EXPRESSIVE = frozenset(("when", "where"))
-"""Question words that a relation's label may say: year, place."""
+"""Question words that a relation's label may express: year, place."""
 _TO_PLACES = (" in", " at", " near")
-"""How relations end that lead to places."""
+"""Endings of relations that lead to places."""
 _LISTS = read_word_sets("words")
 _PERSON_WORDS, _SHARING = _LISTS["person_words"], _LISTS["sharing_words"]
 _REQUESTS = _LISTS["request_words"]
@@ -69,7 +69,7 @@ _REQUESTS = _LISTS["request_words"]
 
 @dataclass(frozen=True)
 class RelationPath:
-    """Ways to go one after the other, and how well they fit the question, 1 at best."""
+    """Ways to follow one after the other, and how well they fit the question, 1 at best."""
 
     ways: tuple[int, ...]
     score: float
@@ -77,23 +77,23 @@ class RelationPath:
 
 @dataclass(frozen=True)
 class GraphQuestion:
-    """A question without the name it starts from: its words with how far each stands from that name."""
+    """A question without the name it starts from: the roots of its words, and their distances from that name."""
 
     roots: tuple[str, ...]
     distance: tuple[float, ...]
     focus: str
-    """The root of the noun that is asked for (`movies` of which movies), "" where the question names no kind."""
+    """The root of the noun that is asked for (`movies` of which movies), "" if the question names no type."""
     wants: str
     """person, date, number, place, or ""."""
     sharing: bool
-    """Whether it asks for what has something in common, which is found by going there and back."""
+    """Whether it asks for things that have something in common, which are reached by going there and back."""
 
 
 class QuestionWords:
-    """The words of one question, and what the relations of a graph express of them.
+    """The words of one question, and which of them the relations of a graph express.
 
-    What is looked up here for each path is made once for a question, so that a path costs nothing for the words that
-    no relation of it expresses: a question may have 3,000 words, and a graph some 10,000 paths.
+    What scoring needs for each path is computed once per question, so that words that no relation expresses cost a path
+    nothing: a question may have 3,000 words, and a graph some 10,000 paths.
     """
 
     def __init__(self, question: GraphQuestion, finder: PathFinder) -> None:
@@ -113,13 +113,13 @@ class QuestionWords:
         self.best = {relation: max(words.values()) for relation, words in self._by_relation.items()}
         """How well each relation expresses the word that it expresses best, 0 to 1."""
         self.distance: dict[int, float] = {}
-        """The mean distance from the name of the words that it expresses best."""
+        """The mean distance from the name of the words that each relation expresses best."""
         for relation, words in self._by_relation.items():
             at_best = [distances[word] for word, value in words.items() if value == self.best[relation]]
             self.distance[relation] = float(np.mean([*chain.from_iterable(at_best)]))
 
     def share(self, relations: Sequence[int]) -> float:
-        """Return the share that these relations express of the words that any relation of the graph does."""
+        """Return how much these relations express of all that any relation of the graph expresses, 0 to 1."""
         if not self._total:
             return 0.0
         expressed: dict[str, float] = {}
@@ -144,12 +144,12 @@ class PathFinder:
         self.relations_expressing = lru_cache(WORDS_CACHED)(self._relations_expressing)
 
     def way(self, relation: str, inverse: bool) -> int:
-        """Return the number of a way, -1 where the graph has no such relation."""
+        """Return the number of a way, -1 if the graph has no such relation."""
         number = self._number_of_label.get(relation)
         return -1 if number is None else 2 * number + inverse
 
     def ends(self, name: int, ways: Sequence[int]) -> list[int]:
-        """Return the names at the end of a path, in order; a name that was passed is not gone to again."""
+        """Return the names at the end of a path, ascending; names that were passed are not visited again."""
         here, passed = [name], {name}
         for way in ways:
             there = {s.to for n in here for s in self.graph.steps(n) if 2 * s.relation + s.inverse == way}
@@ -158,7 +158,7 @@ class PathFinder:
         return here
 
     def _paths(self, question: str, name: int, depth: int, most: int = 20) -> list[RelationPath]:
-        """Return at most so many paths of at most `depth` steps from a name that lead somewhere, the best first."""
+        """Return at most `most` paths of at most `depth` steps from a name that reach something, the best first."""
         words = QuestionWords(parse(question, self.graph.names[name]), self)
         ways = self.graph.ways
         scored: list[RelationPath] = []
@@ -186,7 +186,7 @@ class PathFinder:
         )
 
     def _promise(self, words: QuestionWords, path: Sequence[int]) -> float:
-        """Return how well the relations of a path and the words of a question go together, wherever it ends."""
+        """Return how well the relations of a path and the words of a question match, wherever the path ends."""
         relations = list(dict.fromkeys(way // 2 for way in path))
         unexpressed = sum(1 - words.best.get(relation, 0.0) for relation in relations)
         return (
@@ -203,7 +203,7 @@ class PathFinder:
         return values
 
     def _kind_fit(self, question: GraphQuestion, last: int) -> float:
-        """Return how well what the last way arrives at fits what is asked for, 0 to 1."""
+        """Return how well what the last way leads to fits the requested type, 0 to 1."""
         relation, inverse = last // 2, last & 1
         if question.focus:
             expressing = self.relations_expressing(question.focus)
@@ -218,7 +218,7 @@ class PathFinder:
         return 0.5 if not kind and question.wants == "place" else 0.0
 
     def _kind(self, way: int) -> str:
-        """Return what a way arrives at: person, date, number, or "" for things of no such kind."""
+        """Return the type of what a way leads to: person, date, number, or "" for other things."""
         arrived = self.graph.ways.names(way ^ 1)
         step = max(1, len(arrived) // SAMPLE)
         names: list[str] = [self.graph.names[i] for i in arrived[::step].tolist()]
@@ -234,7 +234,7 @@ class PathFinder:
 
 
 def _disorder(words: QuestionWords, path: Sequence[int]) -> float:
-    """Return the share of pairs of steps that go first what the question says farther from the name."""
+    """Return the share of pairs of steps whose first step is expressed farther from the name than the second."""
     relations = [relation for relation, _ in groupby(way // 2 for way in path)]
     distances = [words.distance[relation] for relation in relations if relation in words.distance]
     pairs = list(combinations(distances, 2))
@@ -268,7 +268,7 @@ def parse(question: str, name: str) -> GraphQuestion:
             continue
         before_name = i < inside.start
         distance = inside.start - i if before_name else i - inside.stop + 1
-        # towards the question word; words beyond the name come first
+        # words on the question word's side of the name come after those on its other side
         if before_name == (wh < inside.start):
             distance += count
         if verb_behind_name and i >= inside.stop:
@@ -276,16 +276,13 @@ def parse(question: str, name: str) -> GraphQuestion:
         roots.append(root(word))
         distances.append(float(distance))
     sharing = not _SHARING.isdisjoint(words)
-    asked = words[wh : wh + 2]  # not what a clause behind asks for
+    asked = words[wh : wh + 2]  # not what a later clause asks for
     wants = read_question(" ".join(asked)).wants if _PERSON_WORDS.isdisjoint(asked) else "person"
     return GraphQuestion(tuple(roots), tuple(distances), _focus(words, wh, inside), wants, sharing)
 
 
 def _verb_is_asked(words: Sequence[str]) -> bool:
-    """Tell by the words between the question word and the name whether the verb behind the name is what is asked.
-
-    "What did the friend of NAME write?" asks for the friend first, "the film that NAME wrote" for the film.
-    """
+    """Return whether the verb after the name is what is asked, by the words between question word and name."""
     verb = next((i for i, word in enumerate(words) if word in _DO | _BE), len(words))
     if (WH | {"that"}).intersection(words[verb:]):
         return False
@@ -293,7 +290,7 @@ def _verb_is_asked(words: Sequence[str]) -> bool:
 
 
 def _focus(words: Sequence[str], wh: int, name: range) -> str:
-    """Return the root of the noun after `which` or `what`, also where a form of `to be` stands between."""
+    """Return the root of the noun after `which` or `what`, also if a form of `to be` is between them; "" if none."""
     if not words or words[wh] not in ("which", "what"):
         return ""
     for i in range(wh + 1, len(words)):

@@ -1,4 +1,4 @@
-"""Which sentences of the corpus speak to a question, and how well."""
+"""Find the sentences of the corpus that are relevant to a question, and score them."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from conspectus.text.sentences import states
 from conspectus.text.words import PAIRED, UNSPACED, name_key, search_terms, stem, terms
 
 SHARE = 0.34
-"""Least share, by squared IDF, of a question's content that a sentence must hold; its rarest known word will do. With
-0.17 61 % of answers on mathematics quote a page that answers, not 52 %, but 13.5 % of the quotations, not 14.7."""
+"""Least share, by squared IDF, of a question's content in a sentence; its rarest known term alone suffices. With 0.17,
+61 % of answers on mathematics quote a page that answers, not 52 %, but 13.5 % of the quotations do, not 14.7."""
 MANY = 60
-"""A sentence is left out where so many hold more of the question; with 30 or 120 hardly anything moves."""
+"""A sentence is left out if this many others contain more of the question; with 30 or 120, hardly anything changes."""
 BESIDE = 0.35
-"""What a sentence beside it holds counts for one that holds less; with nothing 48 % of answers on mathematics quote a
-page that answers, not 52 %."""
+"""Weight of what a neighbouring sentence contains, for a sentence that contains less. With 0, 48 % of answers on
+mathematics quote a page that answers, not 52 %."""
 QUESTIONS = 64
-"""Questions (and follow-up questions) whose sentences are cached: one answer asks for those of at most about 20 (DRIFT:
-its primer and 3 steps of 5 follow-ups), often; a question holds up to 400 sentences, some 60 kB."""
+"""Questions (and follow-up questions) whose sentences are cached: one answer requests those of at most about 20 (DRIFT:
+its primer and 3 steps of 5 follow-up questions), repeatedly; the sentences of one, up to 400, take some 60 kB."""
 TERMS = 1 << 12
-"""Terms of questions whose numbers are cached: a question has some 10, and each is looked up in many places."""
+"""Terms of questions whose numbers are cached: a question has some 10, each looked up by many functions."""
 COMPLETE = 0.999
-"""The share from which on a sentence holds all of some terms: 1 but for rounding."""
+"""The share from which on a sentence contains all of some terms: 1, allowing for rounding."""
 _PIECE = re.compile(f"^.$|{UNSPACED.pattern}|{PAIRED.pattern}")
 CANDIDATES = 400
-"""Sentences read for one question at most: millions may hold its only word. Half or double moves no measured answer."""
+"""Most sentences read for one question: millions may have its only word. Half or double changes no measured answer."""
 
 
 @dataclass(frozen=True)
 class RankedSentence:
-    """A sentence that speaks to a question; `share` of the question's content it holds itself, 0 to 1."""
+    """A sentence that is relevant to a question; it contains `share` of the question's content itself, 0 to 1."""
 
     sentence: int
     score: float
@@ -50,11 +50,11 @@ class RankedSentence:
 
 
 Ranked = list[RankedSentence]
-"""Sentences that speak to a question, the best first."""
+"""Sentences that are relevant to a question, the best first."""
 
 
 class Searcher:
-    """Finds sentences of one index."""
+    """Searches the sentences of one index."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
@@ -67,7 +67,7 @@ class Searcher:
         self.rank_among_parts = lru_cache(QUESTIONS)(self._rank_among_parts)
 
     def chunk_at(self, span: Span) -> int | None:
-        """Return the number of the first chunk that holds a span, None where a chunk's edge cuts it."""
+        """Return the number of the first chunk that contains a span, None where a chunk boundary cuts it."""
         document = self.index.number_of_document.get(span.document_id, -1)
         numbers = self.index.listed("chunk", document) if document >= 0 else ()
         chunks = map(self.index.chunks.__getitem__, numbers)
@@ -76,11 +76,11 @@ class Searcher:
     # Terms
 
     def frequency(self, term: str) -> int:
-        """Return how many sentences hold a term, in the form of it that most of them have."""
+        """Return how many sentences contain a term, in its most frequent form."""
         return max(map(self._postings.frequency, self.numbers(term)), default=0)
 
     def _numbers(self, term: str) -> set[int]:
-        """Return the numbers of a term and its other forms, as left for leave, that sentences hold."""
+        """Return the numbers of those forms of a term (as "left" for "leave") that occur in sentences."""
         languages = self.index.languages
         forms = {term, *(form for language in languages for form in other_forms(term, language))}
         if len(languages) > 1:
@@ -89,20 +89,20 @@ class Searcher:
         return {n for n in numbers if 0 <= n < len(self._postings.starts) - 1}
 
     def weight(self, term: str) -> float:
-        """Return the squared IDF of a term over sentences, that of a new word where the corpus never uses it.
+        """Return the squared IDF of a term over sentences; a term that the corpus lacks has frequency 0.
 
-        Squared, for of several words the rarest says best what is asked: common ones do not make up for it.
+        It is squared because the rarest of several terms says best what is asked: common ones do not make up for it.
         """
         return idf(len(self._postings.lengths), self.frequency(term)) ** 2
 
     def may_know(self, question: Question) -> bool:
-        """Tell whether the corpus has any of the names in a question, and nobody else is taken for who is named."""
+        """Return whether the corpus has any of a question's names, and no full name is known only by a namesake."""
         if question.names and not any(map(self._is_known, question.names)):
             return False
         return question.joins_facts or not any(self._has_namesakes(n, question) for n in question.full_names)
 
     def _has_namesakes(self, name: str, question: Question) -> bool:
-        """Tell whether nothing in the corpus has all of a name, but a person of another name has its first word."""
+        """Return whether the corpus lacks a full name, but has a person of another name with the same first word."""
         first, words = f"{name.split()[0]} ", (t for t in self.terms_of(name, question) if len(t) > 1)
         together = self.holding(dict.fromkeys(words, 1.0))[1].max(initial=0.0) > COMPLETE
         if together or entity_of_key(name_key(name), self.index) is not None:
@@ -114,23 +114,23 @@ class Searcher:
         return any(kind == "person" and person.startswith(first) for person, kind in people)
 
     def _is_known(self, name: str) -> bool:
-        """Tell whether the corpus has any word of a name, given by its key; a letter (hepatitis B) is no word."""
+        """Return whether the corpus has any word of a name, given by its key; a letter (hepatitis B) is no word."""
         terms = [term for term in search_terms(name, self.index) if len(term) > 1]
         if not terms or entity_of_key(name, self.index) is not None:
             return True
         return any(map(self.frequency, terms))
 
     def words(self, terms: Sequence[str]) -> list[str]:
-        """Return terms without those that no sentence has and that are letters or, in some scripts, pieces of words."""
+        """Return terms without those that occur in no sentence and are letters or, in some scripts, pieces of words."""
         return [t for t in terms if self.frequency(t) or not _PIECE.search(t)]
 
     def holding(self, weights: dict[str, float]) -> tuple[Ints, Floats]:
-        """Return the sentences that hold some terms, ascending, and of each the share of the weights of those."""
+        """Return the sentences that contain any of some terms, ascending, and each one's share of the weights."""
         sentences = self._union(texts for term in weights for texts in self._texts(term))
         return sentences, self.shares(weights, sentences)
 
     def shares(self, weights: dict[str, float], sentences: Ints) -> Floats:
-        """Return of each of some sentences the share it holds of the weights of some terms."""
+        """Return for each of some sentences which share of the terms' weights it contains, 0 to 1."""
         scores = np.zeros(len(sentences), np.float32)
         for term, weight in weights.items():
             has = np.zeros(len(sentences), bool)
@@ -140,12 +140,12 @@ class Searcher:
         return scores / (sum(weights.values()) or 1.0)
 
     def _read_texts(self, term: str) -> list[Ints]:
-        """Return of each form of a term that any sentence holds those that do, ascending."""
+        """Return for each form of a term that occurs the sentences that contain it, ascending."""
         edges = (self._postings.starts[n : n + 2] for n in sorted(self.numbers(term)))
         return [self._postings.texts[start:end] for start, end in edges if start < end]
 
     def _union(self, parts: Iterable[Any]) -> Ints:
-        """Return the sentences of some arrays, ascending, each once; -1 and the one behind the last are none."""
+        """Return the sentences in some arrays, ascending, each once; -1 and the number after the last are ignored."""
         marks = np.zeros(len(self.passages) + 1, bool)
         for sentences in parts:
             marks[sentences] = True
@@ -157,10 +157,10 @@ class Searcher:
         return terms(text, own) if own in self.index.languages else search_terms(text, self.index)
 
     def read(self, question: str) -> Question:
-        """Read a question: in its own language, or where no document is in that, in those of the index.
+        """Read a question: in its own language or, if no document is in that language, in those of the index.
 
-        Such a question shares only names with documents: of its other words those that the corpus lacks are left out,
-        since no sentence can be expected to have them.
+        A question of the latter kind shares only names with documents: other words that the corpus lacks are left out,
+        since no sentence can be expected to contain them.
         """
         read = read_question(question, *self.index.languages)
         if read.language in self.index.languages:
@@ -178,7 +178,7 @@ class Searcher:
     # Sentences
 
     def _find(self, question: Question, speakers: frozenset[int] = frozenset()) -> Ranked:
-        """Return the sentences, of some speakers if given, that hold a good share of a question, the best first."""
+        """Return the sentences, of some speakers if given, that contain a good share of a question, the best first."""
         weights = {term: self.weight(term) for term in self.words(question.focus)}
         if not any(map(self.frequency, weights)):
             return []
@@ -199,10 +199,10 @@ class Searcher:
         return sorted(ranked, key=lambda ranked: (-ranked.score, ranked.sentence))[:CANDIDATES]
 
     def _expected(self, weights: dict[str, float], question: Question) -> tuple[dict[str, float], float]:
-        """Return the terms that sentences are expected to hold, and the least share of their weight that one must.
+        """Return the terms that sentences are expected to contain, and the least share of their weight in each.
 
-        Where the corpus knows half of them, names and numbers aside, the others are another way to say it. Without that
-        half as many answers of all reports quote a page that answers: 24 and 16 % for 52 and 40 % (web pages).
+        If the corpus knows half of them, names and numbers aside, the others are dropped as another wording. Without
+        this, half as many answers from all reports quote a page that answers: 24 and 16, not 52 and 40 % (web pages).
         """
         names = {term for name in question.names for term in search_terms(name, self.index)}
         beside_names = [term for term in weights if term not in names and not term[0].isdigit()]
@@ -212,12 +212,12 @@ class Searcher:
         return known, min(SHARE, max(known.values()) / sum(known.values()))
 
     def _likely(self, weights: dict[str, float], speakers: frozenset[int]) -> tuple[Ints, Floats]:
-        """Return all sentences, of some speakers if given, that may be among the best, and the share each holds."""
+        """Return all sentences, of some speakers if given, that may be among the best, and the share each contains."""
         sentences, own = self.holding(weights)
         if speakers:
             own = own * np.isin(self.passages.speaker[sentences], list(speakers))
         often = np.partition(own, -MANY)[-MANY] if len(own) > MANY else 0.0
-        if often > BESIDE:  # what is beside a sentence adds less
+        if often > BESIDE:  # a neighbouring sentence adds less
             likely = (own > 0) & (own + BESIDE * (1 - own) > often - 1e-3)
             return sentences[likely], own[likely]
         near = self._union((sentences - 1, sentences, sentences + 1))
@@ -226,7 +226,7 @@ class Searcher:
         return near, self.shares(weights, near)
 
     def beside(self, weights: dict[str, float], sentences: Ints) -> Floats:
-        """Return of each of some sentences the larger share of the two beside it in its document."""
+        """Return for each of some sentences the larger share of its two neighbours in its document."""
         document, last = self.passages.document, len(self.passages) - 1
         sides = np.maximum(sentences - 1, 0), np.minimum(sentences + 1, last)
         own = (self.shares(weights, side) * (document[side] == document[sentences]) for side in sides)
@@ -234,20 +234,20 @@ class Searcher:
         return np.maximum(before, after)
 
     def speakers_named(self, names: Iterable[str]) -> frozenset[int]:
-        """Return the entities who speak in the corpus and have all words of one of some names."""
+        """Return the entities that speak in the corpus and whose names contain all words of one of some names."""
         keys = filter(None, (name_key(name).split() for name in names))
         named = [entity for key in keys for entity in entities_with(key, self.index)]
         (speakers,) = self.index.looked_up(all_speakers, "graph.speakers")
         return frozenset(named).intersection(speakers[:].tolist())
 
     def is_titled(self, sentence: int, words: Set[str]) -> bool:
-        """Tell whether the title of a sentence's document has some words, as that of a speech has who gives it."""
+        """Return whether the title of a sentence's document has some words, as a speech's has its speaker's name."""
         return words <= title_words(self.passages.title_of(int(self.passages.document[sentence])))
 
     # Communities
 
     def _by_community(self, question: Question, level: int) -> dict[int, Ranked]:
-        """Return the sentences that speak to a question, by the community of a level that they mostly mention."""
+        """Return the sentences relevant to a question, grouped by the community of a level that they mention most."""
         at = frozenset(self.index.numbers_at(level))
         grouped: dict[int, Ranked] = {}
         for ranked in self.find(question):
@@ -257,7 +257,7 @@ class Searcher:
         return grouped
 
     def _rank_among_parts(self, level: int) -> dict[int, int]:
-        """Return the rank by rating of each report of a level, among those under the same root."""
+        """Return each report's rank by rating, from 0, among the reports of a level under the same root."""
         seen: Counter[int] = Counter()
         ranks: dict[int, int] = {}
         for report in sorted(self.index.reports_at(level), key=lambda r: (-r.rating, r.number)):

@@ -32,8 +32,8 @@ from conspectus.text.vocabulary import Ints, read_vocabulary
 from conspectus.text.words import CJK, SMALL, VAGUE, WORD, is_unspaced, name_key, stems, terms
 
 NEAR = 200
-"""Characters between two sentences that are neighbours: half or double changes nothing, with 0 F1 of the sample's
-reports loses 5.2; without a limit, quotations go on behind what is left out."""
+"""Most characters between neighbouring sentences: half or double changes nothing, with 0 F1 of the sample's reports
+loses 5.2; without a limit, quotations continue after text that is left out."""
 QUOTES = '"“”'
 
 
@@ -41,7 +41,7 @@ QUOTES = '"“”'
 class SentenceStore:
     """Sentence `i` is characters `start[i]` to `end[i]` of document number `document[i]`.
 
-    Its `mentions[mention_starts[i]:mention_starts[i + 1]]` and `speaker[i]` (-1: nobody known) are places in `names`.
+    Its `mentions[mention_starts[i]:mention_starts[i + 1]]` and `speaker[i]` (-1: unknown) are indices into `names`.
     """
 
     documents: Sequence[Document]
@@ -54,7 +54,7 @@ class SentenceStore:
     names: Sequence[str]
     types: Sequence[str]
     related: Ints | None = None
-    """The pairs of names that meet more than by chance, as codes (`Lexicon.related`); None where that is not known."""
+    """Pairs of names that co-occur more often than by chance, as codes (`Lexicon.related`); None if that is unknown."""
     numbers: Mapping[str, int] | None = None
 
     @classmethod
@@ -69,14 +69,14 @@ class SentenceStore:
 
     @classmethod
     def of_chunk(cls, chunk: Chunk, entity_types: tuple[str, ...]) -> SentenceStore:
-        """Read a chunk alone, for where the corpus that it comes from is not known."""
+        """Read a chunk by itself, without the corpus that it comes from."""
         alone = Document(chunk.document_id, 0, "", " " * chunk.start + chunk.text, "")
         documents = with_languages([alone])
         return cls.read(documents, read_lexicon(documents, entity_types))
 
     @classmethod
     def of_index(cls, index: Index) -> SentenceStore:
-        """Return the sentences that an index holds; names and types are those of its entities."""
+        """Return the sentences of an index, with the names and types of its entities."""
         return cls(
             documents=index.documents,
             names=column(index.entities, "name"),
@@ -89,7 +89,7 @@ class SentenceStore:
         return len(self.document)
 
     def part(self, documents: range) -> SentenceStore:
-        """Return the sentences of some documents, with the names that they have alone, in order of appearance."""
+        """Return the sentences of some documents, with only the names that occur in these, in order of appearance."""
         a, b = np.searchsorted(self.document, (documents.start, documents.stop)).tolist()
         starts = self.mention_starts[a : b + 1]
         named = np.concatenate((self.mentions[starts[0] : starts[-1]], self.speaker[a:b]))
@@ -114,7 +114,7 @@ class SentenceStore:
         )
 
     def _related_among(self, own: Ints, number: Ints) -> Ints | None:
-        """Return the pairs of some names, ascending, that meet more than by chance, by the numbers that these take."""
+        """Return the related pairs among some of the names, ascending, by the new numbers (`number`) of these names."""
         if self.related is None:
             return None
         firsts = own.astype(np.int64) * len(self.names)
@@ -126,7 +126,7 @@ class SentenceStore:
         return np.sort(ends.min(axis=0).astype(np.int64) * len(own) + ends.max(axis=0))
 
     def digest(self, documents: range) -> str:
-        """Return a digest of all that the sentences of some documents are extracted by, beside their texts."""
+        """Return a digest of everything that extraction from some documents depends on, besides their texts."""
         part = self.part(documents)
         languages = [document.language for document in part.documents]
         digest = sha256(json.dumps([part.names, part.types, languages]).encode())
@@ -139,13 +139,13 @@ class SentenceStore:
         return self.numbers or {document.id: i for i, document in enumerate(self.documents)}
 
     def knows(self, chunk: Chunk) -> bool:
-        """Tell whether a chunk is of a document that was read."""
+        """Return whether a chunk is part of a document that was read."""
         return chunk.document_id in self._number
 
     def within(self, chunk: Chunk | Span) -> range:
-        """Return the sentences that lie wholly within a chunk, or within other characters of a document."""
+        """Return the sentences that lie completely within a chunk, or within another span of a document."""
         document = self._number[chunk.document_id]
-        # numbers of the column's type, or all of it would be converted
+        # in the type of the column, which would otherwise be converted as a whole
         bounds = np.array((document, document + 1), np.int32)
         low, high = self.document.searchsorted(bounds).tolist()
         first = low + int(np.searchsorted(self.start[low:high], chunk.start))
@@ -153,18 +153,18 @@ class SentenceStore:
         return range(first, max(first, last))
 
     def mentioned(self, sentence: int) -> list[int]:
-        """Return what a sentence mentions, in the order of its words."""
+        """Return the names that a sentence mentions, as indices, in the order of its words."""
         first, last = self.mention_starts[sentence : sentence + 2].tolist()
         return self.mentions[first:last].tolist() if first < last else []
 
     def mentioned_near(self, sentence: int) -> list[int]:
-        """Return what a sentence mentions, or where that is nothing the nearest one before it in its document."""
+        """Return the names that a sentence mentions or, if none, those of the nearest one before in its document."""
         while not (own := self.mentioned(sentence)) and not self.opens_document(sentence):
             sentence -= 1
         return own
 
     def are_related(self, one: int, other: int) -> bool:
-        """Tell whether two names meet more than by chance."""
+        """Return whether two names co-occur more often than by chance."""
         return min(one, other) * len(self.names) + max(one, other) in self._related
 
     @cached_property
@@ -172,7 +172,7 @@ class SentenceStore:
         return frozenset[int](() if self.related is None else self.related.tolist())
 
     def span(self, sentence: int, last: int = -1) -> Span:
-        """Return the characters of a sentence, or of all from it to a last one of the same document."""
+        """Return the span of a sentence, or of all from it to `last` in the same document."""
         start, end = int(self.start[sentence]), int(self.end[max(sentence, last)])
         return Span(self._document(sentence).id, start, end)
 
@@ -186,7 +186,7 @@ class SentenceStore:
         return " ".join(excerpt(self._document(sentence), start, end).split())
 
     def title_of(self, document: int) -> str:
-        """Return the title of a document, the name of a file in words."""
+        """Return the title of a document; hyphens and underscores, as in file names, become spaces."""
         return _in_words(self.documents[document].title)
 
     def language(self, sentence: int) -> str:
@@ -194,24 +194,24 @@ class SentenceStore:
         return self._document(sentence).language
 
     def follows(self, sentence: int) -> bool:
-        """Tell whether a sentence follows closely on the one before it in the table."""
+        """Return whether a sentence closely follows the one before it in the table."""
         near = bool(self.start[sentence] - self.end[sentence - 1] < NEAR)
         return near and not self.opens_document(sentence)
 
     def opens_document(self, sentence: int) -> bool:
-        """Tell whether a sentence is the first of its document."""
+        """Return whether a sentence is the first of its document."""
         return sentence == 0 or bool(self.document[sentence] != self.document[sentence - 1])
 
     def day(self, sentence: int) -> str:
-        """Return the day of the document that a sentence is in, "" where it has none."""
+        """Return the day of the document that a sentence is in, "" if it has none."""
         return self._document(sentence).day[:10]
 
     def speaker_of(self, sentence: int) -> int:
-        """Return who says a sentence, as a place in `names`, -1 where nobody is known to."""
+        """Return the speaker of a sentence as an index into `names`, -1 if unknown."""
         return int(self.speaker[sentence])
 
     def quoted(self, sentence: int, *following: int) -> str:
-        """Return sentences in a row as they are quoted: their first linking words left out, who says them before."""
+        """Return consecutive sentences as they are quoted: without linking words at the start, after their speaker."""
         language = self.language(sentence)
         text = without_opening(_LABEL.sub("", self.text(sentence)), language)
         text = ("" if is_unspaced(text) else " ").join((text, *map(self.text, following)))
@@ -226,11 +226,11 @@ class SentenceStore:
 
 
 _LABEL = re.compile(rf"^[^\W\d_{SMALL}](?:[^\W\d_{SMALL}]|[.'’ /-]){{2,40}}: ")
-"""Who speaks, of a line that several do ("KEVIN SCOTT/ANDREW NG: ")."""
+"""A label that names who speaks in a line, also of several ("KEVIN SCOTT/ANDREW NG: ")."""
 _COLUMNS = ("document", "start", "end", "speaker", "mention_starts", "mentions")
 
 
-# Statements: the sentences that a context is made of, with their references
+# Statements: the sentences that a context consists of, with their references
 
 _SPEAKER = re.compile(r'([^\s":：][^":：]{1,40})(?:: "|：“)')
 VAGUE_STEMS = stems(VAGUE)
@@ -238,14 +238,14 @@ FIRST_PERSON = re.compile(r"\b(?:I|I['’](?:m|ve|d|ll)|my|me)\b")
 
 
 class Statement(NamedTuple):
-    """One sentence as it is quoted, with who says it before it."""
+    """One sentence as it is quoted, after its speaker if one is known."""
 
     text: str
     references: tuple[Reference, ...]
     quality: float
     terms: frozenset[str]
     weight: float = 1.0
-    """What it gains from the row that it comes from."""
+    """Factor of its merit, by the row that it comes from."""
 
 
 def _in_words(title: str) -> str:
@@ -253,12 +253,12 @@ def _in_words(title: str) -> str:
 
 
 def title_words(title: str) -> set[str]:
-    """Return the words of a title as names are compared."""
+    """Return the words of a title in the form in which names are compared."""
     return set(name_key(_in_words(title)).split())
 
 
 def statements(context: Context, language: str = ENGLISH) -> list[Statement]:
-    """Return the distinct statements of a context, with references by its local numbers."""
+    """Return the distinct statements of a context, with references that use its local numbers."""
     references: dict[str, dict[Reference, float]] = {}
     for text, reference, weight in _quoted(context, language):
         references.setdefault(text, {}).setdefault(reference, weight)
@@ -267,7 +267,7 @@ def statements(context: Context, language: str = ENGLISH) -> list[Statement]:
 
 
 def _quoted(context: Context, language: str) -> Iterator[tuple[str, Reference, float]]:
-    """Yield each statement of a context with the row that it is from and its weight, once for each row."""
+    """Yield each statement of a context with a reference to its row and its weight, once for each row."""
     for i, report in enumerate(context.reports, 1):
         reference = Reference("Reports", i)
         for rank, finding in enumerate(report.findings):
@@ -284,9 +284,9 @@ def _quoted(context: Context, language: str) -> Iterator[tuple[str, Reference, f
 
 @lru_cache(maxsize=1 << 12)
 def split(description: str, language: str = ENGLISH) -> tuple[str, ...]:
-    """Cut a description into its statements: a quotation with its speaker stands on a line of its own."""
+    """Split a description into its statements; a line that is a quotation with its speaker stays whole."""
     lines = description.splitlines()
-    # each is the same in the descriptions of all that one sentence mentions
+    # line by line, for the cache: a sentence is a line in the descriptions of everything that it mentions
     if len(lines) > 1:
         return tuple(chain.from_iterable(split(line, language) for line in lines))
     if _SPEAKER.match(description):
@@ -296,9 +296,9 @@ def split(description: str, language: str = ENGLISH) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 12)
 def reading(text: str, language: str = ENGLISH) -> tuple[float, frozenset[str]]:
-    """Return how well a statement reads alone, and the terms that it is about."""
+    """Return how well a statement reads alone, 0 to 1, and the terms that it is about."""
     words = words_of(text)
-    if words == text and FIRST_PERSON.search(text):  # nobody knows who speaks
+    if words == text and FIRST_PERSON.search(text):  # it is unknown who speaks
         return 0.5 * quality(words, language), frozenset()
     return quality(words, language), subject_terms(words, language)
 
@@ -309,26 +309,26 @@ def subject_terms(text: str, language: str = ENGLISH) -> frozenset[str]:
 
 
 TOO_ALIKE = 0.45
-"""Share of the smaller one's terms that two statements of a report, or quotations of an overview, may have in common.
-With half, F1 of reports loses 4.3, with double it gains 1.5, and reports are longer by a sixth."""
+"""Largest share of the smaller one's terms that two statements of a report, or quotations of an overview, may have in
+common. With half, F1 of reports loses 4.3; with double, it gains 1.5, but reports are a sixth longer."""
 TOO_ALIKE_FOR_FACTS = 0.7
-"""The same where a fact is asked for, of all terms: a sentence that answers seldom adds more than the answer. With
-none, 5 % fewer quotations hold the answer, with half 1 %."""
+"""The same over all terms, where a fact is asked for: sentences with an answer seldom add more than that. With none,
+5 % fewer quotations contain the answer, with half 1 %."""
 
 
 def is_repeated(terms: frozenset[str], used: Sequence[frozenset[str]], alike: float) -> bool:
-    """Tell whether terms share more than a part of the smaller one's with any that were used."""
+    """Return whether terms share more than `alike` of the smaller set with any of the used sets."""
     return any(len(terms & other) > alike * min(len(terms), len(other)) for other in used)
 
 
 def words_of(statement: str) -> str:
-    """Return what a statement quotes, without who says it."""
+    """Return the words of a statement without its speaker."""
     match = _SPEAKER.match(statement)
     return statement[match.end() :].rstrip('"”') if match else statement
 
 
 def speaker_of(statement: str) -> str:
-    """Return who says a statement, "" where that is not given."""
+    """Return the speaker of a statement, "" if none is given."""
     match = _SPEAKER.match(statement)
     return match.group(1) if match else ""
 
@@ -337,7 +337,7 @@ def speaker_of(statement: str) -> str:
 
 
 def name_entities(text: str) -> tuple[str, ...]:
-    """Return what a text names by its capitals and dates, and in Chinese by the rules for names there, as keys."""
+    """Return the names in a text as keys: by capitals and dates and, in Chinese, by the rules for names there."""
     vocabulary = read_vocabulary([text])
     opening = np.ones(len(vocabulary.form), bool)
     keys = [key for _, key in find_mentions([(0, text)], find_runs(vocabulary, opening))]
@@ -347,24 +347,24 @@ def name_entities(text: str) -> tuple[str, ...]:
 
 
 SUPPORTED = 0.7
-"""The share of the key terms of a statement that a text must hold to support it.
-On the reports of an index that GPT-4.1 wrote it takes 12 % of the sentences for supported by the rows that they cite,
-2.5 % by other rows of their report, and 0.1 % by rows of another: it misses paraphrases rather than make support up."""
+"""The share of a statement's key terms that a text must contain to support it. In the reports of an index that GPT-4.1
+wrote, 12 % of the sentences count as supported by the rows that they cite, 2.5 % by other rows of their report, and
+0.1 % by rows of another one: paraphrases are missed rather than support invented."""
 MIN_KEY_TERMS = 3
-"""Key terms of a sentence that says something of its own. Of 519 sentences of a strong model's answers 76.5 % are taken
-for facts; with 1 77.5 % ("In 1951."), with 6 64.2 %, without "The building work is said to support 34 jobs."."""
+"""Least key terms of a sentence that states something. Of 519 sentences of a strong model's answers, 76.5 % are taken
+as facts; with 1, 77.5 % ("In 1951."); with 6, 64.2 %, without "The building work is said to support 34 jobs."."""
 MIN_QUALITY = 0.35
-"""The quality from which on a sentence is no fragment."""
+"""Least quality of a sentence that does not count as a fragment."""
 _OPENS_WITH_PRONOUN = question_pattern(ENGLISH, "pronoun_first")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _NUMBER_WORD = question_pattern(ENGLISH, "number_in_words")
 _NOT_FIRST = re.compile(r"\w\W{0,2} $")
-"""What stands before a word that opens no sentence and no quotation."""
+"""Text before a word that is not the first of a sentence or a quotation."""
 
 
 @performs(SelectFactual)
 def select_factual(task: SelectFactual) -> tuple[int, ...]:
-    """Return the numbers of the sentences that name something or give a number or date, and do not ask."""
+    """Return the numbers of the sentences that contain a name, number or date, and are no questions."""
     capitalised = (
         m[0]
         for sentence in task.sentences
@@ -376,7 +376,7 @@ def select_factual(task: SelectFactual) -> tuple[int, ...]:
 
 
 def _states_a_fact(sentence: str, names: frozenset[str]) -> bool:
-    """Tell whether a sentence gives a name, as others write its first word too, or a number beside who says it."""
+    """Return whether a sentence, without its speaker, has a number or a name (a first word is one if in `names`)."""
     words = words_of(sentence)
     if (
         sentence.startswith("# ")
@@ -392,14 +392,14 @@ def _states_a_fact(sentence: str, names: frozenset[str]) -> bool:
 
 @performs(ClearSentences)
 def clear_sentences(task: ClearSentences) -> tuple[Numbered, ...]:
-    """Return the chosen sentences as they are, without fragments and those whose first pronoun names nobody."""
+    """Return the chosen sentences unchanged, except for fragments and those that open with a pronoun."""
     chosen = (n for n in task.chosen if 0 < n <= len(task.sentences))
     clear = (n for n in chosen if reads_alone(words_of(task.sentences[n - 1])))
     return tuple(Numbered(n, task.sentences[n - 1]) for n in clear)
 
 
 def reads_alone(words: str) -> bool:
-    """Tell whether a sentence says something without those around it: no fragment, no pronoun at its beginning."""
+    """Return whether a sentence can be understood alone: it is no fragment and does not open with a pronoun."""
     if _OPENS_WITH_PRONOUN.match(words):
         return False
     # an item of a list has no full stop
@@ -409,13 +409,13 @@ def reads_alone(words: str) -> bool:
 
 @performs(FactualClaims)
 def factual_claims(task: FactualClaims) -> tuple[Numbered, ...]:
-    """Take each sentence for one claim."""
+    """Return each sentence as one claim."""
     return tuple(Numbered(n, text) for n, text in enumerate(task.sentences, 1))
 
 
 @performs(Entails)
 def entails(task: Entails) -> bool:
-    """Tell whether a text holds enough of the key terms of a statement, and all of its numbers."""
+    """Return whether a text contains enough of a statement's key terms, and all of its numbers."""
     return supported_share(task.statement, task.text) >= SUPPORTED
 
 
@@ -426,8 +426,8 @@ def all_terms(text: str) -> frozenset[str]:
 
 
 def supported_share(statement: str, text: str) -> float:
-    """Return the share, 0 to 1, of a statement's key terms, those not vague, that a text holds; 0 where it lacks a
-    number of it.
+    """Return the share, 0 to 1, of a statement's key terms (those not vague) that a text contains; 0 if the text lacks
+    a number of the statement.
     """
     words = words_of(statement)
     key_terms = all_terms(words) - VAGUE_STEMS
