@@ -1,4 +1,4 @@
-"""The sentence-entity graph of an index, and what a question names of it: what the walk over sentences goes by."""
+"""The sentence-entity graph of an index, and the seeds of a question in it: the input of the walk over sentences."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from conspectus.text.vocabulary import Bools, read_vocabulary
 from conspectus.text.words import name_key, search_terms
 
 PART = 0.3
-"""The weight of a seed inside a longer seed: from 0.1 to 1 no set of questions moves by more than one answer."""
+"""The weight of a seed inside a longer seed: from 0.1 to 1, no set of questions changes by more than one answer."""
 FEW, SHARE = 3, 0.01
-"""A name that no more passages hold, or no larger share of them, is left out of the rest of a question: with 10, or
-10 %, one of the sample's 36 facts less is quoted."""
+"""A name that at most this number, or this share, of the passages contain is left out of the rest of a question: with
+10, or 10 %, one of the sample's 36 facts fewer is quoted."""
 
 
 class SentenceEntityGraph:
-    """The arrays of the walk, as `indexing.arrays` says what they hold."""
+    """The arrays of the walk, which `indexing.arrays` describes."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -39,7 +39,7 @@ class SentenceEntityGraph:
 
     @classmethod
     def of(cls, index: Index) -> SentenceEntityGraph:
-        """Return the graph of an index, made once for each open index; UsageError if it has none."""
+        """Return the graph of an index, created once for each open index; raise UsageError if the index has none."""
         if "walk.names" not in index.arrays:
             raise UsageError("the index has no sentences to walk over; index its documents anew")
         return index.derive(cls)
@@ -54,14 +54,14 @@ class SentenceEntityGraph:
         return Incidence(out, inward, sizes)
 
     def matrix(self, way: str, rows: Ints, columns: Ints | None = None) -> Matrix:
-        """Return the names of some sentences (`out`), the same with the weights from these names to them (`back`), or
-        the sentences of some names (`in`); `columns` ascend.
+        """Return the matrix of some sentences and their names (`out`), the same with the weights from these names to
+        them (`back`), or of some names and their sentences (`in`); `columns`, ascending, selects columns.
         """
         lists, other, across = "out", "names", self.names
         if way == "in":
             lists, other, across = "in", "sentences", self.sentences.lengths
         parts = f"walk.{way}_weights", f"walk.{lists}_{other}", f"walk.{lists}_starts"
-        # that the numbers lead to rows and columns is checked when the arrays are read (`storage.arrays`)
+        # `storage.arrays` checks when the arrays are read that these numbers are valid rows and columns
         weights, numbers, edges = map(self._index.slices.__getitem__, parts)
         at, counts = ranges(edges[rows], edges[rows + 1])
         starts, column = np.concatenate(([0], np.cumsum(counts))), numbers[at]
@@ -72,19 +72,19 @@ class SentenceEntityGraph:
         return sparse.csr_array((weights[at], column, starts), shape=(len(rows), len(across)))
 
     def find(self, keys: Sequence[Sequence[str]]) -> Ints:
-        """Return the numbers of names, given in pieces (`mentions.units`), -1 for one that is not known."""
+        """Return the numbers of names, given in pieces (`mentions.units`), -1 for each unknown one."""
         hashes = np.array([hash_of(pieces) for pieces in keys], np.uint64)
         return positions(self.names, hashes)
 
     def passages_with(self, name: int) -> Bools:
-        """Tell of each passage whether it has a sentence that a name leads to."""
+        """Return for each passage whether it contains a sentence of a name."""
         sentences = np.sort(self.matrix("in", np.array([name])).indices)
         return np.searchsorted(sentences, self.last) > np.searchsorted(sentences, self.first)
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """What a question names: names, ascending, with weights that sum to 1; and the question without them."""
+    """The seeds of a question: names, ascending, with weights that sum to 1; and the question without them."""
 
     names: Ints
     weights: Floats
@@ -92,10 +92,10 @@ class Seeds:
 
 
 def seeds_of(question: str, graph: SentenceEntityGraph) -> Seeds:
-    """Find the names of a question, rare ones heavier, ones inside others lighter.
+    """Return the seeds of a question: its names, of which rare ones weigh more, and ones inside others less.
 
-    The rest of the question leaves out the names that few passages hold: it is what is asked of them. Where
-    that leaves hardly anything, it is the question.
+    The rest of the question leaves out the names that few passages contain: it is what is asked about them. If hardly
+    anything remains, the rest is the whole question.
     """
     words = units(name_key(question))
     named = _named(question, words, graph)
@@ -117,8 +117,8 @@ def seeds_of(question: str, graph: SentenceEntityGraph) -> Seeds:
 
 
 def _named(question: str, words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple[str, ...], int]:
-    """Return what the question names. What it writes small is no name in one that has names with capitals: the place
-    of birth of somebody is not about the passage "Place of birth".
+    """Return the names in a question. Words in lower case are no names in a question with capitalised ones: the place
+    of birth of a person is not about the passage "Place of birth".
     """
 
     def is_small(text: str) -> bool:
@@ -131,7 +131,7 @@ def _named(question: str, words: Sequence[str], graph: SentenceEntityGraph) -> d
 
 
 def _written(question: str, words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple[str, ...], int]:
-    """Return what is written as a name; a first word alone only if the corpus takes it for one anywhere."""
+    """Return what is written as a name; a first word alone only if the corpus also has it as a name."""
     vocabulary = read_vocabulary([question])
     opening = np.ones(len(vocabulary.form), bool)
     keys = [tuple(units(key)) for _, key in find_mentions([(0, question)], find_runs(vocabulary, opening))]
@@ -143,7 +143,7 @@ def _written(question: str, words: Sequence[str], graph: SentenceEntityGraph) ->
 
 
 def _known_names(words: Sequence[str], graph: SentenceEntityGraph) -> dict[tuple[str, ...], int]:
-    """Return what the corpus has passages about, however written here: from each word on the longest."""
+    """Return the names that the corpus has passages about, however written here: the longest from each word on."""
     spans = [(a, b) for a in range(len(words)) for b in range(a + 1, min(len(words), a + LONGEST) + 1)]
     longest: dict[int, tuple[tuple[str, ...], int]] = {}
     names: list[int] = graph.find([words[a:b] for a, b in spans]).tolist()
@@ -158,9 +158,9 @@ SENTENCE_B = 0.5
 
 
 def sentences_by_words(queries: Sequence[str], index: Index, among: Ints | None = None) -> Floats:
-    """Return how like the most like of some queries each sentence, or each of some, is by its words (BM25), 0 to 1."""
+    """Return each sentence's (or each of `among`'s) BM25 score for the query that suits it best, scaled to 0 to 1."""
     number, postings = index.number_of_word, SentenceEntityGraph.of(index).sentences
-    gained = cache(partial(gains, postings, b=SENTENCE_B, among=among))  # what two queries share is read once
+    gained = cache(partial(gains, postings, b=SENTENCE_B, among=among))  # for terms that queries share
     like = np.zeros(len(postings.lengths) if among is None else len(among), np.float32)
     for query in queries:
         scores = np.zeros_like(like)
@@ -174,23 +174,23 @@ def sentences_by_words(queries: Sequence[str], index: Index, among: Ints | None 
 
 
 RESET = 0.12
-"""What the walk among some sentences starts at them, by likeness, where it starts 1 at the names of a question."""
+"""Total restart weight of the sentences, by likeness, in a walk among some of them; the names of a question have 1."""
 FLOOR = 0.1
-"""How much a sentence pulls that is not like the question at all, where the most like one pulls 1. Both as in the walk
-over the whole index: between half and double, its three best of some 50 passages hold as many answers."""
+"""Pull of a sentence that is not like the question at all, where the most similar one has 1. Both are as in the walk
+over the whole index: between half and double, its three best of some 50 passages contain as many answers."""
 
 
 def walk_among(question: str, sentences: Sequence[int], index: Index) -> Floats:
-    """Return how much of a walk is on each of some sentences, which it does not leave; 0 without a graph."""
+    """Return the share of a walk on each of some sentences, which it does not leave; 0 if the index has no graph."""
     if "walk.names" not in index.arrays or not len(sentences):
         return np.zeros(len(sentences), np.float32)
     graph = SentenceEntityGraph.of(index)
     seeds = seeds_of(question, graph)
-    # as postings are, which would be converted to be searched
+    # of the type of the postings, which would otherwise be converted to be searched
     numbers, position = np.unique(np.array(sentences, np.int32), return_inverse=True)
     names = np.union1d(graph.matrix("out", numbers).indices, seeds.names)
     outward = graph.matrix("out", numbers, names)
-    if "walk.back_weights" in index.slices:  # the lists of names are scattered over large files
+    if "walk.back_weights" in index.slices:  # as the lists of names are scattered over large files
         inward = graph.matrix("back", numbers, names).T.tocsr()
     else:
         inward = graph.matrix("in", names, numbers)

@@ -1,7 +1,7 @@
-"""The graph of an index as triples over numbered names: what the methods that reason over a graph walk on.
+"""The graph of an index as triples over numbered names, for the methods that reason over a graph.
 
-A graph of millions of triples is not in the tables but in a file of SQLite beside them, which the origin of an index
-names. Of that a search reads only what it comes by.
+A graph of millions of triples is not in the tables but in an SQLite file beside them, which the origin of an index
+names. A search reads only those parts of it that it passes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from conspectus.text.words import name_key
 
 @dataclass(frozen=True)
 class Step:
-    """One edge as it is followed: `inverse` where it leads from the tail of its triple to the head."""
+    """One edge as it is followed; `inverse` if it leads from the tail of its triple to the head."""
 
     triple: int
     relation: int
@@ -46,11 +46,11 @@ class TripleGraph:
     kinds: Ints
     tails: Ints
     chunks: tuple[tuple[int, ...], ...]
-    """The numbers of the chunks that say each triple."""
+    """The numbers of the chunks that state each triple."""
 
     @classmethod
     def of(cls, index: Index) -> TripleGraph:
-        """Return the triples of an index, or its relationships where it has none; made once for an open index."""
+        """Return the triples of an index, or its relationships if it has none; created once for each open index."""
         return index.derive(StoredTripleGraph.of_file if index.graph_file else cls._made)
 
     @classmethod
@@ -78,17 +78,17 @@ class TripleGraph:
 
     @cached_property
     def given(self) -> bool:
-        """Whether no text says any of its triples: texts are linked to its names, if to anything."""
+        """Whether no text states any of its triples: texts, if linked to anything, are linked to its names."""
         return not any(self.chunks)
 
     @cached_property
     def number_of(self) -> dict[str, int]:
-        """Numbers of names."""
+        """The number of each name."""
         return {name: i for i, name in enumerate(self.names)}
 
     @cached_property
     def numbers_of_key(self) -> dict[str, list[int]]:
-        """Numbers of the names that are alike but for case, accents, marks and a leading article."""
+        """The numbers of names by key: names that only differ in case, accents, marks or a leading article share it."""
         keys: dict[str, list[int]] = {}
         for i, name in enumerate(self.names):
             keys.setdefault(name_key(name), []).append(i)
@@ -96,12 +96,12 @@ class TripleGraph:
 
     @cached_property
     def longest_key(self) -> int:
-        """Words of the longest name, 12 at the most."""
+        """Number of words of the longest name, at most 12."""
         return min(12, max((key.count(" ") + 1 for key in self.numbers_of_key), default=0))
 
     @cached_property
     def _around(self) -> tuple[Ints, Ints]:
-        """For each name, where its edges are in the second array: triples, below zero (`~`) where it is the tail."""
+        """Where the edges of each name start in the second array: triples, negated (`~`) where the name is the tail."""
         n = len(self.heads)
         ends = np.concatenate((self.heads, self.tails))
         edges = np.concatenate((np.arange(n), ~np.arange(n)))
@@ -115,7 +115,7 @@ class TripleGraph:
         return int(starts[name + 1] - starts[name])
 
     def steps(self, name: int) -> Iterator[Step]:
-        """Yield the edges of a name, in the order of the table, those that lead from it first."""
+        """Yield the edges of a name, those that lead from it first, in the order of the table."""
         starts, edges = self._around
         for edge in edges[starts[name] : starts[name + 1]].tolist():
             triple, inverse = (~edge, True) if edge < 0 else (edge, False)
@@ -124,14 +124,14 @@ class TripleGraph:
 
     @cached_property
     def ways(self) -> Ways:
-        """How the relations of the graph go together."""
+        """How the relations of the graph follow each other."""
         return Ways(self)
 
 
 class Ways:
     """Ways to leave a name: way `2 r` along relation `r`, way `2 r + 1` against it.
 
-    Who goes way `a` arrives at a name that can be left by way `a ^ 1`.
+    Way `a` leads to a name that can be left by way `a ^ 1`.
     """
 
     def __init__(self, graph: TripleGraph) -> None:
@@ -152,12 +152,12 @@ class Ways:
         return np.sort(self._of_name.indices[starts[name] : starts[name + 1]]).tolist()
 
     def names(self, way: int) -> Ints:
-        """Return the names that can be left by a way: those that its opposite arrives at."""
+        """Return the names that can be left by a way: those that its opposite leads to."""
         starts = self._of_way.indptr
         return self._of_way.indices[starts[way] : starts[way + 1]]
 
     def follow(self, way: int) -> dict[int, float]:
-        """Return the ways that can be gone after a way, each with the share of the names arrived at that have it."""
+        """Return the ways that can follow a way, each with the share of the names reached that have it."""
         if way not in self._follow:
             arrived = self.names(way ^ 1)
             counts = np.asarray(self._of_name[arrived].sum(axis=0)).ravel()
@@ -170,14 +170,14 @@ class Ways:
 # Graphs on disk
 
 MOST_STEPS = 300
-"""Steps from a name along one relation that are gone on disk: a country has millions of citizens. As many as are looked
-at to tell what a relation leads to (`relation_paths.SAMPLE`)."""
+"""Most steps from a name along one relation on disk: a country has millions of citizens. As many as are sampled to
+infer the type that a relation leads to (`relation_paths.SAMPLE`)."""
 BATCH = 200_000
 """Triples that are written at once: 100 MB of Python objects."""
 CACHE = 100_000
-"""Kilobytes of the file that SQLite holds in memory while it is written; it sorts on disk beyond."""
+"""Kilobytes of the file that SQLite caches in memory during writing; beyond that, it sorts on disk."""
 OWN = 1 << 62
-"""Added to the numbers of names that are made from their spelling; those below come with a graph (Wikidata's Q42)."""
+"""Added to the numbers of names that are derived from their spelling; lower ones come with a graph (Wikidata's Q42)."""
 TABLES = f"""
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = FILE; PRAGMA cache_size = -{CACHE};
 CREATE TABLE relations (number INTEGER PRIMARY KEY, label TEXT NOT NULL);
@@ -200,17 +200,17 @@ UPDATE names SET name = name || ' (Q' || number || ')'
 DROP TABLE shared;
 CREATE INDEX by_key ON names (key);
 """
-"""What is made when all triples are there. Of things with one name each is told apart by its number."""
+"""Run when all triples are written. Things with the same name are distinguished by their numbers."""
 SCHEMA = sorted(
     sql.strip()
     for sql in f"{TABLES}{FINISH}".split(";")
     if "CREATE" in sql and not re.search("spellings|shared", sql)
 )
-"""How the tables and indexes of a file are declared when it is done."""
+"""The declarations of the tables and indexes of a finished file."""
 
 
 class _Graph:
-    """The file of a graph, which may come from somebody else: it is read only if its tables are those we make."""
+    """The file of a graph, which may come from somebody else: it is read only if its tables are those we create."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -218,7 +218,7 @@ class _Graph:
             raise self.damaged("it is not a regular file")
         uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         try:
-            # Nothing writes to the file: threads may share what reads it.
+            # Nothing writes to the file: threads may share the connection.
             self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
         except sqlite3.Error as error:
             raise self.damaged(error) from None
@@ -233,7 +233,7 @@ class _Graph:
         )
 
     def rows(self, kind: type[Any], query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return rows of values of a type; raise IndexDamaged where the file is damaged, or has others."""
+        """Return the rows of a query; raise IndexDamaged if the file is damaged, or a value is not of type `kind`."""
         try:
             rows = self._connection.execute(query, values).fetchall()
         except (sqlite3.Error, OverflowError) as error:
@@ -263,7 +263,7 @@ class _Column(Sequence[Any]):
 
 
 class _Numbers(Mapping[str, Any]):
-    """The numbers of names on disk, by name or by key; all names of a key, or the first of a name."""
+    """The numbers of names on disk, by name or by key; all names of a key, but the first of a name."""
 
     def __init__(self, graph: _Graph, column: str) -> None:
         self._graph = graph
@@ -284,7 +284,7 @@ class _Numbers(Mapping[str, Any]):
 
 
 class _NoChunks(Sequence[Any]):
-    """No text says any triple of a given graph."""
+    """The chunks of each triple of a given graph: none."""
 
     def __getitem__(self, number: Any) -> Any:
         return ()
@@ -295,7 +295,7 @@ class _NoChunks(Sequence[Any]):
 
 @dataclass(frozen=True)
 class StoredTripleGraph(TripleGraph):
-    """A graph in a file; numbers of names are those of the file."""
+    """A graph in a file; the numbers of names are those in the file."""
 
     graph: _Graph
 
@@ -306,7 +306,7 @@ class StoredTripleGraph(TripleGraph):
 
     @classmethod
     def of_path(cls, path: Path) -> StoredTripleGraph:
-        """Open a file; raise IndexDamaged where it is missing or is none."""
+        """Open a file; raise IndexDamaged if it is missing or contains no graph."""
         graph = _Graph(path)
         rows = graph.rows(str, "SELECT label FROM relations ORDER BY number")
         columns = [_Column(graph, "triples", part) for part in ("head", "relation", "tail")]
@@ -331,11 +331,11 @@ class StoredTripleGraph(TripleGraph):
         return 12
 
     def degree(self, name: int) -> int:
-        """Return how many triples a name has, as far as they are gone along."""
+        """Return how many triples a name has, of those that `steps` yields."""
         return sum(1 for _ in self.steps(name))
 
     def ways_of(self, name: int) -> Iterator[int]:
-        """Yield the ways by which a name can be left, by one look into the index for each."""
+        """Yield the ways by which a name can be left, with one lookup in the SQL index for each."""
         for inverse, end in enumerate(("head", "tail")):
             within = f"{end} = ? AND relation > ? AND relation < ?"
             query = f"SELECT relation FROM triples WHERE {within} ORDER BY relation LIMIT 1"
@@ -345,7 +345,7 @@ class StoredTripleGraph(TripleGraph):
                 yield 2 * relation + inverse
 
     def steps(self, name: int) -> Iterator[Step]:
-        """Yield the first edges of a name by each relation, those that lead from it first."""
+        """Yield the first `MOST_STEPS` edges of a name by each relation, those that lead from it first."""
         for way in self.ways_of(name):
             here, there = ("tail", "head") if way % 2 else ("head", "tail")
             query = (
@@ -356,12 +356,12 @@ class StoredTripleGraph(TripleGraph):
 
     @cached_property
     def ways(self) -> StoredWays:
-        """How the relations of the graph go together, as far as samples say."""
+        """How the relations of the graph follow each other, estimated from samples."""
         return StoredWays(self)
 
 
 class StoredWays(Ways):
-    """Ways to leave a name of a graph on disk: those of a relation are told by the first of its triples."""
+    """Ways to leave a name of a graph on disk; a relation is represented by the first of its triples."""
 
     def __init__(self, graph: StoredTripleGraph) -> None:
         self.size = 2 * len(graph.relations)
@@ -386,10 +386,10 @@ class StoredWays(Ways):
 
 
 class TripleWriter:
-    """Writes a graph of any size to a file, in bounded memory; `finish` makes it one that can be read."""
+    """Writes a graph of any size to a file, in bounded memory; the file can be read after `finish`."""
 
     def __init__(self, path: Path, tick: Tick = no_tick) -> None:
-        """Begin a file; one that is there is replaced. `tick` is called for each triple that is written."""
+        """Begin a file, replacing an existing one. `tick` is called for each triple that is written."""
         self._tick = tick
         path.unlink(missing_ok=True)
         self._connection = sqlite3.connect(path)
@@ -402,7 +402,7 @@ class TripleWriter:
         self.written = 0
 
     def number(self, name: str) -> int:
-        """Return the number of a name that has none from elsewhere, by its spelling."""
+        """Return the number of a name that has none from elsewhere, derived from its spelling."""
         number = OWN + (int.from_bytes(blake2b(name.encode(), digest_size=8).digest()) >> 2)
         self._spellings[number] = name
         return number
@@ -420,7 +420,7 @@ class TripleWriter:
             self._flush()
 
     def label(self, relation: str, label: str) -> None:
-        """Say what a relation is called, before or after it was used."""
+        """Set the label of a relation, before or after it is used."""
         self._labels[relation] = label
 
     def _flush(self) -> None:
@@ -435,7 +435,7 @@ class TripleWriter:
         self._spellings.clear()
 
     def finish(self) -> int:
-        """Write the last triples and what they are found by, close the file, and return how many there are."""
+        """Write the remaining triples and the indexes, close the file, and return the number of triples."""
         with closing(self._connection) as connection:
             self._flush()
             labels = ((number, self._labels.get(key, key)) for key, number in self._relations.items())

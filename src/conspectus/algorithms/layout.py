@@ -1,7 +1,7 @@
 """Layout of a hierarchy as nested discs: communities within communities, entities within the smallest ones.
 
-The area of a disc grows with what it holds, siblings that are connected lie side by side, and the same input gives the
-same layout. Discs are packed greedily, the largest first: each goes into the pocket between two placed ones that is
+The area of a disc grows with what it contains, connected siblings are next to each other, and the same input gives the
+same layout. Discs are packed greedily, the largest first: each goes into the pocket between two packed ones that is
 nearest to the middle and to its connected siblings. Small ones without connections form rings around the others.
 """
 
@@ -19,13 +19,13 @@ GAP = 0.06
 GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 """Radians between two points of a sunflower, which fills a disc evenly whatever their number."""
 PULL = 0.25
-"""Weight of the distance to connected siblings against that to the middle when a disc chooses among free pockets."""
+"""Weight of the distance to connected siblings against that to the middle, by which a disc chooses a free pocket."""
 SMALL = 0.12
 """Unconnected discs below this share of the radius of all the others are gathered in rings around them."""
 RETRY = 0.85
-"""A pocket too small for a disc is tried again for discs below this share of its radius."""
+"""A pocket too small for a disc is tested again for discs below this share of that disc's radius."""
 BATCH = 24
-"""Pockets that are tested at once: on the podcast corpus the first free one is among them 19 times of 20."""
+"""Pockets that are tested at once: on the podcast corpus, the first free one is among them 19 times out of 20."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _sibling_ties(
     parent: Ints,
     edges: tuple[Ints, Ints, Floats],
 ) -> dict[int, dict[int, float]]:
-    """Return the weight of the edges between communities of one parent, by their numbers."""
+    """Return the total weight of the edges between communities of the same parent, by their numbers."""
     source, target, weight = leaf_of[edges[0]], leaf_of[edges[1]], np.asarray(edges[2], np.float64)
     known = (source >= 0) & (target >= 0)
     source, target, weight = source[known], target[known], weight[known]
@@ -105,7 +105,7 @@ def _sibling_ties(
     pairs, where = np.unique(np.stack([source, target], axis=1), axis=0, return_inverse=True)
     sums = np.bincount(where.ravel(), weight, len(pairs))
     for (a, b), total in zip(pairs.tolist(), sums.tolist(), strict=True):
-        for one, other in zip(chains[a], chains[b], strict=False):  # from the root down to where they part
+        for one, other in zip(chains[a], chains[b], strict=False):  # from the root down to where they diverge
             if one != other:
                 ties.setdefault(one, {})[other] = ties.get(one, {}).get(other, 0.0) + total
                 ties.setdefault(other, {})[one] = ties.get(other, {}).get(one, 0.0) + total
@@ -114,7 +114,7 @@ def _sibling_ties(
 
 
 def _chain(community: int, parent: Ints) -> list[int]:
-    """Return a community and all around it, the root first."""
+    """Return a community and all that contain it, the root first."""
     chain = [int(community)]
     while parent[chain[-1]] >= 0:
         chain.append(int(parent[chain[-1]]))
@@ -147,7 +147,7 @@ def _pack(discs: list[int], radius: Floats, offset: Floats, ties: Mapping[int, M
 
 
 def _packed(discs: list[int], r: Floats, ties: Mapping[int, Mapping[int, float]]) -> Floats:
-    """Return positions of discs, the largest first, each in the best free pocket beside two placed ones."""
+    """Return positions of discs (largest first), each in the best free pocket beside two packed ones."""
     n = len(discs)
     xy, position = np.zeros((n, 2)), {disc: number for number, disc in enumerate(discs)}
     if n > 1:
@@ -185,7 +185,7 @@ def _packed(discs: list[int], r: Floats, ties: Mapping[int, Mapping[int, float]]
 
 
 def _tangent(xy: Floats, r: Floats, pairs: Ints, radius: float) -> Floats:
-    """Return where a disc touches both of two others, on the left from the first to the second; NaN for nowhere."""
+    """Return where a disc touches both of each two others, to the left of the line between them; NaN if nowhere."""
     a, b = xy[pairs[:, 0]], xy[pairs[:, 1]]
     to_a, to_b = r[pairs[:, 0]] + radius, r[pairs[:, 1]] + radius
     apart = np.hypot(*(b - a).T)
@@ -198,14 +198,14 @@ def _tangent(xy: Floats, r: Floats, pairs: Ints, radius: float) -> Floats:
 
 
 def _rings(r: Floats, inside: float) -> tuple[Floats, float]:
-    """Return positions of small discs, the largest first, in rings around a disc, and the radius around all."""
+    """Return positions of small discs (largest first) in rings around a disc, and the radius around all."""
     xy, start = np.zeros((len(r), 2)), 0
     while start < len(r):
         distance = inside + r[start] * (1 + GAP)
         steps = 2 * np.arcsin(np.minimum(1, r[start:] * (1 + GAP) / distance))
         fit = max(int(np.searchsorted(np.cumsum(steps), 2 * np.pi)), 1)
         ring = steps[:fit]
-        # a ring that is full is spread evenly; a short one lies together at the lower right, out of the way
+        # a full ring is spread evenly; a short one is grouped at the lower right, out of the way
         full = start + fit < len(r)
         ring = ring * (2 * np.pi / ring.sum()) if full else ring
         angle = -np.pi / 4 + np.cumsum(ring) - ring / 2 - ring.sum() / 2
@@ -215,7 +215,7 @@ def _rings(r: Floats, inside: float) -> tuple[Floats, float]:
 
 
 def _enclosing(xy: Floats, r: Floats) -> tuple[Floats, float]:
-    """Return centre and radius of a disc around discs: a few steps towards the one that sticks out most."""
+    """Return centre and radius of a disc around discs, found by small steps towards the one that sticks out most."""
     if not len(xy):
         return np.zeros(2), 0.0
     centre = np.average(xy, axis=0, weights=r**2)

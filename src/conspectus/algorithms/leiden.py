@@ -1,8 +1,8 @@
-"""A hierarchy of communities of a weighted, undirected graph by Leiden, split until each is small.
+"""Divide a weighted, undirected graph by Leiden into a hierarchy of communities, until each is small.
 
 Level 0 is Leiden on the whole graph (GraphRAG §3.1.4; Traag et al. 2019, arXiv 1810.08473); each community that is too
-large is divided by Leiden on its own subgraph, and so on down. The arrays of one level are cut for all its communities
-at once, so that each of many small subgraphs takes little more than the call of Leiden itself.
+large is divided by Leiden on its own subgraph, and so on. The subgraphs of one level are extracted for all its
+communities at once, so that each of many small ones costs little more than the call of Leiden itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Bools = NDArray[np.bool_]
 
 
 class Graph(NamedTuple):
-    """A symmetric adjacency matrix in compressed rows, without its diagonal."""
+    """A symmetric adjacency matrix in compressed sparse rows, without its diagonal."""
 
     indptr: Ints
     indices: NDArray[np.int32]
@@ -43,14 +43,14 @@ class Graph(NamedTuple):
         return np.bincount(self.rows, self.data, self.n).astype(np.float64)
 
     def cut(self, start: int, end: int) -> Graph:
-        """Return the subgraph of the nodes `start` to `end`, which no edge may leave."""
+        """Return the subgraph of the nodes `start` to `end` (excluded), which no edge may leave."""
         first, last = self.indptr[start], self.indptr[end]
         indices = self.indices[first:last] - np.int32(start)
         return Graph(self.indptr[start : end + 1] - first, indices, self.data[first:last])
 
 
 def adjacency(source: ArrayLike, target: ArrayLike, weight: ArrayLike, n: int) -> Graph:
-    """Return the graph of undirected edges, the same to the last bit whatever their order and direction."""
+    """Return the graph of undirected edges, bit for bit the same whatever their order and direction."""
     ends = np.asarray(source, np.int64), np.asarray(target, np.int64)
     low, high, weights = np.minimum(*ends), np.maximum(*ends), np.asarray(weight, np.float64)
     if low.size and (low.min() < 0 or high.max() >= n):
@@ -71,7 +71,7 @@ def adjacency(source: ArrayLike, target: ArrayLike, weight: ArrayLike, n: int) -
 
 
 def inside(graph: Graph, nodes: Ints, owner: Ints) -> Graph:
-    """Return the graph of some nodes in the given order, with only the edges between two of one owner."""
+    """Return the graph of some nodes, in the given order, with only the edges between nodes of the same owner."""
     rank = np.full(graph.n, -1)
     rank[nodes] = np.arange(nodes.size)
     rows, columns = rank[graph.rows], rank[graph.indices]
@@ -89,7 +89,7 @@ def inside(graph: Graph, nodes: Ints, owner: Ints) -> Graph:
 def modularity(
     source: ArrayLike, target: ArrayLike, weight: ArrayLike, membership: ArrayLike, resolution: float = 1.0
 ) -> float:
-    """Return by what share of all weight that inside communities exceeds what chance would put there.
+    """Return the share of all weight that is inside communities, minus the share expected there by chance.
 
     `membership` is the community of each node, any integers. A graph without edges has modularity 0.
     """
@@ -98,9 +98,9 @@ def modularity(
 
 
 def connected(graph: Graph, labels: Ints) -> Ints:
-    """Return labels from 0, each community that is not connected divided into its components.
+    """Return labels from 0, with each community that is not connected divided into its components.
 
-    Each node points to the least node that it knows of: its neighbours', and theirs (scipy does this too, but takes
+    Each node points to the smallest node it knows of: of its neighbours, then of theirs (scipy does this too, but takes
     a fifth of a second and 35 MB to be imported).
     """
     rows, columns = graph.rows, graph.indices
@@ -117,7 +117,7 @@ def connected(graph: Graph, labels: Ints) -> Ints:
 
 
 def components(graph: Graph, labels: Ints) -> list[Ints]:
-    """Return the nodes of each community, ascending; one that is not connected gives its components."""
+    """Return the nodes of each community, ascending; one that is not connected is returned as its components."""
     component = connected(graph, labels)
     order = np.argsort(component, kind="stable")
     ends: list[int] = _offsets(np.bincount(component)).tolist()
@@ -125,7 +125,7 @@ def components(graph: Graph, labels: Ints) -> list[Ints]:
 
 
 def dense(labels: Ints) -> Ints:
-    """Return the labels numbered from 0, in their order."""
+    """Return the labels renumbered from 0, in the same order."""
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
@@ -140,7 +140,7 @@ __all__ = ["Ints", "Part", "adjacency", "hierarchical_leiden", "memberships", "m
 
 @dataclass(slots=True)
 class Part:
-    """A community of the hierarchy; `parent` and `children` are places in the list of parts."""
+    """A community of the hierarchy; `parent` and `children` are indices into the list of parts."""
 
     level: int
     parent: int
@@ -148,7 +148,7 @@ class Part:
     members: Ints
     """Its nodes, ascending."""
     children: list[int] = field(default_factory=list[int])
-    """Together they hold each of its nodes once; empty where it is not split."""
+    """Together they contain each of its nodes once; empty if it is not split."""
     unsplit: str = ""
     """Why it is not split although it is larger than allowed."""
 
@@ -164,16 +164,16 @@ def hierarchical_leiden(
 ) -> list[Part]:
     """Divide the nodes of a graph (see `adjacency`) into communities, and those until each has at most `max_size`.
 
-    Parts come level by level, within a level the largest first, then by their smallest node. Each is connected, and
-    every node is in exactly one part of level 0 and in exactly one child of each part that holds it and has children; a
-    node without edges is a part by itself. A part that is not split stands for itself on every deeper level.
+    Parts are ordered by level, within a level by size, the largest first, then by smallest node. Each is connected.
+    Every node is in one part of level 0, and in one child of each part that contains it and has children; a node
+    without edges is a part by itself. A part that is not split represents itself at every deeper level.
 
-    The result depends on the set of edges and the seed, not on the order of edges or the direction of any. Weights of
-    parallel edges add up; an edge from a node to itself says nothing about communities and is left out.
+    The result depends on the set of edges and the seed, not on the order or direction of edges. Weights of parallel
+    edges are added; an edge from a node to itself says nothing about communities and is left out.
 
-    `start` is an earlier hierarchy as `memberships` returns it: an array for each level, -1 for a node that
-    was not in it. Each division then is the earlier one, carried on, where that is as good. `changed` tells which nodes
-    have other edges than they had then; without it any may have.
+    `start` is an earlier hierarchy, as returned by `memberships`: an array for each level, -1 for a node that was not
+    in it. A division then is the earlier one, updated, if that is as good as a new one. `changed` marks the nodes whose
+    edges have changed since; without it, any may have.
     """
     changed = np.ones(graph.n, bool) if changed is None else changed
     labels = warm_start(graph, _level(start, 0, graph.n), resolution, seed)
@@ -192,7 +192,7 @@ def hierarchical_leiden(
 
 
 def memberships(parts: Sequence[Part], n: int) -> list[Ints]:
-    """Return for each level, from coarse to fine, the place in `parts` of each node's part."""
+    """Return for each level, from coarse to fine, the index in `parts` of each node's part."""
     levels: list[Ints] = []
     for number, part in enumerate(parts):
         if part.level == len(levels):
@@ -214,7 +214,7 @@ def _next_level(
     start: Sequence[Ints],
     changed: Bools,
 ) -> list[Part]:
-    """Divide the large parts of the deepest level; return their children, and note where there are none."""
+    """Divide the large parts of the deepest level; return their children, and record why a part has none."""
     if not large:
         return []
     sizes = np.array([parts[number].members.size for number in large])
@@ -248,21 +248,21 @@ def _next_level(
 
 
 FACTORS = (1, 2, 4)
-"""What the resolution is multiplied by, one after the other, while a community comes back whole. Of six corpora one has
-three communities that 1 and 2 do not divide; up to 64 no other is divided."""
+"""Factors of the resolution, tried one after the other while a community is not divided. Of six corpora, one has three
+communities that 1 and 2 do not divide; up to 64, no other is divided."""
 
 Partition = Callable[[Graph, float, int], Ints]
-"""Gives each node of a graph the label of a community, by a resolution and a seed."""
+"""Returns a community's label for each node of a graph, given a resolution and a seed."""
 
 ITERATIONS = 3
-"""Of Leiden where it starts from nothing. With 1, 2, 3 and 6 the podcasts' graph has modularity 0.648, 0.653, 0.654 and
-0.654, that of society 0.796, 0.801, 0.802 and 0.803; six take twice the time."""
+"""Iterations of Leiden without a warm start. With 1, 2, 3 and 6, the podcasts' graph has modularity 0.648, 0.653, 0.654
+and 0.654, that of society 0.796, 0.801, 0.802 and 0.803; six take twice the time."""
 
 
 def leiden(graph: Graph, resolution: float, seed: int) -> Ints:
-    """Return the community of each node as Leiden finds it."""
+    """Return the label of each node's community, by Leiden."""
     labels = np.arange(graph.n)
-    if graph.data.size:  # the native function does not take a graph without edges
+    if graph.data.size:  # the native function does not accept a graph without edges
         _, label_of = cast(
             "tuple[float, dict[int, int]]",
             native_leiden(*graph, graph.n, resolution, iterations=ITERATIONS, seed=seed),
@@ -272,7 +272,7 @@ def leiden(graph: Graph, resolution: float, seed: int) -> Ints:
 
 
 def divide(graph: Graph, resolution: float, seed: int, by: Partition = leiden) -> Ints | str:
-    """Return the community of each node of a connected graph, from 0, or why there is but one."""
+    """Return the community of each node of a connected graph, from 0, or the reason why there is only one."""
     degrees = np.diff(graph.indptr)
     if degrees.sum() == 2 * (graph.n - 1) and degrees.max() == graph.n - 1:
         return "a star around one node"
@@ -290,10 +290,10 @@ def divide(graph: Graph, resolution: float, seed: int, by: Partition = leiden) -
 
 
 def merge_singletons(graph: Graph, labels: Ints) -> Ints:
-    """Move each node that is a community of its own into the community it has the most weight to.
+    """Move each node that is a community of its own into the community to which its edges weigh most.
 
-    A node alone is nothing to report on, and what a high resolution parts from a hub is mostly such nodes. The graph
-    is connected, and some community has two nodes.
+    There is nothing to report on a single node, and a high resolution mostly separates such nodes from a hub. The graph
+    must be connected, and some community must have two nodes.
     """
     while True:
         lone = np.bincount(labels)[labels] == 1
@@ -303,11 +303,11 @@ def merge_singletons(graph: Graph, labels: Ints) -> Ints:
         ties = np.flatnonzero(lone[rows] & ~lone[graph.indices])
         pair, which = np.unique(rows[ties] * graph.n + labels[graph.indices[ties]], return_inverse=True)
         pair = pair[np.argsort(np.bincount(which, graph.data[ties]), kind="stable")]
-        labels[pair // graph.n] = pair % graph.n  # the strongest, which is the last, stays
+        labels[pair // graph.n] = pair % graph.n  # the strongest, which is assigned last, wins
 
 
 def singletons(labels: Ints) -> Ints:
-    """Return labels in which each node that has none (-1) has one of its own."""
+    """Return labels in which each node without one (-1) has one of its own."""
     return np.where(labels < 0, labels.max(initial=-1) + 1 + np.arange(labels.size), labels)
 
 
@@ -318,14 +318,14 @@ def _balanced(graph: Graph) -> Graph:
 
 
 TOLERANCE = 0.01
-"""Share of the modularity of a new partition that one that is carried on may lack. Where 2 % of the podcasts' documents
-are new, 78 % of the communities stay."""
+"""Largest share of a new partition's modularity by which an earlier one that is reused may be worse. If 2 % of the
+podcasts' documents are new, 78 % of the communities stay."""
 
 
 def warm_start(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
-    """Return the community of each node of a graph, given those of an earlier one (-1: it was not there).
+    """Return the community of each node of a graph, given those of an earlier one (-1: the node was not in it).
 
-    They stay; new nodes join them, or form others. Where that is not good enough, Leiden begins with nothing.
+    They stay, and new nodes join them or form others. If that is not good enough, Leiden starts from nothing.
     """
     fresh = leiden(graph, resolution, seed)
     new = start < 0
@@ -336,9 +336,9 @@ def warm_start(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
 
 
 def divided(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints | str:
-    """Do what `divide` does, given the parts that the nodes were in before (-1: it was not there).
+    """Do what `divide` does, given the parts that the nodes were in before (-1: in none).
 
-    The parts stay, and a new node joins the one it has the most weight to, where that is good enough.
+    The parts stay, and a new node joins the one to which its edges weigh most, if that is good enough.
     """
     fresh = divide(graph, resolution, seed)
     if isinstance(fresh, str) or (start == start[0]).all():
@@ -352,7 +352,7 @@ def divided(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints | s
 
 
 def _old_or_fresh(graph: Graph, old: Ints, fresh: Ints, resolution: float) -> Ints:
-    """Return the partition that is carried on if it is as good as a new one but for the tolerance, else the new one."""
+    """Return the old partition if its modularity is that of the fresh one, within the tolerance, else the fresh one."""
     was, now = (_modularity(graph, labels, resolution) for labels in (old, fresh))
     return old if was >= now - TOLERANCE * abs(now) else fresh
 
@@ -360,7 +360,7 @@ def _old_or_fresh(graph: Graph, old: Ints, fresh: Ints, resolution: float) -> In
 def _grown(graph: Graph, start: Ints, resolution: float, seed: int) -> Ints:
     """Run Leiden on the graph whose nodes are the earlier communities and the new nodes.
 
-    Such a community is two nodes, tied by all the weight inside it: the native function ignores the diagonal.
+    Such a community is two nodes, connected by all the weight inside it: the native function ignores the diagonal.
     """
     whole = connected(graph, singletons(start))
     count = int(whole.max()) + 1

@@ -1,4 +1,4 @@
-"""Scores by words, vectors and edges, made one, and the best of them."""
+"""Score texts by terms and vectors and nodes by edges, scale the scores, and select the highest."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Ints = np.ndarray[Any, np.dtype[np.integer[Any]]]
 
 
 def scaled(scores: Floats) -> Floats:
-    """Return scores between 0 and 1: over the highest, and 0 for what is below 0."""
+    """Return scores divided by the highest, with negative ones as 0."""
     return np.maximum(scores, 0) / max(float(scores.max(initial=0.0)), 1e-9)
 
 
 def highest(scores: Floats, k: int) -> Ints:
-    """Return the places of the `k` highest scores, the best first; of equal ones the first."""
-    best = np.flatnonzero(scores > 0)  # mostly few, and then all that it takes
+    """Return the indices of the `k` highest scores, the best first; of equal ones, the first."""
+    best = np.flatnonzero(scores > 0)  # usually few, which are then all that matter
     if len(best) < k:
         best = np.arange(len(scores))
     if k < len(best):
@@ -35,7 +35,7 @@ def highest(scores: Floats, k: int) -> Ints:
 
 
 def ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
-    """Return the numbers from each first one to before its last, range after range, and how many are in each."""
+    """Return the numbers from each `first` to each `last` (excluded), range after range, and the size of each range."""
     sizes = np.maximum(last - first.astype(np.int64), 0)
     begin = np.cumsum(sizes) - sizes
     return np.repeat(first - begin, sizes) + np.arange(int(sizes.sum())), sizes
@@ -50,15 +50,15 @@ def positions(ordered: Ints, values: Ints) -> Ints:
 
 
 BLOCK = 1 << 22
-"""Numbers of vectors that are converted at once: 16 MB. numpy multiplies float16 eight times slower than float32."""
+"""Numbers in vectors that are converted at once: 16 MB. numpy multiplies float16 eight times slower than float32."""
 SORTED = 1 << 20
-"""Terms that are sorted at once, as 64 bits each: all of 11 million tokens would be 80 MB, and as much again. Of many
-it is a sixteenth, for all are gone through each time."""
+"""Terms that are sorted at once, as 64 bits each: all of 11 million tokens would be 80 MB, and as much again. Of very
+many terms, a sixteenth is sorted at once, because each pass reads all of them."""
 
 
 def products(vectors: Floats, query: Floats) -> Floats:
-    """Return the inner product of each of the vectors, (n, d), with one, (d,), or with each of several, (d, m).
-    Of vectors of 384 numbers as float32, 66,000 take 5 ms on one core, and 1,000,000 take 73 ms.
+    """Return the inner product of each of the vectors, (n, d), with one, (d,), or with each of several, (d, m). With
+    vectors of 384 numbers as float32, 66,000 take 5 ms on one core, and 1,000,000 take 73 ms.
     """
     if vectors.dtype == np.float32:
         return vectors @ query
@@ -69,36 +69,36 @@ def products(vectors: Floats, query: Floats) -> Floats:
 
 
 CENTRES, PROBED = 4, 256
-"""Lists of vectors, as a multiple of the square root of these, and how many of them a question is compared with. Of the
-ten nearest of 200,000 vectors 94 % are in 64 lists, 97 % in 128 (9 % of the vectors), 99 % in 256; of sentences alone,
-without made-up ones between them, fewer. With a quarter of the lists, twice as many vectors hold as many."""
+"""Number of lists, as a multiple of the square root of the number of vectors, and how many of them are searched. Of the
+ten nearest of 200,000 vectors, 94 % are in 64 lists, 97 % in 128 (9 % of the vectors), 99 % in 256; for sentences
+alone, without made-up ones among them, fewer. With a quarter of the lists, twice as many vectors contain as many."""
 SAMPLE, ROUNDS = 32, 3
-"""Vectors for each list by which the centres are found, and rounds of k-means. Of the ten nearest of 31,751 vectors 32
-lists hold 80 % without a round, 88 % with 2 or 5, 89 % with 10; 87 % with half the vectors."""
+"""Vectors per list from which the centres are computed, and rounds of k-means. Of the ten nearest of 31,751 vectors, 32
+lists contain 80 % without a round, 88 % with 2 or 5, 89 % with 10; 87 % with half the vectors."""
 TOGETHER = 16
 """Lists that are multiplied at once: 4,000 vectors of a million."""
 LARGEST_CODE = 127
-"""What numbers of 8 bits go to."""
+"""Largest absolute value of an 8-bit code."""
 
 
 @dataclass(frozen=True)
 class InArrays:
-    """What an index keeps as some arrays, each under the name of the whole and its own."""
+    """Data that an index stores as several arrays, each named by the name of the whole and its own."""
 
     def arrays(self, name: str) -> dict[str, np.ndarray[Any, Any]]:
-        """Return the arrays by the names under which an index keeps them."""
+        """Return the arrays by their names in an index."""
         return {f"{name}.{part.name}": getattr(self, part.name) for part in fields(self)}
 
     @classmethod
     def of(cls, arrays: Mapping[str, np.ndarray[Any, Any]], name: str) -> Self:
-        """Return what is kept under a name, of arrays or of what reads parts of them."""
+        """Return the data stored under a name, from arrays or from slices, which read parts of them."""
         return cls(*(arrays[f"{name}.{part.name}"] for part in fields(cls)))
 
 
 @dataclass(frozen=True)
 class VectorLists(InArrays):
-    """Vectors in lists, each in that of the nearest centre: list `i` has rows `rows[starts[i]:starts[i + 1]]`.
-    `codes` holds them in this order, as numbers of 8 bits, `scales` what these are multiplied by.
+    """Vectors in lists, each in that of its nearest centre: list `i` has rows `rows[starts[i]:starts[i + 1]]`. `codes`
+    are the vectors in this order, as 8-bit numbers, `scales` the factor of each.
     """
 
     centres: Floats
@@ -109,7 +109,7 @@ class VectorLists(InArrays):
 
     @classmethod
     def made(cls, vectors: Floats) -> VectorLists:
-        """Divide vectors of length 1 by k-means, which begins with some of them, at equal distances."""
+        """Divide vectors of length 1 into lists by k-means, which starts from evenly spaced ones."""
         count = int(CENTRES * len(vectors) ** 0.5)
         sample = _spread(vectors, SAMPLE * count)
         centres = _spread(sample, count)
@@ -130,7 +130,7 @@ class VectorLists(InArrays):
         return cls(centres.astype(np.float16), starts, rows, scales, codes)
 
     def products(self, query: Floats) -> Floats:
-        """Return what the function of this name does, of the vectors in the nearest lists alone; 0 of the others."""
+        """Return what the function of this name does, but only for vectors in the nearest lists; 0 for the others."""
         queries = query.reshape(len(query), -1)
         likeness = products(self.centres[...], queries)
         probed = np.argpartition(-likeness, min(PROBED, len(likeness)) - 1, axis=0)[:PROBED]
@@ -143,12 +143,12 @@ class VectorLists(InArrays):
 
 
 def _spread(vectors: Floats, most: int) -> Floats:
-    """Return so many of some vectors, at equal distances, or all."""
+    """Return `most` vectors, evenly spaced, or all if there are fewer."""
     return vectors[np.linspace(0, len(vectors) - 1, min(len(vectors), most)).astype(int)].astype(np.float32)
 
 
 def _nearest(vectors: Floats, centres: Floats) -> Ints:
-    """Return the centre nearest to each vector."""
+    """Return the index of the centre nearest to each vector."""
     parts = np.array_split(vectors, 1 + len(vectors) * len(centres) // BLOCK)
     return np.concatenate([(part.astype(np.float32) @ centres.T).argmax(axis=1) for part in parts])
 
@@ -162,12 +162,12 @@ def personalized_pagerank(
 ) -> NDArray[np.float64]:
     """Return how often a walker is on each node who, with probability 1 - damping, jumps to one of `reset`.
 
-    A step goes along an edge from a row to a column, in proportion to its weight; from a node without edges
-    the walker jumps too. Neither `reset` (a weight for each node) nor the adjacency needs to be normalised.
-    The result sums to 1, and its absolute differences from the exact one sum to at most `tolerance`.
+    A step follows an edge from a row to a column, in proportion to its weight; from a node without edges the walker
+    jumps, too. Neither `reset` (a weight for each node) nor the adjacency needs to be normalised. The result sums to 1,
+    and its absolute differences from the exact one sum to at most `tolerance`.
 
-    Raises ValueError where `reset` is not one weight for each node, none negative and not all zero, or
-    `damping` is not in [0, 1); ArithmeticError where `max_iterations` do not reach the tolerance.
+    Raises ValueError if `reset` is not one weight for each node, none negative and not all zero, or `damping` is not in
+    [0, 1); ArithmeticError if `max_iterations` do not reach the tolerance.
     """
     jump = np.asarray(reset, np.float64)
     weights = np.isfinite(jump).all() and jump.min(initial=0) >= 0 and jump.any()
@@ -185,14 +185,14 @@ def personalized_pagerank(
         following = walked + (1 - walked.sum()) * jump
         change = float(np.abs(following - rank).sum())
         rank = following
-        if change * damping <= tolerance * (1 - damping):  # each step shrinks what is missing by the damping
+        if change * damping <= tolerance * (1 - damping):  # each step multiplies the error by the damping
             return rank
     raise ArithmeticError(f"PageRank did not settle within {tolerance:g} in {max_iterations} iterations")
 
 
 @dataclass(frozen=True)
 class Postings(InArrays):
-    """Term `t` is in texts `texts[starts[t]:starts[t + 1]]`, `counts` times each; `lengths` are in terms."""
+    """Inverted index: term `t` is in `texts[starts[t]:starts[t + 1]]`, `counts` times each; `lengths` are in terms."""
 
     starts: Ints
     texts: Ints
@@ -205,16 +205,16 @@ class Postings(InArrays):
         return max(float(self.lengths[:].mean()), 1e-9) if len(self.lengths) else 1.0
 
     def frequency(self, term: int) -> int:
-        """Return how many texts hold a term."""
+        """Return how many texts contain a term."""
         return int(self.starts[term + 1] - self.starts[term])
 
 
 def postings(
     terms: Ints, sizes: Ints, shared: tuple[Ints, Ints, Ints] | None = None, *, size: int
 ) -> Postings:
-    """Count the terms of texts, numbers below `size`, given text after text, and how many of them each text has.
+    """Return the inverted index of texts: `terms` are numbers below `size`, text after text, `sizes` how many each has.
 
-    `shared` are further terms, and the first and the last text, not included, that each of these is in once more.
+    `shared` are further terms, with the first and last (excluded) of the texts in which each occurs once more.
     """
     more, first, last = shared or (np.zeros(0, np.int64),) * 3
     texts, owner = len(sizes), np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
@@ -226,7 +226,7 @@ def postings(
     total = int(uses[-1]) if size else 0
     steps = np.arange(0, total, max(SORTED, total // 16))[1:]
     ends: list[int] = np.searchsorted(uses, steps, "right").tolist()
-    # what is left over at its end was never touched, so that it takes no memory
+    # the unused end of the array is never touched, so that it takes no memory
     of, counts = np.empty(total, np.int32), [np.zeros(0, np.uint8)]
     frequency, done = np.zeros(size + 1, np.int32), 0
     for low, high in pairwise([0, *dict.fromkeys(ends), size]):
@@ -256,7 +256,7 @@ def idf(texts: int, frequency: int) -> float:
 def gains(
     index: Postings, term: int, k1: float = 1.2, b: float = 0.75, among: Ints | None = None
 ) -> tuple[Ints, Floats]:
-    """Return the texts that hold a term, and what it adds to the score of each; with `among`, as indices into those."""
+    """Return the texts that contain a term, and its BM25 score in each; with `among`, as indices into this array."""
     low, high = int(index.starts[term]), int(index.starts[term + 1])
     at, texts = slice(low, high), index.texts[low:high]
     where = texts
@@ -270,7 +270,7 @@ def gains(
 
 
 def bm25(index: Postings, query: Iterable[tuple[int, float]], k1: float = 1.2, b: float = 0.75) -> Floats:
-    """Return the score of every text for a query of terms with weights; a repeated term counts again."""
+    """Return the BM25 score of every text for a query of terms with weights; a repeated term counts again."""
     scores = np.zeros(len(index.lengths), np.float32)
     for term, weight in query:
         where, gain = gains(index, term, k1, b)

@@ -1,8 +1,8 @@
-"""A random walk between sentences and the names in them, drawn to the sentences that are like a question.
+"""A random walk between sentences and the names in them, drawn to sentences that are similar to a question.
 
-From a sentence the walker goes to one of its names; from a name to one of the sentences that it leads to, the
-more readily the more that sentence is like the question. With probability 1 - damping it starts again.
-Passages are ranges of sentences, in order, and may overlap.
+From a sentence the walker goes to one of its names; from a name to one of its sentences, the more probably the more
+similar that sentence is to the question. With probability 1 - damping it starts again. Passages are ranges of
+sentences, in order, and may overlap.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from scipy import sparse
 from conspectus.algorithms.ranking import Floats, Ints, ranges
 
 DAMPING = 0.87
-"""Damping factor of the walk: probability of going on at each step."""
+"""Damping factor of the walk: probability of continuing at each step."""
 STEPS = 9
 """Number of steps of the walk."""
 LEAST = 3e-7
-"""The part of the walk from which on a sentence is left for its names, and for each of its sentences a name. At 11
-million tokens the first twelve chunks are those of the whole walk, but for chunks whose scores are as good as equal."""
+"""Least share of the walk at which it continues from a sentence, and from a name for each of the name's sentences. At
+11 million tokens, the first twelve chunks are those of the whole walk, except for chunks with almost equal scores."""
 WHOLE = 1 << 17
-"""Sentences up to which a walk goes over all: from twice as many on it is cheaper to see where it goes."""
+"""Most sentences for a walk over the whole graph: from twice as many on, it is cheaper to track what it reaches."""
 
 Matrix = sparse.csr_array[Any, Any]
 
 
 @dataclass(frozen=True)
 class Incidence:
-    """Reads the names of sentences (`outward`; rows sum to 1) and the sentences of names (`inward`: `sizes` each)."""
+    """Reads the names of sentences (`outward`; rows sum to 1) and sentences of names (`inward`: `sizes` of each)."""
 
     outward: Callable[[Ints], Matrix]
     inward: Callable[[Ints], Matrix]
@@ -39,14 +39,14 @@ class Incidence:
 
 
 class _Reached:
-    """The rows of a matrix that a walk has reached, read when it does; columns draw it by their pull."""
+    """The rows of a matrix that a walk has reached, read on arrival; columns attract the walk by their pull."""
 
     def __init__(self, read: Callable[[Ints], Matrix], pull: Floats) -> None:
         self._read, self._pull, self._rows = read, pull, np.zeros(0, np.int64)
         self._columns = read(self._rows).T
 
     def step(self, mass: Floats, reached: Any) -> Floats:
-        """Return how much of the mass of the rows that are or were reached goes to each column."""
+        """Return how much mass goes to each column from the rows that are, or were, reached."""
         reached[self._rows] = False
         if len(new := np.flatnonzero(reached)):
             rows = self._read(new)
@@ -65,12 +65,12 @@ def walk(
     damping: float = DAMPING,
     steps: int = STEPS,
 ) -> Floats:
-    """Return how much of the walk is on each sentence, on average over the last two of so many steps.
+    """Return the share of the walk on each sentence, averaged over the last two of `steps` steps.
 
-    `pull` (more than 0) is how like the question each sentence is. The resets need not be normalised. The walk sums to
-    1, on sentences and names together, less what is lost on sentences without names, on names without sentences, and
-    where too little arrives to go on (`LEAST`), as in the local PageRank of Andersen, Chung and Lang (2006). Sentences
-    and names take turns, so that odd and even steps differ: hence two.
+    `pull` (more than 0) is how similar each sentence is to the question. The resets need not be normalised. The walk
+    sums to 1 over sentences and names, minus what is lost at sentences without names, at names without sentences, and
+    where too little arrives to continue (`LEAST`), as in the local PageRank of Andersen, Chung and Lang (2006).
+    Sentences and names alternate, so that odd and even steps differ: hence two.
     """
     total = max(float(sentence_reset.sum() + name_reset.sum()), 1e-9)
     at_sentences, at_names = ((reset / total).astype(np.float32) for reset in (sentence_reset, name_reset))
@@ -91,13 +91,13 @@ def walk(
 
 
 def totals(values: Floats, first: Ints, last: Ints) -> Floats:
-    """Return the sum of the values of each range."""
+    """Return the sum of the values in each range from `first` to `last` (excluded)."""
     sums = np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))
     return sums[last] - sums[first]
 
 
 def spread(shares: Floats, pull: Floats, first: Ints, last: Ints) -> Floats:
-    """Return what each sentence gets if passages divide their shares, more than `LEAST`, among them by the pull."""
+    """Return the share of each sentence if passages divide theirs, above `LEAST`, among their sentences by pull."""
     chosen = np.flatnonzero(shares > LEAST)
     at, sizes = ranges(first[chosen], last[chosen])
     passage = np.repeat(np.arange(len(chosen)), sizes)

@@ -1,6 +1,6 @@
-"""Pairs of texts that are alike, by vectors or by runs of characters, found block by block and never all at once.
+"""Find pairs of similar texts, by vectors or by character n-grams, block by block and never all at once.
 
-CPU seconds among noun phrases of real texts, above a cosine of 0.8, on one core:
+CPU seconds for noun phrases of real texts, above a cosine of 0.8, on one core:
 
     phrases    by characters    by all vectors (384)    by near ones alone
      50,000          2                 12                      2
@@ -20,23 +20,23 @@ from scipy import sparse
 from conspectus.algorithms.ranking import Floats, Ints
 
 Pairs = tuple[Ints, Ints, Floats]
-"""First and second place (first < second) and cosine of each pair, in the order of the places."""
+"""First and second index (first < second) and cosine of each pair, in the order of the indices."""
 
 BLOCK = 1024
-"""Rows whose products with all others are held at once: 82 MB for 20,000; with 256 or 4,096 it is no faster."""
+"""Rows whose products with all others are computed at once: 82 MB for 20,000; with 256 or 4,096 it is no faster."""
 MANY = 20_000
-"""Vectors up to which all are compared with all: 2 CPU s."""
+"""Most vectors that are all compared with each other: 2 CPU s."""
 CENTRES, NEAREST = 4, 8
-"""Beyond: centres, as a multiple of the square root of the vectors, and how many each vector is counted to. All of 451
-pairs of 6,970 names are found, with 4 nearest 96 %; with 16, or twice the centres, not more, by twice the work."""
+"""Beyond: centres, as a multiple of the square root of the vectors, and how many each vector is assigned to. All of 451
+pairs of 6,970 names are found, with 4 nearest 96 %; with 16, or twice the centres, no more for twice the work."""
 ROUNDING = 1e-6
-"""Share by which sums of squares in 32 bits may be wrong: of names by up to 0.3 of it."""
+"""Assumed relative error of sums of squares in 32 bits; for names, up to 0.3 of this was measured."""
 
 
 def pairs_of_vectors(vectors: Floats, threshold: float, block: int = BLOCK, many: int = MANY) -> Pairs:
-    """Return pairs of rows whose cosine exceeds a threshold; rows are of length 1, or all zero.
+    """Return pairs of rows whose cosine exceeds a threshold; rows have length 1 or are all zero.
 
-    Of no more than `many` rows they are all; of more, those that have one of their nearest centres in common.
+    Of up to `many` rows, these are all pairs; of more, those of rows that share one of their nearest centres.
     """
     return _all_pairs(vectors, threshold, block) if len(vectors) <= many else _near_pairs(vectors, threshold)
 
@@ -53,7 +53,7 @@ def _all_pairs(vectors: Floats, threshold: float, block: int = BLOCK) -> Pairs:
 
 
 def _near_pairs(vectors: Floats, threshold: float) -> Pairs:
-    """Return pairs of rows that have one of `NEAREST` centres in common; the centres are rows, evenly spread."""
+    """Return pairs of rows that share one of their `NEAREST` centres; the centres are evenly spaced rows."""
     n = len(vectors)
     centres = vectors[np.linspace(0, n - 1, int(CENTRES * n**0.5)).astype(int)]
     near = np.zeros((n, NEAREST), np.int32)
@@ -72,10 +72,10 @@ def _near_pairs(vectors: Floats, threshold: float) -> Pairs:
 
 
 def pairs_of_texts(texts: Sequence[str], threshold: float, size: int = 3, block: int = BLOCK) -> Pairs:
-    """Return pairs of texts whose runs of `size` characters, weighted by rarity, have a cosine above a threshold.
+    """Return pairs of texts whose n-grams of `size` characters, weighted by rarity, have a cosine above a threshold.
 
-    Candidates share one of the rarer runs of both, enough that no pair above the threshold can be without:
-    for each text its rarest runs, until those left out weigh too little to reach the threshold alone.
+    Candidates share one of their rarer n-grams. These are, for each text, the rarest ones, so many that the others
+    weigh too little to reach the threshold alone: no pair above it is missed.
     """
     grams = Grams.of(texts, size).matrix
     pairs: list[Pairs] = []
@@ -95,14 +95,14 @@ def pairs_of_texts(texts: Sequence[str], threshold: float, size: int = 3, block:
 
 
 def _telling(grams: sparse.csr_array[Any, Any], threshold: float) -> sparse.csr_array[Any, Any]:
-    """Return the matrix with only the rarest runs of each row: those left out have a length of at most `threshold`.
+    """Return the matrix with only the rarest n-grams of each row; the others have a norm of at most `threshold`.
 
-    By Cauchy-Schwarz the rarest run that a pair above the threshold shares is kept in both: without it, what
-    they share lies among the runs left out of one.
+    By Cauchy-Schwarz, the rarest n-gram that a pair above the threshold shares remains in both: otherwise, all that
+    they share would be among the n-grams left out of one.
     """
     frequency = np.bincount(grams.indices, minlength=grams.shape[1])
     row: Ints = np.repeat(np.arange(len(grams.indptr) - 1), np.diff(grams.indptr))
-    order = np.lexsort((grams.indices, -frequency[grams.indices], row))  # the commonest of each row first
+    order = np.lexsort((grams.indices, -frequency[grams.indices], row))  # the most frequent of each row first
     squares = grams.data[order].astype(np.float64) ** 2
     total = np.cumsum(squares)
     before = np.concatenate(([0.0], total))[grams.indptr[:-1]]
@@ -114,7 +114,7 @@ def _telling(grams: sparse.csr_array[Any, Any], threshold: float) -> sparse.csr_
 
 @dataclass(frozen=True)
 class Grams:
-    """Texts by their runs of characters, ends marked, weighted by inverse frequency, rows of length 1."""
+    """Texts by their character n-grams, with ends marked, weighted by inverse frequency, in rows of length 1."""
 
     number: Mapping[str, int]
     weights: Floats
@@ -123,7 +123,7 @@ class Grams:
 
     @classmethod
     def of(cls, texts: Sequence[str], size: int = 3) -> Grams:
-        """Read texts."""
+        """Return the weighted n-grams of texts."""
         number: dict[str, int] = {}
         counts = _counted(texts, size, lambda run: number.setdefault(run, len(number)), number)
         frequency = np.bincount(counts.indices, minlength=len(number))
@@ -131,7 +131,7 @@ class Grams:
         return cls(number, weights, _weighted(counts, weights), size)
 
     def likeness(self, texts: Sequence[str]) -> Floats:
-        """Return the cosine of each of other texts with each of these, by the runs that these have."""
+        """Return the cosine of each of other texts with each of these, by the n-grams of these."""
         counts = _counted(texts, self.size, lambda run: self.number.get(run, -1), self.number)
         return (_weighted(counts, self.weights) @ self.matrix.T).toarray()
 
