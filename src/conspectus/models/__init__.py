@@ -1,1 +1,1 @@
-"""Who performs language tasks: an extractive model that needs no language model, and chat models."""
+"""Models that perform language tasks: an extractive model, which needs no language model, and chat models."""

@@ -1,4 +1,4 @@
-"""What every model can do: perform tasks."""
+"""The interface of all models: a model performs tasks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 Tick = Callable[[], None]
-"""Called once for each piece of work that is done."""
+"""A progress callback, called once for each completed piece of work."""
 
 AT_ONCE = 10
-"""Works that are begun before those that were begun go on."""
+"""Items started before the event loop runs the ones already started."""
 MOST_BEGUN = 1000
-"""Works that are under way at once: forty for each of the 25 calls that a server gets at once by default, so that it is
-never left without work, and some 20 MB of prompts."""
+"""Maximum number of items processed at once: forty for each of the 25 concurrent calls that a server gets by default,
+so that it is never idle, with some 20 MB of prompts."""
 
 
 def no_tick() -> None:
@@ -31,28 +31,28 @@ def no_tick() -> None:
 
 
 class Performs(Protocol):
-    """What an object has that is taken as a model: `perform`, asynchronous or not."""
+    """An object that can be used as a model: it has a method `perform`, asynchronous or not."""
 
     def perform(self, task: Any) -> Any: ...
 
 
 @runtime_checkable
 class Model(Protocol):
-    """Performs tasks. References in what comes back are in the index's numbers, whoever wrote them.
+    """Performs tasks. References in its replies use the numbers of the index, whichever model wrote them.
 
     A subclass needs a `name` and `perform`; the rest is inherited.
     """
 
     name: str
     generative: bool = True
-    """Whether it writes text of its own; False for one that only selects from the sources."""
+    """Whether the model writes text of its own; False if it only selects text from the sources."""
 
     async def perform(self, task: Task[R]) -> R:
-        """Perform one task; raise ModelError where that fails for good."""
+        """Perform one task and return the reply; raise ModelError if it fails for good."""
         ...
 
     async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
-        """Perform tasks in any order, and return replies in the given one, failures among them as values."""
+        """Perform tasks in any order; return a reply or the ModelError for each, in the order of the tasks."""
 
         async def one(task: Task[R]) -> R | ModelError:
             try:
@@ -67,12 +67,12 @@ class Model(Protocol):
         return await performed(self, one, tasks)
 
     async def stream(self, task: Task[str]) -> AsyncIterator[str]:
-        """Perform a task whose reply is text, piece by piece."""
+        """Perform a task whose reply is text, and yield the reply piece by piece."""
         yield await self.perform(task)
 
 
 class Performing(Model):
-    """Makes a model of any object with `perform`; takes its `name` and `generative` if it has these."""
+    """Wraps any object with `perform` as a model, with the object's `name` and `generative` if it has these."""
 
     def __init__(self, performer: Performs) -> None:
         self.name = getattr(performer, "name", type(performer).__name__)
@@ -86,7 +86,7 @@ class Performing(Model):
 
 @dataclass(frozen=True, slots=True)
 class Performer:
-    """A function that performs a type of task, and the names of what it takes of the model beside the task."""
+    """A function that performs a type of task, and the names of its parameters after the task."""
 
     function: Callable[..., Any]
     needs: tuple[str, ...]
@@ -94,15 +94,15 @@ class Performer:
 
 _performers: dict[type[Task[Any]], Performer] = {}
 REGISTERING = "graph", "sentence_store", "answer", "reason"
-"""The modules of `models.extractive` whose functions `performs` registers: imported in this order, one after the other,
-until the task at hand is among them."""
+"""The modules of `models.extractive` with functions that `performs` registers. They are imported in this order until
+the requested type of task is registered."""
 
 
 def performs(kind: Callable[..., Task[R]]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Register the function below as what the extractive model does with a type of task.
+    """Register the decorated function as the one by which the extractive model performs a type of task.
 
-    The first parameter of the function is the task. The names of the others say what it takes of the model, as
-    fixtures do in pytest: properties of `ExtractiveModel`, such as `index` or `searcher`, made when first needed.
+    The first parameter of the function is the task. The others are named after properties of `ExtractiveModel`, such
+    as `index` or `searcher`, which are passed to it (as with fixtures in pytest) and created when first needed.
 
         @performs(RateReport)
         def rate_report(task: RateReport, searcher: Searcher) -> int: ...
@@ -118,7 +118,7 @@ def performs(kind: Callable[..., Task[R]]) -> Callable[[Callable[P, R]], Callabl
 
 
 def performer_of(kind: type[Task[Any]]) -> Performer | None:
-    """Return the function that is registered for a type of task, None where there is none."""
+    """Return the function that is registered for a type of task, or None."""
     for module in REGISTERING:
         if kind in _performers:
             break
@@ -127,24 +127,24 @@ def performer_of(kind: type[Task[Any]]) -> Performer | None:
 
 
 def writes(model: Model, kind: type[Task[Any]]) -> bool:
-    """Return whether a model writes the replies to a type of task, and does not have them selected from the sources."""
+    """Return whether a model writes the replies to a type of task itself, rather than selecting them from sources."""
     return model.generative and kind.__name__ not in getattr(model, "selected", ())
 
 
 def portable(model: Model, documents: range | None = None) -> Model | None:
-    """Return a model that performs tasks alike in another process, there extracting from some documents of the corpus.
+    """Return a model that performs tasks identically in another process, where it extracts from `documents` only.
 
-    None where there is none: a language model has its limits and its cache in this process. Its `digest` is one of what
-    it extracts by.
+    Return None if there is none: the limits and the cache of a language model belong to this process. The method
+    `digest` of the model returns a digest of the corpus data that its extraction depends on.
     """
     make: Callable[[range | None], Model] | None = getattr(model, "portable", None)
     return make(documents) if make else None
 
 
 class Waiting(Exception):
-    """A call of a work is part of a batch: the work is to be done again when that is `answered`.
+    """Signals that a call became part of a batch: repeat the work that made the call once the batch is `answered`.
 
-    So a call that waits for a day holds neither its prompt nor what it was made from.
+    In this way a call that waits for a day keeps neither its prompt nor the prompt's inputs in memory.
     """
 
     def __init__(self, answered: asyncio.Event) -> None:
@@ -153,7 +153,7 @@ class Waiting(Exception):
 
 
 async def when_answered(work: Callable[[], Awaitable[R]]) -> R:
-    """Do a work, and again after each batch that a call of it is part of, whose replies then are cached."""
+    """Return the result of `work`; repeat it after each batch with one of its calls, whose reply is then cached."""
     while True:
         try:
             return await work()
@@ -163,14 +163,14 @@ async def when_answered(work: Callable[[], Awaitable[R]]) -> R:
 
 
 def succeeded(replies: Iterable[R | ModelError]) -> list[R]:
-    """Return the replies that are no failures, in their order."""
+    """Return the replies that are not errors, in their order."""
     return [reply for reply in replies if not isinstance(reply, ModelError)]
 
 
 async def together(works: Iterable[Awaitable[R]]) -> list[R]:
-    """Do all works at once and return their results in the given order.
+    """Await all works concurrently and return their results in the given order.
 
-    Where one raises, the others come to their end, so that what is under way is kept; then the first error is raised.
+    If one raises, the others still finish, so that their replies are stored; then the first error is raised.
     """
     results = await asyncio.gather(*works, return_exceptions=True)
     for result in results:
@@ -180,9 +180,9 @@ async def together(works: Iterable[Awaitable[R]]) -> list[R]:
 
 
 async def performed(model: Model, work: Callable[[T], Awaitable[R]], items: Sequence[T]) -> list[R]:
-    """Do the same work on each item: MOST_BEGUN at once where the model has to be waited for, else in turn.
+    """Return the result of `work` for each item: MOST_BEGUN items at once if the model is generative, else in turn.
 
-    What is `Waiting` for a batch is done again when all of it is answered; until then it takes no memory.
+    Items that raise `Waiting` are processed again when all their batches are answered; until then they use no memory.
     """
     if not model.generative:
         return [await work(item) for item in items]
@@ -203,7 +203,7 @@ async def performed(model: Model, work: Callable[[T], Awaitable[R]], items: Sequ
         while len(begun) < min(MOST_BEGUN, len(remaining)):
             begun.append(asyncio.ensure_future(go_on(numbers, waiting)))
             if len(begun) % AT_ONCE == 0:
-                # so that the first call is on its way before the last is thought of
+                # so that the first calls are sent before the last items are started
                 await asyncio.sleep(0)
         await together(begun)
         for answered in set(waiting.values()):
@@ -213,10 +213,10 @@ async def performed(model: Model, work: Callable[[T], Awaitable[R]], items: Sequ
 
 
 def run_sync(work: Coroutine[Any, Any, R]) -> R:
-    """Run a coroutine to its end, also where the caller is inside an event loop, as every cell of a notebook is.
+    """Run a coroutine and return its result, even if the caller is inside an event loop, like every notebook cell.
 
-    It then runs in a loop of another thread; an interrupt of the caller ends it. The result is handed over apart, since
-    asyncio would write a task's result out as text.
+    In that case it runs in the loop of another thread, and an interrupt of the caller cancels it. The result is passed
+    through a list instead of being the task's result, which asyncio would convert to text.
     """
     results: list[R] = []
     cancel: list[Callable[[], object]] = []

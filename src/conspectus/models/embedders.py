@@ -1,11 +1,11 @@
-"""Who makes vectors of texts: nobody, a model in a folder run here, or a server.
+"""Embedders, which make vectors of texts: none, a model that runs in this process, or a model behind a server.
 
 none                          no vectors
-local                         `DEFAULT_MODEL`, fetched once and then run here
-local:FOLDER                  a model in a folder (`local.LocalEmbedder` says what it needs)
-local:OWNER/MODEL             a model of the hub, fetched once
-openai/text-embedding-3-small a model behind a server, by the name that it would be asked for chat under; where an
-                              address is given, any name
+local                         `DEFAULT_MODEL`, downloaded once and run in this process
+local:FOLDER                  a model in a folder (`onnx.LocalEmbedder` documents the files it needs)
+local:OWNER/MODEL             a model of the Hugging Face hub, downloaded once
+openai/text-embedding-3-small a model behind a server, named as chat models are; with a server address in the
+                              settings, any name
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 NONE, LOCAL = "none", "local"
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-"""What `local` alone stands for."""
+"""The model that the name `local` refers to."""
 MOST_UNREAD = 0.3
-"""The share of unread letters from which on a model is not made for the texts: vectors of these say little."""
+"""Share of unread letters from which a model counts as not made for the texts: their vectors mean little."""
 
 
 class Embedder(Protocol):
-    """Makes vectors of `dimension` numbers; `usage` is what it took of a server so far.
+    """Makes vectors of `dimension` numbers; `usage` is what it has used of a server so far.
 
-    Two embedders of one `name` make the same vectors; see also `same_model`.
+    Two embedders with the same `name` make the same vectors; see also `same_model`.
     """
 
     @property
@@ -55,15 +55,15 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str], tick: Tick = no_tick) -> NDArray[np.float32]:
         """Return one vector of length 1 for each text, as an array of shape (texts, dimension).
 
-        A text longer than the model reads is read in parts, whose vectors are averaged. The tick is called for each
-        text.
+        A text that is too long for the model is read in parts, whose vectors are averaged. `tick` is called once for
+        each text.
         """
         ...
 
     def unread(self, texts: Sequence[str]) -> float:
-        """Return the share of the letters of texts that the model does not know, as far as that can be told.
+        """Return the share, from 0 to 1, of the letters of texts that the model does not know; 0 if that is unknown.
 
-        A model made for another script knows none of the words: it has no token for a letter, or one for each.
+        A model made for another script knows none of the words: it has no token for a letter, or one for each letter.
         """
         ...
 
@@ -73,8 +73,8 @@ def open_embedder(
 ) -> Embedder | None:
     """Return the embedder of a name, None for `none`.
 
-    For one on a server: its address and limits come from the settings, its vectors are cached in `folder`, and what the
-    run has `spent` before counts towards the budget.
+    The settings give the address and limits of a server. Its vectors are cached in `folder`, and `spent`, the usage of
+    the run so far, counts towards the budget.
 
     Raises UsageError for an unknown name or a missing package; BadKey if a server's key is missing.
     """
@@ -98,14 +98,14 @@ def embed_call(folder: Path | None, embedder: str) -> str:
 
 
 def same_model(one: str, other: str) -> bool:
-    """Tell whether two names of embedders are of one model: a local one is known by the hash behind its `@`."""
+    """Return whether two embedder names refer to one model; local models are compared by the hash after `@`."""
     if one.startswith(f"{LOCAL}:") and other.startswith(f"{LOCAL}:"):
         return one.rpartition("@")[2] == other.rpartition("@")[2]
     return one == other
 
 
 def is_served(name: str) -> bool:
-    """Tell whether the embedder of a name is behind a server."""
+    """Return whether the embedder of a name is behind a server."""
     return name.partition(":")[0] not in (NONE, LOCAL)
 
 
@@ -115,12 +115,12 @@ def _local(model: str) -> LocalEmbedder:
 
 
 class ServedEmbedder:
-    """A model behind a server, by the name under which it is asked for chat too: `openai/text-embedding-3-small`.
+    """A model behind a server, named like a chat model: `openai/text-embedding-3-small`.
 
-    Its vectors are kept in a folder, where one is given, and bought once. It keeps to the budget of the settings, of
-    which the run had `spent` a part before.
+    Its vectors are cached in `folder`, if one is given, so that each is paid for once. It observes the budget of the
+    settings, towards which `spent`, the earlier usage of the run, counts.
 
-    Raises what `CachingSender.embed` does, and ServerFailed where vectors of another dimension come than before.
+    Raises what `CachingSender.embed` raises, and ServerFailed if the dimension of the vectors changes.
     """
 
     def __init__(self, name: str, settings: Settings, folder: Path | None, spent: Usage) -> None:
@@ -134,12 +134,12 @@ class ServedEmbedder:
 
     @property
     def usage(self) -> Usage:
-        """What it took of its server so far, calls that just ended included."""
+        """Usage of the server so far, including that of a call of `embed` in progress."""
         return self._usage + self._budget.total() if self._budget else self._usage
 
     @property
     def dimension(self) -> int:
-        """Numbers in a vector, which only the server can tell."""
+        """Numbers in a vector; if not yet known, the server is asked for a vector."""
         if not self._dimension:
             self.embed(["dimension"])
         return self._dimension
@@ -157,7 +157,7 @@ class ServedEmbedder:
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
     def unread(self, texts: Sequence[str]) -> float:
-        """Return 0: its server does not tell."""
+        """Return 0: servers do not report it."""
         return 0.0
 
     async def _request(self, texts: Sequence[str], tick: Tick) -> NDArray[np.float32]:
@@ -172,7 +172,7 @@ class ServedEmbedder:
 
 
 class Prefixes(NamedTuple):
-    """What stands before a question, and before a passage."""
+    """Texts that a model expects before a question and before a passage."""
 
     query: str = ""
     passage: str = ""
@@ -188,23 +188,23 @@ _FAMILIES = (
     (r"nomic-embed-text|modernbert-embed", Prefixes("search_query: ", "search_document: ")),
     (r"embedding-?gemma", Prefixes("task: search result | query: ", "title: none | text: ")),
 )
-"""By what is in a model's name, the first that fits; what their publishers say of retrieval."""
+"""Prefixes for retrieval, from the models' publishers, by patterns of model names; the first match counts."""
 
 
 def known_prefixes(model: str) -> Prefixes:
-    """Return the prefixes of a model by its name, none where its family is not known to need any."""
+    """Return the prefixes of a model by its name; empty ones if its family is not known to need any."""
     name = model.lower().replace("_", "-")
     return next((prefixes for pattern, prefixes in _FAMILIES if re.search(pattern, name)), Prefixes())
 
 
 BLOCK = 256
-"""Texts in a block; what is left over after the last whole one is not kept."""
+"""Texts in a block. The texts after the last whole block are not stored."""
 
 
 class StoredBlocks:
-    """An embedder around one that runs here: it writes each block of vectors into a folder and reads those it finds.
+    """Wraps a local embedder: it stores each block of vectors in a folder, and reads the blocks stored there before.
 
-    A block is known by the name of the embedder and its texts, so that another model or corpus finds none.
+    A block's file name is a hash of the embedder's name and the texts, so that blocks of other models are not used.
     """
 
     def __init__(self, embedder: Embedder, folder: Path) -> None:

@@ -1,10 +1,10 @@
-"""Models as ONNX, run here on the processor: embedding models and cross-encoders, as sentence-transformers has them.
+"""ONNX models that run on the CPU in this process: embedding models and cross-encoders of sentence-transformers.
 
-A model of the hub is fetched once, and from then on found in a folder of this user:
+A model of the hub is downloaded once, into a folder of the user:
 
     FOLDER/OWNER/MODEL/tokenizer.json, onnx/model.onnx, …     FOLDER: `models_folder()`
 
-The hub is that of Hugging Face, or the one that HF_ENDPOINT names; HF_TOKEN opens what is not public.
+The hub is that of Hugging Face, or the one at the address in HF_ENDPOINT; models that are not public need HF_TOKEN.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_TOKENS = 256
-"""Tokens that an embedding model reads at once where its folder does not say: what all-MiniLM-L6-v2, the default, was
-made for."""
+"""Tokens that an embedding model reads at once if its folder does not give a number: the length for which the default,
+all-MiniLM-L6-v2, was made."""
 MOST_PAIR_TOKENS = 512
-"""Tokens of question and passage that a cross-encoder reads at once, where it reads no fewer: the limit of BERT."""
+"""Maximum tokens of question and passage together that a cross-encoder reads at once: the limit of BERT."""
 OVERLAP = 1 / 16
-"""Part of these tokens that the parts of a longer passage share: a sentence of 32 tokens is whole in one of them."""
+"""Share of these tokens by which parts of a long passage overlap, so that a sentence of 32 tokens is whole in one."""
 MOST_THREADS = 8
-"""Threads at the most: each holds the tensors of a text."""
+"""Maximum number of threads, since each holds the tensors of a text in memory."""
 UNKNOWN = ("[UNK]", "<unk>")
 POOLINGS = ("mean_tokens", "cls_token", "lasttoken")
 ENDPOINT = "https://huggingface.co"
 SECONDS = 20.0
-"""How long the hub may be silent when it is asked which files a model has; its library retries the files themselves."""
+"""Timeout, in seconds, of the request for a model's list of files; the hub's library retries the files themselves."""
 MODEL, TOKENIZER, POOLING = "onnx/model.onnx", "tokenizer.json", "1_Pooling/config.json"
 OPTIONAL = ("modules.json", POOLING, "sentence_bert_config.json", "config.json")
 _FILES = ("model.onnx", MODEL, "model_quantized.onnx", "onnx/model_quantized.onnx")
@@ -58,7 +58,7 @@ _named: set[str] = set()
 
 @dataclass(frozen=True)
 class Use:
-    """How messages call who runs a model, what it is, and the argument that names a folder with one."""
+    """Words for messages: what uses the model, what kind of model it is, and the argument that names its folder."""
 
     user: str
     kind: str
@@ -70,7 +70,7 @@ RERANKER = Use("reranker", "cross-encoder", "settings={'rerank.by': 'local:FOLDE
 
 
 def import_extra(use: Use, *packages: str) -> list[Any]:
-    """Import packages that the extra `embed` brings; raise UsageError with those that are missing."""
+    """Import and return modules of the extra `embed`; raise UsageError with the packages that are missing."""
     modules: list[Any] = []
     missing: list[str] = []
     for package in packages:
@@ -87,7 +87,7 @@ def import_extra(use: Use, *packages: str) -> list[Any]:
 class OnnxModel:
     """A model from a folder with an `.onnx` file and `tokenizer.json`.
 
-    Raises UsageError where the extra is not installed or the folder holds no such model.
+    Raises UsageError if the extra is not installed or the folder contains no such model.
     """
 
     def __init__(self, folder: Path, use: Use) -> None:
@@ -108,14 +108,14 @@ class OnnxModel:
                 str(self.path), options, providers=["CPUExecutionProvider"]
             )
             self.tokenizer: Any = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
-        except Exception as error:  # both raise kinds of their own, or none
+        except Exception as error:  # both libraries raise exceptions of their own, or bare ones
             message = " ".join(str(error).split())[:200]
             raise UsageError(f"the {use.kind} in {folder} cannot be opened ({message})") from error
         self._inputs: list[str] = [value.name for value in self._session.get_inputs()]
         self.outputs: list[Any] = self._session.get_outputs()
 
     def run(self, output: str, ids: list[int], type_ids: list[int] | None = None) -> NDArray[np.float32]:
-        """Return an output for the tokens of one text, or of a pair of texts whose `type_ids` tell them apart."""
+        """Return an output of the model for the tokens of one text, or of a pair of texts, marked by `type_ids`."""
         tokens = np.array([ids], np.int64)
         values = {
             "input_ids": tokens,
@@ -127,7 +127,7 @@ class OnnxModel:
 
 
 def _read_json(folder: Path, name: str) -> Any:
-    """Return what a file of a folder holds, an empty object where there is none."""
+    """Return the content of a JSON file in a folder, an empty object if there is no such file."""
     path = folder / name
     try:
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
@@ -136,26 +136,26 @@ def _read_json(folder: Path, name: str) -> Any:
 
 
 def _in_threads(function: Callable[[str], T], texts: Sequence[str]) -> Iterator[T]:
-    """Yield what a function makes of each text, in their order, on several threads.
+    """Yield the result of a function for each text, in their order, computed on several threads.
 
-    Texts go through a model one by one: a quantised model scales its numbers by all texts that it is given at once, so
-    that in batches a result would depend on its neighbours, and on one core batches are not faster.
+    A model gets one text at a time: a quantised model scales its numbers by all texts in its input, so that in a batch
+    a result would depend on the other texts, and on one core batches are not faster.
     """
     pool = ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1))
     try:
         yield from pool.map(function, texts)
     finally:
-        pool.shutdown(cancel_futures=True)  # an interrupt need not wait for the rest
+        pool.shutdown(cancel_futures=True)  # so that an interrupt does not wait for the remaining texts
 
 
 class LocalEmbedder:
-    """A model from a folder with an `.onnx` file and `tokenizer.json`.
+    """An embedding model from a folder with an `.onnx` file and `tokenizer.json`.
 
-    Beside them it may hold `modules.json`, `sentence_bert_config.json` and `1_Pooling/config.json`, as
-    sentence-transformers writes them: what comes after the transformer, how many tokens are read at once, and how a
-    text's vector is made of those of its tokens.
+    The folder may also contain `modules.json` (the layers after the transformer), `sentence_bert_config.json` (how many
+    tokens are read at once) and `1_Pooling/config.json` (how the vectors of tokens are combined into one), as
+    sentence-transformers writes them.
 
-    Raises UsageError where the extra is not installed or the folder holds no such model.
+    Raises UsageError if the extra is not installed, or the folder contains no such model or an unsupported one.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -182,7 +182,7 @@ class LocalEmbedder:
         return vectors
 
     def unread(self, texts: Sequence[str]) -> float:
-        """Return the share of letters that have no token, or one of their own though words are written apart."""
+        """Return the share of letters without a token, or with one of their own in scripts other than CJK."""
         letters = unread = 0
         for text in texts:
             encoded = self._tokenizer.encode(text)
@@ -194,13 +194,13 @@ class LocalEmbedder:
         return unread / max(letters, 1)
 
     def _vector(self, text: str) -> NDArray[np.float32]:
-        """Return the vector of a text: the mean of those of its parts, by their tokens."""
+        """Return the vector of a text: the mean of the vectors of its parts, weighted by their numbers of tokens."""
         encoded = self._tokenizer.encode(text)
         parts: list[list[int]] = [encoded.ids, *(more.ids for more in encoded.overflowing)]
         total = np.zeros(0, np.float32)
         for ids in parts:
             output = self._model.run(self._output, ids)
-            if output.ndim > 1:  # else the model pools itself
+            if output.ndim > 1:  # otherwise the model does its own pooling
                 if self._pooling == "mean_tokens":
                     output = output.mean(axis=0)
                 else:
@@ -215,7 +215,7 @@ def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _pooling(folder: Path) -> str:
-    """Return how vectors of tokens become one: of `POOLINGS`; UsageError where the model wants another way."""
+    """Return the one of `POOLINGS` by which vectors of tokens become one; raise UsageError if it is not supported."""
     layers: list[Any] = _read_json(folder, "modules.json")
     if any(str(layer.get("type")).endswith(".Dense") for layer in layers):
         raise UsageError(f"the model in {folder} has a dense layer after its pooling: not supported")
@@ -231,12 +231,12 @@ def _pooling(folder: Path) -> str:
 
 
 class CrossEncoder:
-    """A model from a folder with an `.onnx` file and `tokenizer.json`, as sentence-transformers publishes them.
+    """A reranker from a folder with an `.onnx` file and `tokenizer.json`, as sentence-transformers publishes them.
 
-    It has one output for a pair of texts, or two, of which the second is that the passage helps. Of a passage that is
-    longer than the model reads the best part counts. `config.json` beside it may say how many tokens it reads.
+    The model has one output for a pair of texts, or two, of which the second is for a relevant passage. A passage that
+    is too long for the model gets the score of its best part. `config.json` may say how many tokens the model reads.
 
-    Raises UsageError where the extra is not installed or the folder holds no such model.
+    Raises UsageError if the extra is not installed or the folder contains no such model.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -267,12 +267,12 @@ class CrossEncoder:
         return await asyncio.to_thread(self._scores, question, passages)
 
     def _scores(self, question: str, passages: Sequence[str]) -> list[float | None]:
-        room = self._most // 2  # at the least is left to the passage
+        room = self._most // 2  # for the question, so that at least half is left for the passage
         encoded = self._of_question.encode(question, add_special_tokens=False)
         question = question[: encoded.offsets[room - 1][1]] if len(encoded.ids) > room else question
 
         def chance(part: Any) -> float:
-            """Return how likely the passage helps, of one logit or of those of no and yes."""
+            """Return the probability that a part is relevant, from its one logit or from the logits of no and yes."""
             output = self._model.run(self._output, part.ids, part.type_ids).reshape(-1)
             logit = float(output[-1]) - (float(output[0]) if len(output) == 2 else 0.0)
             return float(1 / (1 + np.exp(-np.clip(logit, -60, 60))))
@@ -289,7 +289,7 @@ class CrossEncoder:
 
 
 def models_folder() -> Path:
-    """Return the folder of fetched models: in CONSPECTUS_CACHE, or where this system has caches."""
+    """Return the folder of downloaded models: in CONSPECTUS_CACHE, or in the usual cache folder of the system."""
     if own := os.environ.get("CONSPECTUS_CACHE"):
         return Path(own).expanduser() / "models"
     if sys.platform == "win32":
@@ -300,9 +300,9 @@ def models_folder() -> Path:
 
 
 def find_folder(model: str, use: Use) -> Path:
-    """Return the folder of a model: one that is named, or that of a model of the hub, `OWNER/MODEL`, fetched once.
+    """Return the folder of a model, which is named by its folder or as `OWNER/MODEL` of the hub, downloaded once.
 
-    Raises UsageError, with what to download by hand and where to put it, where it cannot be fetched.
+    Raises UsageError if it cannot be downloaded, with instructions for downloading it by hand.
     """
     folder = Path(model).expanduser()
     _named.add(model)
@@ -310,17 +310,17 @@ def find_folder(model: str, use: Use) -> Path:
         return folder
     if not re.fullmatch(_OF_HUB, model):
         raise UsageError(f"there is no folder {model!r} with the {use.kind}")
-    import_extra(use, "onnxruntime", "tokenizers")  # before 90 MB are fetched that nothing here could run
+    import_extra(use, "onnxruntime", "tokenizers")  # before 90 MB are downloaded that could not be used
     return download(model, use)
 
 
 def needs_naming(model: str) -> bool:
-    """Tell whether a model is a folder that nobody has named in this process, and not one of the hub."""
+    """Return whether a model is a folder that was not named in this process, rather than a model of the hub."""
     return model not in _named and (Path(model).exists() or not re.fullmatch(_OF_HUB, model))
 
 
 def download(name: str, use: Use) -> Path:
-    """Return the folder of a model of the hub, fetched unless it was before; see `find_folder`."""
+    """Return the folder of a model of the hub, which is downloaded if it is not there yet; see `find_folder`."""
     folder = models_folder() / name
     if (folder / MODEL).is_file() and (folder / TOKENIZER).is_file():
         return folder
@@ -336,10 +336,10 @@ def download(name: str, use: Use) -> Path:
         }
         if missing := {MODEL, TOKENIZER} - published:
             raise FileNotFoundError(f"it has no {' and no '.join(sorted(missing))}")
-        for file in (*OPTIONAL, TOKENIZER, MODEL):  # the model last: where it is, all is
+        for file in (*OPTIONAL, TOKENIZER, MODEL):  # the model last: its presence means that all are there
             if file in published:
                 hub.hf_hub_download(name, file, local_dir=folder, endpoint=endpoint)
-    except Exception as error:  # which ones come depends on the HTTP client
+    except Exception as error:  # its class depends on the HTTP client
         status = getattr(getattr(error, "response", None), "status_code", None)
         hint = "; what is not public needs a token in HF_TOKEN" if status in (401, 403) else ""
         reason = " ".join(str(error).split())[:200] + hint

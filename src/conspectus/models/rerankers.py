@@ -1,16 +1,16 @@
-"""Who looks a second time at the chunks that rank highest, and scores each together with the question.
+"""Rerankers, which score the highest-ranked chunks a second time, each together with the question.
 
-    none                       nobody
-    local                      `DEFAULT_MODEL`, a cross-encoder, fetched once and then run here
-    local:FOLDER               a cross-encoder in a folder (`local.CrossEncoder` says what it needs)
-    local:OWNER/MODEL          one of the hub, fetched once
+    none                       no reranking
+    local                      `DEFAULT_MODEL`, a cross-encoder, downloaded once and run in this process
+    local:FOLDER               a cross-encoder in a folder (`onnx.CrossEncoder` documents the files it needs)
+    local:OWNER/MODEL          a cross-encoder of the Hugging Face hub, downloaded once
     cohere/rerank-v3.5         a service (also jina/…, vllm/…), with its key from the environment
     http://localhost:8000/v1   a server with /rerank; the name of its model may follow after #
     model                      the language model of the settings, which rates each chunk from 0 to 10
 
-Without a language model there is no one to rate: the chunks that hold more of a question's words, or the best sentence
-by its words, are not better ones than those a ranking put first. On the questions of HotpotQA that lost up to 3
-points of R@5 after BM25, and 14 after the walk.
+There is no reranker that needs no model: reranking by how many of the question's words a chunk or its best sentence
+contains makes a ranking worse. On the questions of HotpotQA it lost up to 3 points of R@5 after BM25, and 14 after the
+walk.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 NONE, LOCAL, MODEL = "none", "local", "model"
 DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
-"""What `local` alone stands for."""
+"""The model that the name `local` refers to."""
 
 
 class Reranker(Protocol):
@@ -46,13 +46,13 @@ class Reranker(Protocol):
 
     @property
     def usage(self) -> Usage:
-        """What it took of a server of its own so far."""
+        """Usage so far of a server of its own."""
         ...
 
     async def scores(self, question: str, passages: Sequence[str]) -> list[float | None]:
-        """Return how much each passage says to a question; None for one that could not be scored.
+        """Return how relevant each passage is to a question; None for a passage that could not be scored.
 
-        Raises ModelError where none could.
+        Raises ModelError if none could be scored.
         """
         ...
 
@@ -61,12 +61,12 @@ class Reranker(Protocol):
 async def open_reranker(
     settings: Settings, folder: Path | None, *, model: Model | None = None, session: Session | None = None
 ) -> AsyncGenerator[Reranker | None]:
-    """Open the reranker that the settings name, None for `none`.
+    """Open the reranker named in the settings, None for `none`.
 
-    Replies of servers are kept in `folder`. The language model is `model`, or that of the `session`, or else is opened
-    here; what a server takes goes on the books of the session, where there is one.
+    Replies of servers are cached in `folder`. The language model is `model`, or that of `session`, or is opened here;
+    the usage of a reranking server counts towards the budget of `session`, if one is given.
 
-    Raises UsageError for a name that leads nowhere, or where what it needs is missing; BadKey where a server's key is.
+    Raises UsageError for an unknown name or a missing requirement; BadKey if the key of a server is missing.
     """
     name = settings.rerank.by
     kind, _, model_name = name.partition(":")
@@ -85,7 +85,7 @@ async def open_reranker(
                     " would be the better for it: name one with model=NAME, or rerank by local or a server"
                 )
             yield Rating(rating)
-        else:  # the settings have refused what is none of these
+        else:  # a server: the settings allow no other name
             if session is None:
                 opened = llm.open_sender(settings.llm, folder, llm.open_budget(settings))
                 sender = await stack.enter_async_context(opened)
@@ -118,19 +118,19 @@ def _local(model: str) -> CrossEncoder:
 
 
 BATCH = 10
-"""Passages in one task: ratings compare between tasks, and a short list is rated with more care than a long one."""
+"""Passages in one task: ratings of different tasks are comparable, and a short list is rated more carefully."""
 
 
 class Rating:
-    """Rates by the task `RatePassages`."""
+    """A reranker that asks a language model by the task `RatePassages`."""
 
     def __init__(self, model: Model) -> None:
         self.name = model.name
-        self.usage = Usage()  # the model's own books have it
+        self.usage = Usage()  # the model itself counts it
         self._model = model
 
     async def scores(self, question: str, passages: Sequence[str]) -> list[float | None]:
-        """Return the ratings; None where a reply left a passage out or failed. See `Reranker.scores`."""
+        """Return the ratings; None for passages that a reply omits or whose task failed. See `Reranker.scores`."""
         batches = [tuple(passages[start : start + BATCH]) for start in range(0, len(passages), BATCH)]
         replies = await self._model.perform_all([RatePassages(question, batch) for batch in batches])
         if replies and all(isinstance(reply, ModelError) for reply in replies):

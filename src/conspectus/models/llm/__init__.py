@@ -1,6 +1,6 @@
-"""Language models behind servers: names that other packages use, imported when first used.
+"""Language models behind servers: the names that other packages use, imported when first used.
 
-`from conspectus.models import llm` costs nothing; `llm.open_session(...)` imports what it needs, aiohttp among it.
+`from conspectus.models import llm` imports nothing else; `llm.open_session(...)` imports aiohttp and other packages.
 """
 
 from __future__ import annotations

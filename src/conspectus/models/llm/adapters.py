@@ -1,6 +1,6 @@
-"""Language models that are not asked over HTTP by us: Python functions, and providers with an SDK of their own.
+"""Language models that Conspectus does not call over HTTP: Python functions, and providers with an SDK of their own.
 
-Who has a gateway of their own gives a function for it:
+For a gateway of your own, pass a function:
 
     async def gateway(messages: list[dict[str, str]]) -> str:
         reply = await client.chat.completions.create(model="gpt-4.1-mini", messages=messages)
@@ -8,8 +8,8 @@ Who has a gateway of their own gives a function for it:
 
     conspectus.build("docs", model=gateway)
 
-A function is asked through the same cache, budget, concurrency and retries as a server. Its replies are cached under
-its module and name, and what tells it from others of that name (`_name_of`); or under `gateway.model_name`.
+The cache, the budget, the concurrency and the retries of a server apply to a function too. Its replies are cached
+under its module and name, with a digest of its code and values (`_name_of`), or under `gateway.model_name`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from conspectus.tokens import count
 
 
 class Client(ABC):
-    """Asks one model, once per call: no cache, no retries, no limits. `name` is what errors call its server."""
+    """Asks one model, once per call: no cache, no retries, no limits. `name` is the server's name in error messages."""
 
     def __init__(self, name: str, key: str | None = None) -> None:
         self.name = name
@@ -62,21 +62,21 @@ class Client(ABC):
 
     @abstractmethod
     def parts(self, request: Request, *, stream: bool) -> AsyncIterator[Part]:
-        """Yield the reply to a request as it comes: in one part, where it is not to be streamed."""
+        """Yield the reply to a request as it arrives, in one part unless it is streamed."""
 
     @abstractmethod
     async def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
-        """Return a vector for each text, and the tokens that they took."""
+        """Return a vector for each text, and the number of tokens used."""
 
     async def reply(self, request: Request, *, stream: bool) -> AsyncIterator[str | Completion]:
-        """Yield the pieces of a reply where it is streamed, and last the whole of it."""
+        """Yield the pieces of a reply if it is streamed, and at the end the whole reply as a Completion."""
         async for piece in self.read(self.parts(request, stream=stream), request, stream=stream):
             yield piece
 
     async def read(
         self, parts: AsyncIterator[Part], request: Request, *, stream: bool = False
     ) -> AsyncIterator[str | Completion]:
-        """Yield what `reply` does, of the parts that came over the wire."""
+        """Yield what `reply` yields, from the parts received. Raises Refused if the model refused to answer."""
         secret = None if len(self.key or "") < SECRET else self.key
         parts = _without_key(parts, secret, stream)
         async for piece in without_thinking_streamed(parts) if stream else parts:
@@ -90,14 +90,14 @@ class Client(ABC):
 
 
 SECRET = 16
-"""Characters of a key from which on replies are searched for it. Providers' keys have 30 and more; what local servers
-are given in place of one (EMPTY, ollama, lm-studio, token-abc123) may be words of a text, which have to stay."""
+"""Minimum length, in characters, of a key that is removed from replies. Providers' keys have 30 and more; placeholders
+for local servers (EMPTY, ollama, lm-studio, token-abc123) may be words of a text, which must not be removed."""
 
 
 async def _without_key(parts: AsyncIterator[Part], key: str | None, stream: bool) -> AsyncIterator[Part]:
-    """Yield the parts of a reply without the key, should the server repeat it: replies are cached, traced and shown.
+    """Yield the parts of a reply with any repetition of the key removed, since replies are cached, traced and shown.
 
-    Of a stream, the end of a part waits for the next one where the key may go on there.
+    In a stream, the end of a part that may be the beginning of the key is held back until the next part.
     """
     waiting = ""
     async for part in parts:
@@ -108,36 +108,36 @@ async def _without_key(parts: AsyncIterator[Part], key: str | None, stream: bool
             start = len(text) - next(ends, 0)
             text, waiting = text[:start], text[start:]
         yield replace(part, text=text)
-    if waiting:  # what began like the key was not it
+    if waiting:  # it began like the key but was not the key
         yield Part(waiting)
 
 
 # Functions
 
 ChatFunction = Callable[[list[dict[str, str]]], Awaitable[str] | str]
-"""From the messages of a conversation, each with `role` and `content`, to the text of the reply."""
+"""Takes the messages of a conversation, each with `role` and `content`; returns the text of the reply."""
 EmbedFunction = Callable[[list[str]], Awaitable[Sequence[Sequence[float]]] | Sequence[Sequence[float]]]
-"""From texts to a vector of each."""
+"""Takes texts; returns a vector for each."""
 
 _MISTAKES = (TypeError, NameError, AttributeError, LookupError, ImportError, AssertionError)
-"""Errors that come of how a function is written, so that asking it again is of no use."""
+"""Errors caused by a mistake in the function's code, so that calling it again does not help."""
 _functions: dict[str, Callable[..., Any]] = {}
 
 
 def register(function: Callable[..., Any]) -> str:
-    """Make a function known in this process, and return the name under which it is asked."""
+    """Register a function in this process, and return its name as a model."""
     name = f"{FUNCTION}/{getattr(function, 'model_name', '') or _name_of(function)}"
     _functions[name] = function
     return name
 
 
 def is_registered(name: str) -> bool:
-    """Tell whether this process has the function of a name."""
+    """Return whether a function of this name is registered in this process."""
     return name in _functions
 
 
 def _name_of(function: Callable[..., Any]) -> str:
-    """Return module and name of a function, and a digest of what else tells it from others of that name."""
+    """Return the module and name of a function, with a digest of its code and of the values that it uses."""
     values: list[tuple[Any, Any]] = []
     inner: Any = function
     while isinstance(inner, partial):
@@ -159,18 +159,18 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def _facts(functions: list[FunctionType], values: list[tuple[Any, Any]]) -> Iterator[str]:
-    """Yield the code of functions and of those that they call, and the values that they use.
+    """Yield the code of functions and of the functions that they call, and the values that they use.
 
-    What the code assigns or changes, such as a counter or a list of calls, is left out: each run has another one.
+    Variables that the code assigns or changes, such as a counter or a list of calls, are omitted: they vary by run.
     """
     assigned: set[str] = set()
     changed: set[str] = set()
     module = functions[0].__module__ if functions else ""
     functions += _python_functions(value for _, value in values)
-    for function in functions:  # which grows by what they call
+    for function in functions:  # this list grows by the functions that they call
         codes = list(_codes(function.__code__))
         yield from (f"{code.co_code.hex()} {code.co_names} {_text(code.co_consts)}" for code in codes)
-        if function.__module__ != module:  # what another module calls in turn is not followed
+        if function.__module__ != module:  # calls made by other modules are not followed
             continue
         steps = [step for code in codes for step in get_instructions(code)]
         if function.__name__ not in ("__init__", "__post_init__"):
@@ -188,7 +188,7 @@ def _facts(functions: list[FunctionType], values: list[tuple[Any, Any]]) -> Iter
 
 _ASSIGNING = {"STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR"}
 _CHANGING = {"append", "add", "extend", "insert", "update", "setdefault", "pop", "popitem", "remove", "clear"}
-"""Methods that change a list, a dictionary or a set."""
+"""Names of methods that change a list, a dictionary or a set."""
 
 
 def _python_functions(values: Iterable[object]) -> list[FunctionType]:
@@ -200,7 +200,7 @@ def _line(step: Instruction) -> int | None:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield a code and those of the functions and comprehensions inside."""
+    """Yield a code object and those of the functions and comprehensions inside it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -208,11 +208,11 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _used(function: FunctionType, steps: Sequence[Instruction]) -> Iterator[tuple[Any, Any]]:
-    """Yield names and values of what a function uses: defaults, its closure, and global variables."""
+    """Yield the names and values of a function's defaults, closure variables and global variables."""
     yield from enumerate(function.__defaults__ or ())
     yield from (function.__kwdefaults__ or {}).items()
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with suppress(ValueError):  # it is empty as yet
+        with suppress(ValueError):  # the cell is still empty
             yield name, cell.cell_contents
     names = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     for name in sorted(names & function.__globals__.keys()):
@@ -220,9 +220,9 @@ def _used(function: FunctionType, steps: Sequence[Instruction]) -> Iterator[tupl
 
 
 def _text(value: object) -> str:
-    """Return a value as text, the same in every process: of an object its type, of code its name."""
+    """Return a value as text that is the same in every process: of an object its type, of code its name."""
     if isinstance(value, CodeType):
-        return value.co_name  # what is in it comes by itself
+        return value.co_name  # `_codes` yields its content separately
     if isinstance(value, dict):
         return _text([*cast("dict[object, object]", value).items()])
     if isinstance(value, list | tuple | set | frozenset):
@@ -233,7 +233,7 @@ def _text(value: object) -> str:
 
 
 class FunctionClient(Client):
-    """A client that calls a function; one that is not asynchronous is called in threads."""
+    """A client that calls a function; a function that is not asynchronous is called in threads."""
 
     def __init__(self, name: str, timeout: float, concurrency: int) -> None:
         super().__init__(name)
@@ -287,7 +287,7 @@ class FunctionClient(Client):
             raise self._fault(error) from error
 
     def _fault(self, error: Exception) -> ModelError:
-        """Return our error for one that a function raised: by its HTTP status, where the library it uses gives one."""
+        """Return the ModelError for an exception of a function, by its HTTP status (`status_code`) if it has one."""
         message = f"{self.name} raised {type(error).__name__}: {' '.join(str(error).split())[:300]}"
         status = getattr(error, "status_code", None)
         if isinstance(error, _MISTAKES):
@@ -295,7 +295,7 @@ class FunctionClient(Client):
         if isinstance(status, int):
             kinds: dict[int, type[ModelError]] = {401: BadKey, 403: BadKey, 429: RateLimited}
             return kinds.get(status, Refused if 400 <= status < 500 else ServerFailed)(message)
-        # Errors of a connection or a file pass, others come again. httpx, which is not imported here, has its own.
+        # Errors of a connection or a file are temporary, others are not. TransportError is httpx's (not imported here).
         cause: BaseException | None = error
         while cause is not None:
             names = {kind.__name__ for kind in type(cause).__mro__}
@@ -328,15 +328,15 @@ class NativeClient(Client):
         if endpoint.lacks_key:
             raise BadKey(needs_key)
         try:
-            # Its own retries would hide from the rate limiter that the server is pressed.
+            # The SDK's own retries would hide an overloaded server from the rate limiter.
             options: dict[str, Any] = {"max_retries": 0}
-            if endpoint.name == "bedrock":  # any-llm takes that of boto3 alone, which reads no AWS_REGION
+            if endpoint.name == "bedrock":  # it takes only boto3's configuration, without AWS_REGION
                 config, region = import_module("botocore.config").Config, os.environ.get("AWS_REGION")
                 options = {"config": config(region_name=region, retries={"total_max_attempts": 1})}
             self._provider: Any = any_llm.AnyLLM.create(
                 endpoint.name, api_key=endpoint.key, unified_exceptions=True, **options
             )
-        except Exception as error:  # of the providers' own libraries
+        except Exception as error:  # providers' libraries raise exceptions of their own
             raise self._fault(error, None) from None
 
     async def parts(self, request: Request, *, stream: bool) -> AsyncIterator[Part]:
@@ -364,7 +364,7 @@ class NativeClient(Client):
         return [row.embedding for row in sorted(reply.data, key=lambda row: row.index)], used
 
     def _fault(self, error: Exception, request: Request | None) -> ModelError:
-        """Return our error for one of a provider's library, by the HTTP status that it carries."""
+        """Return the ModelError for an exception of a provider's library, by its HTTP status."""
         if isinstance(error, TimeoutError) or "timeout" in type(error).__name__.lower():
             return _timed_out(self.name, self._timeout)
         original = getattr(error, "original_exception", None)

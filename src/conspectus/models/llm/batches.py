@@ -1,12 +1,12 @@
-"""Calls that may wait for a day at half the price: files of requests for a server's batch API, in OpenAI's format.
+"""Calls at half the price that may take a day: files of requests for a server's batch API, in OpenAI's format.
 
-A request becomes a line of a file, and who sent it gets `Waiting`. When nothing more is added, files are uploaded and
-batches made of them; what they answer goes into the cache under the keys of the requests, and then the works that
-waited are done again. So what waits is on disk, and an interrupted run goes on: for each batch that is submitted its
-requests and its state are in the folder of the index, until its replies are cached.
+A request becomes a line of a file, and its sender gets `Waiting`. When no more requests are added, the files are
+uploaded and submitted as batches. Their replies are cached under the keys of the requests, and then the waiting work
+is repeated. Requests thus wait on disk, and an interrupted run can be resumed: the requests and the state of each
+submitted batch stay in the index folder until its replies are cached.
 
-The first request of each form is a call of its own, which shows what the server takes before thousands are sent.
-So is one that a batch did not answer well.
+The first request of each form is sent as an ordinary call, which shows which features the server accepts before
+thousands of requests are sent. A request that a batch did not answer well is sent as an ordinary call too.
 """
 
 from __future__ import annotations
@@ -50,30 +50,30 @@ from conspectus.tasks.base import task_label
 
 R = TypeVar("R")
 FOLDER = "batches"
-"""Of the folder of an index: for each open batch its requests, `N.jsonl`, and its state, `N.json`."""
+"""Folder inside an index folder with the requests, `N.jsonl`, and the state, `N.json`, of each open batch."""
 ENDPOINT = "/v1/chat/completions"
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
-"""Requests and bytes of a file at the most: 50,000 and 200 MB, says OpenAI's reference (create a batch,
-`input_file_id`), and Azure's."""
+"""Maximum number of requests and of bytes in a file: 50,000 and 200 MB, according to the references of OpenAI (create a
+batch, `input_file_id`) and Azure."""
 QUIET = 2.0
-"""Seconds without another request after which a batch is submitted: a prompt is rendered in 0.01 s, a large one for a
-report in 0.1 s."""
+"""Seconds without a new request after which a batch is submitted: rendering a prompt takes 0.01 s, a large one for a
+report 0.1 s."""
 FIRST_POLL, LONGEST_POLL = 5.0, 60.0
-"""Seconds between two looks at a batch, of which each is half as long again as the one before: small batches take
-minutes, and large ones hours."""
+"""First and longest interval, in seconds, between two checks of a batch; each interval is 1.5 times the one before,
+since small batches take minutes and large ones hours."""
 LINES = 100
-"""Replies that are written to the cache at a time, with one sync of the disk."""
+"""Replies that are written to the cache together, with one sync of the disk."""
 LONGEST_LINE = 1 << 23
-"""Bytes of a reply with all that is around it: a reply has at most a million characters, of six bytes in JSON."""
+"""Maximum bytes of a line with a reply: a reply has at most a million characters, of up to six bytes in JSON."""
 ENDED = ("completed", "expired", "cancelled", "failed")
 UNCHARGED = ("batch_expired", "batch_cancelled")
-"""Errors of requests that were not sent to the model, and may go into the next batch."""
+"""Error codes of requests that were not sent to the model, and may be added to the next batch."""
 log = logging.getLogger("conspectus")
 
 
 @dataclass(eq=False)
 class Batch:
-    """A file of requests of one task to one model, and what became of it."""
+    """A file of requests of one task to one model, and the batch made from it."""
 
     path: Path
     server: str
@@ -82,17 +82,17 @@ class Batch:
     file_id: str = ""
     id: str = ""
     reserved: Usage = NOTHING
-    """What its requests may take at the most, where there is a budget."""
+    """Maximum usage of its requests, if there is a budget."""
     requests: int = 0
     size: int = 0
     file: IO[bytes] | None = None
-    """The file, while it is written."""
+    """The open file, while requests are being added."""
     may_exist: bool = False
-    """Whether a batch may have been made of it without our having heard of it."""
+    """Whether the server may have created the batch without its response having arrived."""
     resumed: bool = False
     """Whether an earlier run submitted it."""
     alone: bool = True
-    """Whether no other batch was open when it was made."""
+    """Whether no other batch was open when it was created."""
     ended: bool = False
     answered: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -101,7 +101,7 @@ class Batch:
         return self.path.with_suffix(".json")
 
     def save(self) -> None:
-        """Write down what is to be known of the batch if the run is interrupted."""
+        """Store the state of the batch, from which an interrupted run can be resumed."""
         names = ("server", "model", "task", "file_id", "id")
         reserved = [getattr(self.reserved, name) for name in Usage.__slots__]
         unfinished = self.state.with_suffix(".tmp")
@@ -113,7 +113,7 @@ class Batch:
         unfinished.replace(self.state)
 
     def keys(self) -> dict[str, int]:
-        """Return the keys of its requests, and where the line of each begins."""
+        """Return the keys of its requests with the offset in bytes of each one's line."""
         offsets: dict[str, int] = {}
         at = 0
         with self.path.open("rb") as file:
@@ -124,7 +124,7 @@ class Batch:
         return offsets
 
     def remove(self) -> None:
-        """Remove its files, and the folder with the last of them."""
+        """Remove its files, and the folder if it is then empty."""
         self.path.unlink(missing_ok=True)
         self.state.unlink(missing_ok=True)
         with suppress(OSError):
@@ -132,11 +132,11 @@ class Batch:
 
 
 KEY = slice(15, 79)
-"""Where the key stands in the line of a request: behind `{"custom_id": "`. OpenAI takes 64 characters, which it has."""
+"""Position of the key in the line of a request: after `{"custom_id": "`. A key has the 64 characters OpenAI allows."""
 
 
 class Batches:
-    """The batches of one run. Without `submit` only those that are open are waited for, and no more are made."""
+    """The batches of one run. Without `submit`, the run only waits for open batches and creates no new ones."""
 
     def __init__(
         self, sender: CachingSender, replies: ResponseCache, note: Callable[[str], None], *, submit: bool
@@ -148,12 +148,12 @@ class Batches:
         self._folder = replies.path.parent / FOLDER
         self._failure: ModelError | None = None
         self._open: dict[str, Batch] = {}
-        """Batches that are written or not answered, by the keys of their requests."""
+        """Batches that are being filled or not answered yet, by the keys of their requests."""
         self._filling: dict[tuple[str, str], Batch] = {}
-        """Those that are written, by model and task."""
+        """Batches to which requests are being added, by model and task."""
         self._submitted: set[Batch] = set()
         self._used: set[str] = set()
-        """Keys of requests that this run had a reply to, or a failure; asked for again, they are calls of their own."""
+        """Keys of requests that this run has a reply or a failure for; if sent again, they become ordinary calls."""
         self._first: dict[tuple[object, ...], str] = {}
         """The key of the first request of each form."""
         self._most_requests = MOST_REQUESTS
@@ -164,11 +164,11 @@ class Batches:
             self._take_up(path)
 
     async def add(self, request: Request) -> None:
-        """Put a request into a batch and raise Waiting; return where it is to be a call of its own.
+        """Add a request to a batch and raise Waiting; return if the request is to be an ordinary call.
 
         Raises:
-            NotAccepted: the server does not take a feature of the request.
-            Unusable: nothing more can be asked, as where there is no batch API or the budget is reached.
+            NotAccepted: the server does not accept a feature of the request.
+            Unusable: nothing more can be asked; for example, there is no batch API, or the budget is reached.
         """
         if self._failure:
             raise self._failure
@@ -183,19 +183,19 @@ class Batches:
         raise Waiting(self._open[request.key].answered)
 
     def is_first(self, key: str) -> bool:
-        """Tell whether a reply is used for the first time in this run: works that wait are done again and again."""
+        """Return whether a reply is used for the first time in this run: repeated work reads its replies again."""
         new = key not in self._used
         self._used.add(key)
         return new
 
     def stop(self, failure: ModelError) -> None:
-        """Let no work wait any longer, since nothing more can be asked; batches that are submitted stay open."""
+        """End all waiting, since nothing more can be asked; submitted batches stay open."""
         self._failure = self._failure or failure
         for batch in {*self._filling.values(), *self._submitted}:
             batch.answered.set()
 
     async def aclose(self) -> None:
-        """Stop looking at batches; those that are submitted stay open."""
+        """Stop checking batches; submitted ones stay open."""
         for work in self._works:
             work.cancel()
         await asyncio.gather(*self._works, return_exceptions=True)
@@ -207,7 +207,7 @@ class Batches:
     # Files of requests
 
     async def _is_first_of_form(self, request: Request) -> bool:
-        """Tell whether a request has to show what the server takes; others of its form wait for that."""
+        """Return whether a request is the first of its form; a later one waits for the outcome of the first."""
         form = request.model, request.response_format, request.logit_bias is None
         if (first := self._first.setdefault(form, request.key)) == request.key:
             await self._client(request.model).call("GET", f"{BATCHES}?limit=1")
@@ -225,7 +225,7 @@ class Batches:
         return cast("HttpClient", self._sender.clients.of(model))
 
     def _append(self, request: Request, call: Call) -> None:
-        """Write a request into the file of its model and task; a full one is submitted, and another begun."""
+        """Write a request into the file of its model and task; if it is full, submit it and begin another."""
         asked = replace(request, max_tokens=call.cap) if call.cap else request
         body = self._client(request.model).chat_body(asked)
         row = {"custom_id": request.key, "method": "POST", "url": ENDPOINT, "body": body}
@@ -258,7 +258,7 @@ class Batches:
         return Batch(path, server, request.model, request.task, file=path.open("xb"))
 
     async def _begin_when_quiet(self) -> None:
-        """Submit all files when no more requests come, and no call is under way that others may follow on."""
+        """Submit all files once no more requests arrive and no call is in progress that may lead to more."""
         added = -1
         while added != self._added or self._sender.calls_under_way:
             added = self._added
@@ -267,7 +267,7 @@ class Batches:
             self._begin(batch)
 
     def _begin(self, batch: Batch) -> None:
-        """Submit a file and see to its batch."""
+        """Close a file and submit its batch in the background."""
         if batch.file:
             batch.file.close()
         self._filling.pop((batch.model, batch.task), None)
@@ -281,7 +281,7 @@ class Batches:
         return task
 
     def _take_up(self, path: Path) -> None:
-        """Go on with a batch of an earlier run; remove a file of requests that were not submitted."""
+        """Resume a batch of an earlier run; remove a file of requests that were not submitted."""
         batch = Batch(path, "", "", "")
         if not batch.state.is_file() or not path.is_file():
             batch.remove()
@@ -292,10 +292,10 @@ class Batches:
                 batch, **row | {"reserved": Usage(*row["reserved"])}, may_exist=True, resumed=True
             )
             if not batch.file_id:
-                # or what an index from elsewhere brings would be uploaded
+                # otherwise a file that came with an index from elsewhere would be uploaded
                 raise ValueError("it names no file")
             at = self._sender.clients.endpoint(batch.model).base_url
-        except UsageError:  # of a model that is not set any more
+        except UsageError:  # its model is no longer configured
             return
         except (ValueError, LookupError, TypeError) as error:
             raise IndexDamaged(
@@ -309,7 +309,7 @@ class Batches:
     # A batch
 
     async def _see_to(self, batch: Batch) -> None:
-        """Submit a file where that is not done, wait for its batch, and store what it answered."""
+        """Submit a file unless that was done, wait for its batch to end, and store the replies."""
         client = self._client(batch.model)
         try:
             if not batch.file_id:
@@ -326,13 +326,13 @@ class Batches:
         except Unusable as error:
             self.stop(error)
         except (ModelError, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            # The last four come of what is no batch, or no reply of one.
+            # The last four arise if a response is not a batch, or a line is not a reply of one.
             self.stop(Unusable(f"the batch {batch.id or batch.path}: {error}; run it again to go on"))
         finally:
             batch.answered.set()
 
     async def _insist(self, act: Callable[[], Awaitable[R]]) -> R:
-        """Do something, again where it fails for a reason that may pass."""
+        """Return the result of `act`, which is repeated if it fails for a temporary reason."""
         backoff = Backoff("batch", self._sender.attempts, FIRST_BACKOFF)
         while True:
             try:
@@ -344,7 +344,7 @@ class Batches:
             await asyncio.sleep(pause)
 
     async def _create(self, client: HttpClient, batch: Batch) -> str:
-        """Make a batch of a file that is uploaded and return its id; where it may be made already, look for it."""
+        """Create a batch from an uploaded file and return its id; if it may exist already, look for it first."""
         after = ""
         while batch.may_exist:
             page = await client.call("GET", f"{BATCHES}?limit=100{after}")
@@ -361,7 +361,7 @@ class Batches:
         return [other for other in self._submitted if other is not batch and not other.ended]
 
     async def _end_of(self, client: HttpClient, batch: Batch) -> dict[str, Any]:
-        """Look at a batch until it has ended, and return what the server says of it."""
+        """Check a batch until it has ended, and return the server's description of it."""
         pause, tenths = FIRST_POLL, 0
         while True:
             try:
@@ -379,15 +379,15 @@ class Batches:
             pause = min(1.5 * pause, LONGEST_POLL)
 
     async def _finish(self, client: HttpClient, batch: Batch, row: Mapping[str, Any]) -> None:
-        """Store what a batch answered that has ended; its other requests may go into the next one.
+        """Store the replies of a batch that has ended; its other requests may be added to the next batch.
 
-        Raises Unusable where another batch would fare no better, or was not wanted.
+        Raises Unusable if the server answered no request and ended the batch without completing it.
         """
         batch.ended = True
         offsets = batch.keys()
         answered = await self._store_replies(client, batch, row, dict(offsets))
         if row["status"] == "completed":
-            self._used.update(offsets)  # what it lacks is asked for by a call of its own
+            self._used.update(offsets)  # requests without a reply are sent as ordinary calls
         for key in offsets:
             del self._open[key]
         self._sender.budget.add_reserved(NOTHING - batch.reserved)
@@ -414,7 +414,7 @@ class Batches:
     async def _store_replies(
         self, client: HttpClient, batch: Batch, row: Mapping[str, Any], offsets: dict[str, int]
     ) -> int:
-        """Store the replies of a batch, and return how many requests were dealt with."""
+        """Store the replies of a batch, and return the number of requests with a reply or a failure."""
         used = len(self._used)
         with batch.path.open("rb") as requests, TemporaryFile(dir=self._folder) as file:
             for name in ("output_file_id", "error_file_id"):
@@ -429,7 +429,7 @@ class Batches:
     async def _store_reply(
         self, client: HttpClient, batch: Batch, line: bytes, offsets: dict[str, int], requests: IO[bytes]
     ) -> None:
-        """Store the reply in a line of a file of results, if the run that was interrupted has not."""
+        """Store the reply in a line of a file of results, unless an interrupted run has stored it."""
         row: dict[str, Any] = json.loads(line)
         response: dict[str, Any] = row.get("response") or {}
         failure: dict[str, Any] = row.get("error") or {}
@@ -457,9 +457,9 @@ class Batches:
 
 
 def open_batches(sender: CachingSender, settings: Settings, note: Callable[[str], None]) -> None:
-    """Let calls go into batches where the settings say so, and go on with those of an interrupted run.
+    """Send calls in batches if the settings say so, and resume the batches of an interrupted run.
 
-    Raises UsageError where a model is not asked in OpenAI's format.
+    Raises UsageError if a model is not called in OpenAI's format.
     """
     submit, replies = settings.llm.batch, sender.replies
     if replies is None or not (submit or (replies.path.parent / FOLDER).is_dir()):

@@ -1,4 +1,4 @@
-"""What limits a run: its budget of tokens and money (with prices and a trace), the rate limiter, and the backoff."""
+"""Limits of a run: the budget of tokens and money (with prices and a trace), the rate limiter, and the backoff."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from conspectus.models.llm.cache import CachedReply, Spent
 
 USUAL_COMPLETION = 2000
-"""Tokens set aside for a reply of no stated maximum, until a longer one has been seen."""
+"""Tokens reserved for a reply without a stated maximum, until a longer one has been seen."""
 LEAST_ROOM = 4096
-"""The same under a budget, where a reply that is longer is cut off and has to be asked for again."""
+"""The same under a budget, where a longer reply is cut off and has to be requested again."""
 UNSURE = 1.5
-"""What a prompt may be longer than it is counted, until the first reply of its model tells."""
+"""Factor by which a prompt may be longer than counted, used until the first reply of its model gives the actual one."""
 BATCH_SHARE = 0.5
-"""What a call of a batch costs, as a share of its price: half, say OpenAI's guide to its Batch API and Azure's."""
+"""Cost of a call in a batch as a share of its price: half, according to OpenAI's guide to its Batch API and Azure's."""
 NOTHING = Usage()
 
 
 @dataclass(slots=True)
 class Call:
-    """A request of any kind as budget, rate limiter and cache see it, and what is known of its latest attempt.
+    """A request of any kind as the budget, the rate limiter and the cache see it, and the state of its latest attempt.
 
-    `max_tokens` is the stated maximum of the reply; 0 for what has no text, None where none is stated. `prompt` is the
-    text for the trace, where that has texts.
+    `max_tokens` is the stated maximum of the reply: 0 for a reply that is not text, None if none is stated. `prompt` is
+    the text for the trace, if the trace contains texts.
     """
 
     key: str
@@ -54,16 +54,16 @@ class Call:
     batched: bool = False
     """Whether it is part of a batch, and so costs half."""
     most: Usage = NOTHING
-    """What the attempt may take at the most, reserved until it is known what it took."""
+    """Maximum usage of the attempt, which is reserved until the actual usage is known."""
     cap: int | None = None
-    """The most that its reply may have because no more is reserved; None where there is no budget, or where the
-    request states a maximum of its own."""
+    """Maximum tokens of the reply, since no more are reserved; None if there is no budget, or if the request states a
+    maximum of its own."""
     capped: bool = False
     """Whether the cap cut the reply off."""
     again: bool = True
-    """Whether the call may be made again after a failure; not for a stream of which a part is shown."""
+    """Whether the call may be repeated after a failure; not if part of a stream has been shown."""
     used: tuple[int, int] | None = None
-    """Tokens of the prompt and of the reply, once there is one."""
+    """Tokens of the prompt and of the reply, once there is a reply."""
     entered: float = 0.0
     started: float = 0.0
     backoff: Backoff | None = None
@@ -74,7 +74,7 @@ class Call:
 
 
 class Trace:
-    """A file of JSON lines, one for each call; texts of requests and replies only where asked for."""
+    """A file of JSON lines, one for each call, with the texts of requests and replies if `texts` is set."""
 
     def __init__(self, path: Path, *, texts: bool = False) -> None:
         self.texts = texts
@@ -84,7 +84,7 @@ class Trace:
             raise UsageError(f"the trace cannot be written to {path}: {error.strerror}") from None
 
     def write(self, call: CachedReply, prompt: str = "", *, cached: bool = False) -> None:
-        """Write a call as it is cached, and what was asked; `cached` tells that it was served from there."""
+        """Write a call in its cached form, with its prompt; `cached` marks a reply that came from the cache."""
         line: dict[str, object] = {
             "task": call.task,
             "model": call.model,
@@ -111,12 +111,12 @@ class Trace:
 
 @dataclass
 class Budget:
-    """Counts what a run takes, and stops it before the call that would pass its budget, or that of the index.
+    """Counts the usage of a run, and stops it before a call that would exceed its budget or the budget of the index.
 
-    `prices` are in US dollars for a million tokens, by model name; the others are those of `price_of`, where `base_url`
-    is the address of the server. A model of no known price counts tokens only. `before` is what the run took on other
-    books, of the same budget. `index_budget` is for all runs on one index together; `add_earlier_runs` says what the
-    others took.
+    `prices` are in US dollars per million tokens, by model name; `price_of` gives the prices of other models, with
+    `base_url` as the address of the server. For a model without a known price only tokens are counted. `before` is
+    usage of the run that another Budget counted. `index_budget` applies to all runs on one index together;
+    `add_earlier_runs` adds the usage of the other runs.
     """
 
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
@@ -130,10 +130,10 @@ class Budget:
 
     def __post_init__(self) -> None:
         self.notices: dict[str, str] = {}
-        """For each model that a budget of money does not limit, a line that says so."""
+        """A notice for each model that a budget of money does not limit."""
         self._tasks: defaultdict[str, Usage] = defaultdict(Usage)
         self._earlier = self._lost = NOTHING
-        """What earlier runs on the index took, and calls of this one that were charged for and gave no reply."""
+        """Usage of earlier runs on the index, and of calls of this run that may be charged but gave no reply."""
         self._longest: dict[tuple[str, str], int] = {}
         self._excess: dict[str, float] = {}
         self._reserved = NOTHING
@@ -146,17 +146,17 @@ class Budget:
         return any(limit is not None for limit in limits)
 
     def price(self, model: str) -> Price | None:
-        """Return the price of a model, if it is known."""
+        """Return the price of a model, None if it is not known."""
         return price_of(model, self.prices, self.base_url)
 
     def cost(self, model: str, prompt_tokens: int, completion_tokens: int, *, batched: bool = False) -> float:
-        """Return what tokens of a model cost; 0 where its price is not known."""
+        """Return the cost of tokens of a model in US dollars; 0 if its price is not known."""
         price = self.price(model) or FREE
         share = BATCH_SHARE if batched else 1.0
         return share * (prompt_tokens * price.input + completion_tokens * price.output) / 1e6
 
     def check(self, model: str) -> None:
-        """Raise UsageError where a budget of money cannot be kept: the price of the model is not known."""
+        """Raise UsageError if there is a budget of money, but the price of the model is not known."""
         if self.budget is None and self.index_budget is None:
             return
         price = self.price(model)
@@ -171,27 +171,27 @@ class Budget:
                 " or use settings={'llm.budget_tokens': N}"
             )
 
-    # What was taken
+    # Usage
 
     def usage(self) -> dict[str, Usage]:
-        """Return what each task took in this run."""
+        """Return the usage of each task in this run."""
         return dict(sorted(self._tasks.items()))
 
     def total(self) -> Usage:
-        """Return what the run took."""
+        """Return the usage of the run."""
         return sum(self._tasks.values(), NOTHING)
 
     def count_cached(self, task: str) -> None:
-        """Count a reply that took no call."""
+        """Count a reply that came from the cache."""
         self._tasks[task] += Usage(cached_calls=1)
 
     def add_earlier_runs(self, spent: Iterable[Spent]) -> None:
-        """Count what the response cache of an index records against the budget of the index."""
+        """Count the usage recorded in the response cache of an index towards the budget of the index."""
         for row in spent:
             self._earlier += self._usage_of(row, row.prompt_tokens, row.completion_tokens)
 
     def expect(self, model: str, task: str, completion_tokens: int) -> None:
-        """Set aside at least so much for replies of a task that state no maximum."""
+        """Reserve at least `completion_tokens` for replies of a task without a stated maximum from now on."""
         self._longest[model, task] = max(completion_tokens, self._longest.get((model, task), 0))
 
     def _usage_of(self, call: Call | Spent, prompt_tokens: int, completion_tokens: int) -> Usage:
@@ -201,11 +201,11 @@ class Budget:
     # One call
 
     def assess(self, call: Call) -> None:
-        """Set what a call may take at the most.
+        """Set the maximum usage of a call, and the cap of its reply.
 
-        A count of tokens that was too low for this model before is raised accordingly. Where the call states no maximum
-        of its reply, the longest of the task so far stands in for it, twice that where a budget cut it off, and under a
-        budget caps it.
+        Counted tokens of prompts are multiplied by the largest factor by which earlier counts for this model were too
+        low. If the call states no maximum of its reply, the longest reply of the task so far is used (twice its length
+        if a budget cut it off); under a budget it is also the cap.
         """
         prompt = int(call.prompt_tokens * self._excess.get(call.model, UNSURE)) + 1
         least = LEAST_ROOM if self.limited else USUAL_COMPLETION
@@ -215,12 +215,12 @@ class Budget:
         call.cap = reply if self.limited and call.max_tokens is None else None
 
     async def reserve(self, call: Call) -> None:
-        """Reserve what a call may take; where only calls under way stand in the way of it, wait for them.
+        """Reserve the maximum usage of a call; if only reservations of other calls prevent it, wait for those calls.
 
-        What it may take is assessed anew, by the replies that came meanwhile.
+        The maximum usage is assessed anew after each wait, from the replies that arrived meanwhile.
 
         Raises:
-            BudgetReached: the call would pass the budget.
+            BudgetReached: the call would exceed the budget.
         """
         self.assess(call)
         while self.limited:
@@ -237,7 +237,7 @@ class Budget:
             self.assess(call)
 
     def settle(self, call: Call, *, lost: bool = False) -> None:
-        """Replace what was reserved by what was used; by all of it for a `lost` call, which may be charged."""
+        """Replace a call's reservation by its usage; a `lost` call, which may be charged, counts with its maximum."""
         self.add_reserved(NOTHING - call.most)
         if call.used is None:
             if lost:
@@ -251,19 +251,19 @@ class Budget:
             self._excess[call.model] = max(self._excess.get(call.model, 1.0), ratio)
 
     def add_reserved(self, more: Usage) -> None:
-        """Count more as reserved, as what a batch may take that an earlier run submitted; or less."""
+        """Change the reserved usage by an amount, which may be negative; also for a batch of an earlier run."""
         if self.limited:
             self._reserved += more
             if not self._reserved.calls:
-                self._reserved = NOTHING  # without what is left of money by rounding
+                self._reserved = NOTHING  # removes rounding errors in the cost
             self._settled.set()
 
     def check_room(
         self, tokens: float, cost: float, instead: str = "as it is as far as that reaches"
     ) -> None:
-        """Raise BudgetReached where work that takes at least so much would pass the budget, before it is begun.
+        """Raise BudgetReached if work that uses at least so many tokens and US dollars would exceed the budget.
 
-        `instead` is how else the same command goes on than with a higher budget.
+        `instead` completes the message: an alternative to a higher budget for running the same command again.
         """
         again = f" with a higher budget, or {instead}"
         more = Usage(prompt_tokens=round(tokens), cost=cost)
@@ -271,7 +271,7 @@ class Budget:
             raise reached
 
     def _passed(self, more: Usage, state: str, what: str, again: str = "") -> BudgetReached | None:
-        """Return the error for the first budget that so much more would pass, None where it fits them all."""
+        """Return the error for the first budget that `more` usage would exceed, None if it would exceed none."""
         own = self.total() + self._lost
         run, index = own + self.before, own + self._earlier
         for name, limit, spent, needed, form in (
@@ -293,7 +293,7 @@ class Budget:
 
 
 def open_budget(settings: Settings, before: Usage | None = None, *, embedding: bool = False) -> Budget:
-    """Return a new budget as the settings say, with a trace where they name one; `embedding` is for the embedder."""
+    """Return a new budget from the settings, with a trace if they name one; `embedding` uses the embedder's address."""
     llm = settings.llm
     return Budget(
         settings.prices,
@@ -311,33 +311,33 @@ def open_budget(settings: Settings, before: Usage | None = None, *, embedding: b
 
 FREE = Price(input=0.0)
 OWN_MACHINES = ("ollama/", "vllm/")
-"""Models of one's own machines, which cost nothing unless the settings give them a price."""
+"""Prefixes of models on one's own machines, which are free unless the settings give them a price."""
 OTHER_NAMES = {"bedrock": "aws", "gemini": "google"}
-"""Providers that genai-prices names in another way."""
+"""Providers with another name in genai-prices."""
 TYPICAL_CALL = 1000
-"""Tokens read and written by the call whose price is taken for that of all: some models cost more in calls of more
-than 200,000 tokens, which are never sent here."""
+"""Tokens read, and tokens written, by the call from whose price the price per token is computed. Some models cost more
+in calls of over 200,000 tokens, which are never sent here."""
 
 
 def price_of(model: str, prices: Mapping[str, Price], base_url: str = "") -> Price | None:
-    """Return the price of a model in US dollars for a million tokens; None where it is not known.
+    """Return the price of a model in US dollars per million tokens; None if it is not known.
 
-    The settings come first. A model at a loopback address (`base_url`), or of Ollama or vLLM, is free unless they
-    give it a price. The rest are looked up in genai-prices, by the name or, for another address, by name and address;
-    its data is part of the package, so that nothing is fetched.
+    A price in `prices` (from the settings) comes first. A model at a loopback address (`base_url`), or of Ollama or
+    vLLM, is otherwise free. All others are looked up in genai-prices, by the name or, for another address, by name and
+    address; its data is part of the package, so that nothing is downloaded.
     """
     own = prices.get(model)
     return own or (FREE if is_free(model, prices, base_url) else _published(model, base_url))
 
 
 def is_free(model: str, prices: Mapping[str, Price], base_url: str = "") -> bool:
-    """Tell whether a model is known to cost nothing, without importing the table of prices where it may cost some."""
+    """Return whether a model is known to be free, without importing the table of prices."""
     own = prices.get(model)
     return own == FREE if own else is_local(base_url) or model.startswith(OWN_MACHINES)
 
 
 def price_source() -> str:
-    """Return where prices come from that the settings do not give, as `genai-prices 0.2.3`."""
+    """Return the source of prices that the settings do not give, such as `genai-prices 0.2.3`."""
     return f"genai-prices {import_module('genai_prices').__version__}"
 
 
@@ -347,7 +347,7 @@ def _published(model: str, base_url: str) -> Price | None:
     provider = OTHER_NAMES.get(prefix, prefix) if name and prefix in PRESETS else None
     if provider is None and not base_url:
         return None
-    prices: Any = import_module("genai_prices")  # takes 0.4 seconds, which only a price is worth
+    prices: Any = import_module("genai_prices")  # takes 0.4 seconds, so only when a price is needed
     usage = prices.Usage(input_tokens=TYPICAL_CALL, output_tokens=TYPICAL_CALL)
     server = {"provider_api_url": base_url} if base_url else {"provider_id": provider}
     try:
@@ -358,18 +358,18 @@ def _published(model: str, base_url: str) -> Price | None:
     return Price(input=float(price.input_price) * million, output=float(price.output_price) * million)
 
 
-# How fast calls go out
+# Rate of calls
 
 BURST = 0.1
-"""The part of a minute's allowance that may go at once; the rest flows, so that no minute has more."""
+"""Share of a minute's allowance that may be used at once; the rest flows in steadily, so that no minute exceeds it."""
 LONGEST_PAUSE = 60.0
-"""Seconds: the limits of servers are for a minute, so that none has to be waited for longer."""
+"""Longest pause between attempts, in seconds: servers' limits are per minute, so that no longer wait is needed."""
 
 
 class Bucket:
-    """A token bucket that lets through at most `per_minute` in any minute, however it starts.
+    """A token bucket that lets through at most `per_minute` in any minute.
 
-    More than it ever holds passes when it is full, and is paid back before anything else passes.
+    An amount larger than the bucket passes when the bucket is full, and must refill before anything else passes.
     """
 
     def __init__(self, per_minute: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -380,22 +380,22 @@ class Bucket:
         self._at = clock()
 
     def wait(self, amount: float) -> float:
-        """Return the seconds until an amount can be taken."""
+        """Return the seconds until an amount can be taken, 0 if it can be taken now."""
         now = self._clock()
         self._level = min(self._size, self._level + (now - self._at) * self._rate)
         self._at = now
         return max(0.0, (min(amount, self._size) - self._level) / self._rate)
 
     def take(self, amount: float) -> None:
-        """Take an amount; giving a negative one puts back what was not used."""
+        """Take an amount; a negative amount returns what was not used."""
         self._level -= amount
 
 
 class RateLimiter:
     """Lets calls through, those of the highest priority first, as fast as the limits and the server allow.
 
-    The number of calls under way halves when the server says that there are too many, at most once for all
-    that were sent together, and grows back by one for as many good replies as it lets through at once.
+    The number of concurrent calls (`width`) halves when the server limits the rate or a call times out, at most once
+    for all calls that were sent together. It grows by one again for every `width` successful replies.
     """
 
     def __init__(
@@ -416,7 +416,7 @@ class RateLimiter:
         self._timer: asyncio.TimerHandle | None = None
 
     async def enter(self, priority: float = 0.0, tokens: int = 0) -> float:
-        """Wait for one's turn and return the moment it came, for `narrow`; `leave` has to follow."""
+        """Wait until the call may start and return the time, for `narrow`; `leave` must be called afterwards."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiting, (-priority, next(self._serial), tokens, turn))
         self._admit()
@@ -429,25 +429,25 @@ class RateLimiter:
         return self._clock()
 
     def leave(self, unused_tokens: int = 0) -> None:
-        """Make room for the next call, and give back what of its tokens was not used after all."""
+        """Let the next call start, and return the tokens that this one did not use."""
         self._under_way -= 1
         self.take(-unused_tokens)
         self._admit()
 
     def take(self, tokens: int) -> None:
-        """Take more tokens for a call under way."""
+        """Take more tokens for a call in progress."""
         if self.tokens:
             self.tokens.take(tokens)
 
     def narrow(self, entered: float, pause: float | None) -> None:
-        """Let fewer through, after the pause that the server asked for; `entered` is of the refused call."""
+        """Halve the concurrency, and pause as long as the server asked; `entered` is when the refused call started."""
         now = self._clock()
         if entered >= self._narrowed_at:
             self.width, self._narrowed_at = max(1.0, self.width / 2), now
         self._closed_until = max(self._closed_until, now + (pause or 0.0))
 
     def widen(self) -> None:
-        """Let more through again, after a good reply."""
+        """Increase the concurrency again, after a successful reply."""
         if self.width < self._most:
             self.width = min(self._most, self.width + 1 / self.width)
             self._admit()
@@ -475,7 +475,7 @@ class RateLimiter:
 
 
 class Backoff:
-    """How long a call is tried: pauses that double, with jitter from its key, so that runs are alike."""
+    """The pauses between attempts of a call: they double, with jitter derived from the key, so that runs are alike."""
 
     def __init__(self, key: str, attempts: int, first_pause: float) -> None:
         self._random = random.Random(key)
@@ -485,20 +485,20 @@ class Backoff:
 
     @property
     def attempt(self) -> int:
-        """The number of the next attempt, from 1; those that a rate limit held up do not count."""
+        """The number of the next attempt, from 1, without attempts that were refused by a rate limit."""
         return self.attempts - self._rest + 1
 
     def pause(self, error: ModelError, *, answered: bool) -> float | None:
-        """Return the seconds to wait before asking again; None where that is no use, or has been done enough.
+        """Return the seconds to wait before the next attempt; None if it would not help, or no attempts are left.
 
-        `answered` tells whether the server ever did: one that never has is not waited for.
+        `answered` is whether the server has answered in this run: a server that is down is retried only if it has.
         """
         retry_after = None
         if isinstance(error, CallFailed) and error.passing:
             retry_after = error.retry_after
         elif not (isinstance(error, ServerDown) and answered):
             return None
-        if isinstance(error, RateLimited):  # waiting its turn is no failure of the call
+        if isinstance(error, RateLimited):  # a rate limit is not a failure of the call
             self._rest_limited -= 1
         else:
             self._rest -= 1
@@ -506,5 +506,5 @@ class Backoff:
             return None
         jittered = self._pause * self._random.uniform(0.5, 1.5)
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        # All calls wait for Retry-After; the jitter on top keeps them from coming back at once.
+        # All calls wait for Retry-After; the additional jitter keeps them from being repeated all at once.
         return jittered if retry_after is None else retry_after + min(jittered, 0.25)

@@ -1,7 +1,7 @@
-"""The cache of replies, `replies.sqlite`: every attempt with its status, durable before it is used.
+"""The response cache, `replies.sqlite`: every attempt with its status, durable before its reply is used.
 
-Only replies that are `ok` are served, the first of them where there are several, so that a repeated run is
-the same. Several processes may have it open at once.
+Only replies with the status `ok` are served, the first one if a key has several, so that a repeated run gives the same
+result. Several processes may have the file open at once.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from conspectus.errors import CacheFailed, IndexDamaged
 from conspectus.models.llm.wire import BATCHED, CAPPED, Completion, Feature, Status
 
 FILE_NAME = "replies.sqlite"
-BUSY_SECONDS = 60.0  # that another process may hold the file
+BUSY_SECONDS = 60.0  # to wait while another process locks the file
 NEEDED_BYTES = 1 << 20
-"""Bytes that must be free before the first call: the replies to the calls that are under way at once (25 by default,
-some 10 kB each), four times over."""
+"""Bytes that must be free on the disk before the first call: four times the replies to all concurrent calls (25 by
+default, some 10 kB each)."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
@@ -49,11 +49,11 @@ _SERVED = "FROM replies WHERE key = ? AND status = 'ok' ORDER BY id LIMIT 1"
 
 
 _this_process: Counter[Status] = Counter()
-"""Attempts that this process has cached, by their status."""
+"""Number of attempts that this process has cached, by status."""
 
 
 class CachedReply(NamedTuple):
-    """One call and how it ended; `reply` is its text (the error, if it failed), or the bytes of a vector."""
+    """One call and its outcome; `reply` is a text (the error message, if the call failed), or the bytes of a vector."""
 
     key: str
     model: str
@@ -68,7 +68,7 @@ class CachedReply(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What the replies to one task by one model took, in every run so far."""
+    """Usage by one task and one model in all runs so far."""
 
     task: str
     model: str
@@ -76,12 +76,12 @@ class Spent:
     prompt_tokens: int
     completion_tokens: int
     batched: bool = False
-    """Whether they came in batches, at half the price."""
+    """Whether the calls were made in batches, at half the price."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """The size of the cache: attempts and how they ended, and bytes on disk."""
+    """The size of the cache: the number of attempts, in total and by status, and the bytes on disk."""
 
     rows: int
     bytes: int
@@ -92,25 +92,25 @@ _Write = tuple[str, Sequence[Any], "asyncio.Future[None]"]
 
 
 class ResponseCache:
-    """The cache in one file. Reads are immediate; a write is durable once it has been awaited."""
+    """The response cache in one file. Reads are immediate; a write is durable once it has been awaited."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.failure: CacheFailed | None = None
-        """Why a write failed, once one did."""
+        """The error of a write that failed, if any did."""
         self._pending: list[_Write] = []
         self._flushing: asyncio.Task[None] | None = None
         self._checked = False
         path.parent.mkdir(parents=True, exist_ok=True)
         self._new = not path.exists()
-        if not (self._new or path.is_file()):  # SQLite would wait for a pipe for ever
+        if not (self._new or path.is_file()):  # SQLite would wait for ever to open a pipe
             raise self._damaged("it is not a regular file")
         try:
             self._reader, self._writer = self._connect(), self._connect()
         except sqlite3.OperationalError as error:
             if self._new:
                 raise self._unwritable(error) from None
-            # a reader of a folder that it may not write to: what is cached is served, and nothing is asked for
+            # The folder is read-only: cached replies are served, and nothing is requested.
             self.failure = self._unwritable(error)
             uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
             try:
@@ -127,7 +127,7 @@ class ResponseCache:
         )
 
     def _rows(self, query: str, *values: object, of: Sequence[type[Any]] = ()) -> list[Any]:
-        """Return rows; raise IndexDamaged where the file is damaged, or values are not of the types they should be."""
+        """Return the rows of a query; raise IndexDamaged if the file is damaged or a value lacks its type in `of`."""
         try:
             rows = self._reader.execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:
@@ -143,26 +143,26 @@ class ResponseCache:
                 self.path, timeout=BUSY_SECONDS, isolation_level="IMMEDIATE", check_same_thread=False
             )
             try:
-                connection.execute("PRAGMA trusted_schema = OFF")  # the file may come from somebody else
+                connection.execute("PRAGMA trusted_schema = OFF")  # the file may be untrusted
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.executescript(SCHEMA)
-                if self.path.exists():  # else whoever made it has removed it meanwhile
+                if self.path.exists():  # otherwise the process that created it has removed it
                     return connection
             except sqlite3.OperationalError as error:
-                # Two processes that make the file at once: SQLite does not wait for a change of journal.
+                # Two processes create the file at once: SQLite does not wait for a change of the journal mode.
                 if "locked" not in str(error) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.02)
             connection.close()
 
     def get(self, key: str) -> Completion | None:
-        """Return the completion that is served for a key, if there is one."""
+        """Return the cached completion for a key, None if there is none."""
         row = self._served(key, str)
         return row and Completion(*row, cached=True)
 
     def get_bytes(self, key: str) -> bytes | None:
-        """Return the vector that is served for a key, if there is one."""
+        """Return the cached bytes (of a vector or a score) for a key, None if there are none."""
         row = self._served(key, bytes)
         return row and row[0]
 
@@ -171,23 +171,23 @@ class ResponseCache:
         return next(iter(self._rows(f"SELECT {columns} {_SERVED}", key, of=(kind, str, int, int))), None)
 
     async def add(self, attempts: Sequence[CachedReply]) -> None:
-        """Keep attempts; they are durable on return."""
+        """Store attempts; they are durable on return."""
         now = time.time()
         for write in [self._write(_ADD, (*attempt, now, now)) for attempt in attempts]:
             await write
         _this_process.update(attempt.status for attempt in attempts)
 
     async def reject(self, key: str) -> None:
-        """Serve the reply of a key no more: it cannot be read."""
+        """Mark the served reply of a key as unparsable, so that it is not served again."""
         served = f"(SELECT id {_SERVED})"
         await self._write(f"UPDATE replies SET status = 'unparsable' WHERE id = {served}", (key,))  # noqa: S608
 
     async def refuse(self, server: str, model: str, feature: Feature) -> None:
-        """Keep that a server does not take a feature of a model."""
+        """Record that a server does not accept a feature for a model."""
         await self._write("INSERT OR REPLACE INTO refused VALUES (?, ?, ?)", (server, model, feature))
 
     def refused(self) -> set[tuple[str, str, str]]:
-        """Return what servers do not take: server, model and feature."""
+        """Return the features that servers do not accept, as tuples of server, model and feature."""
         return set(self._rows("SELECT server, model, feature FROM refused", of=(str, str, str)))
 
     def record_build(self, settings: Mapping[str, Any]) -> None:
@@ -199,7 +199,7 @@ class ResponseCache:
             raise self._unwritable(error) from None
 
     def begun_build(self) -> dict[str, Any] | None:
-        """Return the settings of the last build that began, None where there is none or no reply is cached."""
+        """Return the settings of the last build that began; None if there is none, or if no reply is cached."""
         begun = "SELECT settings FROM build WHERE EXISTS (SELECT 1 FROM replies WHERE status = 'ok')"
         rows = self._rows(begun, of=(str,))
         try:
@@ -216,7 +216,7 @@ class ResponseCache:
         return done
 
     async def _flush(self) -> None:
-        # What comes while a batch is written is the next one: they share one sync of the disk.
+        # Writes that arrive while a batch is written form the next batch, and share one sync of the disk.
         while self._pending:
             batch, self._pending = self._pending, []
             failure: CacheFailed | None = None
@@ -225,7 +225,7 @@ class ResponseCache:
             except sqlite3.Error as error:
                 failure = self.failure = self._unwritable(error)
             for _, _, done in batch:
-                if done.done():  # whoever waited for it was cancelled
+                if done.done():  # its waiter was cancelled
                     continue
                 if failure:
                     done.set_exception(failure)
@@ -238,7 +238,7 @@ class ResponseCache:
                 self._writer.execute(sql, values)
 
     def check_writable(self) -> None:
-        """Raise CacheFailed where replies cannot be stored: before the first one is paid for, and after a failure."""
+        """Raise CacheFailed if replies cannot be stored: before the first call is paid for, and after a failure."""
         if self.failure is not None:
             raise self.failure
         if self._checked:
@@ -267,7 +267,7 @@ class ResponseCache:
         return CacheStats(sum(by_status.values()), size, by_status)
 
     def spent(self) -> list[Spent]:
-        """Return the calls and tokens of all runs, per task and model; calls without a reply are not counted."""
+        """Return the usage of all runs by task and model; calls without a reply are not counted."""
         sums = (
             "SELECT task, model, sum(finish_reason != 'kept'), sum(prompt_tokens), sum(completion_tokens),"
             " finish_reason = ? AS batched"
@@ -277,15 +277,15 @@ class ResponseCache:
         return [Spent(*row[:-1], batched=bool(row[-1])) for row in rows]
 
     def longest(self) -> list[tuple[str, str, int]]:
-        """Return each model and task, and the tokens of its longest reply; twice those that a budget cut one off at."""
+        """Return each model and task with the tokens of its longest reply; one cut off by a budget counts double."""
         longest = "SELECT model, task, max(completion_tokens * (1 + (finish_reason = ?))) FROM replies GROUP BY 1, 2"
         return self._rows(longest, CAPPED, of=(str, str, int))
 
     def prune(self, *, made_before: float = 0.0, bad: bool = False) -> int:
-        """Delete attempts and return how many; the file shrinks by it.
+        """Delete attempts, shrink the file, and return the number of deleted attempts.
 
-        Those made before a moment (seconds since 1970), and with `bad` all that are not served. Raises CacheFailed
-        where the file cannot be written to.
+        Deletes attempts made before `made_before` (seconds since 1970), and with `bad` all whose status is not `ok`.
+        Raises CacheFailed if the file cannot be written.
         """
         if not (made_before or bad):
             return 0
@@ -299,19 +299,19 @@ class ResponseCache:
         return removed
 
     async def aclose(self) -> None:
-        """Write what waits to be written, and close."""
+        """Finish pending writes, and close."""
         while self._flushing is not None and not self._flushing.done():
             await asyncio.wait([self._flushing])
         self.close()
 
     def close(self) -> None:
-        """Close; what was not awaited may be lost. A new file of nothing but failures is removed."""
+        """Close; writes that were not awaited may be lost. A new file that contains only failures is removed."""
         self._thread.shutdown()
         anything = "SELECT 1 FROM replies WHERE status != 'failed' UNION SELECT 1 FROM refused"
         useless = self._new and not self._reader.execute(anything).fetchone()
         self._reader.close()
         with suppress(sqlite3.OperationalError, OSError):
-            if useless:  # an error, if another process has it open
+            if useless:  # raises an error if another process has the file open
                 self._writer.execute("PRAGMA busy_timeout = 0")
                 self._writer.execute("PRAGMA journal_mode = DELETE")
                 self.path.unlink()
@@ -319,7 +319,7 @@ class ResponseCache:
 
 
 def cached_in(folder: Path) -> int:
-    """Return how many replies are cached in the folder of an index, to be served again; 0 where there are none."""
+    """Return the number of usable replies that are cached in an index folder."""
     if not (folder / FILE_NAME).exists():
         return 0
     with closing(ResponseCache(folder / FILE_NAME)) as replies:
@@ -327,7 +327,7 @@ def cached_in(folder: Path) -> int:
 
 
 def begun_in(folder: Path) -> dict[str, Any] | None:
-    """Return the settings of the last build that began in a folder, None where there is none or no reply is cached."""
+    """Return the settings of the last build that began in a folder; None if there is none, or if no reply is cached."""
     if not (folder / FILE_NAME).exists():
         return None
     with closing(ResponseCache(folder / FILE_NAME)) as replies:
@@ -335,5 +335,5 @@ def begun_in(folder: Path) -> dict[str, Any] | None:
 
 
 def cached_by_this_process() -> int:
-    """Return how many usable replies this process has cached, in whichever folder."""
+    """Return the number of usable replies that this process has cached, in all folders."""
     return _this_process["ok"]

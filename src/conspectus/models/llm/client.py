@@ -1,4 +1,4 @@
-"""Clients of models, one each, over aiohttp where there is a server: a request out, a reply or an error back."""
+"""Clients, one for each model: a client sends a request (to servers, over aiohttp) and returns a reply or an error."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ from conspectus.models.llm.wire import (
 from conspectus.settings import ModelSettings
 
 T = TypeVar("T")
-CONNECT_SECONDS = 10.0  # an address that answers at all does so in 1
+CONNECT_SECONDS = 10.0  # servers that answer do so within 1 second
 LONGEST_REPLY = 1 << 20
-"""Characters of a reply at the most: twice what 128,000 tokens take, more than any model writes."""
+"""Maximum characters of a reply: twice the length of 128,000 tokens, more than any model writes."""
 LONGEST_TOKEN = 32
-"""Characters of a token at the most, where a maximum of tokens is stated: a longer reply ignores it. English has 4 to
-5 on average; of less than 30 tokens any may be long."""
+"""Maximum characters per token, if a maximum of tokens is stated: a longer reply ignores it. English has 4 to 5 on
+average. 30 tokens are added to the maximum, since the few tokens of a short reply may all be long."""
 LARGEST_BODY = 1 << 26
-"""Bytes of a response at the most: 200,000 events of 300 bytes, one a token, or 1,000 vectors of 3,000 numbers."""
+"""Maximum bytes of a response: 200,000 events of 300 bytes, one per token, or 1,000 vectors of 3,000 numbers."""
 LARGEST_FILE = 1 << 32
-"""Bytes of the replies of a batch at the most: 50,000 of 80 kB, three times as long as a long report."""
+"""Maximum bytes of the replies of a batch: 50,000 of 80 kB, three times the length of a long report."""
 BATCHES, FILES = "/batches", "/files"
 
 
 class HttpClient(Client):
     """A client of one model in OpenAI's wire format, or of one reranker.
 
-    What comes back and does not fit raises LookupError, TypeError, ValueError or AttributeError in the methods that
-    read it, of which `_read` makes an error of ours.
+    For a malformed response, the methods that read it raise LookupError, TypeError, ValueError or AttributeError, which
+    `_read` turns into ServerFailed.
     """
 
     chat_path, embed_path = "/chat/completions", "/embeddings"
@@ -77,11 +77,11 @@ class HttpClient(Client):
         self._dropped: set[str] = {"max_tokens", "temperature"} if endpoint.reasoning else set()
         scheme, _, rest = endpoint.base_url.partition("://")
         host = rest.partition("/")[0].rpartition("@")[2]
-        # What the environment names is looked up once, not for every call.
+        # The proxy in the environment is looked up once, not for every call.
         self._proxy = None if proxy_bypass(host) else getproxies().get(scheme)
 
     async def parts(self, request: Request, *, stream: bool) -> AsyncIterator[Part]:
-        """Yield the reply; a parameter that the server refuses, and that can go, is left out from now on."""
+        """Yield the reply; an optional parameter that the server refuses is omitted from this request on."""
         while True:
             body = self.chat_body(request, stream=stream)
             try:
@@ -107,7 +107,7 @@ class HttpClient(Client):
                 self._dropped.add(spare)
 
     def _check_length(self, length: int, most_tokens: int | None) -> None:
-        """Raise CallFailed where a reply is longer than it may be: its server might never end it."""
+        """Raise CallFailed if a reply exceeds its maximum length: the server might never end it."""
         most = (
             LONGEST_REPLY if most_tokens is None else min(LONGEST_REPLY, LONGEST_TOKEN * (most_tokens + 30))
         )
@@ -116,7 +116,7 @@ class HttpClient(Client):
             raise _too_long(f"{self.name} sent a reply of more than {most:,} characters{asked}")
 
     async def _body(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        """Yield the body of a response, in one piece; raise CallFailed where it is too large."""
+        """Yield the body of a response, in one piece; raise CallFailed if it is too large."""
         body = bytearray()
         async for data in response.content.iter_any():
             body += data
@@ -125,7 +125,7 @@ class HttpClient(Client):
         yield bytes(body)
 
     async def _lines(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        """Yield the lines of a response; raise CallFailed where one of them or all together are too large."""
+        """Yield the lines of a response; raise CallFailed if one line, or all of them together, are too large."""
         size = 0
         try:
             async for line in response.content:
@@ -144,7 +144,7 @@ class HttpClient(Client):
         return vectors, sum(map(tokens.count, texts)) if used is None else used
 
     async def rerank(self, question: str, passages: Sequence[str]) -> tuple[list[float], int]:
-        """Return a score for each passage, and the tokens that they took, in the form of Cohere, Jina and vLLM."""
+        """Return a score for each passage, and the tokens used, in the wire format of Cohere, Jina and vLLM."""
         body = {"query": question, "documents": list(passages), "top_n": len(passages)}
         if self._endpoint.model:
             body["model"] = self._endpoint.model
@@ -158,7 +158,7 @@ class HttpClient(Client):
     # Batches
 
     async def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return what the server tells of its batches, for a path with one of them, of a list, or of a new one."""
+        """Return the server's JSON reply to a request about batches: one of them, a list of them, or a new one."""
         async with self._exchange(method, path, _encoded(body) if body else None) as response:
             return self._read(await anext(self._body(response)), self._read_state)
 
@@ -172,7 +172,7 @@ class HttpClient(Client):
                 return self._read(data, lambda data: str(self._read_state(data)["id"]))
 
     async def download(self, id_: str, file: IO[bytes]) -> None:
-        """Write the content of a file of the server into one here; raise CallFailed where it is too large."""
+        """Download a file from the server into a local file; raise CallFailed if it is too large."""
         path = f"{FILES}/{quote(id_, safe='')}/content"
         async with self._exchange("GET", path, streamed=True) as response:
             file.seek(0)
@@ -183,7 +183,7 @@ class HttpClient(Client):
             file.truncate()
 
     async def part_of(self, reply: Any) -> AsyncIterator[Part]:
-        """Yield a reply that came in a batch, for `read`."""
+        """Yield a reply of a batch as one part, for `read`."""
         yield self._read(json.dumps(reply).encode(), self._read_reply)
 
     # Any exchange
@@ -198,9 +198,9 @@ class HttpClient(Client):
         *,
         streamed: bool = False,
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """Send a body and give the response; raise the ModelError that another status, or none, stands for.
+        """Send a body and provide the response; raise a ModelError for a status other than 200 or a failed connection.
 
-        What is `streamed` may take any time as a whole.
+        If `streamed`, the timeout applies to each read instead of the whole exchange.
         """
         kind = {"Content-Type": "application/json"} if isinstance(data, bytes) else {}
         timeout = aiohttp.ClientTimeout(
@@ -244,12 +244,12 @@ class HttpClient(Client):
             raise _charged(f"{self.name} sent something that is no reply ({start!r})") from None
 
     def _read_state(self, data: bytes) -> dict[str, Any]:
-        """Return what a server tells of a batch or a file, without the key: its ids are stored and shown."""
+        """Return a server's JSON about a batch or a file, with the key removed, since its ids are stored and shown."""
         key = (self.key or "").encode()
         return {**json.loads(data.replace(key, b"[key]") if key else data)}
 
     def chat_body(self, request: Request, *, stream: bool = False) -> dict[str, Any]:
-        """Return the body of a request in the form that the server takes."""
+        """Return the body of a request in the format of the server."""
         return openai_body(request, self._endpoint.model, self._dropped, stream=stream)
 
     def _read_reply(self, data: bytes) -> Part:
@@ -258,7 +258,7 @@ class HttpClient(Client):
         return _part(choice, choice["message"], reply.get("usage"))
 
     def _read_line(self, line: bytes) -> Part | None:
-        """Return what a line of a stream brings, None where it brings nothing."""
+        """Return the part in a line of a stream, None if the line contains none."""
         if not line.startswith(b"data:") or (data := line[5:].strip()) == b"[DONE]":
             return None
         event: Any = json.loads(data)
@@ -289,7 +289,7 @@ class OllamaClient(HttpClient):
         self._window = context_window
 
     def chat_body(self, request: Request, *, stream: bool = False) -> dict[str, Any]:
-        """Return the body; refuse what a server that does not know `truncate` would cut to its context."""
+        """Return the body; raise ContextTooLong for a prompt that a server without `truncate` would shorten."""
         long = sum(len(m.content) for m in request.messages) >= self._window // 2
         if long and (count := prompt_tokens(request)) > self._window:
             raise ContextTooLong(
@@ -337,7 +337,7 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
 
 def _charged(message: str) -> ServerFailed:
     error = ServerFailed(message)
-    error.charged = True  # the server may have done its work
+    error.charged = True  # the server may have computed a reply, and charge it
     return error
 
 
@@ -348,7 +348,7 @@ def _too_long(message: str) -> CallFailed:
 
 
 def _read_scores(data: bytes) -> tuple[dict[int, float], int]:
-    """Return the scores of passages by their positions, and the tokens that the reply tells (0 for none)."""
+    """Return the scores of passages by their positions, and the number of tokens in the reply (0 if it has none)."""
     reply: Any = json.loads(data)
     scores = {int(row["index"]): float(row["relevance_score"]) for row in reply["results"]}
     usage: Any = reply.get("usage") or {}
@@ -356,7 +356,7 @@ def _read_scores(data: bytes) -> tuple[dict[int, float], int]:
 
 
 class Clients:
-    """Clients by the names of their models, opened when first asked for, and what their servers are known to take."""
+    """Clients by model name, opened when first used, and the features that their servers are known to refuse."""
 
     def __init__(
         self,
@@ -366,7 +366,7 @@ class Clients:
         embedder: str = "",
     ) -> None:
         self.answered: set[str] = set()
-        """The addresses whose server has answered in this run."""
+        """Addresses of servers that have answered in this run."""
         self._settings = settings
         self._replies = replies
         self._environ = environ
@@ -377,7 +377,7 @@ class Clients:
         self._refused = replies.refused() if replies is not None else set[tuple[str, str, str]]()
 
     def endpoint(self, model: str) -> Endpoint:
-        """Return where a model is asked; raise UsageError where its name leads nowhere."""
+        """Return the endpoint of a model; raise UsageError if no server is known for its name."""
         if model not in self._endpoints:
             own = self._settings.embedder_base_url if model == self._embedder else ""
             self._endpoints[model] = find_endpoint(model, own or self._settings.base_url, self._environ)
@@ -387,15 +387,15 @@ class Clients:
         """Return the client of a model.
 
         Raises:
-            UsageError: the name leads nowhere, or needs an extra that is not installed.
-            BadKey: the model's service wants a key, and none is set.
+            UsageError: no server is known for the name, or it needs an extra that is not installed.
+            BadKey: the model's service requires a key, and none is set.
         """
         if model not in self._clients:
             self._clients[model] = self._open(self.endpoint(model), model)
         return self._clients[model]
 
     def reranker(self, model: str) -> HttpClient:
-        """Return the client of a reranker; raises as `of` does."""
+        """Return the client of a reranker; raises what `of` raises."""
         if model not in self._clients:
             self._endpoints[model] = find_reranker(model, self._environ)
         return cast("HttpClient", self.of(model))
@@ -408,8 +408,8 @@ class Clients:
             return NativeClient(endpoint, settings.timeout)
         if endpoint.lacks_key:
             raise BadKey(f"{model} needs a key: set {endpoint.key_variable}")
-        if self._session is None:  # one for the run, of any number of connections
-            # Servers close idle ones after five.
+        if self._session is None:  # one session for the run, with any number of connections
+            # Servers close idle connections after five seconds.
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0)
             self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
         if dialect == "ollama":
@@ -417,7 +417,7 @@ class Clients:
         return HttpClient(endpoint, self._session, settings.timeout)
 
     def accepts(self, model: str, feature: Feature) -> bool | None:
-        """Return whether a model's server takes a feature, None if that is not known."""
+        """Return False if a model's server is known to refuse a feature, else None."""
         endpoint = self.endpoint(model)
         refused = (
             endpoint.server,
@@ -427,7 +427,7 @@ class Clients:
         return False if refused else None
 
     async def refuse(self, model: str, feature: Feature) -> None:
-        """Remember that a model's server does not take a feature, in later runs on the same index too."""
+        """Record that a model's server does not accept a feature, for later runs on the same index too."""
         server = self.endpoint(model).server
         if (server, model, feature) not in self._refused:
             self._refused.add((server, model, feature))

@@ -1,11 +1,11 @@
-"""A language model behind a server: renders tasks, sends them, and reads the replies.
+"""A language model behind a server: renders tasks as prompts, sends them, and reads the replies.
 
-A reply that cannot be read without guessing, or is none to its task (`plausible`), is asked for again by the same
-request, then by one that tells what was wrong with it; one that was cut off for want of room is asked for once more,
-with twice the room, and one that was cut off with room left by the same request again. What then still fails is a
-ModelError that names the task. What was left out of replies that could be read, or changed, stands in `notices`.
+If a reply cannot be read without guessing, or is not an answer to its task (`plausible`), the same request is sent
+again, and then one that says what was wrong. A reply that reached its maximum of tokens is requested once more with
+twice the maximum; one that was cut off earlier is requested again unchanged. A task that still fails raises a
+ModelError that names it. `notices` lists what was left out of readable replies, or changed in them.
 
-A `Session` is such a model for one run; `check` tries out what its server supports.
+A `Session` is such a model for one run; `check` tests which features its server supports.
 """
 
 from __future__ import annotations
@@ -61,37 +61,37 @@ R = TypeVar("R")
 SAMPLING = 0.7
 """Temperature of replies that are sampled to be compared (Graph RAG: self-consistency)."""
 ROOM = 4096
-"""Tokens that a reply has room for at the least where no maximum is set."""
+"""Minimum tokens that a reply can have if no maximum is set; one cut off before counts as cut off with room left."""
 MOST_FAILURES = {"cut off": 2, "cut off with room left": 5, "unreadable": 3}
-"""Replies to a task after which it counts as failed. One cut off with room left is a fault that passes."""
+"""Number of bad replies, by kind, after which a task fails. Being cut off with room left is a temporary fault."""
 completions: ContextVar[list[Completion]] = ContextVar("completions")
-"""Where the completions that tasks take are added, those from the cache among them, for who set it."""
+"""List, set by a caller, to which the completions of its tasks are added, including those from the cache."""
 MOST_DESCRIBED, DESCRIBED_CHARACTERS = 8, 6000
-"""Elements that are described by one call at the most, and characters of what texts say of them: a reply has about as
-many, some 1,500 tokens."""
+"""Maximum number of elements described in one call, and of characters of their descriptions: a reply is about as long,
+some 1,500 tokens."""
 OPENING = 160
-"""Characters of a streamed answer that are looked at before any is shown: the line on whether the data suffices, which
-has some 40, and two sentences; a second at most, at the 40 tokens in a second of a slow server."""
+"""Characters of a streamed answer that are checked before any are shown: the line on whether the data suffices, some 40
+characters, and two sentences. This takes a second at most, at the 40 tokens per second of a slow server."""
 SHOWN = 3
-"""Notices of one kind that are told in full."""
+"""Notices of one task that are shown in full."""
 
 
 class ChatModel:
-    """Any model that a Sender reaches."""
+    """A language model to which a Sender sends requests."""
 
     generative = True
 
     def __init__(self, sender: Sender, settings: Settings, extractive: Model | None = None) -> None:
-        """Raise SettingsError where a prompt of the user's or a model of a single task is set wrong.
+        """Raise SettingsError if a prompt of the user is invalid, or a task is set to a model that cannot perform it.
 
-        `extractive` knows the corpus: it performs the tasks that the settings leave to the extractive model.
+        `extractive` is a model of the corpus; it performs the tasks that the settings assign to the extractive model.
         """
         self.extractive = extractive or ExtractiveModel()
         self.selected = frozenset(task for task in TASKS if settings.model_of(task) == EXTRACTIVE)
-        """The names of those tasks."""
+        """Names of the tasks that the extractive model performs."""
         self.name = settings.model
         self.notices: dict[str, dict[str, None]] = {}
-        """What of replies was not used, or was changed, by the names of their tasks."""
+        """Notices of what was left out of replies, or changed in them, by the names of the tasks."""
         self._sender = sender
         self._llm = settings.llm
         self._describe_tokens, self._strict = settings.reports.context_tokens, settings.reports.strict
@@ -115,9 +115,9 @@ class ChatModel:
         return self._with_references(task, parsed.reply)
 
     async def perform_all(self, tasks: Sequence[Task[R]], tick: Tick = no_tick) -> list[R | ModelError]:
-        """Perform tasks all at once; who waits for whom is the sender's business.
+        """Perform all tasks concurrently; the sender decides the order of the calls.
 
-        Raises Unusable, when all calls under way have ended, where nothing more can be asked of the model.
+        Raises Unusable, once all calls in progress have ended, if the model cannot be asked anything more.
         """
         described = await self._described(tasks)
 
@@ -137,7 +137,7 @@ class ChatModel:
         return replies
 
     async def stream(self, task: Task[str]) -> AsyncIterator[str]:
-        """Yield the reply piece by piece, each reference at once: checked, and in the numbers of the index."""
+        """Yield the reply piece by piece; each reference is checked, in the index's numbers, and whole in one piece."""
         if not writes(self, type(task)):
             yield await self.extractive.perform(task)
             return
@@ -149,7 +149,7 @@ class ChatModel:
             self._note_removed(task, citations.removed)
 
     async def _pieces(self, task: Task[str]) -> AsyncIterator[str]:
-        """Yield a reply as it comes, from OPENING characters on; one whose opening is none is asked for again."""
+        """Yield a reply as it arrives, from OPENING characters on; if it is flawed, ask again or raise BadReply."""
         request = self.request(task)
         text, shown = "", 0
         if self._sender.accepts(request.model, "streaming") is not False:
@@ -165,14 +165,14 @@ class ChatModel:
                 await self._sender.reject(request)
                 if shown:
                     raise BadReply(f"the answer of {request.model} cannot be used: {why}; ask again")
-            except NotAccepted:  # it is refused as a whole, before its first piece
+            except NotAccepted:  # streaming is refused before the first piece
                 pass
         yield (await self._reply(task)).reply
 
     # Asking
 
     def request(self, task: Task[Any]) -> Request:
-        """Return what is sent for a task first: also what an estimate of its cost stands on."""
+        """Return the first request that is sent for a task; estimates of its cost are based on it too."""
         name = task.counted_as or type(task).__name__
         model = self._llm.tasks.get(name, self.name)
         schema = schema_of(task)
@@ -193,7 +193,7 @@ class ChatModel:
             size_setting=task.size_setting,
             priority=task.priority,
         )
-        if task.sample:  # each number is another reply, and the same one again
+        if task.sample:  # each sample number gives a different, but repeatable, reply
             return replace(request, temperature=SAMPLING, seed=task.sample)
         if isinstance(task, AnyMissed):
             words = ("是", "否") if task.language.startswith("zh") else ("yes", "no")
@@ -205,7 +205,7 @@ class ChatModel:
         return request
 
     async def _reply(self, task: Task[R]) -> Parsed[R]:
-        """Ask until a reply can be read, as the head of this module says."""
+        """Ask until a reply can be read, as the docstring of this module describes."""
         request = first = self.request(task)
         failures: Counter[str] = Counter()
         wrong = ""
@@ -236,7 +236,7 @@ class ChatModel:
         raise BadReply(f"{request.model} gave no usable reply to {about(task)}: {wrong}")
 
     async def _send(self, request: Request) -> tuple[Request, Completion]:
-        """Send a request, without what its server turns out not to take; return what was sent in the end."""
+        """Send a request, without the features that its server refuses; return the request as sent and the reply."""
         while True:
             try:
                 completion = await self._sender.send(request)
@@ -249,10 +249,10 @@ class ChatModel:
                 request = lesser
 
     async def _described(self, tasks: Sequence[Task[Any]]) -> dict[int, Description | ModelError]:
-        """Describe elements, several by a call, and cache each reply as if its element had been asked for alone.
+        """Describe several elements per call, and cache each description as if its element had been described alone.
 
-        Returns them by the numbers of their tasks. What is cached already, what is long, and what a reply lacks or a
-        failed call asked for is left to `perform`.
+        Returns descriptions by the indices of their tasks. Tasks with a cached reply, with long descriptions, or
+        without a usable description in the reply are left to `perform`.
         """
         several = writes(self, DescribeElement) and not self._strict
         described: dict[int, Description | ModelError] = {}
@@ -274,7 +274,7 @@ class ChatModel:
                 described.update(dict.fromkeys(numbers, error))
                 return
             known, texts = dict(enumerate(elements, 1)), dict[int, str]()
-            for row in rows:  # one that is no description is asked for alone
+            for row in rows:  # an element without a usable description is described alone
                 element = known.get(row.number)
                 if element and not flaw(element, Description(row.text), self._prompts.render(element)):
                     texts[row.number] = row.text
@@ -287,7 +287,7 @@ class ChatModel:
         return described
 
     async def _shortened(self, task: DescribeElement) -> DescribeElement:
-        """Return the task with its first descriptions made into one, as often as it takes for all to fit."""
+        """Return the task with its first descriptions combined into one, repeatedly, until all fit the context."""
         while len(task.descriptions) > 2 and not at_most("\n".join(task.descriptions), self._describe_tokens):
             totals = accumulate(count(text) + 1 for text in task.descriptions)
             first = next((max(n, 2) for n, total in enumerate(totals) if total > self._describe_tokens), None)
@@ -299,10 +299,10 @@ class ChatModel:
             task = replace(task, descriptions=descriptions, sources=sources)
         return task
 
-    # What comes back
+    # Replies
 
     def _without_leaked(self, task: Task[Any], graph: Extraction) -> Extraction:
-        """Return what was found in a chunk without names that only the instructions have, as those of an example."""
+        """Return the extraction from a chunk without names that occur only in the instructions (few-shot leakage)."""
         first = first_task(task)
         if not isinstance(first, ExtractGraph):
             return graph
@@ -324,7 +324,7 @@ class ChatModel:
         )
 
     def _with_references(self, task: Task[R], reply: R) -> R:
-        """Return the reply with its references in the index's numbers, without those that lead nowhere."""
+        """Return the reply with its references in the index's numbers, and without references to missing rows."""
         citations = _citations(task)
         translate, result = citations.translate, cast("Any", reply)
         if isinstance(reply, ReportDraft):
@@ -339,7 +339,7 @@ class ChatModel:
 
     def _note(self, task: Task[Any], text: str) -> None:
         notices = self.notices.setdefault(type(task).__name__, {})
-        # once, though a task that waits for a batch is performed again
+        # A dict, so that a task that is repeated after a batch gives its notices once.
         notices[f"{about(task)}: {text}"] = None
 
     def _note_removed(self, task: Task[Any], count: int) -> None:
@@ -350,9 +350,9 @@ class ChatModel:
 
 
 def _citations(task: Task[Any]) -> references.Translation:
-    """Return what puts the references in the reply to a task in the index's numbers."""
+    """Return the translation of the references in the reply to a task into the index's numbers."""
     question, context = str(getattr(task, "question", "")), getattr(task, "context", None)
-    if isinstance(task, ReduceAnswer):  # its answers are in the index's numbers already
+    if isinstance(task, ReduceAnswer):  # its answers use the index's numbers already
         shown = [question, *(answer.text for answer in task.answers)]
         given = {reference for text in shown for reference in references.find(text)}
         numbers = {reference.number for reference in given}
@@ -364,7 +364,7 @@ def _citations(task: Task[Any]) -> references.Translation:
 
 
 def _one_of(request: Request, words: Sequence[str]) -> Request:
-    """Return a request whose reply is forced to one of some words where no bias does it: vLLM, llama.cpp, Ollama."""
+    """Return a request whose reply a schema restricts to some words, where no bias does: vLLM, llama.cpp, Ollama."""
     schema = strict({"answer": {"type": "string", "enum": list(words)}})
     return replace(request, response_format="json_schema", schema=schema, schema_name=request.task)
 
@@ -372,7 +372,7 @@ def _one_of(request: Request, words: Sequence[str]) -> Request:
 def _without(request: Request, feature: str, max_tokens: int | None) -> Request:
     if feature == "logit_bias" and request.logit_bias:
         return replace(request, logit_bias=None, max_tokens=max_tokens)
-    # its prompt asks for a word, not for JSON
+    # The prompt of this task asks for a word, not for JSON.
     if feature == "json_schema" and request.task == AnyMissed.__name__:
         return replace(request, response_format="text", schema=None, schema_name="")
     if feature == "json_schema" and request.response_format == "json_schema":
@@ -391,34 +391,34 @@ def _plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class Session:
-    """A language model for one run; what it took and what its replies lacked is known at the end."""
+    """A language model for one run, with its usage and notices."""
 
     model: ChatModel
     sender: CachingSender
 
     def model_with(self, extractive: Model) -> ChatModel:
-        """Return the model, which leaves its tasks to an extractive one that knows the corpus or the index."""
+        """Return the model, set to use `extractive`, a model of the corpus or the index, for the extractive tasks."""
         self.model.extractive = extractive
         return self.model
 
     @property
     def usage(self) -> dict[str, Usage]:
-        """What each task took so far."""
+        """Usage of each task so far."""
         return self.sender.budget.usage()
 
     @property
     def total(self) -> Usage:
-        """What all tasks took so far."""
+        """Usage of all tasks so far."""
         return self.sender.budget.total()
 
     @property
     def budget_notices(self) -> tuple[str, ...]:
-        """Which models the budget of money does not limit."""
+        """Notices of models that the budget of money does not limit."""
         return tuple(self.sender.budget.notices.values())
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the budget does not limit, and what of the replies was left out or changed: the first of each task."""
+        """The budget notices, and the first SHOWN notices of each task on what was changed in its replies."""
         lines = list(self.budget_notices)
         for task, texts in sorted(self.model.notices.items()):
             lines += islice(texts, SHOWN)
@@ -431,12 +431,12 @@ class Session:
 async def open_session(
     settings: Settings, folder: Path | None, *, to_ask: bool = True
 ) -> AsyncGenerator[Session]:
-    """Open the model of the settings; its replies are kept in a folder (nowhere, for None).
+    """Open the model of the settings; its replies are cached in `folder` (nowhere, for None).
 
-    Without `to_ask` nothing is asked, so that no key is needed.
+    Without `to_ask` no model is called, so that no key is needed.
 
-    Raises UsageError where the name of a model leads nowhere or a budget cannot be kept, BadKey where a key
-    is missing, SettingsError where a prompt of the user's is wrong: all before anything is read or asked.
+    Raises UsageError if no server is known for a model or a budget of money lacks its price, BadKey if a key is
+    missing, SettingsError if a prompt of the user is invalid: all before anything is read or any model is called.
     """
     budget = open_budget(settings)
     async with open_sender(settings.llm, folder, budget) as sender:
@@ -449,9 +449,9 @@ async def open_session(
 # Checking a server
 
 NEEDED = ("chat", "embeddings")
-"""Requests without which nothing can be done; there is another way for the others."""
+"""Kinds of requests that a server must accept; the others have a substitute."""
 MOST_TOKENS = 1500
-"""Tokens of a reply at the most, with what is thought before it: a small model may not know where to stop."""
+"""Maximum tokens of a reply, including the thinking before it: a small model may not stop by itself."""
 WORD = (Message("user", 'Reply with the JSON object {"word": "yes"} and nothing else.'),)
 YES_OR_NO = (Message("user", "Is the sky green? Answer with one word, yes or no."),)
 SCHEMA = strict({"word": {"type": "string"}})
@@ -459,7 +459,7 @@ SCHEMA = strict({"word": {"type": "string"}})
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One kind of request: `ok` is None where it is not known; `detail` is what was seen, or what to fix."""
+    """The result for one kind of request: `ok` is None if it is unknown; `detail` is what was seen, or what to fix."""
 
     model: str
     kind: str
@@ -468,9 +468,9 @@ class Checked:
 
 
 async def check(session: Session, settings: Settings, embedder: str = "") -> list[Checked]:
-    """Check every model that the settings name, and the embedder if one is named; nothing is kept.
+    """Check every model in the settings, and the embedder if one is given; nothing is cached.
 
-    Where a model cannot be used at all, the rest is not asked of it.
+    If the request for a chat fails, the other requests to that model are skipped.
     """
     results: list[Checked] = []
     for model in settings.language_models:
@@ -491,14 +491,14 @@ async def check(session: Session, settings: Settings, embedder: str = "") -> lis
         try:
             vectors, _ = await session.sender.clients.of(embedder).embed(["one", "two"])
             seen = True, f"vectors of {len(vectors[0])} numbers"
-        except ConspectusError as error:  # a name that leads nowhere, an extra that is missing
+        except ConspectusError as error:  # also an unknown name or a missing extra
             seen = False, str(error)
         results.append(Checked(embedder, "embeddings", *seen))
     return results
 
 
 async def _check(sender: CachingSender, kind: str, request: Request) -> tuple[bool | None, str]:
-    """Make a request and return whether it is taken, and what was seen or the error that says what to fix."""
+    """Send a request; return whether the server accepts it, and what was seen or the error that says what to fix."""
     if kind == "logit_bias" and not request.logit_bias:
         return None, "not used: the vocabulary of this model is not known"
     in_json = kind.startswith("json")
@@ -508,7 +508,7 @@ async def _check(sender: CachingSender, kind: str, request: Request) -> tuple[bo
         client = sender.clients.of(request.model)
         *pieces, last = [piece async for piece in client.reply(request, stream=kind == "streaming")]
     except ConspectusError as error:
-        passes = isinstance(error, CallFailed) and error.passing  # it tells nothing of what the server takes
+        passes = isinstance(error, CallFailed) and error.passing  # says nothing about the feature
         return None if passes and kind not in NEEDED else False, str(error)
     reply = cast("Completion", last)
     if kind == "streaming":

@@ -1,9 +1,9 @@
-"""Whether a reply can be one to its task: it is about what was asked, in the language asked for, and no small talk.
+"""Checks whether a reply is plausible: it is about the subject of its task, in the right language, and no small talk.
 
-A task says which texts its reply is made of and what these must be about (`Task.texts`, `Task.subjects`); what no text
-of a reply may be is the same for all: a greeting, a refusal, the format of another task, a piece of the prompt. All is
-decided by words, so that a reply that is merely poor passes. Of 576 replies of a strong model and 3,881 of GPT-4o and
-GPT-3.5 none is taken for a wrong one; of 1,481 descriptions and reports of GPT-4.1 two are.
+A task defines the texts of its reply and what they must be about (`Task.texts`, `Task.subjects`). For all tasks, a text
+must not be a greeting, a refusal, the format of another task or a piece of the prompt. The checks only compare words,
+so that a reply that is merely poor passes. They reject none of 576 replies of a strong model and 3,881 of GPT-4o and
+GPT-3.5, and two of 1,481 descriptions and reports of GPT-4.1.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from conspectus.text.language import guess, text_pattern
 from conspectus.text.words import CJK, UNSPACED, WORD, fold, terms
 
 NAMED = 20
-"""Characters at the beginning of a text that are no greeting where the data has them: `Hello, I'm Your Aunt!`."""
+"""Characters at the beginning of a text that are not a flaw if the data contains them too: `Hello, I'm Your Aunt!`."""
 REFUSED = 200
-"""Characters in which a refusal speaks of requests and assistants: two sentences of those that models refuse with."""
+"""Characters within which a refusal mentions requests or assistants: two sentences of a typical refusal."""
 
 
 _JSON = re.compile(r"\s*(?:```\w*\s*)?(?:\{|\[\s*[\]\[{\"']|(?:null|NaN)\s*$|<(?:html|!doc|!DOC))")
 _MARK = re.compile(r"</?\s*(?:ANSWER_HELPFULNESS|DATA_SUFFICES)\b|^# Task: |</?data(?:-\d+)?>", re.MULTILINE)
-"""Marks that other tasks, and prompts, have."""
+"""Marks of the formats of other tasks and of prompts."""
 ECHOED = 5
-"""Words, or Chinese characters, of a line that stands in the prompt as it is, from which on it is no chance: names of
-examples have two or three, the shortest descriptions of fields in the prompts of reports five. Four replies of a strong
-model had a line of two."""
+"""Minimum length, in words or Chinese characters, of a line that counts as copied from the prompt: names of examples
+have two or three, the shortest descriptions of fields in the prompts of reports five. Four replies of a strong model
+contained a copied line of two."""
 ANSWERED = 5
-"""Words that carry content from which on a text must share one with what it is about: `In June 2023.` need not."""
+"""Number of distinct content words from which an answer must share one with its subjects: `In June 2023.` need not."""
 SPOKEN = 12
-"""Words of a text, or characters of a script without spaces, whose language is looked at: in shorter ones foreign
-titles may outweigh what is said of them. Of 2,600 texts of real models none was taken for another language from 3 on,
-but all were in English."""
+"""Minimum length, in words or characters of a script without spaces, of a text whose language is checked: in a shorter
+one foreign titles may outweigh the rest. Of 2,600 texts of real models, all in English, none was taken for another
+language from a length of 3."""
 
 
 def flaw(task: Task[Any], reply: Any, messages: Sequence[Message]) -> str:
-    """Return what shows that a reply is none to a task that these messages ask for; "" where nothing does."""
+    """Return why a reply cannot answer a task that `messages` ask for; "" if it is plausible."""
     texts = [text for text in task.texts(reply) if text.strip()]
     if not texts:
         return ""
@@ -64,9 +64,9 @@ def flaw(task: Task[Any], reply: Any, messages: Sequence[Message]) -> str:
 
 
 def opening_flaw(text: str, data: str = "", *, answers: bool = True) -> str:
-    """Return what shows by the beginning of a text that it is no reply; "" where nothing does.
+    """Return why the beginning of a text cannot be that of a reply; "" if it can.
 
-    An answer may be sorry for what its data lacks, and any text may quote marks that are in the data.
+    An answer may apologise for what its data lacks, and any text may quote marks that are in the data.
     """
     if _JSON.match(text) or ((mark := _MARK.search(text)) and mark[0] not in data):
         return "it is in the format of another task"
@@ -89,29 +89,29 @@ def _flaw_of_text(text: str, names: Sequence[str], prompt: str, data: str, answe
 
 
 def _opens_sentence(line: str, prompt: str) -> bool:
-    """Tell whether a line is the beginning of a sentence or a value of a prompt.
+    """Return whether a line begins a sentence or a value of a prompt.
 
-    Inside of a sentence stand words that a model may well reply with: "what the data does not tell".
+    Inside a sentence, a prompt has words that a model may use in its reply: "what the data does not tell".
     """
     return line in prompt and bool(re.search(rf"(?:^|[^\w\s,，、(（-]\s*){re.escape(line)}", prompt))
 
 
 def _wrong_language(text: str, data: str, language: str) -> str:
-    """Return which language a text is in, where that is neither the one that was asked for nor one of the data."""
+    """Return an error message if a text is neither in the language of its task nor in that of the data, else ""."""
     if _length(text) < SPOKEN or (written_in := guess(text, [language])) in ("", language):
         return ""
     return "" if guess(data, [language]) == written_in else f"it is in another language ({written_in})"
 
 
 def _is_about(text: str, subjects: Sequence[str], language: str) -> bool:
-    """Tell whether a text has a word of what it is about, where both are in one script."""
+    """Return whether a text shares a word with its subjects; subjects in another script are ignored."""
     alike = (subject for subject in subjects if bool(CJK.search(subject)) == bool(CJK.search(text)))
     wanted = {term for subject in alike for term in terms(subject, language)}
     return not wanted or not wanted.isdisjoint(terms(text, language))
 
 
 def _length(text: str) -> int:
-    """Return the words of a text and the characters of scripts without spaces."""
+    """Return the number of words of a text plus the number of characters of scripts without spaces."""
     return len(WORD.findall(UNSPACED.sub("", text))) + len(UNSPACED.findall(text))
 
 

@@ -1,17 +1,17 @@
-"""From a task to the messages that ask for it: `prompts/<language>/<task>.md`, filled in strictly.
+"""Prompts: the messages that ask for a task, made from `prompts/<language>/<task>.md`, whose variables are checked.
 
-A prompt is one Markdown file. What stands before the first marker is the system message; `<!-- user -->` opens the user
-message; any other marker opens a section that `{{its name}}` puts in its place, as often as it is named, and of
-`<!-- knowledge: on -->` and `<!-- knowledge: off -->` the chosen one takes the place of `{{knowledge}}`. The other
-`{{names}}` are the variables of the task: each must be in the file, and nothing else may.
+A prompt is one Markdown file. The text before the first marker is the system message; `<!-- user -->` opens the user
+message. Any other marker opens a section, which replaces each `{{its name}}`; of `<!-- knowledge: on -->` and
+`<!-- knowledge: off -->`, the chosen section replaces `{{knowledge}}`. The other `{{names}}` are the variables of the
+task: the file must contain each of them, and no others.
 
-The variables of a task are its fields: texts and numbers under their names, and as `{{data}}` the rows that it shows.
-Where a prompt needs another, `VARIABLES` has it.
+The variables of a task are its fields: texts and numbers under their names, and the rows that it shows as `{{data}}`.
+`VARIABLES` defines the variables that differ from fields.
 
-The first line of the first message is `# Task: ExtractGraph`. A task that continues a conversation opens its own user
-message so, after the earlier turns: the last such line of all messages names what is asked.
+The first line of the first message is `# Task: ExtractGraph`. A task that continues a conversation begins its own user
+message with such a line, after the earlier turns: the last such line of all messages names the current task.
 
-What comes from documents is fenced between tags that it cannot contain, and never searched for `{{names}}`.
+Text from documents is fenced between tags that it cannot contain, and is never searched for `{{names}}`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from conspectus.text.question import is_short
 
 OURS = Path(__file__).parents[2] / "prompts"
 REPAIR = "Repair"
-"""The one prompt of no task: what is said to a reply that cannot be read."""
+"""Name of the one prompt without a task: the response to a reply that cannot be read."""
 
 _MARKER = re.compile(r"^<!--\s*([\w: -]+?)\s*-->[ \t]*\n?", re.MULTILINE)
 _NAME = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -47,11 +47,11 @@ _NAME = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 @cache
 def load(path: Path, chosen: tuple[str, ...] = ()) -> tuple[str, str]:
-    """Read a prompt's file; return the system message and the user message, with the sections in their places.
+    """Read a prompt's file; return the system message and the user message, with their sections inserted.
 
-    `chosen` names the sections that are taken of several, as `knowledge: off`.
+    `chosen` contains the chosen variants of sections, such as `knowledge: off`.
 
-    Raises SettingsError, naming the file and the field, where a field is missing, unknown or put to no use.
+    Raises SettingsError, with the file and the name, if a variable is missing or unknown, or a section is not used.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -84,15 +84,15 @@ def _chosen(knowledge: bool, thinking: bool = False, strict: bool = False) -> tu
 
 @dataclass(frozen=True)
 class Prompts:
-    """The prompts in use: those of the user's folder where it has them, else ours.
+    """The prompts in use: those in the user's folder, if it contains them, else the built-in ones.
 
-    A file `<task>.md` of the folder is for every language, `zh/<task>.md` for prompts in Chinese only.
+    A file `<task>.md` in the folder is for every language, `zh/<task>.md` for prompts in Chinese only.
     """
 
     folder: Path | None = None
 
     def __post_init__(self) -> None:
-        """Read every prompt of the user's folder, so that its mistakes are told before work begins."""
+        """Read every prompt in the user's folder, so that mistakes are reported before work begins."""
         if self.folder is None:
             return
         if not self.folder.is_dir():
@@ -106,7 +106,7 @@ class Prompts:
     def _messages(
         self, name: str, about: Any, language: str, chosen: tuple[str, ...] = ()
     ) -> tuple[Message, ...]:
-        """Return a prompt filled in; no system message where it has none."""
+        """Return the messages of a prompt with its variables filled in; the system message only if it has one."""
         own = "zh" if language.startswith("zh") else "en"
         theirs = [self.folder / own / f"{name}.md", self.folder / f"{name}.md"] if self.folder else []
         path = next((path for path in theirs if path.is_file()), OURS / own / f"{name}.md")
@@ -115,7 +115,7 @@ class Prompts:
         return (*((Message("system", system),) if system else ()), Message("user", user))
 
     def render(self, task: Task[Any]) -> tuple[Message, ...]:
-        """Return the messages that ask for a task, after those of the conversation that it goes on with."""
+        """Return the messages that ask for a task, after those of the conversation that it continues."""
         names = ("general_knowledge", "stepwise", "strict")
         chosen = _chosen(*(getattr(task, name, False) for name in names))
         messages = self._messages(type(task).__name__, task, task.language, chosen)
@@ -130,24 +130,24 @@ class Prompts:
         return (*self.render(task), Message("assistant", inert(reply)), *repair)
 
 
-# What prompts are filled with
+# Variables of prompts
 
 _TAG = re.compile(r"[<‹〈⟨«]\s*[/\\⁄∕]?\s*d\s*a\s*t\s*a(?:\s*[-‐-―_−]\s*([\d\s]+))?")
 _OPENS = re.compile("[<‹〈⟨«&]")
-"""What a tag opens with, or a character reference such as `&lt;`."""
+"""Characters that open a tag, or a character reference such as `&lt;`."""
 _ALIKE = str.maketrans("ɑаαԁɗтτ⟋⧸", "aaaddtt//")
-"""Letters and strokes of other scripts that look like those of a tag; what NFKC joins need not be here."""
+"""Letters and strokes of other scripts that look like those of a tag, except those that NFKC unifies."""
 _CONTROL = re.compile(r"<(?=[|｜]|/?s>|(?:start|end)_of_turn>|<?/?SYS>)|\[(?=/?INST\])")
-"""What opens control tokens of chat models, as of Qwen, DeepSeek, Llama, Mistral and Gemma."""
+"""The opening character of control tokens of chat models, such as Qwen, DeepSeek, Llama, Mistral and Gemma."""
 
 
 def inert(text: str) -> str:
-    """Return a text whose control tokens (`<|im_end|>`) are parted, so that no server reads them in it."""
+    """Return a text with a space inside control tokens (`<|im_end|>`), so that no server interprets them."""
     return _CONTROL.sub(r"\g<0> ", text)
 
 
 def _tags(text: str) -> set[str]:
-    """Return the numbers of the tags in a text, "" for one without, however they are spelled."""
+    """Return the numbers of the tags in a text, however they are spelled; "" for a tag without a number."""
     plain = unicodedata.normalize("NFKC", text)
     if not _OPENS.search(plain):
         return set()
@@ -159,7 +159,7 @@ def _tags(text: str) -> set[str]:
 
 
 def fence(text: str, *others: str) -> str:
-    """Return an inert text between `<data>` and `</data>`, numbered so that neither it nor any other has the tag."""
+    """Return an inert text between `<data>` and `</data>`; the tags get a number if any of the texts has such tags."""
     taken = set[str]().union(*map(_tags, (text, *others)))
     number = next(n for n in count(2) if str(n) not in taken)
     tag = f"data-{number}" if taken else "data"
@@ -168,7 +168,7 @@ def fence(text: str, *others: str) -> str:
 
 @cache
 def _words(own: str) -> Mapping[str, Any]:
-    """Return what variables are called in the language of a prompt: languages, kinds of rows, lengths of answers."""
+    """Return words in the language of a prompt: names of languages, kinds of rows, lengths of answers."""
     return tomllib.loads((OURS / own / "words.toml").read_text("utf-8"))
 
 
@@ -186,7 +186,7 @@ def _response(task: Any, own: str) -> str:
 
 
 def _tables(task: Any) -> list[str]:
-    """Return the tables that an answer cites: those shown, or those that the partial answers before it cite."""
+    """Return the tables that an answer may cite: those shown, or those cited in the partial answers it combines."""
     if isinstance(task, tasks.ReduceAnswer):
         named = {reference.table for answer in task.answers for reference in find(answer.text)}
         return [table for table in TABLES if table in named] or ["Reports"]
@@ -207,7 +207,7 @@ def _numbered(texts: Sequence[str]) -> str:
 
 
 def _described(elements: Sequence[tasks.DescribeElement], own: str = "") -> str:
-    """Return elements, each with its descriptions below their sources; in a language, with numbers and kinds."""
+    """Return elements, each with its descriptions below their sources; with `own` also their numbers and kinds."""
     kinds: Mapping[str, str] = _words(own)["kinds"] if own else {}
     lines: list[str] = []
     for n, task in enumerate(elements, 1):
@@ -236,7 +236,7 @@ def _analysts(task: tasks.ReduceAnswer) -> str:
 
 
 def _paths(task: tasks.ExamineEvidence | tasks.DraftAnswer, own: str) -> str:
-    """Return paths of triples and chunks as they are shown; empty where there are none."""
+    """Return the reasoning paths and chunks of a task, fenced; empty if there are none."""
     lines = (f"{n}. {'; '.join(map(_fact, path.triples))}" for n, path in enumerate(task.paths, 1))
     blocks = ["-----Paths-----\n" + "\n".join(lines)] if task.paths else []
     text = "\n".join((*blocks, task.context.text))
@@ -255,17 +255,17 @@ def _topics(task: tasks.ChooseRelations) -> str:
 
 
 def _pair(first: str, one: str, second: str, other: str) -> str:
-    """Return two texts, each fenced alone: no line of one can pass for the beginning of the other.
+    """Return two texts, each fenced alone, so that no line of one can be taken for the beginning of the other.
 
-    Servers keep the beginning of a prompt that many share, so what changes most comes last.
+    Servers cache the beginning of a prompt that many requests share, so the text that varies most comes last.
     """
     return f"{first}:\n{fence(one, other)}\n\n{second}:\n{fence(other, one)}"
 
 
 _UNDER_THEIR_NAMES = (str, int, float, tasks.Persona, tuple[str, ...], tuple[int, ...])
-"""Types of fields that are variables under their own names; the rows of other fields are the `data`."""
+"""Types of fields that are variables under their own names; fields of other types, with rows, become `data`."""
 Variable = Callable[[Any, str], str]
-"""What a variable is made of: the task, and the language of the prompt (`en` or `zh`)."""
+"""Returns the text of a variable for a task and the language of the prompt (`en` or `zh`)."""
 Variables = Mapping[str, Variable]
 
 
@@ -274,7 +274,7 @@ def _data(make: Callable[[Any], str]) -> Variable:
 
 
 def _fenced(name: str) -> Variable:
-    """Return a field that a model made of documents, as clues are: it stands between tags as they do."""
+    """Return the variable of a field that a model derived from documents, such as clues; it is fenced like them."""
     return _data(lambda task: _text_of(getattr(task, name)))
 
 
@@ -380,11 +380,11 @@ VARIABLES: Mapping[type[Task[Any]], Mapping[str, Variable | None]] = {
         "data": lambda task, _: _pair("Text", task.text, "Statement", task.statement),
     },
 }
-"""The variables that are no field as it is; None for a field that is part of another variable."""
+"""The variables that differ from the fields of their tasks; None for a field that is part of another variable."""
 
 
 def _shown(name: str) -> Variable:
-    """Return a field as a prompt shows it: rows between tags."""
+    """Return the variable of a field: rows are fenced, other values are shown as text."""
     fenced = _fenced(name)
     rows = Context | Chunk | Report
     return lambda task, own: (
@@ -418,7 +418,7 @@ def variables_of(name: str) -> Variables:
     for field in fields(kind):
         shown = hints[field.name]
         if field.name in Task.__dataclass_fields__ or shown in (bool, Turn):
-            continue  # these say how to write, or choose sections
+            continue  # these fields control the prompt and choose sections
         key = field.name if shown in _UNDER_THEIR_NAMES else "data"
         variables[key] = _shown(field.name)
     own = VARIABLES.get(kind, {})

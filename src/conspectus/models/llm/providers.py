@@ -1,6 +1,6 @@
-"""Servers of models: where a name leads (an address, a dialect, the variable of a key), and what refusals mean.
+"""Servers of models: the address, dialect and key variable of a model name, and the errors for responses of servers.
 
-A refusal is one error, in one line that says what to do next, and never shows a key.
+An error has one line, says what to do next, and never shows a key.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from conspectus.errors import (
 from conspectus.models.llm.wire import Request
 
 OWN_KEY = "CONSPECTUS_API_KEY"
-"""Holds the key of a server that was named by its address."""
+"""Environment variable with the key of a server that is named by its address."""
 Dialect = Literal["openai", "ollama", "native", "function"]
 FUNCTION = "python"
-"""Before the name of a model that is a Python function; see `functions`."""
+"""Prefix of the name of a model that is a Python function; see `adapters`."""
 _REASONING = re.compile(r"^(o\d|gpt-5)")
 
 
 @dataclass(frozen=True)
 class Provider:
-    """A kind of server, as `providers.toml` lists them: `key` names the variable of its key, `features` are worth
-    trying there.
+    """A kind of server, as listed in `providers.toml`.
 
-    `address` names a variable that may hold another address, and `models` is how the names of its models begin, for
-    advice where the provider was left out.
+    `key` is the environment variable of its key, `features` are the features that it may support, `address` is a
+    variable that may contain another address, and `models` is a pattern of its models' names, for advice if a name
+    lacks the provider.
     """
 
     base_url: str = ""
@@ -61,7 +61,7 @@ class Provider:
 
 
 OWN = Provider(needs_key=False)
-"""A server that was named by its address."""
+"""A server that is named by its address."""
 _FILE = Path(__file__).parent / "providers.toml"
 _TABLES = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 PRESETS: dict[str, Provider] = {}
@@ -73,7 +73,7 @@ for _kind, _providers in (("models", PRESETS), ("rerankers", RERANKERS)):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where one model is asked. `model` is its name as the server knows it; the key never shows in a repr."""
+    """Where and how to call one model. `model` is its name on the server; the key is not part of the repr."""
 
     name: str
     preset: Provider
@@ -92,7 +92,7 @@ class Endpoint:
 
     @property
     def server(self) -> str:
-        """What messages call its server: the host, or its kind where it has no address."""
+        """Name of its server in messages: scheme and host, or the provider if it has no address."""
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else self.name
 
@@ -102,21 +102,21 @@ class Endpoint:
 
     @property
     def reasoning(self) -> bool:
-        """Whether it is of OpenAI's families that take neither `max_tokens` nor a temperature."""
+        """Whether it belongs to OpenAI's families that accept neither `max_tokens` nor a temperature."""
         return self.name in ("openai", "azure") and bool(_REASONING.match(self.model))
 
     def argument(self, name: str, value: str = "...") -> str:
-        """Return how messages write an argument that leads to it."""
+        """Return how messages write an argument that selects it."""
         return f"settings={{'rerank.by': {value}}}" if self.reranks else f"{name}={value}"
 
 
 def find_endpoint(name: str, base_url: str = "", environ: Mapping[str, str] = os.environ) -> Endpoint:
-    """Return where a model is asked: at its preset's address, or at `base_url` where that is given.
+    """Return the endpoint of a model: at its preset's address, or at `base_url` if that is given.
 
-    A preset's key only ever goes to the preset's own server: for another address it is CONSPECTUS_API_KEY.
+    A preset's key is sent only to the preset's own server; the key for another address is CONSPECTUS_API_KEY.
 
     Raises:
-        UsageError: the name leads to no server.
+        UsageError: no server is known for the name.
     """
     prefix, _, rest = name.partition("/")
     if prefix == FUNCTION and rest:
@@ -139,7 +139,7 @@ def find_endpoint(name: str, base_url: str = "", environ: Mapping[str, str] = os
 
 
 def _meant(name: str) -> str:
-    """Return which model a name without a provider may mean, as a part of a message."""
+    """Return, as part of a message, which model a name without a provider may refer to."""
     if name.startswith("extract"):
         return "did you mean extractive, which asks no server? Otherwise "
     for provider, preset in PRESETS.items():
@@ -149,10 +149,10 @@ def _meant(name: str) -> str:
 
 
 def find_reranker(name: str, environ: Mapping[str, str] = os.environ) -> Endpoint:
-    """Return where a reranker is asked: `cohere/rerank-v3.5`, or an address, `http://localhost:8000/v1#its-model`.
+    """Return the endpoint of a reranker: `cohere/rerank-v3.5`, or an address, `http://localhost:8000/v1#its-model`.
 
     Raises:
-        UsageError: the name leads to no server.
+        UsageError: no server is known for the name.
     """
     if name.startswith(("http://", "https://")):
         url, _, model = name.partition("#")
@@ -194,17 +194,17 @@ def _endpoint(
 
 
 def is_local(url: str) -> bool:
-    """Tell whether an address is on this machine."""
+    """Return whether an address is on this machine."""
     host = urlsplit(url if "://" in url else f"http://{url}").hostname or ""
     return host in ("localhost", "::1", "0.0.0.0") or bool(re.fullmatch(r"127(\.\d{1,3}){3}", host))  # noqa: S104
 
 
-# What refusals mean
+# Errors of servers
 
 LONGEST_RETRY_AFTER = 600.0
-"""Seconds: a server that asks to wait longer is not waited for."""
+"""Longest Retry-After, in seconds, that is waited for."""
 LONGEST = 300
-"""Characters of a server's message that are shown."""
+"""Maximum characters of a server's message that are shown."""
 
 _KEY = re.compile(
     r"\b(?:sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9*]{8,}|(?<=Bearer )\S+|(?<=Basic )\S+|(?<=://)[^/\s@]+(?=@)"
@@ -220,12 +220,12 @@ _OWN_KEY_ONLY = (
 
 
 def redact(text: str, key: str | None = None) -> str:
-    """Return a text without the key, and without whatever else looks like one."""
+    """Return a text with the key, and everything else that looks like a key, replaced by `[key]`."""
     return _KEY.sub("[key]", text.replace(key, "[key]") if key else text)
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Return the seconds that Retry-After asks to wait, given as a number or a date; None without it."""
+    """Return the seconds to wait according to the header Retry-After (a number or a date); None without it."""
     value = headers.get("Retry-After", headers.get("retry-after", "")).strip()
     try:
         if re.fullmatch(r"[\d.]+", value):
@@ -238,7 +238,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 def message_of(body: str) -> tuple[str, str]:
-    """Return a server's error message, and what it says for machines (code, type, parameter)."""
+    """Return the message of a server's error, and its machine-readable parts (code, type, parameter)."""
     try:
         reply: Any = json.loads(body)
     except ValueError:
@@ -247,7 +247,7 @@ def message_of(body: str) -> tuple[str, str]:
     if isinstance(reply, dict):
         fields = cast("dict[str, Any]", reply)
         error = fields.get("error") or fields.get("detail") or fields
-    if isinstance(error, list):  # FastAPI's, without `input`, the text of a document
+    if isinstance(error, list):  # FastAPI's form; its `input`, the text of a document, is not shown
         lines: list[str] = []
         for item in cast("list[Any]", error):
             detail = cast("dict[str, Any]", item) if isinstance(item, dict) else {"msg": item}
@@ -262,13 +262,13 @@ def message_of(body: str) -> tuple[str, str]:
 
 
 def one_line(text: str, key: str | None) -> str:
-    """Return a server's message as it is shown: on one line of bearable length, without keys."""
+    """Return a server's message as it is shown: on one line, shortened to LONGEST characters, without keys."""
     text = " ".join(redact(text, key).split())
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def _not_served(at: Endpoint) -> ServerDown:
-    """Return the error of an address that leads to a server, and there to no language model."""
+    """Return the error for an address at which a server answers, but serves no language model."""
     url = redact(at.base_url)
     whole = re.search(r"/(chat/completions|completions|embeddings|responses)$", url)
     hint = f"check {at.argument('base_url')}"
@@ -288,7 +288,7 @@ def error_of_response(
     *,
     streamed: bool = False,
 ) -> ModelError:
-    """Return the error that an HTTP reply other than 200 stands for; `request` is None for vectors and scores."""
+    """Return the error for an HTTP response with a status other than 200; `request` is None for vectors and scores."""
     text, codes = message_of(body)
     message, everything, host = one_line(text, at.key), f"{codes} {text}", at.server
     seen = f"(HTTP {status}: {message})"
@@ -330,7 +330,7 @@ def error_of_response(
 
 
 def unreachable(at: Endpoint, reason: str) -> ServerDown:
-    """Return the error for a server that nothing answers for, with what starts it or leads to it."""
+    """Return the error for an address at which no server answers, with advice on how to start or reach it."""
     if re.search("WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE", reason):
         plain = redact(at.base_url).replace("https://", "http://", 1)
         return ServerDown(f"{at.server} speaks http, not https: try {at.argument('base_url', repr(plain))}")
@@ -344,5 +344,5 @@ def unreachable(at: Endpoint, reason: str) -> ServerDown:
 
 
 def remedy(request: Request | None) -> str:
-    """Return what makes requests of a task shorter."""
+    """Return advice on how to make requests of a task shorter."""
     return f"lower {request.size_setting if request else 'context_tokens'}"

@@ -1,17 +1,17 @@
-"""From a model's reply to what its task promised.
+"""Parses a model's reply into the reply type of its task.
 
-A *form* says what answers a task: a `Kind` of JSON, of which the schema in the request and the reading follow, or a
-function of a plain text. `FORMS` has those of our tasks. A task whose reply is a pydantic model, a text or a yes or no
-needs nothing here. `dump` writes a graph as a model would, for a conversation that goes on from it.
+A *form* describes the replies to a task: a `Kind` of JSON, which has the schema for the request and a function that
+reads the value, or a function that reads plain text. `FORMS` lists them by task. A task whose reply is a pydantic
+model, a text or a boolean needs no entry. `dump` writes a reply as a model would, to continue a conversation from it.
 
-What cannot be used of a reply is left out, and a number beyond its bounds moved to them; `Parsed.notes` tells. A reply
-that as a whole cannot be read without guessing is a BadReply. Nothing here decides what to do then: see `model`.
+Parts of a reply that cannot be used are left out, and numbers out of bounds are moved to the bounds; `Parsed.notes`
+lists both. A reply that as a whole cannot be read without guessing raises BadReply; `model` decides what to do then.
 
-Text stands around the JSON that models write, and some of its errors can be repaired in one way: code fences, single
-and typographic quotes, quotes and line breaks inside texts, trailing commas, commas missing between records, Python's
-`True`, `False` and `None`, keys without quotes, and closing brackets missing at the very end of a reply. Where a repair
-would be a guess there is none: the package json_repair, which always finds a reading, took parts of a reply that broke
-off for the whole of it.
+Models write text around their JSON, and some errors in it have only one possible repair: code fences, single and
+typographic quotes, quotes and line breaks inside texts, trailing commas, commas missing between records, Python's
+`True`, `False` and `None`, keys without quotes, and closing brackets missing at the very end of a reply. An error whose
+repair would be a guess is not repaired: the package json_repair, which always returns a value, returned parts of a
+truncated reply as the whole.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from conspectus.tokens import well_formed
 R = TypeVar("R")
 Schema = Mapping[str, Any]
 Notes = list[str]
-"""What was left out of a reply or changed in it while it was read, one line each."""
+"""What was left out of a reply, or changed in it, while it was read: one line for each change."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ _WORDS = {"True": "true", "False": "false", "None": "null"}
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 _BRACKETS = {"{": "}", "[": "]"}
 _INSIDE = re.compile(r"""\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])|\\(?P<other>.)|(?P<quote>")""", re.DOTALL)
-"""What is rewritten in a text between quotes: escapes that JSON does not have, and quotes that are not escaped."""
+"""Matches, in a quoted text, what is rewritten: escapes that are invalid in JSON, and quotes that are not escaped."""
 _TRIES = 3
-"""Opening braces of a reply that are tried: the text before the JSON may have some of its own, but seldom two."""
+"""Opening braces of a reply that are tried as the start of the JSON: the text before it seldom has two of its own."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an object that has a key twice, of which Python's reader would lose one in silence."""
+    """Return pairs as a dict; raise ValueError if a key occurs twice, since Python would silently drop one value."""
     result = dict(pairs)
     if len(result) < len(pairs):
         raise ValueError("a key is there twice")
@@ -73,13 +73,13 @@ _DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_once)
 
 
 class NotJson(ValueError):
-    """There is no JSON in a text that can be read without guessing; says what and where."""
+    """A text contains no JSON that can be read without guessing; the message says what is wrong, and where."""
 
 
 def read_json(text: str, wanted: Callable[[Any], bool]) -> Any:
-    """Return the one JSON value of a reply that is `wanted`.
+    """Return the one JSON value in a reply for which `wanted` is true.
 
-    Raises NotJson where there is none, or are two that differ.
+    Raises NotJson if there is no such value, or if there are two different ones.
     """
     try:
         value = _DECODER.decode(text)
@@ -105,7 +105,7 @@ def read_json(text: str, wanted: Callable[[Any], bool]) -> Any:
 
 
 def _valid_objects(text: str) -> list[Any]:
-    """Return the outermost objects of a text that are valid JSON."""
+    """Return the outermost valid JSON objects in a text."""
     values: list[Any] = []
     position = 0
     while (position := text.find("{", position)) >= 0:
@@ -118,9 +118,9 @@ def _valid_objects(text: str) -> list[Any]:
 
 
 def _repaired(text: str, position: int) -> str:
-    """Return the object that opens at a position with its errors repaired.
+    """Return the JSON object that opens at a position, with its errors repaired.
 
-    Brackets and quotes are followed here; whether the rest is JSON is for the decoder to say.
+    This function checks brackets and quotes only; the decoder checks whether the rest is valid JSON.
     """
     parts: list[str] = []
     closing: list[str] = []
@@ -131,14 +131,14 @@ def _repaired(text: str, position: int) -> str:
         before = parts[-1] if parts else ""
         if mark in _BRACKETS:
             if before in ("}", "]") and closing[-1:] == ["]"]:
-                parts.append(",")  # one is missing
+                parts.append(",")  # a comma between records is missing
             closing.append(_BRACKETS[mark])
             parts.append(mark)
         elif mark in ("}", "]"):
             if closing.pop() != mark:
                 raise NotJson(f"a bracket is wrong at character {position}")
             if before == ",":
-                parts.pop()  # it is one too many
+                parts.pop()  # a trailing comma
             parts.append(mark)
         elif mark:
             parts.append(mark)
@@ -149,7 +149,7 @@ def _repaired(text: str, position: int) -> str:
         elif word:
             parts.append(_word(word, text[position : position + 1] == ":"))
         else:
-            # Only after a whole record is it sure that nothing more was to come.
+            # Only after a complete record is it certain that nothing but closing brackets is missing.
             if before not in ("}", "]") or text[position:].strip("` \n"):
                 raise NotJson(f"it breaks off or is no JSON at character {position + 1}")
             parts += reversed(closing)
@@ -167,9 +167,9 @@ def _word(word: str, is_key: bool) -> str:
 
 
 def _quoted(text: str, start: int, quote: str, after: str) -> tuple[str, int]:
-    """Return a text in sound quotes, and where it ends: at a closing quote that a sign of `after`, or the end, follows.
+    """Return a text in valid JSON quotes, and the position after its closing quote.
 
-    `start` is behind its opening quote.
+    `start` is after the opening quote. A closing quote is one before a character of `after` or the end of the text.
     """
     closing = re.compile(rf"\\.|{_QUOTES[quote]}(?P<end>\s*(?:[{re.escape(after)}]|```|\Z))?", re.DOTALL)
     for match in closing.finditer(text, start):
@@ -185,19 +185,19 @@ def _quoted(text: str, start: int, quote: str, after: str) -> tuple[str, int]:
 
 
 class Unreadable(ValueError):
-    """A value of a reply cannot be used; says why."""
+    """A value of a reply cannot be used; the message says why."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of value: its schema, and how it is read (from the value, its key and the notes)."""
+    """A kind of value: its JSON schema, and the function that reads it (from the value, its key and the notes)."""
 
     schema: Schema
     read: Callable[[Any, str, Notes], Any]
 
 
 def text_of(value: Any) -> str:
-    """Return a text (or a number, as one), stripped and fit to be stored; empty where there is none."""
+    """Return a value (a text, or a number as text) stripped and well-formed; empty for null, lists and objects."""
     return "" if value is None or isinstance(value, dict | list) else well_formed(str(value)).strip()
 
 
@@ -207,7 +207,7 @@ def line_of(value: Any) -> str:
 
 
 def _kind(type_: str, make: Callable[[Any], Any]) -> Kind:
-    """Return a kind that is read by the value alone."""
+    """Return a kind that is read from the value alone."""
     return Kind({"type": type_}, lambda value, key, notes: make(value))
 
 
@@ -221,7 +221,7 @@ def _needed(make: Callable[[Any], str]) -> Kind:
 
 
 def _number(low: int, high: int, *, whole: bool = False) -> Kind:
-    """Return a number that may be written as text (`"8"`, `8/10`), and is moved to its bounds."""
+    """Return the kind of a number, which may be written as text (`"8"`, `8/10`) and is moved to its bounds."""
 
     def read(value: Any, key: str, notes: Notes) -> float:
         text = text_of(value)
@@ -247,7 +247,7 @@ def _count(value: Any) -> int:
 
 
 def _counts(values: Any, key: str, notes: Notes) -> tuple[int, ...]:
-    """Return the whole numbers from 1 of a list, each once."""
+    """Return the positive integers of a list, each once."""
     if not isinstance(values, list):
         raise Unreadable(f"no {key}")
     numbers = [value for value in cast("list[Any]", values) if _is_count(value)]
@@ -257,7 +257,7 @@ def _counts(values: Any, key: str, notes: Notes) -> tuple[int, ...]:
 
 
 def _texts(values: Sequence[Any]) -> tuple[str, ...]:
-    """Return the texts of a list (numbers as texts) on one line each, the empty ones left out, each once."""
+    """Return the distinct texts of a list (numbers as texts), on one line each, without empty ones."""
     return tuple(dict.fromkeys(text for text in map(line_of, values) if text))
 
 
@@ -305,13 +305,13 @@ COUNTS = Kind({"type": "array", "items": COUNT.schema}, _counts)
 
 
 def strict(properties: Mapping[str, Schema]) -> Schema:
-    """Return the schema of an object in the strict form: every property required, and no others."""
+    """Return the schema of an object in strict form: every property is required, and no others are allowed."""
     required = list(properties)
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def _object(make: Callable[..., Any], **kinds: Kind) -> Kind:
-    """Return the kind of an object, of which `make` takes the fields; a key that is missing is read as null."""
+    """Return the kind of an object, whose fields are passed to `make`; a missing key is read as null."""
 
     def read(value: Any, key: str, notes: Notes) -> Any:
         if not isinstance(value, dict):
@@ -323,7 +323,7 @@ def _object(make: Callable[..., Any], **kinds: Kind) -> Kind:
 
 
 def _rows(name: str, row: Kind) -> Kind:
-    """Return the kind of a list of objects, of which those that cannot be used are left out, under their name."""
+    """Return the kind of a list of objects; unusable ones are left out, with a note that calls them `name`."""
 
     def read(values: Sequence[Any], key: str, notes: Notes) -> tuple[Any, ...]:
         made: list[Any] = []
@@ -349,7 +349,7 @@ def _single_field(key: str, kind: Kind, make: Callable[[Any], Any] = lambda valu
 
 
 def _pydantic(model: type[BaseModel]) -> Kind:
-    """Return the kind of an object that is read as a pydantic model: a task that is added needs nothing else."""
+    """Return the kind of an object that is read as a pydantic model, so that a new task needs no form of its own."""
     whole = model.model_json_schema()
 
     def schema(part: Mapping[str, Any]) -> Schema:
@@ -412,7 +412,7 @@ def _rating(text: str) -> int:
     return round(rating)
 
 
-# What each task is answered by
+# Forms of tasks
 
 
 def _probe(answer: str, score: int, follow_ups: tuple[tasks.FollowUp, ...]) -> tasks.Probe:
@@ -435,7 +435,7 @@ def _first_ratings(ratings: tuple[tasks.Rated, ...]) -> tuple[tasks.Rated, ...]:
 
 
 def _chosen(choices: tuple[tuple[int, tuple[int, ...]], ...]) -> tuple[tuple[int, ...], ...]:
-    """Return positions from 0 for each entity; those of one that is not named are empty."""
+    """Return, for each entity, the indices from 0 of its chosen relations; empty for an entity that is not named."""
     chosen: dict[int, list[int]] = {}
     for entity, relations in choices:
         chosen.setdefault(entity - 1, []).extend(relation - 1 for relation in relations)
@@ -525,7 +525,7 @@ FORMS: Mapping[type[Task[Any]], Kind | Callable[[str], Any]] = {
     tasks.DescribeElements: _single_field("descriptions", _rows("description", _NUMBERED)),
     tasks.MapAnswer: _partial_answer,
     tasks.RateReport: _rating,
-    # The question may stand behind a label, or in quotation marks:
+    # The question may follow a label, or be in quotation marks:
     tasks.StandaloneQuestion: lambda text: line_of(_LABEL.sub("", text)).strip('"“”「」'),
 }
 _BY_TYPE: Mapping[Any, Callable[[str], Any]] = {str: str, bool: _yes_or_no}
@@ -533,9 +533,9 @@ _BY_TYPE: Mapping[Any, Callable[[str], Any]] = {str: str, bool: _yes_or_no}
 
 @cache
 def form_of(kind: type[Task[Any]]) -> Kind | Callable[[str], Any]:
-    """Return what answers a type of task.
+    """Return the form of the replies to a type of task.
 
-    Raises NotSupported where the type of its reply says nothing of that and `FORMS` has nothing.
+    Raises NotSupported if `FORMS` has none, and its reply type is neither a text, a boolean nor a pydantic model.
     """
     promised: Any = reply_type(kind)
     if form := FORMS.get(kind) or _BY_TYPE.get(promised):
@@ -548,16 +548,16 @@ def form_of(kind: type[Task[Any]]) -> Kind | Callable[[str], Any]:
 
 
 def schema_of(task: Task[Any]) -> Schema | None:
-    """Return the schema that the reply to a task has, None where it is no JSON."""
+    """Return the schema of the reply to a task, None if the reply is not JSON."""
     strict = isinstance(task, tasks.ExtractTriples) and task.strict
     form = _STRICT_TRIPLES if strict else form_of(type(task))
     return form.schema if isinstance(form, Kind) else None
 
 
 def parse(task: Task[R], text: str) -> Parsed[R]:
-    """Read the reply to a task.
+    """Parse the text of a reply to a task.
 
-    Raises BadReply, saying what is wrong, where it cannot be read without guessing.
+    Raises BadReply, whose message says what is wrong, if it cannot be read without guessing.
     """
     form = form_of(type(task))
     text = well_formed(without_thinking(text)).strip()
@@ -584,14 +584,14 @@ def parse(task: Task[R], text: str) -> Parsed[R]:
 
 
 def dump(task: Task[R], reply: R) -> str:
-    """Return a reply of rows in JSON, as a model would have written it, so that `parse` gives it back."""
+    """Return a reply of rows as JSON, as a model would have written it; `parse` is the inverse."""
     rows = _written(reply, schema_of(task) or {})
     written = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
-    return written.replace("<|", "<\\u007c")  # a document may have brought a model's control tokens in
+    return written.replace("<|", "<\\u007c")  # the reply may contain control tokens from a document
 
 
 def _written(value: Any, schema: Schema) -> Any:
-    """Return those fields of rows that a schema has."""
+    """Return the fields of rows that are in a schema."""
     if properties := schema.get("properties"):
         return {key: _written(getattr(value, key), part) for key, part in properties.items()}
     if items := schema.get("items"):

@@ -1,4 +1,4 @@
-"""What sends: the cache, the budget, the rate limiter and the retries around a client for each model."""
+"""The sender: a client for each model, with the response cache, the budget, the rate limiter and retries."""
 
 from __future__ import annotations
 
@@ -49,36 +49,36 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FIRST_BACKOFF = 1.0
-"""Seconds of backoff before the second attempt of a call; doubles with each further one."""
+"""Seconds of backoff before the second attempt of a call; it doubles with each further attempt."""
 HOPELESS = 20
-"""Calls that fail for good, with none answered, after which no more are made."""
+"""Number of calls that fail for good, with none answered, after which no more are made."""
 BATCH_TEXTS, BATCH_CHARACTERS = 64, 50_000
-"""The most that goes into one request for embeddings: 64 sentences of podcasts have some 7,000 characters, so that one
-that is sent again costs little; of chunks some 20 have room."""
+"""Maximum texts and characters in one request for embeddings: 64 sentences of podcasts have some 7,000 characters, so
+that repeating a request costs little; some 20 chunks fit."""
 BATCH_PASSAGES = 32
-"""Passages in one request to a reranker at the most: what servers take by default."""
+"""Maximum passages in one request to a reranker: what servers accept by default."""
 SHORTEST = 40
-"""Characters of a text that is not cut in two: a server that will not read it reads nothing."""
+"""Characters below which a text is not cut in two: a server that refuses such a text accepts none."""
 _SCORE = struct.Struct("<d")
 log = logging.getLogger("conspectus")
 Batch = Sequence[tuple[str, str]]
-"""Texts of one request, each with the key that its result is cached under."""
+"""Texts of one request, each preceded by the key under which its result is cached."""
 
 
 @dataclass(frozen=True)
 class _Work:
-    """What is asked for each of many texts: of which model, and how; `question` goes out along with them."""
+    """A function to apply to many texts, and the model that it asks; `question` is sent along with the texts."""
 
     model: str
     task: str
     ask: Callable[[Sequence[str]], Awaitable[tuple[list[bytes], int]]]
-    """From texts to what is cached for each, and the tokens that they took."""
+    """Takes texts; returns the bytes to cache for each, and the number of tokens used."""
     tick: Tick = no_tick
     question: str = ""
 
 
 class TakesRequests(Protocol):
-    """What a sender needs of `batches.Batches`, whose methods say what these do."""
+    """The methods of `batches.Batches` that a sender uses; they are documented there."""
 
     async def add(self, request: Request) -> None: ...
     def is_first(self, key: str) -> bool: ...
@@ -87,9 +87,9 @@ class TakesRequests(Protocol):
 
 
 class CachingSender:
-    """Asks servers, and asks for nothing twice: the `Sender` of everything but tests.
+    """Sends requests to servers, each only once, since replies are cached: the `Sender` used outside of tests.
 
-    `replies` None keeps nothing. Use it in `async with`: it closes what it was given and what it opened.
+    With `replies` None nothing is cached. Use it in `async with`, which closes connections, the cache and the trace.
     """
 
     def __init__(
@@ -111,14 +111,14 @@ class CachingSender:
             settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute
         )
         self.batches: TakesRequests | None = None
-        """Takes requests that may wait, where calls go into batches."""
+        """Takes requests if calls are made in batches."""
         self.calls_under_way = 0
         self.under_way: dict[str, asyncio.Future[None]] = {}
-        """Requests that are being sent, by their keys."""
+        """Futures of the requests that are being sent, by their keys."""
         self._stopped: Unusable | None = None
         self._failures = 0
         self._announced: dict[str, int] = {}
-        """The last attempt that was announced of calls to an address which does not answer."""
+        """For each address that does not answer, the number of the last attempt that was logged."""
         if replies is not None and self.budget.limited:
             self.budget.add_earlier_runs(replies.spent())
             for longest in replies.longest():
@@ -140,14 +140,14 @@ class CachingSender:
     # Replies
 
     async def send(self, request: Request) -> Completion:
-        """Return the completion that is cached for a request, or ask for it.
+        """Return the cached completion of a request, or ask the server for it.
 
-        One that was cut off is returned but never served again: the same request asks the server once more.
+        A completion that was cut off is returned but not served from the cache: sending the request again asks again.
 
         Raises:
-            NotAccepted: the server refuses a feature of the request, which is remembered.
-            ModelError: the completion cannot be had.
-            Waiting: the request is part of a batch; to be sent again when that is answered.
+            NotAccepted: the server refuses a feature of the request, which is recorded.
+            ModelError: there is no completion.
+            Waiting: the request is part of a batch; send it again when the batch is answered.
         """
         while True:
             if cached := self._cached(request):
@@ -170,9 +170,9 @@ class CachingSender:
             done.set_result(None)
 
     async def stream(self, request: Request) -> AsyncIterator[str]:
-        """Yield the text of a completion piece by piece, or at once where it is cached.
+        """Yield the text of a completion piece by piece, or in one piece if it is cached.
 
-        A stream that breaks after its first piece is not begun again; one that ends too early is a BadReply.
+        A stream that fails after its first piece is not retried. Raises BadReply if the reply is cut off or empty.
         """
         if cached := self._cached(request):
             yield cached.text
@@ -189,15 +189,15 @@ class CachingSender:
                 raise BadReply(f"{request.model} sent an empty reply: ask again")
 
     async def _ask(self, request: Request, *, stream: bool) -> AsyncIterator[str | Completion]:
-        """Ask a server; yield the pieces of its reply where it is streamed, and last the whole of it.
+        """Ask a server; yield the pieces of its reply if it is streamed, and at the end the whole reply.
 
-        Where the room that the budget left is filled before anything is shown, it is asked again with more.
+        If the cap of the budget cuts the reply off before anything is shown, it is asked again with a larger cap.
         """
         client, call = self.clients.of(request.model), self.call_of(request)
         reply: Completion | None = None
         while reply is None:
             async with self._attempt(call):
-                # What it is cached under stays that of the request without the cap.
+                # The cache key remains that of the request without the cap.
                 capped = replace(request, max_tokens=call.cap) if call.cap else request
                 async for piece in client.reply(capped, stream=stream):
                     if isinstance(piece, Completion):
@@ -210,20 +210,20 @@ class CachingSender:
         yield reply
 
     async def reject(self, request: Request) -> None:
-        """Serve what is cached for a request no more: it cannot be read."""
+        """Mark the cached reply to a request as unparsable, so that it is not served again."""
         if self.replies is not None:
             await self.replies.reject(request.key)
 
     async def keep(self, request: Request, reply: Completion) -> None:
-        """Serve a reply that was got by asking in another way for a request from now on."""
+        """Cache a reply that was obtained by another request as the reply to this one."""
         await self._cache(CachedReply(request.key, request.model, request.task, "ok", reply.text, "kept"))
 
     def peek(self, request: Request) -> Completion | None:
-        """Return the reply to a request that is cached, without counting it as used."""
+        """Return the cached reply to a request, None if there is none, without counting it as used."""
         return self.replies.get(request.key) if self.replies is not None else None
 
     def accepts(self, model: str, feature: Feature) -> bool | None:
-        """Return whether a model's server takes a feature, None if that is not known."""
+        """Return False if a model's server is known to refuse a feature, else None."""
         return self.clients.accepts(model, feature)
 
     def _cached(self, request: Request) -> Completion | None:
@@ -255,10 +255,10 @@ class CachingSender:
     async def embed(
         self, texts: Sequence[str], model: str, task: str = "Embed", tick: Tick = no_tick
     ) -> NDArray[np.float32]:
-        """Return one vector for each text, in an array of shape (texts, dimension); each is paid for once.
+        """Return one vector for each text, in an array of shape (texts, dimension); each is cached, and paid for once.
 
-        A text that is too long for the model has the mean of the vectors of its parts. The tick is called for each
-        different text.
+        A text that is too long for the model gets the mean of the vectors of its parts. `tick` is called once for each
+        distinct text.
         """
         client = self.clients.of(model)
 
@@ -278,7 +278,7 @@ class CachingSender:
         return np.stack(rows) if rows else np.zeros((0, 0), np.float32)
 
     async def rerank(self, question: str, passages: Sequence[str], model: str) -> list[float]:
-        """Return how much each passage says to a question, as a reranker scores it; each is paid for once."""
+        """Return a reranker's score of how relevant each passage is to a question; each is paid for once."""
         client = self.clients.reranker(model)
 
         async def ask(texts: Sequence[str]) -> tuple[list[bytes], int]:
@@ -291,7 +291,7 @@ class CachingSender:
         return [_SCORE.unpack(data[key])[0] for key in keys]
 
     async def _each(self, texts: Mapping[str, str], work: _Work, most: int) -> dict[str, bytes]:
-        """Return what is cached or asked for each text, by the keys; at most so many go into one request."""
+        """Return the bytes for each text by key, from the cache or by `work`, with at most `most` texts per request."""
         cached, missing = dict[str, bytes](), list[tuple[str, str]]()
         for key, text in texts.items():
             if self.replies is not None and (data := self.replies.get_bytes(key)) is not None:
@@ -302,7 +302,7 @@ class CachingSender:
                 missing.append((key, text))
 
         async def add(batch: Batch) -> None:
-            """Ask for texts; where they are too long, for each alone, and then in parts."""
+            """Ask for a batch; if it is too long, ask for each text alone, and for a text that is too long in parts."""
             try:
                 cached.update(await self._ask_batch(batch, work))
             except ContextTooLong:
@@ -320,7 +320,7 @@ class CachingSender:
         return cached
 
     async def _ask_batch(self, batch: Batch, work: _Work) -> dict[str, bytes]:
-        """Return what is asked for each text of a batch, by the keys."""
+        """Ask for each text of a batch, and return the bytes by key."""
         keys, texts = [key for key, _ in batch], [text for _, text in batch]
         counted = (*texts, work.question) if self._counts_tokens else ()
         count = sum(tokens.count(text, vocabulary(work.model)) for text in counted)
@@ -330,13 +330,13 @@ class CachingSender:
                 data, used = await work.ask(texts)
                 call.used = used, 0
                 first, *others = zip(keys, data, strict=True)
-                # It is one call, and so counts once.
+                # A batch is one call, so only the first text counts as one.
                 free = [CachedReply(key, work.model, work.task, "ok", value, "kept") for key, value in others]
                 await self._record(call, _row(call, "ok", first[1])._replace(key=first[0]), *free)
                 return dict(zip(keys, data, strict=True))
 
     async def _embed_in_parts(self, key: str, text: str, work: _Work) -> bytes:
-        """Return the mean of the vectors of the two halves of a text, by their lengths."""
+        """Return the mean of the vectors of the two halves of a text, weighted by their lengths."""
         middle = max(text.rfind(" ", 0, len(text) // 2 + 1), 0) or len(text) // 2
         parts = [part for part in (text[:middle], text[middle:]) if part.strip()]
         if len(text) < SHORTEST or len(parts) < 2:
@@ -355,7 +355,7 @@ class CachingSender:
         return self.budget.limited or self._limiter.tokens is not None
 
     def call_of(self, request: Request) -> Call:
-        """Return a request as budget, rate limiter and cache see it."""
+        """Return a request in the form that the budget, the rate limiter and the cache use."""
         count = prompt_tokens(request) if self._counts_tokens else 0
         traced = self.budget.trace is not None and self.budget.trace.texts
         prompt = "\n\n".join(f"[{m.role}] {m.content}" for m in request.messages) if traced else ""
@@ -365,19 +365,19 @@ class CachingSender:
 
     @asynccontextmanager
     async def _attempt(self, call: Call) -> AsyncGenerator[None]:
-        """Let a call through when its turn comes; what is done inside stores its reply and says what it used.
+        """Enter the rate limiter for a call; the body of the `async with` stores the reply and sets `call.used`.
 
-        After a failure that may pass it waits, and the call is to be made again; others are raised.
+        After a temporary failure this waits and returns, and the caller repeats the call; other failures are raised.
 
         Raises:
-            BudgetReached: the call would pass the budget.
-            Unusable: a call before it showed that nothing more can be asked.
+            BudgetReached: the call would exceed the budget.
+            Unusable: an earlier call showed that nothing more can be asked.
         """
         await self._enter(call)
         self.calls_under_way += 1
         failure: ModelError | None = None
         try:
-            # It is let out once its reply is durable: a kill costs at most what is under way.
+            # The call leaves the limiter only when its reply is durable: a kill loses at most the calls in progress.
             if self.replies is not None:
                 self.replies.check_writable()
             yield
@@ -418,7 +418,7 @@ class CachingSender:
         call.started = time.perf_counter()
 
     async def _failed(self, call: Call, error: ModelError) -> None:
-        """Store a failed attempt and wait before the next one; raise the error where there is to be none."""
+        """Store a failed attempt and wait before the next one; raise the error if there is no next attempt."""
         backoff = call.backoff = call.backoff or Backoff(call.key, self.attempts, FIRST_BACKOFF)
         await self._record(call, _row(call, "failed", str(error), type(error).__name__))
         if isinstance(error, (RateLimited, TimedOut)):
@@ -430,14 +430,14 @@ class CachingSender:
         pause = backoff.pause(error, answered=answered) if call.again else None
         if pause is None:
             if not answered and call.max_tokens != 0 and not isinstance(error, NotAccepted):
-                self._failures += 1  # not for vectors: texts that are too long are cut
+                self._failures += 1  # not for vectors: texts that are too long are cut and sent again
             if isinstance(error, Unusable):
                 self._stopped = error
             elif self._failures == HOPELESS:
                 self._stopped = Unusable(f"{call.model} failed on all of the first {HOPELESS} calls: {error}")
             raise self._stopped or error
-        # That one call of many fails once says nothing of the server, unless nobody answers there. Each further attempt
-        # is announced once, whichever call makes it.
+        # A single failure of one call says nothing about the server, unless the server is down. Each further attempt is
+        # logged once per address, whichever call makes it.
         n = backoff.attempt
         silent = isinstance(error, ServerDown) or (n > 2 and isinstance(error, (TimedOut, ServerFailed)))
         if silent and n > self._announced.get(at.base_url, 0):
@@ -446,7 +446,7 @@ class CachingSender:
         await asyncio.sleep(pause)
 
     async def _record(self, call: Call, *rows: CachedReply) -> None:
-        """Cache what came of a call; the first of the rows goes into the trace."""
+        """Cache the outcome of a call, and write the first of the rows into the trace."""
         await self._cache(*rows)
         if self.budget.trace:
             self.budget.trace.write(rows[0], call.prompt)
@@ -471,14 +471,14 @@ def open_sender(
 
 
 def embedding_key(model: str, text: str) -> str:
-    """Return what the vector of a text is cached under."""
+    """Return the key under which the vector of a text is cached."""
     return digest(["embedding", model, text])
 
 
 def batches(
     items: Iterable[tuple[str, str]], most: int = BATCH_TEXTS, characters: int = BATCH_CHARACTERS
 ) -> list[list[tuple[str, str]]]:
-    """Return keys and texts as they go into one request each, at most so many, of so many characters together."""
+    """Group keys and texts into batches for one request each, of at most `most` texts and `characters` characters."""
     made: list[list[tuple[str, str]]] = []
     size = characters
     for key, text in items:

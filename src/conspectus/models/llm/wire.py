@@ -1,4 +1,4 @@
-"""What goes to a language model and what comes back: requests, their bodies in two formats, and completions."""
+"""The data exchanged with a language model: requests, their bodies in two formats, and completions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from conspectus import tokens
 
 ResponseFormat = Literal["json_schema", "json_object", "text"]
 Status = Literal["ok", "cut off", "unparsable", "failed"]
-"""How an attempt ended: only those that are `ok` are ever served from the cache."""
+"""Outcome of an attempt: only replies that are `ok` are served from the cache."""
 CAPPED = "budget"
-"""How a reply ended that had as much room as the budget set aside for it, and needed more."""
+"""Finish reason of a reply that was cut off by the token cap of the budget."""
 BATCHED = "batch"
-"""How a whole reply ended that came in a batch, and so cost half."""
+"""Finish reason of a complete reply that came in a batch, and so cost half."""
 Feature = Literal["json_schema", "json_object", "logit_bias", "streaming"]
-"""What a server may or may not take."""
+"""A feature that a server may or may not support."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class Message:
 
 @dataclass(frozen=True)
 class Request:
-    """One chat completion; `model` is the whole name, `openai/gpt-4.1-mini`.
+    """A request for a chat completion; `model` is the full name, such as `openai/gpt-4.1-mini`.
 
-    `task`, `size_setting` (see `Task`) and `priority` are for our own budget, errors and order (the highest priority
-    goes first); all else is its identity.
+    `task`, `size_setting` (see `Task`) and `priority` are used locally for the budget, errors and the order of calls
+    (the highest priority goes first); all other fields are part of the cache key.
     """
 
     messages: tuple[Message, ...]
@@ -55,7 +55,7 @@ class Request:
 
     @cached_property
     def key(self) -> str:
-        """What its reply is kept under: a hash of everything that can change the reply."""
+        """The key under which its reply is cached: a hash of everything that can change the reply."""
         return digest(
             [
                 [(m.role, m.content) for m in self.messages],
@@ -73,9 +73,9 @@ class Request:
 
 
 def digest(value: Any) -> str:
-    """Return a hash of a value's canonical JSON, 64 hexadecimal digits (JSON escapes lone surrogates).
+    """Return a hash of a value's canonical JSON, as 64 hexadecimal digits (JSON escapes lone surrogates).
 
-    It is BLAKE2b, which takes a third of the time of SHA-256 where the processor has no instructions for that.
+    It is BLAKE2b, which takes a third of the time of SHA-256 on processors without instructions for SHA-256.
     """
     return blake2b(
         json.dumps(value, sort_keys=True, separators=(",", ":")).encode(), digest_size=32
@@ -84,9 +84,9 @@ def digest(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The text of a reply, without any thinking; `finish_reason` is `length` or CAPPED where it was cut off.
+    """The text of a reply, without any thinking; `finish_reason` is `length` or CAPPED if it was cut off.
 
-    `cached` replies took no call and `seconds` is then 0.
+    For a `cached` reply no call was made, and `seconds` is 0.
     """
 
     text: str
@@ -101,12 +101,12 @@ class Completion:
         return self.finish_reason in ("length", CAPPED)
 
     def cut_off_for(self, request: Request) -> bool:
-        """Whether it ended before its time: a single token that was asked for is whole, whatever the server says."""
+        """Return whether the reply is incomplete: a reply to a request for one token is complete in any case."""
         return self.cut_off and request.max_tokens != 1
 
 
 class Sender(Protocol):
-    """What a chat model needs of `CachingSender`, whose methods say what these do."""
+    """The methods of `CachingSender` that a chat model uses; they are documented there."""
 
     async def send(self, request: Request) -> Completion: ...
     def stream(self, request: Request) -> AsyncIterator[str]: ...
@@ -122,25 +122,25 @@ _NEWER_VOCABULARY = re.compile(r"gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|gpt-oss|(^|/)o\d
 
 
 def vocabulary(name: str) -> str:
-    """Return the vocabulary that counts a model's tokens (`cl100k_base` where its own is not known)."""
+    """Return the vocabulary for counting a model's tokens (`cl100k_base` if its own is not known)."""
     return "o200k_base" if _NEWER_VOCABULARY.search(name) else "cl100k_base"
 
 
 def prompt_tokens(request: Request) -> int:
-    """Return the tokens of a request, as its own vocabulary or the nearest that is known counts them."""
+    """Return the number of tokens of a request, counted with the model's vocabulary or the nearest known one."""
     name = vocabulary(request.model)
     schema = tokens.count(json.dumps(request.schema), name) if request.schema else 0
     return sum(tokens.count(m.content, name) + 4 for m in request.messages) + 3 + schema
 
 
 STRENGTH = 100
-"""The bias that leaves no other tokens (GraphRAG appendix A.2)."""
+"""The logit bias that excludes all other tokens (GraphRAG appendix A.2)."""
 _BIASED = re.compile(r"(chat)?gpt-4o|gpt-4\.[15]|gpt-4(?![\w.])|gpt-4-|gpt-3\.5|gpt-35")
-"""Models that take a bias at all; reasoning models do not, whatever their vocabulary."""
+"""Models that accept a logit bias; reasoning models do not, whatever their vocabulary."""
 
 
 def bias_to(model: str, words: Iterable[str]) -> Mapping[int, int] | None:
-    """Return the bias that leaves only the words, also capitalised, as one-token replies; None if unknown."""
+    """Return the logit bias that allows only `words`, also capitalised, as one-token replies; None if there is none."""
     base = model.rpartition("/")[2]
     if not _BIASED.match(base):
         return None
@@ -151,7 +151,7 @@ def bias_to(model: str, words: Iterable[str]) -> Mapping[int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What came over the wire: a reply or a piece of one; counts are None where the server tells none."""
+    """A reply, or a piece of a streamed reply, as received; counts are None if the server reports none."""
 
     text: str = ""
     finish_reason: str = ""
@@ -161,7 +161,7 @@ class Part:
 
 
 def completion_of(request: Request, part: Part) -> Completion:
-    """Return a reply without its thinking; its tokens are counted here where the server tells none."""
+    """Return a reply without its thinking; its tokens are counted here if the server reports none."""
     sent, written = part.prompt_tokens, part.completion_tokens
     return Completion(
         tokens.well_formed(without_thinking(part.text)),
@@ -174,7 +174,7 @@ def completion_of(request: Request, part: Part) -> Completion:
 def openai_body(
     request: Request, model: str, dropped: Collection[str] = (), *, stream: bool = False
 ) -> dict[str, Any]:
-    """Return the body of a request in OpenAI's format; what is `dropped` stays out, or goes under its newer name."""
+    """Return the body of a request in OpenAI's format; `dropped` parameters are omitted or renamed (`max_tokens`)."""
     schema = {"name": request.schema_name or "reply", "schema": request.schema, "strict": True}
     formats: Mapping[str, Any] = {
         "json_schema": {"type": "json_schema", "json_schema": schema},
@@ -198,7 +198,7 @@ def openai_body(
 def ollama_body(
     request: Request, model: str, context_window: int, dropped: Collection[str] = (), *, stream: bool = False
 ) -> dict[str, Any]:
-    """Return the body in Ollama's own format, which alone sets the context length, and has what is too long refused."""
+    """Return the body in Ollama's own format, which sets the context length and asks to refuse prompts beyond it."""
     options = {
         "num_ctx": context_window,
         "num_predict": request.max_tokens,
@@ -220,7 +220,7 @@ def ollama_body(
 
 
 def dropped_parameter(message: str, body: Mapping[str, Any]) -> str | None:
-    """Return the parameter that a request was refused for, None if the request needs it."""
+    """Return the optional parameter for which a request was refused, None if it was refused for something else."""
     refused = r"unsupported|not support|unrecogni[sz]ed|unknown|not permitted|extra|use '?max_comp"
     if not re.search(refused, message, re.IGNORECASE):
         return None
@@ -237,7 +237,7 @@ OPENING = ("<think>", "<thinking>", "<reasoning>")
 
 
 def without_thinking(text: str) -> str:
-    """Return a reply without the thinking that it opens with; later tags are part of the text and stay."""
+    """Return a reply without the thinking at its beginning; later tags are part of the text."""
     if "</think" not in text and "<" not in text[:20]:
         return text
     stripped = _THINKING.sub("", text, count=1)
@@ -245,7 +245,7 @@ def without_thinking(text: str) -> str:
 
 
 async def without_thinking_streamed(parts: AsyncIterator[Part]) -> AsyncIterator[str | Part]:
-    """Yield the text of a streamed reply, and last the whole of what was shown.
+    """Yield the text of a streamed reply without thinking, and at the end a Part with all of the yielded text.
 
     Text is held back only while it may belong to the thinking at the start.
     """
@@ -275,7 +275,7 @@ async def without_thinking_streamed(parts: AsyncIterator[Part]) -> AsyncIterator
 
 
 def _may_be_thinking(text: str, new: int) -> bool:
-    """Whether a text, of which so many characters at the end are `new`, begins with thinking that is not closed."""
+    """Return whether a text may begin with unclosed thinking; its last `new` characters were not examined before."""
     start = text.lstrip()
     if start.startswith(OPENING):
         return "</" not in text[-new - 12 :] or not _CLOSED.match(text)
