@@ -26,7 +26,7 @@ _MANIFEST = "META-INF/manifest.xml"
 class Archive:
     """The parts of one document.
 
-    Every method raises DocumentError for what is damaged, encrypted or too large.
+    Every method raises DocumentError for a part that is damaged, encrypted or too large.
     """
 
     def __init__(self, path: str, data: bytes, options: Options) -> None:
@@ -50,7 +50,7 @@ class Archive:
                 if b"encryption-data" in manifest.read(MEGABYTE):
                     raise DocumentError(ENCRYPTED)
         self.size = sum(part.file_size for part in self._zip.infolist())
-        """Bytes of all parts, unpacked, as the archive states them."""
+        """Unpacked size of all parts in bytes, according to the archive."""
         if self.size > 10 * self._limit:
             raise self._too_large()
 
@@ -72,15 +72,15 @@ class Archive:
         return content
 
     def tree(self, name: str) -> Element:
-        """Return the root of a part that is XML."""
+        """Return the root element of an XML part."""
         return parse_xml(decode_xml(self.read(name)).text, f"its part {name} ")
 
     def optional(self, name: str) -> Element | None:
-        """Return the root of a part that need not be there."""
+        """Return the root element of an XML part, None if the archive lacks it."""
         return self.tree(name) if name in self.names else None
 
     def related(self, name: str) -> dict[str, tuple[str, str]]:
-        """Return for each id of a relationship of a part (OOXML) its kind and the part it leads to."""
+        """Return, for each id of a relationship of a part (OOXML), its kind and the name of the target part."""
         folder, file = posixpath.split(name)
         root = self.optional(f"{folder}/_rels/{file}.rels".lstrip("/"))
         return {
@@ -94,11 +94,11 @@ class Archive:
 
 
 def refuse_encrypted(data: bytes) -> None:
-    """Raise DocumentError for a document of Office 2007 or later that is encrypted: it is in a compound file."""
+    """Raise DocumentError for an encrypted document of Office 2007 or later, which is in a compound file."""
     if data.startswith(OLE) and "EncryptedPackage".encode("utf-16-le") in data:
         raise DocumentError(ENCRYPTED)
 
 
 def resolve_path(part: str, target: str) -> str:
-    """Return the name of the part that a reference in another part leads to."""
+    """Return the name of the part to which a reference in another part points."""
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(part), target)).lstrip("/")

@@ -1,10 +1,10 @@
-"""The encoding of bytes: which one they are in, and what to do with bytes that are invalid in it.
+"""Detects the encoding of bytes, and decodes them despite bytes that are invalid in it.
 
-UTF-8 recognises itself: bytes above 127 that form its sequences hardly ever do so by chance. A file most of whose
-characters are valid UTF-8 is read as UTF-8, and what is invalid in it costs one U+FFFD each; only a file that is
-mostly something else goes to the detector. The detector works by statistics: it tells other alphabets and Chinese,
-Japanese and Korean well, but mistakes French or Spanish, even long texts, for Central European languages. Of texts in
-the Latin alphabet we therefore choose the encoding ourselves: the one that makes words of them.
+UTF-8 can be recognised reliably: bytes above 127 hardly ever form its sequences by chance. A file most of whose
+characters are valid UTF-8 is read as UTF-8, with U+FFFD for what is invalid; only other files go to the detector. The
+detector is statistical: it recognises other alphabets and Chinese, Japanese and Korean well, but takes French or
+Spanish, even long texts, for Central European languages. For texts in the Latin alphabet this module therefore chooses
+the encoding itself: the one in which the text has the letters of one language.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from conspectus.rows import EncodingWarning
 
 REPLACEMENT = "\ufffd"
 ENCODINGS = ("cp1252", "cp1250", "cp1254", "cp1257", "iso8859_2", "iso8859_9", "mac_roman", "cp850", "cp852")
-"""From the likeliest on: of two that say the same of a text, it is the first."""
+"""Encodings of Latin letters, the most likely first; of several that fit a text equally, the first is chosen."""
 ALPHABETS = (
     "àâæçéèêëîïôœùûü", "áéíñóúüªº", "áâãàçéêíóôõúüªº", "äöüßé", "àèéìíîòóùú", "éèëêïóöüáíú", "åäöéàü",
     "æøåéèóô", "áðéíóúýþæö", "àçèéíïòóúü·", "äöõüšž", "ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž",
@@ -29,29 +29,29 @@ ALPHABETS = (
 )  # fmt: skip
 """The letters beyond ASCII of French, Spanish, Portuguese, German, Italian, Dutch, Swedish and Finnish, Danish and
 Norwegian, Icelandic, Catalan, Estonian, Polish, Czech, Slovak, Hungarian, Romanian, Croatian and Slovene, Turkish,
-Lithuanian and Latvian. French has no ÿ here: it is in a few place names only, and 0xFF is a common damaged byte."""
+Lithuanian and Latvian. French lacks ÿ here: it occurs in a few place names only, and 0xFF is a common damaged byte."""
 _SAMPLE = 1 << 16
-"""Characters that tell."""
+"""Number of characters from the beginning that are examined."""
 _LETTER = r"[^\W\d_]"
 _MARK = re.compile(
     rf"(?<!{_LETTER})[‘‚“„«‹¿¡–—…•\xa0]|[’“”»›–—…\xa0](?!{_LETTER})"
     rf"|(?<!{_LETTER})[€£§©®°±](?!{_LETTER})|(?<={_LETTER})’(?={_LETTER})"
 )
-"""A mark where marks stand: not within a word, but for the apostrophe."""
+"""A punctuation mark or sign in a plausible position: not within a word, except for the apostrophe."""
 _OTHER = re.compile(r"[^\x00-\x7f]")
 _INSIDE = re.compile(r"(?<=[a-z])[^\x00-\x7f]")
-"""A character where no capital stands, and no line of a box."""
+"""A character after a small letter, where a capital or a box-drawing character is implausible."""
 _MIXED = 0.2
-"""Share of letters beside those of ASCII above which they are none of another alphabet."""
+"""Share of non-Latin letters next to an ASCII letter above which they do not belong to another alphabet."""
 _PLAUSIBLE = 0.5
-"""Share of the characters beyond ASCII that an encoding of Latin letters must account for."""
+"""Minimum share of the characters beyond ASCII that an encoding of Latin letters must account for."""
 _SHORT = 16
-"""Characters of a text in which accented letters may be the most by chance."""
+"""Length in characters below which most letters of a text may be accented by chance."""
 _DAMAGED = 0.1
-"""Share of the characters that may be invalid: of a file with more, nobody can tell what it says."""
+"""Maximum share of characters that may be invalid: a file with more cannot be understood."""
 _PIECE, _PIECES = 4096, 8
-"""Bytes of a piece that the detector sees alone, since one damaged byte keeps it from recognising what holds it; and
-how many pieces it sees, spread over the file."""
+"""Bytes of a piece that the detector gets at a time, since one damaged byte can prevent it from recognising the whole;
+and the number of such pieces, spread over the file."""
 _RUN = re.compile(f"{REPLACEMENT}{{2,}}")
 _BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -61,26 +61,26 @@ _BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8-sig"),
 )
 _SEVEN_BITS = ("iso2022", "hz", "utf-7")
-"""Encodings whose bytes are ASCII, and so UTF-8, too: it takes a statement to know them."""
+"""Encodings whose bytes are also valid ASCII and UTF-8: they are used only if the file states them."""
 _CONTROL = bytes(c for c in (*range(32), 127) if c not in b"\t\n\r\v\f\b\x1b")
 _STRAY = 200
-"""A text of so many bytes may hold one stray NUL or control character for each of them, and is not binary for it."""
+"""A file with NUL bytes counts as text if it has at most one NUL or control character per this many bytes."""
 
 
 class Decoded(NamedTuple):
-    """The text of bytes, and how it was had."""
+    """The text of bytes, and how it was decoded."""
 
     text: str
     encoding: str = "utf-8"
     invalid: int = 0
-    """Bytes that are invalid in the encoding; each run of them that can have been one character is a U+FFFD."""
+    """Bytes that are invalid in the encoding; a run of them that may have been one character becomes one U+FFFD."""
     first: int = -1
-    """Offset of the first of them, in bytes."""
+    """Offset in bytes of the first invalid byte; -1 if there is none."""
     guessed: bool = False
-    """Whether the detector said which encoding it is."""
+    """Whether the encoding was guessed from the text, rather than stated or recognised as UTF-8."""
 
     def warnings(self, document: str) -> tuple[EncodingWarning, ...]:
-        """Return what to tell of a document whose encoding had to be guessed, or that holds invalid bytes."""
+        """Return the warning for a document whose encoding was guessed, or that contains invalid bytes."""
         if not self.guessed and not self.invalid:
             return ()
         return (EncodingWarning(document, self.encoding, self.invalid, self.first),)
@@ -89,10 +89,10 @@ class Decoded(NamedTuple):
 def decode(data: bytes, stated: str = "") -> Decoded:
     """Return the text of a file without its byte order mark, every newline as `\\n`.
 
-    It is read as what a byte order mark says; or else as UTF-8 where it is mostly that; or else in the encoding that
-    the file states, if it is mostly that; or else in the one that a detector finds most likely.
+    The encoding is that of the byte order mark; without one, it is UTF-8 if most of the file is valid UTF-8, else the
+    encoding that the file states (`stated`) if most of it is valid in that, else the most likely encoding.
 
-    Raises DocumentError: the bytes are not text, or in no encoding that could be told.
+    Raises DocumentError: the bytes are not text, or no encoding fits them.
     """
     marked = next((name for bom, name in _BOMS if data.startswith(bom)), "")
     wide = marked in ("utf-16", "utf-32")
@@ -111,7 +111,7 @@ def decode(data: bytes, stated: str = "") -> Decoded:
 
 
 def _with_bom(data: bytes, encoding: str) -> Decoded:
-    """Return a text by its byte order mark."""
+    """Decode bytes in the encoding of their byte order mark; raise DocumentError if too many are invalid."""
     if encoding == "utf-8-sig":
         decoded = _as_utf8(data[len(codecs.BOM_UTF8) :])
         if decoded.invalid:
@@ -145,13 +145,13 @@ def _without_bom(data: bytes, stated: str) -> Decoded:
 
 
 def _as_utf8(data: bytes) -> Decoded:
-    """Return bytes as UTF-8; a run of up to three invalid bytes can have been one character, and becomes one."""
+    """Decode bytes as UTF-8; up to three adjacent invalid bytes, perhaps of one character, become one U+FFFD."""
     try:
         return Decoded(data.decode())
     except UnicodeDecodeError as error:
         first = error.start
     text = data.decode("utf-8", "replace")
-    own = data.count(REPLACEMENT.encode())  # those of the file itself, by an earlier mishap
+    own = data.count(REPLACEMENT.encode())  # in the file itself, from an earlier decoding error
     replaced = text.count(REPLACEMENT) - own
     invalid = len(data) - len(text.encode()) + len(REPLACEMENT.encode()) * replaced
     if not own:
@@ -160,7 +160,7 @@ def _as_utf8(data: bytes) -> Decoded:
 
 
 def _decode_as(data: bytes, encoding: str) -> Decoded:
-    """Return bytes in an encoding, U+FFFD for what is invalid in it."""
+    """Decode bytes in an encoding, with U+FFFD for invalid ones."""
     try:
         return Decoded(data.decode(encoding), encoding)
     except UnicodeDecodeError as error:
@@ -169,21 +169,21 @@ def _decode_as(data: bytes, encoding: str) -> Decoded:
 
 
 def _codec_name(encoding: str) -> str:
-    """Return the name by which Python knows an encoding of text; empty where it does not."""
+    """Return Python's name of a text encoding; empty if Python does not know it."""
     try:
-        b"".decode(encoding or "?")  # raises for what is a codec, but not of text
+        b"".decode(encoding or "?")  # raises LookupError for a codec that does not produce text
         return codecs.lookup(encoding).name
     except LookupError:
         return ""
 
 
 def _beyond_ascii(text: str) -> int:
-    """Return how many characters are beyond ASCII, U+FFFD left out."""
+    """Return the number of characters beyond ASCII, without U+FFFD."""
     return len(text) - len(text.encode("ascii", "ignore")) - text.count(REPLACEMENT)
 
 
 def _damaged_share(decoded: Decoded) -> float:
-    """Return the share of the characters beyond ASCII, and at least of a tenth of all, that are invalid."""
+    """Return the share of invalid characters among those beyond ASCII, or in a tenth of the text if those are fewer."""
     return decoded.invalid / max(_beyond_ascii(decoded.text) + decoded.invalid, len(decoded.text) / 10)
 
 
@@ -191,7 +191,7 @@ def _damaged_share(decoded: Decoded) -> float:
 
 
 def _as_legacy(data: bytes, utf8: Decoded, share: float) -> Decoded:
-    """Return a text that is hardly UTF-8, `share` of its characters beyond ASCII, in the likeliest encoding."""
+    """Decode a file in the most likely encoding; `share` of its characters beyond ASCII are valid UTF-8."""
     detected = _detect(data)
     if detected and not _is_latin(detected.text[:_SAMPLE]):
         return detected._replace(guessed=True)
@@ -199,11 +199,11 @@ def _as_legacy(data: bytes, utf8: Decoded, share: float) -> Decoded:
     highest = max(share, _PLAUSIBLE)
     for encoding in ENCODINGS:
         decoded = _decode_as(data, encoding)
-        # no language has so many accents
+        # no language has as many accented letters
         if _beyond_ascii(decoded.text) * 2 > max(len(decoded.text), _SHORT):
             continue
         sample = decoded.text[:_SAMPLE]
-        if not encoding.startswith("cp125"):  # their bytes for it are far likelier damaged than meant
+        if not encoding.startswith("cp125"):  # their bytes for a no-break space are more likely damage
             sample = sample.replace("\xa0", REPLACEMENT)
         if (plausible := _latin_share(sample)) > highest:
             highest, best = plausible, decoded
@@ -217,14 +217,14 @@ def _as_legacy(data: bytes, utf8: Decoded, share: float) -> Decoded:
 
 
 def _detect(data: bytes) -> Decoded | None:
-    """Return a text in the encoding that the detector finds in most of it."""
+    """Decode bytes in the encoding that the detector finds for most pieces by length; None if it finds none."""
     from charset_normalizer import from_bytes
 
     votes: Counter[str] = Counter()
     for at in range(0, len(data), max(len(data) // _PIECES, _PIECE)):
         start = data.rfind(b"\n", 0, at) + 1 if len(data) > _PIECE else 0
         piece = data[start : start + _PIECE]
-        if len(piece) == _PIECE:  # whole lines, where these are not too long
+        if len(piece) == _PIECE:  # only whole lines, unless a line is longer than the piece
             piece = piece.rpartition(b"\n")[0] or piece
         if best := from_bytes(piece).best():
             votes[best.encoding] += len(piece)
@@ -232,7 +232,7 @@ def _detect(data: bytes) -> Decoded | None:
 
 
 def _is_latin(text: str) -> bool:
-    """Tell whether the letters beyond ASCII are Latin, or stand in words with those of ASCII, as only Latin ones do."""
+    """Return whether the letters beyond ASCII are Latin, or adjoin ASCII letters, as only Latin letters do."""
     letters = [i for i, c in enumerate(text) if c > "\x7f" and c.isalpha()]
     latin = ("LATIN", "FEMININE", "MASCULINE")
     others = [i for i in letters if not unicodedata.name(text[i], "").startswith(latin)]
@@ -241,7 +241,7 @@ def _is_latin(text: str) -> bool:
 
 
 def _latin_share(text: str) -> float:
-    """Return which share of the characters beyond ASCII one language, and the marks of all, account for."""
+    """Return the share of the characters beyond ASCII that are letters of one language or common marks."""
     marks = len(_MARK.findall(text))
     words = _MARK.sub(" ", text)
     inside = sum(letter.isupper() or "─" <= letter <= "╿" for letter in _INSIDE.findall(words))

@@ -1,4 +1,4 @@
-"""EPUB: the chapters of a book in their order."""
+"""EPUB: the chapters of a book in reading order."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from conspectus.readers.xml import attribute, elements, first_text
 _CONTAINER = "META-INF/container.xml"
 _VOID = r"(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b"
 _CLOSED = re.compile(rf"<(?!{_VOID})([a-zA-Z][\w:-]*)((?:\s[^<>]*)?)/>")
-"""Empty elements as XML writes them; in HTML they would stay open."""
+"""Self-closing elements of XML; HTML would treat them as open."""
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
-    """Yield the book; its headings, or the numbers of chapters that have none, are its places.
+    """Yield the book; its locations are headings, or chapter numbers for chapters without headings.
 
     Raises DocumentError: it is protected, damaged, too large, or without text.
     """
@@ -44,7 +44,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
 
 
 def _chapters(package: Element, root: str) -> Iterator[str]:
-    """Yield the parts to read, in their order, without the table of contents."""
+    """Yield the names of the parts to read, in reading order, without the table of contents."""
     items = {item.get("id", ""): item for item in elements(package, "item")}
     for part in elements(package, "itemref"):
         item = items.get(part.get("idref", ""))

@@ -1,4 +1,4 @@
-"""HTML: the main text without navigation, headings as places, rows of tables as lines."""
+"""HTML: the main text without navigation, with headings as locations and rows of tables as lines."""
 
 from __future__ import annotations
 
@@ -36,15 +36,16 @@ _BLOCKS = frozenset(
 _LINES = frozenset(("li", "tr", "option"))
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _HEADING = "\x01"
-"""Stands before a heading until the text is put together; text itself has no control characters."""
+"""Marks a heading until the text is split into blocks; text itself contains no control characters."""
 _MAX_LINE_CHARS = 200
-"""Characters of a line in a cell of a table that is one, and not the layout of a page."""
+"""Maximum characters of a line in a cell of a data table; a table with longer lines is used for page layout."""
 _MOST_NESTED = 20
-"""How many times as long as a page its lists may be together, nested ones counted again: hostile pages have more."""
+"""Maximum total length of a page's lists (nested ones counted again) relative to the page; hostile pages have more."""
 _MOST_MAIN = 20
-"""Elements that say that they hold the main text, of which more are not compared: hostile pages have thousands."""
+"""Maximum number of elements marked as main text that are compared: hostile pages have thousands."""
 _PROSE_CHARS = 40
-"""Least characters that prose aside has more of its own than in links: boxes of Debian's handbook have 49 and more."""
+"""Characters by which text outside links must exceed that inside in an aside of prose: boxes of Debian's handbook have
+49 and more."""
 _SPACE = re.compile(r"[ \t\r\n\f\x00-\x08\x0e-\x1f]+")
 _NOTE = re.compile(r"\s*\[[^\]\n]{1,20}\]\s*")
 _DATES = (
@@ -54,7 +55,7 @@ _DATES = (
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
-    """Yield the main text of a page with what it states of itself.
+    """Yield the main text of a page, with its title, date, author and language.
 
     Raises DocumentError: the page has no text.
     """
@@ -76,15 +77,15 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
 
 
 def parse_html(text: str) -> LexborHTMLParser:
-    """Return the tree of a page."""
+    """Return the parsed page; raise MemoryError if memory is short."""
     try:
         return LexborHTMLParser(text)
-    except SelectolaxError as error:  # anything is HTML, so there is but one reason
+    except SelectolaxError as error:  # any text is valid HTML, so the only reason is a lack of memory
         raise MemoryError from error
 
 
 def html_to_text(text: str, options: Options) -> str:
-    """Return all the text of a piece of HTML, as mails and feeds hold it."""
+    """Return all the text of a piece of HTML, as in mails and feeds."""
     prose = Prose("", options)
     page = parse_html(text)
     _drop(page.css(_SKIPPED))
@@ -94,7 +95,7 @@ def html_to_text(text: str, options: Options) -> str:
 
 
 def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
-    """Add the main text of a page; all of its text where nothing would be left."""
+    """Add the main text of a page, or all of its text if there would be none."""
     _drop(page.css(_SKIPPED))
     body = page.body
     if body is None:
@@ -103,7 +104,7 @@ def add_main_text(page: LexborHTMLParser, prose: Prose) -> None:
     total = len(body.text(strip=True))
     articles = body.css("article")
     candidates = [*body.css("main, [role=main]")[:_MOST_MAIN], *(articles if len(articles) == 1 else ())]
-    # the element that says that it holds the main text, unless the text is elsewhere
+    # an element marked as main text, unless it contains at most a fifth of the text
     root = next((node for node in candidates if len(node.text(strip=True)) * 5 > total), body)
     _drop(root.css(_NAVIGATION))
     _drop(node for node in _elements(root, _ASIDE) if _own_text(node) < _PROSE_CHARS)
@@ -133,13 +134,13 @@ def _is_navigation(node: LexborNode, root: LexborNode) -> bool:
 
 
 def _own_text(node: LexborNode) -> int:
-    """Return by how many characters an element has more text outside of its links than inside."""
+    """Return the number of characters of an element outside its links minus the number inside them."""
     linked = sum(len(a.text(strip=True)) for a in node.css("a"))
     return len(node.text(strip=True)) - 2 * linked
 
 
 def _elements(root: LexborNode, selector: str) -> Iterator[LexborNode]:
-    """Yield elements of a page, in its order, until together they are many times as long as it is."""
+    """Yield elements of a page in order, until their total length exceeds _MOST_NESTED times that of the page."""
     room = _MOST_NESTED * len(root.text())
     for node in root.css(selector):
         room -= len(node.text()) + 1
@@ -149,7 +150,7 @@ def _elements(root: LexborNode, selector: str) -> Iterator[LexborNode]:
 
 
 def _is_links(node: LexborNode) -> bool:
-    """Whether a list or table is navigation: hardly anything but links, and not one or two of them."""
+    """Return whether a list or table is navigation: at least four links with over 75 % of the text."""
     links = node.css("a")
     if len(links) < 4 or _is_value(node):
         return False
@@ -158,7 +159,7 @@ def _is_links(node: LexborNode) -> bool:
 
 
 def _is_value(node: LexborNode) -> bool:
-    """Whether a list stands in a row of a table beside a heading, which it tells the values of."""
+    """Return whether a list is in a table row with a header cell, and so contains the values for that header."""
     above = node.parent
     while above is not None and above.tag not in ("table", "body"):
         if above.tag == "tr" and above.css_first("th") is not None:
@@ -186,13 +187,10 @@ def _add(root: LexborNode, prose: Prose) -> None:
 
 
 def _text(root: LexborNode) -> list[str]:
-    """Return pieces of text: blocks stand between empty lines, items and rows on lines of their own.
-
-    Code stands between fences, as in Markdown.
-    """
-    texts: list[list[str]] = [[]]  # of the page, and of every cell of a table that is open
-    laid_out = [False]  # whether they hold a row that lays out a page
-    rows: list[list[tuple[str, bool]]] = []  # the cells of every row that is open
+    """Return pieces of text: blocks between empty lines, items and rows on lines of their own, code between fences."""
+    texts: list[list[str]] = [[]]  # of the page, and of every open table cell
+    laid_out = [False]  # for each of these, whether it contains a row that is page layout
+    rows: list[list[tuple[str, bool]]] = []  # the cells of every open row
     pre = 0
     for node, entered in _walk(root):
         tag = node.tag or ""
@@ -227,9 +225,9 @@ def _text(root: LexborNode) -> list[str]:
 
 
 def _row(cells: list[tuple[str, bool]]) -> tuple[str, bool]:
-    """Return a row as a line; where it lays out a page, its cells as blocks, and that it does.
+    """Return a row as a line, or its cells as blocks if the row is page layout, and whether it is.
 
-    It does where a row inside it does, whose lines need not be looked at again: tables may be nested deeply.
+    A row that contains a layout row is layout too; its lines are not examined again, as tables may be nested deeply.
     """
     if not any(lays_out for _, lays_out in cells):
         lines = [[shown for text in cell.split("\n") if (shown := text.strip())] for cell, _ in cells]
@@ -240,7 +238,7 @@ def _row(cells: list[tuple[str, bool]]) -> tuple[str, bool]:
 
 
 def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
-    """Yield every node when it is entered and when it is left; pages may be nested too deeply to recurse."""
+    """Yield every node twice, with True when entering it and False when leaving; pages may be too deep to recurse."""
     waiting: list[tuple[LexborNode, bool]] = [(root, True)]
     while waiting:
         node, entered = waiting.pop()

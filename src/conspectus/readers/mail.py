@@ -1,4 +1,4 @@
-"""Mail as it is sent (EML) and as Outlook keeps it (MSG): who wrote to whom, and the text."""
+"""Mail as it is sent (EML) and as Outlook stores it (MSG): the headers and the text."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ HEADERS = ("From", "To", "Cc", "Date", "Subject")
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
-    """Yield the message under its headers, and those attached to it; other attachments are named in its metadata.
+    """Yield a document with a message's headers, its text and attached messages; metadata names all attachments.
 
-    Raises DocumentError: it is no message, is encrypted, or has no text.
+    Raises DocumentError: the file is not a message, is encrypted, or has no text.
     """
     if path.lower().endswith(".msg"):
         headers, text, attached = _outlook(data, options)
@@ -68,7 +68,7 @@ def _shown(headers: Mapping[str, str]) -> str:
 def _header(mail: EmailMessage, name: str) -> str:
     try:
         return line(str(mail.get(name, "")))
-    except Exception:  # the parser raises anything
+    except Exception:  # the parser may raise any exception for a malformed header
         return line(dict(mail.raw_items()).get(name, ""))
 
 
@@ -78,7 +78,7 @@ _BODY, _HTML, _RICH_TEXT = "1000", "10130102", "10090102"
 
 
 def _outlook(data: bytes, options: Options) -> tuple[dict[str, str], str, list[str]]:
-    """Return the headers and the text of a message of Outlook, and the names of its attachments."""
+    """Return the headers and the text of an Outlook message, and the names of its attachments."""
 
     def stream(name: str) -> bytes:
         return file.openstream(name).read() if file.exists(name) else b""
@@ -89,7 +89,7 @@ def _outlook(data: bytes, options: Options) -> tuple[dict[str, str], str, list[s
         return (wide or decode(stream(f"{name}001E").rstrip(b"\0")).text).rstrip("\0")
 
     try:
-        # olefile takes short data for the name of a file, and opens that
+        # olefile would take short data for a file name, and open that file
         if not data.startswith(OLE):
             raise DocumentError("is no message of Outlook, whatever its name says")
         with olefile.OleFileIO(BytesIO(data)) as file:
@@ -102,5 +102,5 @@ def _outlook(data: bytes, options: Options) -> tuple[dict[str, str], str, list[s
                 raise DocumentError("has its text in rich text only; save it from Outlook as .eml or .html")
             folders = sorted({entry[0] for entry in file.listdir() if entry[0].startswith("__attach")})
             return headers, body, [text(_FILE_NAME, f"{folder}/") or "?" for folder in folders]
-    except OSError as error:  # that of olefile is one, too
+    except OSError as error:  # olefile's errors are OSErrors too
         raise DocumentError(f"is cut off or damaged: {error}; save it again from Outlook") from None

@@ -1,4 +1,4 @@
-"""Office programs: documents and slides (DOCX, PPTX, ODT, ODP, RTF) and spreadsheets (XLSX, XLS, ODS)."""
+"""Office files: documents and slides (DOCX, PPTX, ODT, ODP, RTF) and spreadsheets (XLSX, XLS, ODS)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from conspectus.readers.xml import attribute, elements, first_text, local_name, 
 _MARKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "line-break": "\n"}
 _MATHS = {"den": "/", "sup": "^", "sub": "_"}
 _SPECIAL_SLIDE_TEXT = {"dt", "ftr", "sldNum", "hdr"}
-_SKIPPED = {  # deleted text, codes of fields, and what is read elsewhere
+_SKIPPED = {  # deleted text, field codes, and elements that are read elsewhere
     "del", "moveFrom", "instrText", "Fallback", "pPr", "rPr", "fld", "tracked-changes", "note-citation",
     "annotation-end", "table-of-content", "forms",
 }  # fmt: skip
@@ -30,9 +30,9 @@ _HEADING = re.compile(r"heading \d|title", re.IGNORECASE)
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
-    """Yield the text; headings or slides are its places, rows of tables its lines, notes come after it.
+    """Yield the text, with headings, slides or sheets as locations, rows of tables as lines, and Word's notes last.
 
-    Raises DocumentError: it is encrypted, damaged, too large, or without text.
+    Raises DocumentError: the file is encrypted, damaged, too large, or without text.
     """
     if path.lower().endswith((".xlsx", ".xlsm", ".xls", ".ods")):
         yield from _workbook(path, data, options)
@@ -59,7 +59,7 @@ def _with_properties(archive: Archive, prose: Prose) -> ParsedDocument:
     try:
         part = "docProps/core.xml" if "docProps/core.xml" in archive.names else "meta.xml"
         properties = archive.optional(part)
-    except DocumentError:  # the text is whole without them
+    except DocumentError:  # the text is complete without them
         properties = None
     if properties is None:
         return prose.document()
@@ -76,7 +76,7 @@ def _with_properties(archive: Archive, prose: Prose) -> ParsedDocument:
 
 
 def _text_of(element: Element) -> str:
-    """Return the text inside a paragraph of any of these formats."""
+    """Return the text inside a paragraph of Office Open XML."""
     return "".join(_pieces(element))
 
 
@@ -89,12 +89,12 @@ def _pieces(element: Element) -> Iterator[str]:
     elif name not in _SKIPPED:
         content = "".join(piece for child in element for piece in _pieces(child))
         yield _MATHS.get(name, "") + content if content else ""
-        if name == "p":  # one inside another: a text box
+        if name == "p":  # a paragraph inside another is in a text box
             yield "\n"
 
 
 def _add(element: Element, prose: Prose, headings: dict[str, str]) -> None:
-    """Add what stands in an element of OOXML block by block."""
+    """Add the content of an element of OOXML block by block."""
     for child in element:
         name = local_name(child)
         if name == "p":
@@ -223,8 +223,8 @@ def _rtf_text(source: str) -> str:
     from striprtf import striprtf
 
     source = re.sub(r"\\u-?\d{6,}", "", source)  # no character has such a number, and striprtf fails on it
-    # striprtf looks for links and fonts by patterns that take quadratic time on a damaged file: links are written so
-    # that it does not see them, and a short table of fonts comes before that of the file.
+    # striprtf searches links and fonts by patterns that take quadratic time on a damaged file. Links are therefore
+    # changed so that the pattern does not match, and a short table of fonts is put before that of the file.
     source = re.sub(r"(?i)(\{\\field)(?=\{)", r"\1 ", source)
     fonts = dict(_FONT_CHARSET.findall(source))
     table = "".join(rf"\f{font}\fcharset{charset} x;" for font, charset in fonts.items())
@@ -236,9 +236,9 @@ def _rtf_text(source: str) -> str:
 
 
 def _workbook(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
-    """Yield the workbook as one document, or, where its first sheet has a column of texts, one for each row.
+    """Yield one document for the workbook, or one for each row of its first sheet if that has the text field.
 
-    Raises DocumentError: it is encrypted, damaged, too large, or empty.
+    Raises DocumentError: the workbook is encrypted, damaged, too large, or empty.
     """
     sheets = _sheets(data, options)
     first = next(iter(sheets.values()), None)
@@ -259,13 +259,13 @@ def _workbook(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
 
 
 def _sheets(data: bytes, options: Options) -> dict[str, Any]:
-    """Return the sheets by their names."""
+    """Return the sheets by name, in their order."""
     refuse_encrypted(data)
     if data.startswith(b"PK"):
         archive = Archive("", data, options)
         if archive.size > options.max_bytes:
             raise DocumentError(too_large("unpacks to more than {}", options.max_bytes))
-        if "content.xml" in archive.names:  # the library looks for a missing end tag for ever
+        if "content.xml" in archive.names:  # calamine would search for a missing end tag for ever
             run_parser(ParserCreate(), archive.read("content.xml"), "its part content.xml ")
     try:
         book = calamine.CalamineWorkbook.from_filelike(BytesIO(data))

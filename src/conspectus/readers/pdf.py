@@ -1,6 +1,6 @@
-"""PDF: the text of its pages, which are its places."""
+"""PDF: the text of its pages, with page numbers as locations."""
 
-# pypdfium2 carries no types of its own, so nothing of it is known to a type checker:
+# pypdfium2 has no type hints:
 # pyright: reportMissingTypeStubs=false
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from conspectus.readers.archive import ENCRYPTED
 from conspectus.rows import counted
 
 _BROKEN_WORD = re.compile("[\x02\ufffe](?:\r?\n)?")
-"""What PDFium writes for the hyphen of a word that is broken at the end of a line."""
+"""What PDFium returns for the hyphen of a word that is divided at the end of a line."""
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument]:
-    """Yield the text of all pages.
+    """Yield one document with the text of all pages.
 
-    Raises DocumentError: it is encrypted, scanned, damaged, cut off, or no PDF.
+    Raises DocumentError: the file is encrypted, scanned, damaged, cut off, or not a PDF.
     """
     prose = Prose(path, options)
     document = _open(data)

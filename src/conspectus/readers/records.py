@@ -1,4 +1,4 @@
-"""Records, each one a document: JSON, JSON lines, tables of separated values, Parquet, and objects from memory."""
+"""Records, each of which is a document: JSON, JSON lines, CSV and TSV, Parquet, and objects in memory."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ DELIMITERS = ",;\t|"
 _STATED = re.compile(r"sep=(.)\n")  # Excel writes this
 _SAMPLE = 65_536  # bytes
 MOST_ROWS = 10_000
-"""Rows of a table in one document. A table of a million rows is 20 to 60 MB, and one document of that size took 2.4 GB;
-none of the development corpora has a table of more than 2,000."""
+"""Maximum rows of a table in one document. A table of a million rows is 20 to 60 MB, and one document of that size took
+2.4 GB of memory; no table of the development corpora has more than 2,000."""
 DECODED_ROWS = 1_000
-"""Rows of Parquet that are decoded at a time: some MB of texts of a few kB."""
+"""Rows of Parquet that are decoded at a time: some MB for texts of a few kB."""
 LONG_TEXT_CHARS = 40
-"""Characters that the cells of a column have on average if they are texts, and not names and numbers."""
+"""Average characters of a column's cells from which they count as texts, and not as names and numbers."""
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
-    """Yield the document of each record, or a table that has no texts as one document, a line for each row.
+    """Yield the document of each record; a table without texts becomes one document, with a line for each row.
 
-    Raises DocumentError: the file holds no records.
+    Raises DocumentError: the file contains no records.
     """
     if suffix_of(path) == ".parquet":
         yield from _parquet(path, BytesIO(data), options)
@@ -68,7 +68,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
 
 
 def stream(path: str, source: Source, options: Options) -> Iterator[Outcome]:
-    """Yield the same of a file; Parquet, and a large one of lines in UTF-8, is never in memory as a whole."""
+    """Yield what `parse` yields, without reading Parquet or a large file of lines in UTF-8 into memory as a whole."""
     suffix = suffix_of(path)
     if suffix == ".parquet" and not source.packed:
         return _parquet(path, source.file, options)
@@ -77,7 +77,7 @@ def stream(path: str, source: Source, options: Options) -> Iterator[Outcome]:
 
 
 def _parquet(path: str, file: str | BytesIO, options: Options) -> Iterator[Outcome]:
-    """Yield the document of each row; columns of lists, structures and bytes are left out."""
+    """Yield the document of each row; columns of lists, structures and bytes are ignored."""
     arrow: Any = import_module("pyarrow")
     types, length = arrow.types, 0
 
@@ -114,7 +114,7 @@ def _of_lines(path: str, lines: Lines, options: Options) -> Iterator[Outcome]:
 
 
 def _documents(path: str, table: _Table, options: Options) -> Iterator[ParsedDocument]:
-    """Yield a table as a document, a line for each row; a long one as several, each with the names of the columns."""
+    """Yield a table as a document with a line for each row, a long one as several, each with the column names."""
     rows = (cells for _, cells in table.rows(table.quoting) if any(cells))
     header, first = next(rows), 1
     while part := list(islice(rows, MOST_ROWS)):
@@ -127,18 +127,18 @@ def _documents(path: str, table: _Table, options: Options) -> Iterator[ParsedDoc
 
 
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
-"""What files of records in JSON are called."""
+"""Suffixes of files of records in JSON."""
 
 
 def json_values(text: str, suffix: str) -> Iterator[tuple[int, object]]:
-    """Yield number and value of each record of a file of JSON, as `parse` counts them; None for what is no JSON."""
+    """Yield the number (from 1, as in `parse`) and the value of each record of a JSON file; None for invalid JSON."""
     whole = suffix == ".json"
     values = _json([text] if whole else _lines_of(text), whole=whole)
     return enumerate((None if isinstance(value, DocumentError) else value for value in values), start=1)
 
 
 def _json(lines: Iterable[str], *, whole: bool) -> Iterator[object]:
-    """Yield the values of JSON, given as `whole`, or of JSON lines; a DocumentError for what is neither."""
+    """Yield the values in JSON lines, or in one JSON text if `whole`; a DocumentError for invalid JSON."""
     for number, line in enumerate(lines, start=1):
         text = line if whole else line.rstrip("\n")
         try:
@@ -153,7 +153,7 @@ def _json(lines: Iterable[str], *, whole: bool) -> Iterator[object]:
 
 
 def _whole(digits: str) -> int | str:
-    """Return a whole number, or its digits where there are more than Python reads, which would fail the whole file."""
+    """Return an integer, or its digits if there are more than Python converts, which would fail the whole file."""
     return int(digits) if len(digits) <= sys.get_int_max_str_digits() else digits
 
 
@@ -168,7 +168,7 @@ def _where(error: ValueError | RecursionError, line: int | None = None) -> str:
 
 
 class _Table:
-    """A table of separated values, read anew each time that its rows are asked for."""
+    """A table of separated values, which is read anew each time its rows are requested."""
 
     def __init__(self, lines: Lines, options: Options) -> None:
         head = "".join(_first(lines(), _SAMPLE))
@@ -176,15 +176,15 @@ class _Table:
         self._lines = (lambda: islice(lines(), 1, None)) if stated else lines
         self._delimiter = stated[1] if stated else delimiter_of(head, options.text_field)
         self.quoting: Any = csv.QUOTE_MINIMAL
-        """How quotation marks are read; as mere characters where they do not match."""
+        """The csv module's quoting mode; if quotation marks do not match, they are read as ordinary characters."""
         self.count = 0
-        """How many rows have any cell with something in it; known after `has_texts`, as `quoting` is."""
+        """Number of rows with a cell that is not empty; set, as `quoting` is, by `has_texts`."""
 
     def rows(self, quoting: Any) -> Iterator[tuple[int, list[str]]]:
         return _rows(self._lines(), self._delimiter, quoting)
 
     def has_texts(self, options: Options) -> bool:
-        """Tell whether rows are documents: whoever indexes names the field of the texts, or a column is long enough."""
+        """Return whether rows are documents: a text field is set or in the header, or a column has long cells."""
         for _, header in delimited(next(self._lines(), ""), self._delimiter):
             if options.text_field in header:
                 return True
@@ -201,7 +201,7 @@ class _Table:
         return True
 
     def records(self, suffix: str) -> Iterator[object]:
-        """Yield the records; in a table that calls itself TSV, quotation marks may be mere characters."""
+        """Yield the records; in TSV, quotation marks that do not match are read as ordinary characters."""
         quoting: Any = csv.QUOTE_MINIMAL
         if suffix == ".tsv":
             try:
@@ -212,7 +212,7 @@ class _Table:
 
 
 def _first(lines: Iterator[str], size: int) -> Iterator[str]:
-    """Yield the first lines, as many characters of them as are needed."""
+    """Yield the first lines, up to `size` characters in total."""
     for line in lines:
         yield line[:size]
         size -= len(line)
@@ -221,9 +221,9 @@ def _first(lines: Iterator[str], size: int) -> Iterator[str]:
 
 
 def delimiter_of(text: str, text_field: str) -> str:
-    """Return what separates the fields.
+    """Return the delimiter of the fields.
 
-    It divides the first line, at best so that one field is that of the text, and those after it into as many.
+    The best one gives the first line the text field, then gives most lines as many fields as the first line.
     """
 
     def evidence(delimiter: str) -> tuple[bool, float, int]:
@@ -239,7 +239,7 @@ def delimiter_of(text: str, text_field: str) -> str:
 
 
 def delimited(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and cells of each row; where quotation marks do not match, they are mere characters."""
+    """Yield the line number and cells of each row; quotation marks that do not match are ordinary characters."""
     for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
         with suppress(DocumentError):
             yield from list(_rows(_lines_of(text), delimiter, quoting))
@@ -262,7 +262,7 @@ def _row_records(rows: Iterator[tuple[int, list[str]]]) -> Iterator[object]:
 
 
 def _rows(lines: Iterator[str], delimiter: str, quoting: Any) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and cells of each row that has any; raise DocumentError for an open quote."""
+    """Yield the line number and cells of each row that has cells; raise DocumentError for an unclosed quote."""
     before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a C long, which has 32 bits on Windows
     rows = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
     try:
@@ -275,7 +275,7 @@ def _rows(lines: Iterator[str], delimiter: str, quoting: Any) -> Iterator[tuple[
 
 
 def _lines_of(text: str) -> Iterator[str]:
-    """Yield lines with their ends; StringIO would take four bytes for each character of the whole."""
+    """Yield the lines of a text with their newlines; StringIO would take four bytes of memory per character."""
     start = 0
     while end := text.find("\n", start) + 1:
         yield text[start:end]
@@ -288,7 +288,7 @@ def _lines_of(text: str) -> Iterator[str]:
 
 
 def records(path: str, values: Iterator[object], options: Options) -> Iterator[Outcome]:
-    """Yield the document of each record, called `path#n`; records without a text field become one failure."""
+    """Yield the document of each record, named `path#n`; all records without the text field become one failure."""
     first, without = "", 0
     fields: dict[str, None] = {}
     for number, value in enumerate(values, start=1):
@@ -336,19 +336,19 @@ def record(name: str, value: object, options: Options) -> Outcome:
 
 
 def _fields(value: object) -> dict[str, object] | None:
-    """Return the fields of an object, or None for what is none."""
+    """Return the fields of an object, None for any other value."""
     if not isinstance(value, Mapping):
         return None
     return {str(name): content for name, content in cast("Mapping[object, object]", value).items()}
 
 
 def _scalar(value: Any) -> str:
-    """Return a scalar as a string, "" for lists, objects and what says nothing (null, not a number)."""
+    """Return a scalar as a string, "" for lists, objects and missing values (null, not a number)."""
     if isinstance(value, str):
         return well_formed(value)
     if isinstance(value, bool):
         return str(value).lower()
-    if value != value:  # only a missing number or date is unlike itself
+    if value != value:  # only a missing number or date (NaN, NaT) is unequal to itself
         return ""
     if isinstance(value, int | float):
         return str(value)

@@ -1,6 +1,6 @@
-"""Where the bytes of a file come from: a file as it is, one packed by gzip or zstd, or one at an address.
+"""Sources of bytes: a file, a file packed by gzip or zstd, or files at an address.
 
-An address is one that fsspec knows (`s3://`, `gs://`, `az://`, `https://`), or `hf:OWNER/NAME`, a data set of the
+An address is one that fsspec supports (`s3://`, `gs://`, `az://`, `https://`), or `hf:OWNER/NAME`, a data set of the
 Hugging Face hub. Its files are copied to this machine one by one, and read like others.
 """
 
@@ -26,10 +26,10 @@ from conspectus.rows import Failure
 fsspec = lazy_module("fsspec.core", "conspectus[remote]")
 
 Lines = Callable[[], Iterator[str]]
-"""Yields the lines of a text with their ends, from the first one each time it is called."""
+"""Yields the lines of a text with their newlines, starting from the first line at each call."""
 STREAMED = 8_000_000
-"""Bytes of text from which on a file is read line by line, twice: a smaller one as a whole takes less memory than the
-libraries, 100 MB, and it may be in any encoding."""
+"""Bytes of text above which a file is read line by line, twice: a smaller one as a whole takes less memory than the
+libraries, 100 MB, and may be in any encoding."""
 _BLOCK = 1 << 20  # bytes
 _ADDRESS = re.compile(r"(?!file:)([A-Za-z][A-Za-z0-9+.-]+)://.|hf:[^/]")
 _HUB = "hf://datasets/"
@@ -53,13 +53,13 @@ class Source:
         return open(self.file, "rb")
 
     def read(self) -> bytes:
-        """Return the whole content; raise DocumentError where it is larger than the limit, or damaged."""
+        """Return the whole content; raise DocumentError if it is larger than the limit, or damaged."""
         return b"".join(self._blocks())
 
     def lines(self) -> Lines | None:
-        """Return what yields the lines of a large text in UTF-8; None for one that is to be read as a whole.
+        """Return a function that yields the lines, if this is a large text in UTF-8; None for other files.
 
-        Raises DocumentError: it is larger than the limit, or damaged.
+        Raises DocumentError: the content is larger than the limit, or damaged.
         """
         if not self.packed and os.path.getsize(self.file) <= STREAMED:
             return None
@@ -99,12 +99,12 @@ class Source:
 
 
 def unreadable(name: str, error: OSError) -> Failure:
-    """Return the failure of a file or folder that the system does not let us read."""
+    """Return the failure for a file or folder that the operating system does not allow to be read."""
     return Failure("read", f"cannot be read: {error.strerror or error}; change that, then run again", name)
 
 
 def parse_file(file: str, name: str, options: Options) -> list[Outcome]:
-    """Return what comes of one file; whatever its parser raises is a failure of this file alone."""
+    """Return the documents and failures of one file; any exception of its parser becomes a failure of this file."""
     outcomes: list[Outcome] = []
     format_, source = FORMATS[suffix_of(name)], Source(file, name, options)
     try:
@@ -122,7 +122,7 @@ def parse_file(file: str, name: str, options: Options) -> list[Outcome]:
         reason = f"needs more than the {limit}; split it, or raise read.max_megabytes"
     except RecursionError:
         reason = "is nested too deeply; open it and save it again"
-    # parsers of damaged files raise anything, those in Rust a panic; here, and only here, it ends as a reason
+    # Parsers may raise any exception for a damaged file, those in Rust a panic; only here it is turned into a failure.
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
@@ -135,16 +135,16 @@ def parse_file(file: str, name: str, options: Options) -> list[Outcome]:
 
 
 def is_address(source: str) -> bool:
-    """Tell whether a source is an address and no path: `s3://bucket/letters`, `hf:owner/letters`."""
+    """Return whether a source is an address and not a path: `s3://bucket/letters`, `hf:owner/letters`."""
     return _ADDRESS.match(source) is not None and not os.path.exists(source)
 
 
 def files_at(source: str) -> Iterator[tuple[str, str]]:
-    """Yield address and name of every file at an address and below it; the name of a single one is its address.
+    """Yield the address and the name of every file at or below an address; a single file's name is `source`.
 
-    Of a data set on the hub, its description and what is not data in a format that is read is passed over.
+    In a data set of the hub, files ending in `.md` or `.py` (its description and its code) are skipped.
 
-    Raises UsageError: there is nothing, it cannot be listed, or a package for such addresses is not installed.
+    Raises UsageError: there is no file, they cannot be listed, or a package for such addresses is not installed.
     """
     if re.search(r"://[^/\s]*@|\?", source):
         raise UsageError(
@@ -168,7 +168,7 @@ def files_at(source: str) -> Iterator[tuple[str, str]]:
                     yield f"{address}/{name}", f"{source.removesuffix('/')}/{name}"
     except (UsageError, GeneratorExit):
         raise
-    except Exception as error:  # each file system has errors of its own
+    except Exception as error:  # each file system raises exceptions of its own
         raise UsageError(f"{source} could not be listed ({error!r}); {_CHECK}") from error
     if not any_file:
         raise UsageError(f"there is nothing at {source}; {_CHECK}")
@@ -178,7 +178,7 @@ _CHECK = "check the address, the network, and the credentials in the environment
 
 
 def copied(address: str, name: str, folder: str, options: Options) -> str | Failure:
-    """Copy a file at an address into a folder and return its path there, or why that failed."""
+    """Copy a file at an address into a folder; return its path there, or a Failure."""
     try:
         system, path = fsspec.url_to_fs(address)
         if (system.info(path).get("size") or 0) > options.max_bytes:

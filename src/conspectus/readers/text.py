@@ -1,4 +1,4 @@
-"""Plain text, Markdown with the front matter that many tools put before it, and subtitles (SRT, WebVTT)."""
+"""Plain text, Markdown with or without front matter, and subtitles (SRT, WebVTT)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TAG = re.compile(r"</?[A-Za-z0-9][^<>]*>|\{\\[^{}]*\}")
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument | EncodingWarning]:
-    """Yield a text as it is, Markdown after its front matter, or what subtitles say.
+    """Yield a plain text unchanged, Markdown without its front matter, or the text of subtitles.
 
     Raises DocumentError: there is no text.
     """
@@ -52,7 +52,7 @@ def parse(path: str, data: bytes, options: Options) -> Iterator[ParsedDocument |
 def decode_text(data: bytes) -> Decoded:
     """Return the text of a file; see `encodings.decode`.
 
-    Raises DocumentError: there is none, or the bytes are no text.
+    Raises DocumentError: the text is empty (EmptyDocument), or the bytes are not text.
     """
     decoded = decode(data)
     if not decoded.text or decoded.text.isspace():
@@ -64,7 +64,7 @@ def decode_text(data: bytes) -> Decoded:
 
 
 def _markdown(path: str, text: str) -> ParsedDocument:
-    """Return the text after the front matter, its sections as places."""
+    """Return the text after the front matter, with its sections as locations."""
     fields: dict[str, str] = {}
     if (front := _FRONT.match(text)) and (fields := _front_matter(front[1])):
         text = text[front.end() :] or text
@@ -80,7 +80,7 @@ def _markdown(path: str, text: str) -> ParsedDocument:
 
 
 def _headings(markdown: str) -> Iterator[tuple[int, str]]:
-    """Yield where each heading outside fenced code starts, and its text."""
+    """Yield the offset, in characters, and the text of each heading outside fenced code."""
     fence, before, start = "", "", 0
     for text in markdown.split("\n"):
         if mark := _FENCE.match(text):
@@ -98,7 +98,7 @@ def _headings(markdown: str) -> Iterator[tuple[int, str]]:
 
 
 def _front_matter(block: str) -> dict[str, str]:
-    """Return the fields of front matter in YAML (scalars, lists of them); none where it is something else."""
+    """Return the fields of front matter in YAML (scalars and lists of scalars); none if it is something else."""
     fields: dict[str, str] = {}
     name = ""
     for text in block.split("\n"):
@@ -107,7 +107,7 @@ def _front_matter(block: str) -> dict[str, str]:
             fields[name] = _scalar(field[2] or "")
         elif name and (item := _ITEM.fullmatch(text)):
             fields[name] = ", ".join(filter(None, (fields[name], _scalar(item[1]))))
-        elif name and text[:1] in (" ", "\t"):  # a text over several lines
+        elif name and text[:1] in (" ", "\t"):  # a continuation line of a text
             fields[name] = line(f"{fields[name].lstrip('|>-')} {text}")
         elif text.strip() and not text.startswith("#"):
             return {}
@@ -128,7 +128,7 @@ def _scalar(text: str) -> str:
 
 
 def _subtitles(path: str, text: str, options: Options) -> ParsedDocument:
-    """Return what is said, a line for each cue with its time as place, without those that repeat the one before."""
+    """Return the text, a line for each cue with its time as location, without cues that repeat the previous one."""
     prose = Prose(path, options)
     previous = ""
     for time, cue in _cues(text):

@@ -1,4 +1,4 @@
-"""XML: the text of its elements; of a feed (RSS, Atom), one document for each item."""
+"""XML: the text of its elements, or one document for each item of a feed (RSS, Atom)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _DATES = ("pubDate", "published", "date", "updated")
 
 
 def parse(path: str, data: bytes, options: Options) -> Iterator[Outcome]:
-    """Yield the items of a feed, called `path#n`, or the text of any other XML, a block for each element.
+    """Yield the items of a feed, named `path#n`, or the text of any other XML, with a block for each element.
 
-    Raises DocumentError: it is not XML, or has no text.
+    Raises DocumentError: the file is not XML, or has no text.
     """
     decoded = decode_xml(data)
     yield from decoded.warnings(path)
@@ -55,7 +55,7 @@ def _item(name: str, item: Element, options: Options) -> ParsedDocument:
 
 
 def _child(element: Element, name: str) -> str:
-    """Return the text of a child, one without a prefix before those of other vocabularies (`media:title`)."""
+    """Return the text of a child; one without a prefix is preferred to those of other vocabularies (`media:title`)."""
     texts = [(("}" in e.tag) and "Atom" not in e.tag, _text_of(e)) for e in element if local_name(e) == name]
     return min(texts, key=lambda candidate: (not candidate[1], candidate[0]), default=(False, ""))[1]
 
@@ -65,7 +65,7 @@ def _text_of(element: Element) -> str:
 
 
 def _add(root: Element, prose: Prose) -> None:
-    """Add a block for each element that has text of its own, with what stands inside that text."""
+    """Add a block for each element that has text of its own, including the elements inside that text."""
     waiting = [root]
     while waiting:
         element = waiting.pop()
@@ -78,13 +78,13 @@ def _add(root: Element, prose: Prose) -> None:
 
 _STATED = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z][\w.-]*)["']""")
 MAX_DEPTH = 500
-"""Elements inside each other, at the most: what stands deeper is not a document."""
+"""Maximum depth of nested elements: a file with deeper ones is not a document."""
 
 
 def parse_xml(text: str, what: str = "") -> Element:
-    """Return the root of XML; a reference to an entity that the file declares stays as it stands, `&name;`.
+    """Return the root element of XML; references to entities that the file declares are not expanded: `&name;`.
 
-    Raises DocumentError: it is not XML; `what` names the part of the file.
+    Raises DocumentError: the text is not XML, or is nested too deeply; `what` names the part of the file.
     """
     builder = TreeBuilder()
     depth = 0
@@ -105,17 +105,17 @@ def parse_xml(text: str, what: str = "") -> Element:
         if depth and markup.startswith("&"):
             builder.data(markup)
 
-    parser = ParserCreate("utf-8", namespace_separator="}")  # whatever it was in, and declares
+    parser = ParserCreate("utf-8", namespace_separator="}")  # overrides the encoding that the file declares
     parser.buffer_text = True
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = builder.data
-    parser.DefaultHandler = other  # where there is one, Expat hands entities to it and expands none
+    parser.DefaultHandler = other  # with such a handler, Expat passes entities to it and expands none
     run_parser(parser, text.encode(errors="replace"), what)
     return builder.close()
 
 
 def run_parser(parser: XMLParserType, content: bytes, what: str) -> None:
-    """Read XML to its end; raise DocumentError: it is none; `what` names the part of the file."""
+    """Parse XML to its end; raise DocumentError if it is not well-formed; `what` names the part of the file."""
     try:
         parser.Parse(content, True)
     except ExpatError as error:
@@ -140,13 +140,13 @@ def local_name(element: Element) -> str:
 
 
 def attribute(element: Element, name: str) -> str:
-    """Return the attribute of a name, one in a namespace before one in none; empty where there is none."""
+    """Return the value of an attribute, preferably one in a namespace; empty if there is none."""
     stated = {k: v for k, v in element.attrib.items() if k.rpartition("}")[2] == name}
     return next((v for k, v in stated.items() if "}" in k), stated.get(name, ""))
 
 
 def first_text(element: Element, *names: str) -> str:
-    """Return the text of the first element inside of one of the names, earlier names before later ones."""
+    """Return the text of the first element inside with one of the names; earlier names are preferred."""
     for name in names:
         for candidate in elements(element, name):
             if text := "".join(candidate.itertext()).strip():
@@ -155,5 +155,5 @@ def first_text(element: Element, *names: str) -> str:
 
 
 def elements(element: Element, name: str) -> Iterator[Element]:
-    """Yield all elements of a name inside an element, whatever their namespace."""
+    """Return all elements with a name inside an element, in any namespace."""
     return (e for e in element.iter() if local_name(e) == name)
