@@ -1,8 +1,8 @@
-"""Work that other processes do: files whose parsers may hang, and stages of a build that go shard by shard.
+"""Work in other processes: parsing files whose parsers may hang, and stages of a build that run shard by shard.
 
-A process is a fresh interpreter that calls functions, given by name, until its input ends. (Those of `multiprocessing`
-would run a script that has no `if __name__ == "__main__"` once more in each of them.) What a map returns does not
-depend on who did it: not on the number of workers, and not on the size of shards.
+A process is a fresh interpreter that calls functions, given by name, until its input ends. (A process of
+`multiprocessing` would run a script without `if __name__ == "__main__"` again.) The results of a map depend neither on
+the number of workers nor on the size of shards.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ from conspectus.errors import UsageError, WorkerEnded
 from conspectus.lazy import lazy_module
 from conspectus.rows import Chunk, Document
 
-fcntl, resource = lazy_module("fcntl"), lazy_module("resource")  # there are none on Windows
+fcntl, resource = lazy_module("fcntl"), lazy_module("resource")  # not available on Windows
 distributed = lazy_module("distributed", "conspectus[distributed]")  # Dask's
 
 P = ParamSpec("P")
 R = TypeVar("R")
 GARBAGE = 200_000
-"""Objects that a process makes before it looks for cycles, of which a shard makes few; Python's own limit is 700. The
-process that builds does not look at all, and a file's parser may take too much memory otherwise."""
+"""Objects that a worker allocates before it collects cycles, of which a shard makes few; Python's default is 700. The
+main process does not collect at all, but without collection a file's parser may take too much memory."""
 PIPE = 1 << 20
-"""Bytes that go to a process or come from it at once, as many as a pipe of Linux may hold; it begins with 64 kB. After
-each part the thread that sends or receives waits for its turn, while the process that builds computes."""
+"""Bytes that are sent to or received from a process at once: the most that a pipe of Linux may hold (default 64 kB).
+After each part the thread that sends or receives waits for the interpreter while the main process computes."""
 SWITCH_SECONDS = 0.0005
-"""Seconds for which a thread may hold the interpreter while others talk to processes and servers, a tenth of Python's
-default: a message takes several turns, and a call beside a thread that computes 2.2 ms where it took 6.5 or more."""
+"""Python's thread switch interval, in seconds, while threads talk to processes and servers: a tenth of the default. A
+message takes several switches, and a call beside a thread that computes takes 2.2 ms instead of 6.5 or more."""
 _START = "import sys; sys.path[:] = {!r}; from conspectus.workers import main; main()"
 
 
 class Processes(Executor):
-    """Calls functions in processes, which start when there is work for them and end when the context is left."""
+    """An executor that calls functions in processes, which start when there is work and end with the context."""
 
     def __init__(self, count: int, *, memory: int | None = None, seconds: float | None = None) -> None:
-        """Start at most `count` processes; each may take `memory` bytes, and `seconds` for one call."""
+        """Use at most `count` processes, each limited to `memory` bytes and to `seconds` for one call."""
         self._limits = memory, seconds
         self._threads = ThreadPoolExecutor(count, "worker")  # each waits for one process
         self._idle: SimpleQueue[_Process | None] = SimpleQueue()
@@ -69,11 +69,11 @@ class Processes(Executor):
         self._closed = Event()
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Promise the result of a call; it raises WorkerEnded where the process ends before."""
+        """Return a future for the result of a call; it raises WorkerEnded if the process ends first."""
         return self._threads.submit(self._call, [(fn, args, kwargs)])
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
-        """Drop what was not begun, and end all processes."""
+        """Cancel calls that have not started, and end all processes."""
         self._closed.set()
         self._threads.shutdown(wait=False, cancel_futures=cancel_futures)
         for process in self._started:
@@ -81,21 +81,21 @@ class Processes(Executor):
         self._threads.shutdown(wait=wait)
 
     def _call(self, call: list[Any]) -> Any:
-        """Have a call done; it is taken out of its list when it is sent, for its arguments may take much memory."""
+        """Run a call in a process. It is removed from its list when sent, since its arguments may take much memory."""
         process = self._idle.get()
         try:
             if process is None:
                 process = _Process(*self._limits)
                 self._started.append(process)
-            if self._closed.is_set():  # perhaps since it was started
+            if self._closed.is_set():  # possibly after the process was started
                 process.kill()
             return process.call(call)
-        finally:  # or those who wait for a process would wait for ever
+        finally:  # otherwise threads that wait for a process would wait forever
             self._idle.put(process if process and process.alive else None)
 
 
 class _Process:
-    """One process; it serves no more once it was killed or has died."""
+    """One process; it cannot be used once it was killed or has died."""
 
     def __init__(self, memory: int | None, seconds: float | None) -> None:
         self._seconds = seconds
@@ -128,12 +128,12 @@ class _Process:
         self._send(call.pop())
         assert self._process.stdout
         reply: tuple[bool, Any] | None = None
-        # it died, before its reply or in it
+        # the process died before or during its reply
         with suppress(EOFError, OSError, ValueError, pickle.UnpicklingError):
             reply = pickle.load(self._process.stdout)  # noqa: S301  # of our own program
         timer.cancel()
         if late.is_set() or reply is None:
-            with suppress(subprocess.TimeoutExpired):  # its missing reply foretells its end
+            with suppress(subprocess.TimeoutExpired):  # without a reply it is about to end
                 self._process.wait(5)
             self.kill()
         if reply is None:
@@ -146,7 +146,7 @@ class _Process:
 
     def _send(self, value: Any) -> None:
         assert self._process.stdin
-        with suppress(OSError, ValueError):  # it has died: there is no reply
+        with suppress(OSError, ValueError):  # it has died, so there will be no reply
             pickle.dump(value, self._process.stdin, pickle.HIGHEST_PROTOCOL)
             self._process.stdin.flush()
 
@@ -164,7 +164,7 @@ class _Process:
 def main() -> None:
     """Call functions until the input ends."""
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no reply
+    os.dup2(2, 1)  # the output of libraries must not mix with replies
     _limit_memory(pickle.load(sys.stdin.buffer))  # noqa: S301  # of its parent
     gc.set_threshold(GARBAGE)
     return_large_blocks()
@@ -173,7 +173,7 @@ def main() -> None:
             function, arguments, named = pickle.load(sys.stdin.buffer)  # noqa: S301
             try:
                 reply = True, function(*arguments, **named)
-            except Exception as error:  # the process that asked for the call raises it
+            except Exception as error:  # raised again in the process that requested the call
                 error.add_note(f"in a worker process:\n{traceback.format_exc()}")
                 reply = False, error
             pickle.dump(reply, replies, pickle.HIGHEST_PROTOCOL)
@@ -182,13 +182,13 @@ def main() -> None:
 
 
 LARGE_BLOCK = 1 << 17
-"""Bytes of memory from which on a block goes back to the system when it is freed: what the C library of Linux begins
-with. By itself it raises that to 32 MB: 4 million tokens then take 605 MB for 544, in no less time."""
+"""Minimum size of a block, in bytes, that is returned to the system when freed: the initial value of the C library of
+Linux, which raises it to 32 MB by itself. 4 million tokens then take 605 MB instead of 544, in no less time."""
 
 
 def return_large_blocks() -> None:
-    """Have the C library of Linux return what is free, and every large block that is freed; others do so, or cannot be
-    told.
+    """Make the C library of Linux return free memory now, and large blocks as soon as they are freed. Other systems do
+    so anyway, or cannot be configured.
     """
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).mallopt(-3, LARGE_BLOCK)  # M_MMAP_THRESHOLD
@@ -196,7 +196,7 @@ def return_large_blocks() -> None:
 
 
 def _limit_memory(limit: int | None) -> None:
-    """Let this process take no more memory than this, where the system can see to it."""
+    """Limit the memory of this process, in bytes, if the system supports it."""
     with suppress(ImportError):
         if limit:
             _, hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -208,37 +208,37 @@ def _limit_memory(limit: int | None) -> None:
 # Maps over shards
 
 SHARD = 4_000_000
-"""Characters of a shard at most, about a million tokens: the podcast corpus is one. A process that works on it takes
-some 150 MB."""
+"""Maximum characters of a shard, about a million tokens: the podcast corpus is one shard. A process that works on a
+shard takes some 150 MB."""
 LEAST = 2_000_000
-"""Characters of a corpus from which on other processes help. It takes some 4 CPU s; a process takes 0.5 to start."""
+"""Minimum characters of a corpus for using other processes: it takes some 4 CPU s, and a process takes 0.5 to start."""
 LARGE = 4
-"""Texts of a corpus of this many times `LEAST` characters are in a file, and freed memory goes back to the system. That
-would take 0.25 of 7 CPU s of a build of the podcast corpus, and of 3.5 of an update, to save 30 of 272 MB."""
+"""Minimum size of a corpus, in multiples of `LEAST`, for storing texts in a file and returning freed memory to the
+system. For the podcast corpus that would take 0.25 of 7 CPU s of a build (3.5 of an update), to save 30 of 272 MB."""
 RELEASED = 16
-"""Shards after which memory that is free goes back to the system: it is up to a third of all."""
+"""Number of shards after which free memory is returned to the system: it is up to a third of all memory."""
 PIECES = 8
-"""Shards for each worker where a corpus is smaller: no worker waits for long for the last one to finish."""
+"""Shards per worker if the corpus is too small for full shards: then no worker waits long for the last to finish."""
 
 STORED, MOST_STORED = 1 << 17, 1 << 20
-"""Characters of a shard whose result is stored, on average, in a small corpus and in a large one: the podcast corpus
-has some 33, of which an edited file changes one; 100 million tokens have 500. It doubles with the corpus between."""
+"""Average characters of a shard whose result is stored, in a small and in a large corpus; between, it doubles with the
+corpus. The podcast corpus has some 33 shards, of which an edited file changes one; 100 million tokens have 500."""
 
 _Call = tuple[Future[Any], tuple[Any, ...]]
 CONNECT_SECONDS = 10
-"""Seconds in which the scheduler of a cluster has to answer: as long as Dask itself waits for one, less a retry."""
+"""Timeout, in seconds, for the scheduler of a cluster to answer: as long as Dask itself waits, without a retry."""
 
 
 @dataclass
 class Workers:
-    """Maps functions over shards: here and in `count - 1` other processes, or wherever an executor has calls done.
+    """Maps functions over shards: in this and in `count - 1` other processes, or by an executor.
 
-    count: the processes that work, this one among them.
-    executor: does all calls in their place, as `distributed.Client.get_executor(pure=False)` does on a cluster.
-    shard: characters of a shard at most.
-    least: characters of a corpus from which on there is more than one shard.
-    files: where results of `map_stored` are stored, if they are.
-    texts: where those of a large corpus are; elsewhere they are alive with their documents and chunks.
+    count: the number of processes that work, including this one.
+    executor: runs all calls instead, for example `distributed.Client.get_executor(pure=False)` on a cluster.
+    shard: maximum characters of a shard.
+    least: minimum characters of a corpus that is cut into more than one shard.
+    files: stores the results of `map_stored`, if given.
+    texts: the file with the texts of a large corpus; None if the texts are in memory.
     """
 
     count: int = 1
@@ -253,7 +253,7 @@ class Workers:
 
     @classmethod
     def of(cls, workers: int | str | Executor | None) -> Workers:
-        """Return the workers that an argument names; None stands for one on each core. Raises UsageError."""
+        """Return the workers for a number, an executor, a Dask address, or None (one per core). Raises UsageError."""
         if isinstance(workers, str):
             return cls.on_cluster(workers)
         if isinstance(workers, Executor):
@@ -264,10 +264,10 @@ class Workers:
 
     @classmethod
     def on_cluster(cls, address: str) -> Workers:
-        """Return the workers of a Dask cluster, by the address of its scheduler.
+        """Return the workers of a Dask cluster, given the address of its scheduler.
 
-        Raises UsageError where Dask is not installed, no scheduler answers, or no worker has this version of
-        Conspectus.
+        Raises UsageError if Dask is not installed, no scheduler answers, there are no workers, or one of them has
+        another version of Conspectus.
         """
         try:
             client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -316,7 +316,7 @@ class Workers:
             sys.setswitchinterval(self._interval)
 
     def move_texts_to_file(self, documents: list[Document], folder: Path) -> None:
-        """Put documents whose texts are in a temporary file in their place, if they are many (not on Windows)."""
+        """Move the texts of the documents of a large corpus to a temporary file, replacing the items of the list."""
         if sum(len(document.text) for document in documents) < LARGE * self.least:
             return
         if hasattr(os, "pread"):
@@ -326,18 +326,18 @@ class Workers:
         return_large_blocks()
 
     def release(self) -> None:
-        """Return memory that is free to the system where the corpus is large."""
+        """Return free memory to the system if the corpus is large."""
         if self.texts:
             return_large_blocks()
 
     @property
     def several(self) -> bool:
-        """Whether others are at work, too."""
+        """Whether other processes are in use."""
         return bool(self.executor or self._own)
 
     def shards(self, sizes: Sequence[int]) -> list[range]:
-        """Cut things of the given sizes, in characters, into consecutive shards.
-        There is one where they are not worth the start of a process, unless some have been started.
+        """Cut items of the given sizes, in characters, into consecutive shards, as ranges of item numbers.
+        There is a single shard if they are too small to start a process for, unless processes are already running.
         """
         total = sum(sizes)
         if total < self.least and not self._own:
@@ -354,15 +354,15 @@ class Workers:
     def map(
         self, function: Callable[..., R], shards: Iterable[tuple[Any, ...]], ahead: int = 0
     ) -> Iterator[R]:
-        """Return what a function returns for the arguments of each shard, in their order.
+        """Return an iterator over the results of a function for the arguments of each shard, in their order.
 
-        Other processes begin at once, and the caller may do something else before it asks for the first result. Shards
-        are taken one after the other, a few ahead of those that are done, or `ahead` if these are more and no executor
-        sends them elsewhere. The function is one of a module, and what it takes and returns can be pickled. Raises what
-        it raises, and WorkerEnded where a process died.
+        Other processes begin at once, so the caller may do something else before it asks for the first result. Shards
+        are taken one by one, a few ahead of the results, or `ahead` if that is more and there is no executor. The
+        function must be defined in a module, and its arguments and results must be picklable. Raises what the function
+        raises, and WorkerEnded if a process died.
         """
         rest = iter(shards)
-        least = 1 if self._own else 2  # a process that runs need not wait for the second
+        least = 1 if self._own else 2  # a running process can begin with the first shard
         first = list(islice(rest, least))
         if len(first) < least or (self.executor is None and self.count == 1):
             return starmap(function, chain(first, rest))
@@ -375,8 +375,8 @@ class Workers:
         return self._results(function, deque(islice(calls, most)), calls, most)
 
     def beside(self, function: Callable[..., R], *arguments: Any) -> Callable[[], R]:
-        """Return what waits for the result of a call that begins at once in another process, and keeps none; where
-        nobody else is at work, the call is done when it is asked for.
+        """Start a call in another process and return a function that waits for its result, to be called once. If no
+        other process is in use, that function runs the call itself.
         """
         executor, call = self.executor or self._own, partial(function, *arguments)
         calls = [partial(self._result, executor.submit(call)) if executor else call]
@@ -391,7 +391,7 @@ class Workers:
     def _results(
         self, function: Callable[..., R], ahead: deque[_Call], calls: Iterator[_Call], most: int
     ) -> Iterator[R]:
-        """Yield the results of the calls that are ahead, while others begin, so that `most` are to be done."""
+        """Yield the results of the calls in `ahead` in order, submitting more calls so that `most` are pending."""
         while ahead:
             yield from self._next(function, ahead)
             ahead.extend(islice(calls, min(most + sum(f.done() for f, _ in ahead), 2 * most) - len(ahead)))
@@ -406,15 +406,15 @@ class Workers:
         save: Callable[[R, range], Any] = lambda result, _: result,
         more: Callable[[range], str] = lambda _: "",
     ) -> Iterator[R]:
-        """Map a function over shards of things, and do not do again what is stored of an earlier build.
+        """Map a function over shards of items, reusing the results that are stored from an earlier build.
 
-        sizes: of the things, in characters.
-        keys: one for each, of all that the result depends on; shards end where they say so.
-        arguments: returns those of the function for a shard.
-        load: returns the result for a shard from what `save` made of it, with lists in the place of tuples; what it
-            raises says that it is none, so that the shard is done again.
-        save: makes of a result what can be stored (see `ShardFiles.write`).
-        more: returns what else the result for a shard depends on.
+        sizes: the sizes of the items, in characters.
+        keys: a key for each item, made from all that its result depends on; hashes of keys decide where shards end.
+        arguments: returns the arguments of the function for a shard.
+        load: converts a stored value, in which tuples have become lists, back to the result for a shard; it raises any
+            exception if the value is invalid, and the shard is computed again.
+        save: converts a result to a value that can be stored (see `ShardFiles.write`).
+        more: returns a text with anything else that the result for a shard depends on.
         """
         files = self.files
         if files is None or sum(sizes) < 2 * files.size:
@@ -433,7 +433,7 @@ class Workers:
             for number, (name, shard) in enumerate(zip(names, shards, strict=True)):
                 if number % RELEASED == 0:
                     self.release()
-                new = missing.pop(name, None)  # of equal things there may be two
+                new = missing.pop(name, None)  # two shards with equal items have one name
                 result = next(made) if new else files.read(name, lambda stored, s=shard: load(stored, s))
                 if result is None:
                     new, result = shard, function(*arguments(shard))
@@ -444,7 +444,7 @@ class Workers:
         return results()
 
     def _next(self, function: Callable[..., R], ahead: deque[_Call]) -> Iterator[R]:
-        """Yield the next result if it is there; if not, do the last call that nobody has begun, or wait."""
+        """Yield the first result if it is ready; otherwise run the last call that has not started here, or wait."""
         first, _ = ahead[0]
         if not first.done() and self.executor is None:
             for i in reversed(range(len(ahead))):
@@ -459,7 +459,7 @@ class Workers:
 
     @property
     def _lost(self) -> tuple[type[Exception], ...]:
-        """What a cluster raises where workers died over a shard again and again, or its scheduler is gone."""
+        """The exceptions of a cluster whose workers died repeatedly over a shard, or whose scheduler is gone."""
         if not self._cluster:
             return ()
         return distributed.KilledWorker, CancelledError, distributed.comm.CommClosedError
@@ -470,24 +470,24 @@ def _version() -> str:
 
 
 def _cores() -> int:
-    """Return on how many cores this process may run."""
+    """Return the number of cores on which this process may run."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class ShardFiles:
-    """The results of shards in files, by which a build goes on that was killed, and an update does what changed.
+    """Stores the results of shards in files, so that a killed build can resume, and an update computes only changes.
 
-    A file is named by the function and by all that its result depends on. It has a checksum, the length of a JSON text,
-    that text, and the numbers of its arrays. What cannot be read is made again, what cannot be written is not stored.
+    A file is named by the function and by all that its result depends on. It contains a checksum, the end of its JSON
+    text, that text, and the data of its arrays. Unreadable results are computed again; write errors are ignored.
     """
 
     def __init__(self, folder: Path, *, size: int = STORED, fresh: bool = False) -> None:
-        """Store them in a folder, for shards of `size` characters on average; `fresh` reads none that is there."""
+        """Use a folder, and shards of `size` characters on average; with `fresh`, existing files are not read."""
         self._folder, self.size, self._fresh = folder, size, fresh
         self._used: set[str] = set()
 
     def shards(self, sizes: Sequence[int], keys: Sequence[str]) -> Iterator[range]:
-        """Cut things where their keys say so, at least half of `size` apart, so that an edit changes few shards."""
+        """Cut items where hashes of their keys say so, at least half of `size` apart, so that an edit affects few."""
         mean = self.size
         while mean < MOST_STORED and 64 * mean < sum(sizes):
             mean *= 2
@@ -500,7 +500,7 @@ class ShardFiles:
                 start, size = i + 1, 0
 
     def name(self, function: Callable[..., Any], keys: Iterable[str]) -> str:
-        """Return the name of the file of a shard; by another Conspectus or Python it is another one."""
+        """Return the file name of a shard; it also depends on the versions of Conspectus and Python."""
         parts = (conspectus.__version__, sys.version, *keys)
         return f"{function.__name__}-{sha256(chr(0).join(parts).encode()).hexdigest()[:32]}.shard"
 
@@ -508,7 +508,7 @@ class ShardFiles:
         return not self._fresh and (self._folder / name).is_file()
 
     def read(self, name: str, load: Callable[[Any], R]) -> R | None:
-        """Return a result, None where the file is not what was written or not of this shard."""
+        """Return a result, or None if the file is missing, damaged, or invalid for this shard."""
 
         def array(value: dict[str, Any]) -> Any:
             return np.frombuffer(numbers, *value["array"]) if "array" in value else value
@@ -520,13 +520,13 @@ class ShardFiles:
             if crc32(memoryview(content)[8:]) != checksum:
                 return None
             result = load(json.loads(content[16:end], object_hook=array))
-        except Exception:  # an index from elsewhere may hold anything
+        except Exception:  # an index from elsewhere may contain anything
             return None
         self._used.add(name)
         return result
 
     def write(self, name: str, value: Any) -> None:
-        """Store a result of lists, tuples, texts, numbers, dictionaries, and arrays of one dimension."""
+        """Store a result that consists of lists, tuples, texts, numbers, dictionaries and one-dimensional arrays."""
         arrays, size = list[bytes](), 0
 
         def plain(value: Any) -> dict[str, Any]:
@@ -547,7 +547,7 @@ class ShardFiles:
             temporary.unlink()
 
     def trim(self) -> None:
-        """Remove what this build did not use."""
+        """Remove the files that this build did not use."""
         for path in self._folder.glob("*-*.shard*"):
             if path.name not in self._used:
                 with suppress(OSError):
@@ -558,20 +558,20 @@ class ShardFiles:
 
 
 class TextFile:
-    """Texts of documents and chunks, most of what these take, in a file that is gone when this process ends."""
+    """Texts of documents and chunks, which take most of their memory, in a file that is deleted with this process."""
 
     def __init__(self, folder: Path) -> None:
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # `close` does
         self._end = 0
-        self.read = lru_cache(8)(self.text)  # many sentences of one are read
+        self.read = lru_cache(8)(self.text)  # many sentences of one document are read in turn
 
     def close(self) -> None:
-        """Remove the file, after which none of its texts can be read."""
+        """Remove the file; its texts can no longer be read."""
         self._file.close()
         self.read.cache_clear()
 
     def store(self, row: Any) -> Any:
-        """Return a document or a chunk whose text is in the file; where the disk is full, return it as it is."""
+        """Return a document or chunk with its text moved to the file; if the disk is full, return it unchanged."""
         if not (ends := self.append([row.text])):
             return row
         text: Any = partial(self.read, ends[0], ends[1] - ends[0])
@@ -579,20 +579,20 @@ class TextFile:
         return (_Document if isinstance(row, Document) else _Chunk)(**values)
 
     def append(self, texts: Sequence[str]) -> list[int]:
-        """Write texts, and return where each begins and the last ends; nothing where the disk is full."""
+        """Write texts, and return where each begins and the last one ends; an empty list if the disk is full."""
         contents = [text.encode("utf-8", "surrogatepass") for text in texts]
         ends = list(accumulate(map(len, contents), initial=self._end))
         return ends if self._write(b"".join(contents), self._end) else []
 
     def array(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return an array that is in the file; where the disk is full, return it as it is."""
-        start = self._end + -self._end % 8  # numbers stand at multiples of their size
+        """Return an array moved to the file; if the disk is full, return it unchanged."""
+        start = self._end + -self._end % 8  # aligned to the size of the numbers
         if array.nbytes and self._write(array.data, start):
             return np.memmap(self._file, array.dtype, "r", start, array.shape)
         return array
 
     def _write(self, content: bytes | memoryview, start: int) -> bool:
-        """Tell whether there was room for all of it."""
+        """Write at an offset, and return whether there was room for all of the content."""
         size = memoryview(content).nbytes
         with suppress(OSError):
             if os.pwrite(self._file.fileno(), content, start) == size:
@@ -601,21 +601,21 @@ class TextFile:
         return False
 
     def text(self, start: int, length: int) -> str:
-        """Return the text that some bytes of the file are."""
+        """Return the text in some bytes of the file."""
         return os.pread(self._file.fileno(), length, start).decode("utf-8", "surrogatepass")
 
 
 class Texts(Sequence[str]):
-    """Texts that are added part by part and read one by one; they are in a file if there is one with room."""
+    """A sequence of texts that is extended part by part; they are stored in a file if it is given and has room."""
 
     def __init__(self, file: TextFile | None = None) -> None:
         self._file, self._memory = file, dict[int, str]()
         self._starts: array[int] = array("q")
         self.codes: array[int] = array("Q")
-        """64 bits for each, as of `mentions.hash_of`."""
+        """A 64-bit hash of each text, the same as that of `mentions.hash_of`."""
 
     def extend(self, texts: Sequence[str]) -> None:
-        """Add some, which take the numbers from the length on, and one number more."""
+        """Append texts, and an empty one whose start marks the end of the last."""
         if not (ends := self._file.append(texts) if self._file else []):
             self._memory.update(enumerate(texts, len(self)))
         self._starts.extend(ends or [0] * (len(texts) + 1))
@@ -633,7 +633,7 @@ class Texts(Sequence[str]):
 
 
 class _TextInFile:
-    """A row whose text is read when it is asked for, and goes to another process with it."""
+    """A row whose text is read from the file when accessed, and is included when the row is pickled."""
 
     __slots__ = ()
     _text: Any

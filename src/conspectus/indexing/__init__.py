@@ -1,1 +1,1 @@
-"""The stages that make an index from documents, each a function from rows to rows."""
+"""The stages that build an index from documents, each a function from rows to rows."""

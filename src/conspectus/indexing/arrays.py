@@ -1,21 +1,21 @@
-"""The arrays of an index: which sentences and chunks hold which words, and which sentences mention which entities.
+"""The arrays of an index: words of sentences and chunks, entities of sentences, and the sentence–entity graph.
 
-- `sentences.*` (`document`, `start`, `end`, `speaker`, `mention_starts`, `mentions`): speakers and
-  mentions are numbers of entities.
-- `sentence_terms.*`, `chunk_terms.*`: postings (`algorithms.ranking.Postings`); terms are places in `Index.words`.
-- `walk_terms.*`: the postings of the sentences, each with the title of its document.
-- `graph.*` (`edge_starts`, `edges`, `community_starts`, `communities`): the relationships of each entity, and the
-  communities that hold it, the deepest first; `chunk_starts`, `chunks`: the chunks of each document; `edge_ranks`;
-  `speakers`: the entities who say a sentence;
-  `entity_digests`, `edge_digests`: by what instances each is described (`graph.Instances`), for the next update.
-- `keys.*` (`hash`, `entity`; `part`, `part_entity`): what the names of an entity have in common with other spellings,
-  and the words of its name, by hash, ascending (`mentions.entity_of_key`, `entities_with`).
-- `ids.*`: the rows of a table by the hashes of what names them, ascending (`mentions.hash_of`).
-- `walk.*`: which sentences hold which names, as the sentence-entity walk goes along them (`retrieval.walk`). A passage
-  is a chunk with the title of its document.
-  - `first`, `last`: the sentences of each passage, as a range; chunks that overlap share some.
-  - `names`: the hash (`mentions.hash_of`) of each name, ascending; a name's number is its place there.
-  - `frequency`: in how many passages a name occurs; `kinds`: how it may be found (`mentions.KNOWN`, `OPENING`).
+- `sentences.*` (`document`, `start`, `end`, `speaker`, `mention_starts`, `mentions`): the table of sentences; speakers
+  and mentions are numbers of entities.
+- `sentence_terms.*`, `chunk_terms.*`: inverted indexes (`algorithms.ranking.Postings`); terms index `Index.words`.
+- `walk_terms.*`: the inverted index of the sentences, each with the title of its document.
+- `graph.*` (`edge_starts`, `edges`, `community_starts`, `communities`): the relationships and communities of each
+  entity, the deepest community first; `chunk_starts`, `chunks`: the chunks of each document; `edge_ranks`: ranks of
+  relationships by weight; `speakers`: the entities that are speakers; `entity_digests`, `edge_digests`: digests of the
+  instances that descriptions are based on (`graph.Instances`), for the next update.
+- `keys.*` (`hash`, `entity`; `part`, `part_entity`): the keys of an entity's names and the words of its names, by hash,
+  ascending (`mentions.entity_of_key`, `entities_with`).
+- `ids.*`: the rows of a table by the hashes of their ids, names or words, ascending (`mentions.hash_of`).
+- `walk.*`: the sentence–entity graph (`retrieval.walk`), between sentences and names. A passage is a chunk with the
+  title of its document.
+  - `first`, `last`: the sentences of each passage, as a range; overlapping chunks share some.
+  - `names`: the hash (`mentions.hash_of`) of each name, ascending; a name's number is its index in this array.
+  - `frequency`: the number of passages with a name; `kinds`: how it can be recognised (`mentions.KNOWN`, `OPENING`).
   - `out_*` (`starts`, `names`, `weights`): the names of each sentence; the weights of a sentence sum to 1.
   - `in_*` (`starts`, `sentences`, `weights`): the sentences of each name.
 """
@@ -65,7 +65,7 @@ def text_arrays(
     sentences: Sentences,
     without: Collection[str] = (),
 ) -> tuple[tuple[str, ...], Arrays]:
-    """Return the words of a corpus with its postings and the walk, without the names whose keys are in `without`."""
+    """Return the words of a corpus, its inverted indexes and `walk.*`; names with keys in `without` are left out."""
     terms = map_chunk_terms(documents, chunks, Workers())()
     return arrays_of([(documents, chunks, sentences, terms)], without)
 
@@ -74,7 +74,7 @@ def arrays_of(
     read: list[tuple[Sequence[Document], Sequence[Chunk], Sentences, ChunkTerms]],
     without: Collection[str] = (),
 ) -> tuple[tuple[str, ...], Arrays]:
-    """Do the same given what was read, which is taken out of a list: it goes before the largest arrays are made."""
+    """Return the same as `text_arrays`; the input is removed from a list to free memory before the largest arrays."""
     documents, chunks, sentences, chunk_terms = read.pop()
     walk = walk_arrays(documents, chunks, sentences, without)
     number, starts, ids = sentences.terms()
@@ -99,7 +99,7 @@ def arrays_of(
 
 
 def sentences_to_send(sentences: Sentences) -> Sentences:
-    """Return what arrays are made of in another process: of most sentences no text."""
+    """Return what another process needs of the sentences for the arrays: most of them without their texts."""
     unspaced = {language: rules_of(language).unspaced for language in set(sentences.languages)}
     read = np.array([unspaced[language] for language in sentences.languages], bool)
     read[sentences.vocabulary.sentences_with(DIGIT)] = True
@@ -111,12 +111,12 @@ def sentences_to_send(sentences: Sentences) -> Sentences:
 
 @dataclass(frozen=True)
 class ChunkTerms:
-    """The search terms of some chunks: `sizes[i]` of `ids`, places in `words`, are those of the i-th one. Those whose
-    numbers are in `instructing` give instructions to language models.
+    """The search terms of chunks: the i-th chunk has the next `sizes[i]` of `ids`, which are indices of `words`.
+    The chunks whose numbers are in `instructing` contain instructions to language models.
     """
 
     lines: str
-    """The words, each on a line: those of many shards wait to be joined, and as texts they take eight times as much."""
+    """The words, one per line: shards wait in memory to be joined, and separate strings take eight times the space."""
     ids: Ints
     sizes: Ints
     instructing: Ints
@@ -127,7 +127,7 @@ class ChunkTerms:
 
 
 def terms_in(chunks: Sequence[Chunk], languages: Sequence[str]) -> ChunkTerms:
-    """Return the search terms of chunks, numbered in order of appearance; `languages` are theirs."""
+    """Return the search terms of chunks, numbered in order of appearance; `languages` are those of the chunks."""
     texts = [chunk.text for chunk in chunks]
     number: dict[str, int] = {}
     flat = array("i")
@@ -135,7 +135,7 @@ def terms_in(chunks: Sequence[Chunk], languages: Sequence[str]) -> ChunkTerms:
 
     @cache
     def of_english(word: str) -> int:
-        """Return the number of the term that a word has, -1 where it has none."""
+        """Return the number of the term of a word, -1 if it has none."""
         return number.setdefault(stem(word), len(number)) if is_content(word) else -1
 
     for text, language in zip(texts, languages, strict=True):
@@ -154,7 +154,7 @@ def terms_in(chunks: Sequence[Chunk], languages: Sequence[str]) -> ChunkTerms:
 def map_chunk_terms(
     documents: Sequence[Document], chunks: Sequence[Chunk], workers: Workers
 ) -> Callable[[], ChunkTerms]:
-    """Begin to read the search terms of all chunks, and return what waits for them."""
+    """Start to extract the search terms of all chunks, and return a function that waits for them."""
     of = {document.id: document for document in documents}
     own = [of[chunk.document_id] for chunk in chunks]
     marks = {id_: content_id(str(document.omitted), document.language) for id_, document in of.items()}
@@ -170,7 +170,7 @@ def map_chunk_terms(
 
 
 def _joined(parts: Iterable[ChunkTerms]) -> ChunkTerms:
-    """Return the terms of shards as those of one."""
+    """Combine the terms of shards."""
     number: dict[str, int] = {}
 
     def columns() -> Iterator[Sequence[Ints]]:
@@ -185,7 +185,7 @@ def _joined(parts: Iterable[ChunkTerms]) -> ChunkTerms:
 
 
 def _checked(stored: ChunkTerms, count: int) -> ChunkTerms:
-    """Return stored terms of chunks; raise ValueError or another error where they are none."""
+    """Return stored terms of chunks; raise ValueError or another exception if they are invalid."""
     numbers = (stored.ids, len(stored.words)), (stored.instructing, count)
     inside = all(not len(column) or 0 <= column.min() <= column.max() < n for column, n in numbers)
     sizes = stored.sizes
@@ -195,8 +195,8 @@ def _checked(stored: ChunkTerms, count: int) -> ChunkTerms:
 
 
 def _spread(titles: Sequence[Sequence[int]], inside: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the terms of the titles of documents, and the first and last of the chunks or sentences in each document;
-    `inside` is that of each of these, ascending.
+    """Return three arrays with a value per term of a title: the term, and the first and last (exclusive) chunk or
+    sentence of its document. `inside` is the document of each chunk or sentence, ascending.
     """
     flat = np.array([t for title in titles for t in title], np.int64)
     document = np.repeat(np.arange(len(titles)), list(map(len, titles)))
@@ -205,14 +205,14 @@ def _spread(titles: Sequence[Sequence[int]], inside: Ints) -> tuple[Ints, Ints, 
 
 
 def title_terms(document: Document) -> list[str]:
-    """Return the search terms of a title; what holds the words of a file name together separates them here."""
+    """Return the search terms of a title; underscores and hyphens, as in file names, separate words."""
     return terms(document.title.replace("_", " ").replace("-", " "), document.language)
 
 
 def sentence_arrays(
     documents: Sequence[Document], lexicon: Lexicon, entity: Mapping[str, int], names: Names
 ) -> Arrays:
-    """Return the table of sentences, with mentions as numbers of entities, given by their keys; others are left out."""
+    """Return the table of sentences; mentions and speakers that are entities become numbers, by key from `entity`."""
     table = lexicon.sentences.table
     of_mention = np.repeat(table.document, np.diff(lexicon.starts))
     mentions = _resolved(lexicon.mentions, of_mention, documents, lexicon, names, entity)
@@ -237,7 +237,7 @@ def _resolved(
     names: Names,
     entity: Mapping[str, int],
 ) -> Ints:
-    """Return the entity that each of the lexicon's names stands for in its document, -1 for none."""
+    """Return the entity that each of some names (numbers in the lexicon) stands for in its document, -1 for none."""
     code, pair = np.unique(names_at.astype(np.int64) * len(documents) + document, return_inverse=True)
     codes: list[int] = code.tolist()
     resolved = [
@@ -250,7 +250,7 @@ def _resolved(
 
 
 def graph_arrays(index: Index) -> Arrays:
-    """Return what is looked up in the graph of an index, so that no question has to read all of it."""
+    """Return the lookup arrays of the graph of an index, so that questions need not read whole tables."""
     numbers = (index.number_of_document, index.number_of_chunk, index.entity_of_name)
     arrays: Arrays = {name: array for of in numbers for name, array in of.arrays.items()}
     for make in (*LISTED.values(), edge_ranks, hashes_of_keys, words_of_names):
@@ -259,11 +259,11 @@ def graph_arrays(index: Index) -> Arrays:
 
 
 Runs = tuple[MutableSequence[int], list[tuple[str, ...]]]
-"""The texts of runs (`mentions.find_runs`) and their keys: there are millions, and a tuple of each takes 100 bytes."""
+"""The sentences of runs (`mentions.find_runs`) and their keys; as tuples, each of the millions would take 100 bytes."""
 RARE = 0.4
-"""A sentence leads to its names in proportion to their frequency to the power of -RARE."""
+"""Weights from a sentence to its names are proportional to the frequency of the names to the power of -RARE."""
 ALIAS = 0.2
-"""How far an untitled passage's subject is taken for a longer or shorter name."""
+"""The share of a name's weights that it lends to its aliases: longer or shorter forms of an untitled topic."""
 
 
 def walk_arrays(
@@ -272,7 +272,7 @@ def walk_arrays(
     sentences: Sentences,
     without: Collection[str] = (),
 ) -> Arrays:
-    """Return the arrays of the walk but for its terms, without the names whose keys are in `without`."""
+    """Return the arrays `walk.*` of the sentence–entity graph; names with keys in `without` are left out."""
     passages = sentence_ranges(documents, chunks, sentences.table)
     names, vocabulary = NameNumbers(words := sentences.tokens), sentences.vocabulary
     runs: Runs = array("i"), []
@@ -283,7 +283,7 @@ def walk_arrays(
     del words
     topics = _find_topics(documents, chunks, passages, sentences, runs, names)
     met = _mentions(sentences, runs, names)
-    del runs  # and what follows is as large
+    del runs  # the following data is as large
     count = max(len(names.keys), 1)
     near = _of_pairs([*topics, *_topics_inside(topics, names)], count)
     frequency, outward, inward = _paths(passages, met, near, count)
@@ -293,7 +293,7 @@ def walk_arrays(
     hashes = np.array([hash_of(units(key)) for key in names.keys], np.uint64)
     order = np.argsort(hashes, kind="stable")
     order = order[np.array([key not in without for key in names.keys], bool)[order]]
-    codes, weights = inward[0], np.zeros_like(inward[1])  # 0 for names that only lead back
+    codes, weights = inward[0], np.zeros_like(inward[1])  # 0 for pairs that only lead from name to sentence
     weights[np.searchsorted(codes, outward[0])] = outward[1]
     row, name, out = _table((codes, weights), order, count)
     back = _table(inward, order, count)[2]
@@ -319,8 +319,8 @@ def walk_arrays(
 def sentence_ranges(
     documents: Sequence[Document], chunks: Sequence[Chunk], table: SentenceTable
 ) -> tuple[Ints, Ints]:
-    """Return the sentences that start in each chunk, as a first and an end (not included).
-    Offsets are counted through the corpus, as if each document had the length of the longest.
+    """Return the first and last (exclusive) of the sentences that start in each chunk.
+    Offsets are counted through the whole corpus, as if each document had the length of the longest.
     """
     number = {d.id: i for i, d in enumerate(documents)}
     starts, ends = np.array([c.start for c in chunks], np.int64), np.array([c.end for c in chunks], np.int64)
@@ -332,7 +332,7 @@ def sentence_ranges(
 
 
 def _mentions(sentences: Sentences, runs: Runs, names: NameNumbers) -> Ints:
-    """Return the codes of sentences with the names that they mention; `runs` are those of the distinct sentences."""
+    """Return the codes `sentence * names + name` of mentions, ascending; `runs` are those of the distinct sentences."""
     dated = sentences.vocabulary.sentences_with(DIGIT)
     texts = zip(dated.tolist(), lines_at(dated, sentences.distinct), strict=True)
     named = find_mentions(texts, zip(*runs, strict=True))
@@ -348,14 +348,14 @@ def _mentions(sentences: Sentences, runs: Runs, names: NameNumbers) -> Ints:
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts)) * size + name
 
 
-# Paths between sentences and names
+# Edges between sentences and names
 
 Weights = tuple[Ints, Floats]
-"""The weights of pairs of a row (passage or sentence) and a name, by codes `row * names + name`, ascending."""
+"""Ascending codes `row * names + name` of pairs of a row (passage or sentence) and a name, and the weight of each."""
 
 
 def _weights(codes: Ints, weights: Floats) -> Weights:
-    """Return the largest weight of each pair; they come in any order."""
+    """Return the largest weight of each pair; the input is in any order."""
     order = np.lexsort((weights, codes))
     order = order[np.diff(codes[order], append=-1) != 0]
     return codes[order], weights[order]
@@ -371,8 +371,8 @@ def _of_pairs(topics: Iterable[Topic], names: int) -> Weights:
 def _paths(
     passages: tuple[Ints, Ints], met: Ints, topics: Weights, names: int
 ) -> tuple[Ints, Weights, Weights]:
-    """Return in how many passages each name is, and the weights from sentences to names and back; `met` are the codes
-    of what sentences mention, ascending, and `topics` are of passages.
+    """Return the number of passages with each name, and the weights from sentences to names and back; `met` are the
+    codes of mentions in sentences, ascending, and `topics` the weights of topics of passages.
     """
     (first, last), (codes, weights) = passages, topics
     at, sizes = ranges(*(np.searchsorted(met, end.astype(np.int64) * names) for end in passages))
@@ -390,7 +390,7 @@ def _paths(
 
 
 def _lent(weights: Weights, aliases: Weights, names: int) -> Weights:
-    """Let names lend a part of their weights to their aliases."""
+    """Add a share of the weights of names to their aliases."""
     (codes, values), (of, shares) = weights, aliases
     name = codes % names
     at, sizes = ranges(*np.searchsorted(of, (name * names, (name + 1) * names)))
@@ -400,7 +400,7 @@ def _lent(weights: Weights, aliases: Weights, names: int) -> Weights:
 
 
 def _table(weights: Weights, order: Ints, names: int) -> tuple[Ints, Ints, Floats]:
-    """Return row, name and weight of each pair of a name that is in `order`, and is numbered by it."""
+    """Return the row, name and weight of each pair whose name is in `order`; names are renumbered by that order."""
     row, name = np.divmod(weights[0], names)
     rank = np.full(names, -1, np.int32)
     rank[order] = np.arange(len(order))
@@ -411,37 +411,37 @@ def _table(weights: Weights, order: Ints, names: int) -> tuple[Ints, Ints, Float
 
 
 TITLE = 30.0
-"""How much more a name leads to sentences of the passage whose title it is than to one that mentions it."""
+"""Weight from a name to the sentences of a passage of which it is the title; the weight to a mention is 1."""
 SUBJECT, SUBJECT_UNTITLED = 2.0, 15.0
-"""The same for the subject of a passage's first sentence, where there is a title and where there is none."""
+"""The same for the subject of a document's first sentence, if the document has a title and if it has none."""
 INSIDE, INSIDE_WORDS = SUBJECT, 4
-"""The same for a name of so many words in the title or subject, times its share of these: so it is less."""
+"""The same for a name inside the title or subject, times its share of the words; and its maximum number of words."""
 MOST_ALIASES = 2
-"""Names that an untitled subject may be a form of; where there are more, it is taken for none."""
+"""Maximum number of names that an untitled subject may be a form of; if there are more, it is a form of none."""
 
 
 class NameNumbers:
-    """Numbers names in the order in which they are met."""
+    """Numbers names in the order of their first occurrence."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        """Note how the corpus writes each word, by its key: how often in lower case, and whether as a name."""
+        """Read for each word, by its key, how often it is in lower case, and whether it is mostly capitalised."""
         keys = [name_key(word) for word in vocabulary.words]
         self._lower: dict[str, int] = dict(zip(keys, vocabulary.lower.tolist(), strict=True))
         self._proper: dict[str, bool] = dict(zip(keys, vocabulary.mostly_capitalised.tolist(), strict=True))
         self.keys: dict[str, int] = {}
         self.sought: list[str] = []
-        """Names that are looked for however they are written: what passages are about."""
+        """The topics of passages, which are recognised in sentences regardless of case."""
 
     def number(self, key: str) -> int:
         return self.keys.setdefault(key, len(self.keys))
 
     def seek(self) -> None:
-        """Look for the names met so far, but for short ones and words that the corpus writes small."""
+        """Add the names so far to `sought`, except short ones and words that the corpus writes in lower case."""
         lower = self._lower
         self.sought.extend(k for k in self.keys if len(units(k)) > 1 or (len(k) > 3 and not lower.get(k)))
 
     def may_open(self, key: str) -> bool:
-        """Tell whether a name is one where nothing but its capital says so, and that opens its sentence."""
+        """Return whether a name can be recognised at the start of a sentence, where any word is capitalised."""
         return " " in key or self._proper.get(key, True)
 
     def kinds(self) -> Ints:
@@ -451,13 +451,13 @@ class NameNumbers:
 
 
 class Topic(NamedTuple):
-    """A name that leads to a passage, and by how much more than a mention would."""
+    """A name that a passage is about, and its weight relative to a mention."""
 
     row: int
     name: int
     weight: float
     key: str = ""
-    """The name, if it is a title or the first subject of an opening: its parts count, too."""
+    """The name, if it is a title or the first subject of an opening, so that names inside it count too; else ""."""
 
 
 def _find_topics(
@@ -468,8 +468,8 @@ def _find_topics(
     runs: Runs,
     names: NameNumbers,
 ) -> list[Topic]:
-    """Return what each passage is about: the title of its document, and the subject of that document's opening; `runs`
-    are those of the distinct sentences.
+    """Return the topics of passages: the title of the document and, in its first passage, the subjects of the first
+    sentence. `runs` are those of the distinct sentences.
     """
     title_of = {d.id: title_key(d.title) for d in documents}
     topics: list[Topic] = []
@@ -494,7 +494,7 @@ def _find_topics(
 
 
 def _topics_inside(topics: Iterable[Topic], names: NameNumbers) -> Iterator[Topic]:
-    """Yield the names inside main topics, weaker the less of the words they are."""
+    """Yield the names inside topics with a key, weighted by their share of the words."""
     for topic in topics:
         words = topic.key.split()
         for start in range(len(words)):
@@ -506,10 +506,10 @@ def _topics_inside(topics: Iterable[Topic], names: NameNumbers) -> Iterator[Topi
 
 
 def _aliases(topics: Iterable[Topic], names: NameNumbers) -> Iterator[Topic]:
-    """Yield the names that an untitled main topic may be a form of as topics of one another, of n each with 1 / n.
+    """Yield pairs of an untitled topic and a name that may be forms of each other, in both directions, as topics.
 
-    One is a form of the other where it is its first or last words, two at least, or has the same first and last word.
-    """
+    A form consists of the first or last words of the other, at least two, or has the same first and last word. Each of
+    n names has the weight 1 / n."""
     forms: dict[tuple[str, ...], set[int]] = defaultdict(set)
     for _, name, weight, key in topics:
         words = tuple(key.split()) if weight == SUBJECT_UNTITLED else ()

@@ -1,7 +1,7 @@
-"""From documents to chunks, overlapping windows of tokens (GraphRAG §3.1.1), and from chunks to what they state.
+"""From documents to chunks, overlapping windows of tokens (GraphRAG §3.1.1), and from chunks to extractions.
 
-Extraction (GraphRAG §3.1.2, A.2) has gleaning and claims where the model writes. Each chunk is a conversation of its
-own: none waits for another, so that a model is never left without work.
+Extraction (GraphRAG §3.1.2, A.2) includes gleaning and claims if a language model performs it. Each chunk is a separate
+conversation that waits for no other, so the model never has to idle.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from conspectus.workers import Texts, Workers
 def chunk(
     documents: Sequence[Document], settings: ChunkSettings, workers: Workers | None = None
 ) -> list[Chunk]:
-    """Cut all documents, in their order, into windows of `tokens` tokens that share `overlap` with the one before
-    (GraphRAG §3.1.1).
+    """Cut all documents, in their order, into windows of `tokens` tokens that share `overlap` tokens with the previous
+    one (GraphRAG §3.1.1).
 
-    The chunks are in order and cover everything but white space. Where the edge of a window falls inside a
-    character, it moves to the next edge of a token that does not. A tail that adds no more tokens than the
-    overlap is part of the window before it.
+    The chunks are in order and cover everything except white space. If the edge of a window falls inside a
+    character, it moves to the next token boundary that does not. A tail that would add no more tokens than the
+    overlap becomes part of the previous window.
     """
     workers, size = workers or Workers(), f"{settings.tokens} {settings.overlap}"
     parts = workers.map_stored(
@@ -76,12 +76,12 @@ def chunk(
 
 
 def windows_in(documents: Sequence[Document], settings: ChunkSettings) -> list[list[tuple[int, int, int]]]:
-    """Return the windows of each document: first character, the one after the last, number of tokens."""
+    """Return the windows of each document's content: start, end (exclusive), number of tokens."""
     return [list(_windows(content_of(document).text, settings)) for document in documents]
 
 
 def _checked(documents: Sequence[Document], stored: Any) -> list[list[tuple[int, int, int]]]:
-    """Return stored windows of documents; raise ValueError or TypeError where they are none."""
+    """Return stored windows of documents; raise ValueError or TypeError if they are invalid."""
     windows = [[(int(a), int(b), int(n)) for a, b, n in rows] for rows in stored]
     for document, rows in zip(documents, windows, strict=True):
         if not all(0 <= a < b <= len(document.text) and n > 0 for a, b, n in rows):
@@ -90,7 +90,7 @@ def _checked(documents: Sequence[Document], stored: Any) -> list[list[tuple[int,
 
 
 def _windows(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int, int]]:
-    """Yield the first character of each window, the one after its last, and the number of its tokens."""
+    """Yield the start, the end (exclusive) and the number of tokens of each window."""
     vocabulary = encoding()
     tail = settings.overlap  # a last chunk within the overlap would add nothing
     if (whole := vocabulary.count_up_to(text, settings.tokens + tail)) is not None:
@@ -100,9 +100,9 @@ def _windows(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int, int
     ids = vocabulary.encode_long(text)
 
     def edge(at: int) -> int:
-        """Return the first place among the tokens, from one on, that is not inside a character.
-        What begins inside a character never decodes. What begins at one does, with the one to four tokens
-        that spell it (more where tokens straddle characters, which is rare; such an edge may be passed over).
+        """Return the first token index from `at` on that is a boundary between characters.
+        Tokens that begin inside a character never decode. Those that begin with a character do, as soon as they spell
+        it: one to four tokens, or more if tokens straddle characters, which is rare (such an edge may be missed).
         """
         while at < len(ids) and all(
             vocabulary.decode(ids[at : at + n].tolist()) is None for n in range(1, 9)
@@ -115,7 +115,7 @@ def _windows(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int, int
         assert between is not None, "both are edges"
         return len(between)
 
-    first, start = 0, 0  # the same place, in tokens and in characters
+    first, start = 0, 0  # the same position, in tokens and in characters
     while True:
         last = edge(first + settings.tokens)
         if len(ids) - last <= tail:
@@ -134,18 +134,18 @@ _ISO_DATE = re.compile(r"\d{4}(?:-\d\d){0,2}(?!\d)")
 
 
 def dates_of(documents: Iterable[Document]) -> dict[str, str]:
-    """Return the dates of documents, by id: of those whose day is known, and nothing that a document may add to it."""
+    """Return the dates of documents in ISO format, without a time of day, by id; others are left out."""
     dates = ((document.id, _ISO_DATE.match(document.day)) for document in documents)
     return {id_: match[0] for id_, match in dates if match}
 
 
 @dataclass(frozen=True)
 class Extractions(Sequence[Extraction]):
-    """The entities and relationships of chunks; as a sequence the extraction of each, made when asked for.
+    """The entities and relationships of chunks; as a sequence, the extraction of each chunk, created when accessed.
 
-    There are millions, so that they are columns of two arrays of six rows: the place of the chunk, those of the name or
-    source and of the type or target in `names`, that of the description in `texts`, and the characters where it was
-    read, -1 for anywhere in the chunk.
+    Since there are millions, they are columns of two arrays of six rows: the index of the chunk, those of the name (or
+    source) and type (or target) in `names`, that of the description in `texts`, and the start and end of the span in
+    which they were found, -1 for anywhere in the chunk.
     """
 
     names: Sequence[str]
@@ -153,15 +153,15 @@ class Extractions(Sequence[Extraction]):
     entities: Ints
     relationships: Ints
     strengths: Floats
-    """Of the relationships."""
+    """The strengths of the relationships."""
     documents: Sequence[str]
-    """The ids of the documents that hold what was read: those of the chunks, but for facts that people added."""
+    """The id of the document of each chunk's spans: the chunk's own document, except for facts that people added."""
     chunks: Sequence[Chunk] = ()
     failures: Sequence[Failure] = ()
 
     @classmethod
     def of(cls, extracted: Iterable[tuple[Chunk, Extraction]]) -> Extractions:
-        """Put what was extracted from chunks into columns."""
+        """Convert the extractions of chunks to columns."""
         name, text = (defaultdict[str, int](count().__next__) for _ in range(2))
         chunks, documents, strengths = list[Chunk](), list[str](), list[float]()
         rows = array("i"), array("i")  # a sixth of the memory of lists
@@ -181,7 +181,7 @@ class Extractions(Sequence[Extraction]):
 
     @classmethod
     def joined(cls, parts: Iterable[Extractions], chunks: Sequence[Chunk], texts: Texts) -> Extractions:
-        """Join what was found in consecutive chunks, whose descriptions go to `texts`."""
+        """Concatenate the extractions of consecutive groups of chunks, adding their descriptions to `texts`."""
         name, done, failures = dict[str, int](), 0, list[Failure]()
         none = np.zeros((6, 0), np.int32)
         tables, strengths = ([none], [none]), [np.zeros(0)]
@@ -221,14 +221,14 @@ class Extractions(Sequence[Extraction]):
 
 @dataclass
 class Extracted:
-    """What was found in each chunk, in their order, and what the model failed on."""
+    """The extractions and claims of each chunk, in their order, and the failures of the model."""
 
     graphs: Sequence[Extraction] = ()
     claims: Sequence[tuple[FoundClaim, ...]] = ()
     failures: list[Failure] = field(default_factory=list[Failure])
 
     def check(self, model: str) -> None:
-        """Raise ModelError where the model failed on every chunk, so that there is nothing to make an index of."""
+        """Raise ModelError if the model failed on every chunk, so that there is nothing to build an index from."""
         any_entity = any(graph.entities for graph in self.graphs)
         if self.failures and len(self.failures) == len(self.graphs) and not any_entity:
             _, _, why = self.failures[-1].error.partition("): ")
@@ -243,9 +243,9 @@ async def extract(
     tick: Tick = no_tick,
     dates: Mapping[str, str] | None = None,
 ) -> Extracted:
-    """Return what each chunk holds; `dates` are those of documents, by id.
-    A failed chunk has an empty graph; a failed round of gleaning, or of claims, keeps what was found before
-    it. Raises Unusable where nothing more can be asked of the model.
+    """Return the extractions of chunks; `dates` are those of documents, by id.
+    A failed chunk has an empty extraction; if gleaning or the extraction of claims fails, earlier results are
+    retained. Raises Unusable if the model can no longer be used.
     """
 
     async def read(chunk: Chunk) -> tuple[Extraction, tuple[FoundClaim, ...], tuple[Failure, ...]]:
@@ -263,7 +263,7 @@ async def extract(
             raise
         except ModelError as error:
             where = f"characters {chunk.start} to {chunk.end}"
-            if chunk.id not in str(error):  # the errors of a model name it already
+            if chunk.id not in str(error):  # some errors of models already name the chunk
                 where = f"chunk {chunk.id} ({where})"
             failures = (Failure("extract", f"{where}: {error}", chunk.document_id),)
         tick()
@@ -278,7 +278,7 @@ async def extract(
 def extract_shard(
     chunks: Sequence[Chunk], model: Model, settings: ExtractSettings, language: str, dates: Mapping[str, str]
 ) -> Extractions:
-    """Do what `extract` does by a model that need not be waited for."""
+    """Return the extractions of chunks like `extract`, by a model that works in this process and needs no waiting."""
     extracted = run_sync(extract(chunks, model, settings, language, dates=dates))
     part = Extractions.of(zip(chunks, extracted.graphs, strict=True))
     return replace(part, chunks=(), failures=extracted.failures)
@@ -293,8 +293,8 @@ def map_extract(
     tick: Tick,
     begin: Callable[[], object],
 ) -> Extracted:
-    """Do what `extract` does shard by shard; the model can be sent to other processes (`models.base.portable`). `begin`
-    is called once all shards are queued, to queue what follows them.
+    """Return the extractions of chunks like `extract`, shard by shard; the model must be portable to other processes
+    (`models.base.portable`). `begin` is called when all shards are queued, to queue the work that follows.
     """
     number = {document.id: i for i, document in enumerate(documents)}
     marks = {document.id: content_id(str(document.omitted)) for document in documents}
@@ -328,7 +328,7 @@ _STORED = "names", "texts", "entities", "relationships", "strengths"
 
 
 def _stored(part: Extractions) -> dict[str, Any]:
-    """Return what was found as it is stored; nothing where a chunk failed, so that it is tried again."""
+    """Return extractions in the form in which they are stored; empty after failures, so that they are retried."""
     if part.failures:
         return {}
     tables = part.entities.ravel(), part.relationships.ravel()
@@ -337,7 +337,7 @@ def _stored(part: Extractions) -> dict[str, Any]:
 
 
 def _loaded(stored: Mapping[str, Any], chunks: Sequence[Chunk]) -> Extractions:
-    """Return what is stored of chunks; raise ValueError or another error where it cannot be so."""
+    """Return the stored extractions of chunks; raise ValueError or another exception if they are invalid."""
     *texts, entities, edges, strengths = map(stored.__getitem__, _STORED)
     names, texts = (list(map(str, each)) for each in texts)
     entities, edges = entities.reshape(6, -1), edges.reshape(6, -1)
@@ -360,9 +360,9 @@ def _loaded(stored: Mapping[str, Any], chunks: Sequence[Chunk]) -> Extractions:
 async def _rounds(
     chunk: Chunk, model: Model, settings: ExtractSettings, language: str, date: str
 ) -> AsyncIterator[Extraction]:
-    """Yield what is found at first, then in each round of looking again for what was missed, then open triples.
+    """Yield the first extraction of a chunk, then that of each round of gleaning, then open triples.
 
-    Where both are extracted, the graph is what it would be alone, and triples are found by prompts of their own.
+    If both a graph and triples are extracted, the graph is the same as without triples, which have their own prompts.
     """
     style = settings.style if writes(model, ExtractTriples) else "graph"
     if style != "triples":
@@ -379,7 +379,7 @@ async def _rounds(
             task = GleanMore(turn, language=language)
             graph = await model.perform(task)
             yield graph
-    # first the named entities, then what is stated of them and other noun phrases (HippoRAG)
+    # first the named entities, then triples about them and other noun phrases (HippoRAG)
     if style != "graph":
         strict = settings.strict
         names = await model.perform(NameEntities(chunk.text, strict, language=language))
@@ -389,7 +389,7 @@ async def _rounds(
 
 
 def _guides(schema: GraphSchema | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what a schema says of its types, and its relations, as a prompt has them."""
+    """Return the descriptions of a schema's types, and its relations, as texts for a prompt."""
     if not schema:
         return (), ()
     types = {name: ", ".join(filter(None, (e.description, *e.names))) for name, e in schema.entities.items()}
@@ -398,7 +398,7 @@ def _guides(schema: GraphSchema | None) -> tuple[tuple[str, ...], tuple[str, ...
 
 
 def _by_schema(graph: Extraction, settings: ExtractSettings) -> Extraction:
-    """Give the names of a schema their types; where it is strict, leave out what has no place in it."""
+    """Set the types of names that a schema lists; if the schema is strict, remove elements that it does not allow."""
     schema = settings.graph_schema
     if not schema:
         return graph
@@ -418,8 +418,8 @@ def _by_schema(graph: Extraction, settings: ExtractSettings) -> Extraction:
 
 
 def open_extraction(names: Sequence[str], triples: Sequence[FoundTriple], date: str = "") -> Extraction:
-    """Return what triples state of named entities, each described by its sentences, and of each other.
-    Beside the names, ends of triples are entities that are written as names or recur; values, as dates, never are.
+    """Return a graph made from triples: entities described by the statements about them, and their relationships.
+    Besides `names`, ends of triples are entities if they are capitalised or recur; values such as dates never are.
     """
     recurring = Counter(end for triple in triples for end in (triple.head, triple.tail))
     types = dict.fromkeys(names, "entity")
@@ -440,7 +440,7 @@ def open_extraction(names: Sequence[str], triples: Sequence[FoundTriple], date: 
 
 
 def _sentence(triple: FoundTriple, date: str) -> str:
-    """Return what a triple states; where it has no time, with the date of its document, if that is known."""
+    """Return the statement of a triple as a text; if it has no time, with the date of its document, if known."""
     head, relation, tail = triple.head, triple.relation, triple.tail
     if CJK.search(relation):
         text = "，".join(
@@ -459,7 +459,7 @@ _CHINESE_VALUE = re.compile(
 
 
 def _is_value(name: str) -> bool:
-    """Tell whether a phrase says no more than when, how long or how much: `10 to 18 April`, `£7.3 million`."""
+    """Return whether a phrase is only a time, a duration or an amount: `10 to 18 April`, `£7.3 million`."""
     words = re.findall(r"[^\W\d_]+", name.lower())
     return bool(_CHINESE_VALUE.fullmatch(name)) or all(
         word in CALENDAR or word in _OF_VALUES or word in STOPWORDS for word in words

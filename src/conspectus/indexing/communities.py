@@ -1,9 +1,9 @@
 """Communities of the graph (GraphRAG §3.1.4), descriptions of its elements (§3.1.3), and reports (§3.1.5).
 
-An element whose instances have only one description takes it without a task, and one of few and short ones without a
-call. Reports are written deepest first, so that a parent can stand on its parts; `community_context` says what each is
-written from. Where the model has to be waited for, both are done at once: a report waits for the descriptions of its
-own community, and of what is described together with that.
+An element whose instances have only one description uses it without a task; a few short descriptions are joined without
+a call. Reports are written from the deepest level up, so that a parent can use those of its children;
+`community_context` defines what each is written from. With a language model, both are done concurrently: a report waits
+only for the descriptions of its own community and for those in the same batches.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ else:
 
 Ints = NDArray[np.int64]
 Pairs = tuple[Ints, Ints]
-"""Rows, and the rank of a chunk that each names."""
+"""Pairs of rows and ranks of chunks that they occur in, as two arrays."""
 
 
 def find_communities(
@@ -66,12 +66,12 @@ def find_communities(
     chunks: Sequence[Chunk] = (),
     before: Index | None = None,
 ) -> list[Community]:
-    """Return the communities level by level, in a level the largest first; every entity is in one of level 0.
+    """Return the communities level by level, the largest of a level first; every entity is in one at level 0.
 
-    Relationships join entities by their names and pull with their weight. `chunks` gives the order of
-    `chunk_ids`; a chunk that it does not hold comes later, in the order in which entities, then
-    relationships, name it. The communities of an index `before` are carried on, as far as they are as good as new
-    ones: what did not change keeps its members, and with them its id.
+    Relationships refer to entities by name and are weighted. `chunks` determines the order of `chunk_ids`; chunks that
+    are not among them come last, in the order in which entities, then relationships, refer to them. The communities of
+    an index `before` are the warm start and stay as far as they are as good as new ones: a community that did not
+    change has the same members and therefore the same id.
     """
     entities = sorted(entities, key=lambda entity: entity.number)
     relationships = sorted(relationships, key=lambda relationship: relationship.number)
@@ -106,12 +106,12 @@ def find_communities(
 def _contents(
     parts: Sequence[leiden.Part], ends: tuple[Ints, Ints], named: Sequence[Pairs], n: int
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the relationships inside each part, and the ranks of the chunks that mention what is in it.
-    `named` are the ranks of the chunks that mention each entity, and those of each relationship.
+    """Yield for each part the relationships inside it, and the ranks of the chunks that mention its elements.
+    `named` are the pairs of entities and ranks of chunks that mention them, and those of relationships.
     """
     (source, target), ((entity, entity_rank), (edge, edge_rank)) = ends, named
     last_of: list[int] = np.cumsum(np.bincount([part.level for part in parts])).tolist() if parts else []
-    for first, last in pairwise([0, *last_of]):  # where the parts of each level begin and end
+    for first, last in pairwise([0, *last_of]):  # the range of parts of each level
         part_of = _part_of(parts[first:last], n)
         part_of_relationship = np.where(part_of[source] == part_of[target], part_of[source], -1)
         inside = _grouped(part_of_relationship, np.arange(len(source)), last - first)
@@ -121,7 +121,7 @@ def _contents(
 
 
 def _earlier(before: Index, entities: Sequence[Entity]) -> list[Ints]:
-    """Return for each level of an index the number of the community that each entity was in there, -1 for a new one."""
+    """Return for each level of an index the number of the community of each entity, -1 for a new entity."""
     rank = {entity.id: i for i, entity in enumerate(entities)}
     at = np.array([rank.get(id_, -1) for id_ in column(before.entities, "id")], np.int64)
     parts = list[leiden.Part]()
@@ -133,7 +133,7 @@ def _earlier(before: Index, entities: Sequence[Entity]) -> list[Ints]:
 
 
 def _changed(before: Index, relationships: Iterable[Relationship], node: Mapping[str, int]) -> Bools:
-    """Tell which nodes have other relationships than their entities had in an index before, or of other weights."""
+    """Return a mask of the nodes whose relationships, or the weights of these, differ from those in an index before."""
     names = "source", "target", "weight"
     earlier = zip(*(column(before.relationships, name) for name in names), strict=True)
     changed = np.zeros(len(node), bool)
@@ -143,14 +143,14 @@ def _changed(before: Index, relationships: Iterable[Relationship], node: Mapping
 
 
 def _pairs(chunk_ids: Iterable[Sequence[str]], rank: dict[str, int]) -> Pairs:
-    """Return rows and the ranks of their chunks, a pair for each mention; a new chunk takes the next rank."""
+    """Return pairs of rows and ranks of their chunks; a chunk that is not in `rank` is added with the next rank."""
     rows = list(chunk_ids)
     ranks = [rank.setdefault(chunk, len(rank)) for chunk in chain.from_iterable(rows)]
     return np.repeat(np.arange(len(rows)), list(map(len, rows))), np.array(ranks, np.int64)
 
 
 def _part_of(parts: Sequence[leiden.Part], n: int) -> Ints:
-    """Return which of the parts each node is in, -1 where in none."""
+    """Return the index of the part that contains each node, -1 for none."""
     part_of = np.full(n, -1)
     sizes = [part.members.size for part in parts]
     part_of[np.concatenate([part.members for part in parts])] = np.repeat(np.arange(len(parts)), sizes)
@@ -158,7 +158,7 @@ def _part_of(parts: Sequence[leiden.Part], n: int) -> Ints:
 
 
 def _grouped(owner: Ints, value: Ints, n: int) -> list[list[int]]:
-    """Return the distinct values of each of n owners, ascending; what has the owner -1 belongs to none."""
+    """Return the distinct values of each of n owners, ascending; values with the owner -1 are dropped."""
     width = int(value.max(initial=0)) + 1
     pairs = unique_numbers((owner * width + value)[owner >= 0])
     ends: list[int] = np.searchsorted(pairs, np.arange(n + 1) * width).tolist()
@@ -167,37 +167,37 @@ def _grouped(owner: Ints, value: Ints, n: int) -> list[list[int]]:
 
 
 MOST_SPANS = 8
-"""Spans stored for one row, those that its description rests on first; a row stays a few hundred bytes."""
+"""Maximum spans stored for one row, first those that support its description; so a row takes a few hundred bytes."""
 FEW_LINES, FEW_TOKENS = 3, 80
-"""Descriptions of an element, and their tokens together, that are joined without a call. Of 200 elements that a strong
-model described (sample corpus), 111 have no more, and what it wrote of these has 0.89 of the tokens of the joined."""
+"""Maximum number of descriptions of an element, and of their tokens in total, that are joined without a call. Of 200
+elements that a strong model described (sample corpus), 111 have no more; its texts have 0.89 of the joined tokens."""
 TOGETHER = 40
-"""Elements that are given to a model at a time, five calls of eight: a report waits for all that come with its own."""
+"""Elements that are passed to a model at a time, five calls of eight: a report waits for whole batches of these."""
 LAST = -1.0
-"""The priority of a description that no report waits for; that of a report of the root is 0."""
+"""The priority of a description that no report waits for; a report of the root level has the priority 0."""
 
 ALONE = 2000
-"""Rows described at a time that no report is written from: 0.1 CPU s, as a shard of reports of a million tokens."""
+"""Number of rows in a shard of rows that no report uses: 0.1 CPU s, like a shard of reports of a million tokens."""
 _ROW = 400
-"""Characters of the descriptions of an entity and of its three relationships, on average (podcasts)."""
+"""Average characters of the descriptions of an entity and of its three relationships (podcasts)."""
 Ready = Callable[[Community, Iterable[int]], Awaitable[None]]
 
 # Descriptions
 
 
 _DESCRIBED = Element()
-"""In the place of the instances of a row that is described: they take more memory than the row."""
+"""Replaces the element of a row once it is described, because the instances take more memory than the row."""
 Work = tuple[int, int, Mapping[str, Span], DescribeElement]
-"""A row whose descriptions are to become one: its table, its number, what is said of it and where, and the task."""
+"""A row to describe: the index of its table, its number, its descriptions with their spans, and the task."""
 
 
 class DescribedGraph:
-    """The graph, whose rows are complete as their descriptions come in."""
+    """The graph, whose rows are completed in place as their descriptions are written."""
 
     def __init__(
         self, merged: Merged, model: Model, documents: Iterable[Document] = (), *, strict: bool = False
     ) -> None:
-        """Complete the rows of `merged`; few short descriptions are joined without a model, unless `strict`."""
+        """Complete the rows of `merged`; a few short descriptions are joined without a model, unless `strict`."""
         self.entities, self.relationships, self.claims = merged.entities, merged.relationships, merged.claims
         self._tables: tuple[list[Any], ...] = (self.entities, self.relationships, self.claims)
         self._elements = merged.entity_elements, merged.relationship_elements, merged.claim_elements
@@ -206,10 +206,10 @@ class DescribedGraph:
         self._documents = {document.id: document for document in documents if self._writes}
         self._failures: dict[tuple[int, int], Failure] = {}
         self._under_way: dict[tuple[int, int], asyncio.Future[None]] = {}
-        self.digests: dict[str, Hashes] = {}  # `instance_digests`, where rows can be carried on
+        self.digests: dict[str, Hashes] = {}  # `instance_digests`, if rows can be reused
 
     def instance_digests(self) -> dict[str, Hashes]:
-        """Return by the name of their array what tells that rows are described alike (see `Instances.digests`)."""
+        """Return digests by array name; rows with equal digests have equal descriptions (see `Instances.digests`)."""
         return {
             name: each.digests(column(table, "id"))
             for name, table, each in zip(_DIGESTS, self._tables, self._elements, strict=False)
@@ -217,14 +217,14 @@ class DescribedGraph:
         }
 
     def carry_on(self, before: Index) -> list[list[int]]:
-        """Describe rows of which the same is said as an index before does.
-        Returns the numbers there of entities and of relationships of which all is the same, -1 for others.
+        """Describe rows whose instances are the same as in an index before, with its descriptions.
+        Return for each entity and each relationship the number in that index of the identical row, -1 for none.
         """
         were = before.entities, before.relationships
         numbers = list[list[int]]()
         for (name, digest), table, was in zip(self.digests.items(), self._tables, were, strict=False):
             earlier = before.arrays.get(name)
-            if earlier is None:  # an older version made it
+            if earlier is None:  # built by an older version
                 earlier = np.zeros(0, np.uint64)
             _, now, then = np.intersect1d(digest, earlier, return_indices=True)
             texts = column(was, "description")[:]
@@ -246,9 +246,9 @@ class DescribedGraph:
         priority: tuple[Sequence[float], Sequence[float], Sequence[float]] = ((), (), ()),
         tick: Tick = no_tick,
     ) -> None:
-        """Describe all rows, or, where the model has to be waited for, begin to: `ready` and `done` wait.
+        """Describe all rows; with a language model, only start the calls, for which `ready` and `done` wait.
 
-        `priority` is of the entities, the relationships and the claims: those that reports wait for longest go first.
+        `priority` has the priorities of entities, relationships and claims; rows with high ones are described first.
         """
         works = self.works(language, [range(len(table)) for table in self._tables], priority)
         if self._writes:
@@ -260,13 +260,13 @@ class DescribedGraph:
                 continue
             future = asyncio.ensure_future(describing)
             self._under_way |= {(table, number): future for table, number, _, _ in group}
-            await asyncio.sleep(0)  # the first calls go out meanwhile
+            await asyncio.sleep(0)  # lets the first calls be sent
 
     def works(
         self, language: str, rows: Sequence[Iterable[int]], priority: Sequence[Sequence[float]] = ((), (), ())
     ) -> Iterator[Work]:
-        """Yield the rows that are to be described by the model, what is said of each from the oldest to the newest.
-        Describes the others.
+        """Yield the rows to be described by the model, with descriptions from the oldest document to the newest.
+        Rows that need no model are completed directly.
         """
         known = self._documents
         for table, numbers in enumerate(rows):
@@ -275,9 +275,9 @@ class DescribedGraph:
                 row = self._tables[table][number]
                 done = not self._writes and row.description
                 texts = {} if done else elements[number].descriptions
-                if not texts:  # it is being described
+                if not texts:  # it is described, or about to be
                     continue
-                if not self._writes:  # where a model does, an estimate reads them, too
+                if not self._writes:  # with a language model, estimates need the instances again
                     elements[number] = _DESCRIBED
                 if known and len(texts) > 1:
                     texts = dict(sorted(texts.items(), key=lambda item: known[item[1].document_id].day))
@@ -294,34 +294,34 @@ class DescribedGraph:
         self.complete(works, await self._model.perform_all([task for *_, task in works], tick))
 
     def complete(self, works: Sequence[Work], replies: Sequence[Description | ModelError]) -> None:
-        """Describe rows by what a model replied."""
+        """Complete rows by the replies of a model."""
         for (table, number, texts, task), reply in zip(works, replies, strict=True):
             if isinstance(reply, ModelError):
                 self._failures[table, number] = Failure("describe", f"{task.kind} {task.name}: {reply}")
             description, spans = _description(task, reply), list(texts.values())
-            used = [spans[n] for n in description.used if n < len(spans)]  # else the first ones
+            used = [spans[n] for n in description.used if n < len(spans)]  # otherwise the first spans
             _complete(self._tables[table][number], description.text, used or spans)
             self._under_way.pop((table, number), None)
 
     async def ready(self, community: Community, claims: Iterable[int] = ()) -> None:
-        """Wait for the descriptions of all that is in a community."""
+        """Wait for the descriptions of all elements of a community, including the given claims."""
         rows = (community.entity_numbers, community.relationship_numbers, claims)
         for row in ((table, number) for table, numbers in enumerate(rows) for number in numbers):
             if work := self._under_way.get(row):
                 await work
 
     async def done(self) -> None:
-        """Wait for all descriptions; raise Unusable where nothing more can be asked of the model."""
+        """Wait for all descriptions; raise Unusable if the model can no longer be used."""
         await together(set(self._under_way.values()))
 
     def cancel(self) -> None:
-        """Give up what is on its way."""
+        """Cancel the descriptions in progress."""
         for work in self._under_way.values():
             work.cancel()
 
     @property
     def failures(self) -> list[Failure]:
-        """What could not be described, in the order of the rows."""
+        """The failed descriptions, in the order of the rows."""
         return [self._failures[row] for row in sorted(self._failures)]
 
 
@@ -330,18 +330,18 @@ _DIGESTS = {
     "graph.entity_digests": ("type", "frequency", "degree"),
     "graph.edge_digests": ("weight", "combined_degree"),
 }
-"""The array with a digest for each row, and what else reports state of it."""
+"""The array with a digest for each row, and the other attributes that reports use."""
 
 
 def _complete(row: Entity | Relationship | Claim, description: str, spans: Iterable[Span]) -> None:
-    """Describe a row, by the first distinct ones of some spans."""
-    # in place, for `replace` takes fourteen times as long: nobody has had a row before it is complete
+    """Set the description of a row, and its spans to the first `MOST_SPANS` distinct ones."""
+    # in place, because `replace` takes fourteen times as long, and rows are not used before they are complete
     object.__setattr__(row, "description", description)
     object.__setattr__(row, "spans", tuple(dict.fromkeys(spans))[:MOST_SPANS])
 
 
 def _description(task: DescribeElement, reply: Description | ModelError) -> Description:
-    """Return what a model replied; where it failed, the longest description of the instances."""
+    """Return the reply of a model or, if it failed, the longest description of the instances."""
     return Description(max(task.descriptions, key=len)) if isinstance(reply, ModelError) else reply
 
 
@@ -349,7 +349,7 @@ _END = tuple(".!?。！？…")
 
 
 def joined_descriptions(descriptions: Sequence[str]) -> str:
-    """Return few and short descriptions as one text, without those that another repeats; "" where there is more."""
+    """Return a few short descriptions as one text, without those that another one repeats; "" if they are too long."""
     distinct: list[str] = []
     for text in sorted(descriptions, key=len, reverse=True):
         if len(distinct) <= FEW_LINES and not any(_repeats(text, longer) for longer in distinct):
@@ -362,7 +362,7 @@ def joined_descriptions(descriptions: Sequence[str]) -> str:
 
 
 def _repeats(text: str, longer: str) -> bool:
-    """Tell whether a longer text has the words of a text in their order, and between them names and numbers alone."""
+    """Return whether a longer text has the words of a text in order, and apart from them only names and numbers."""
     words = WORD.findall(text)[::-1]
     for word in WORD.findall(longer):
         if words and word.casefold() == words[-1].casefold():
@@ -394,11 +394,11 @@ async def write_reports(
     tick: Tick = no_tick,
     ready: Ready | None = None,
 ) -> tuple[list[Report], list[Failure]]:
-    """Write the reports of communities that `contexts` does not know, and return all, and what could not be written.
+    """Write the reports that are not in `contexts.known`, and return all reports and the failures.
 
-    Reports are in the order of their communities. Each starts when those of its parts are written and its elements are
-    `ready` (given the community and its claims); the deepest go first. A community that is too small, or whose report
-    failed, gets a brief one without a call; what it is part of is written from its elements. Raises Unusable.
+    Reports are in the order of their communities. Each starts when those of its children are written and its elements
+    are `ready` (given the community and its claims), the deepest first. A community that is too small, or whose report
+    failed, gets a brief report without a call, and its parent's report uses its elements instead. Raises Unusable.
     """
     large = {c.number for c in reported(communities, settings)}
     written = {number: report for number, report in contexts.known.items() if number in large}
@@ -439,7 +439,7 @@ async def write_reports(
 
 @dataclass(frozen=True)
 class ReportShard:
-    """Some communities of the root, each with all that is below it, and what reports are written from of their rows."""
+    """Some communities of level 0, each with all its descendants, and the data of rows that their reports need."""
 
     trees: Sequence[Sequence[Community]]
     entities: Sequence[tuple[int, str, str, str, int, int]]
@@ -447,15 +447,15 @@ class ReportShard:
     relationships: Sequence[tuple[int, str, str, str, float, int]]
     """Number, source, target, description, weight and combined degree."""
     tasks: Mapping[tuple[int, int], DescribeElement]
-    """How rows are described that are not, by table and number; there may be some that no report is written from."""
+    """The tasks for rows without descriptions, by table and number, including rows that no report uses."""
     known: Mapping[int, Report]
-    """Reports that are not written again, by community."""
+    """Reports that are reused, by community."""
 
     @classmethod
     def of(
         cls, trees: Sequence[Sequence[Community]], contexts: CommunityContextBuilder, works: Iterable[Work]
     ) -> ReportShard:
-        """Take what the trees need of the rows of a whole graph."""
+        """Return a shard with the data that the trees need from the rows of the whole graph."""
         known = contexts.known
         roots = [tree[0] for tree in trees]
         entities = (contexts.entities[number] for root in roots for number in root.entity_numbers)
@@ -469,7 +469,7 @@ class ReportShard:
         )
 
     def contexts(self, limit: int, replies: Sequence[Description | ModelError]) -> CommunityContextBuilder:
-        """Return what gathers the contexts of these communities; their sizes matter to no language model."""
+        """Return a builder of the contexts of these communities; without a language model, estimated tokens suffice."""
         replied = zip(self.tasks.items(), replies, strict=True)
         made = {row: _description(task, reply).text for (row, task), reply in replied}
         communities = {community.number: community for tree in self.trees for community in tree}
@@ -487,14 +487,14 @@ class ReportShard:
 
 
 Written = list[tuple[list[Report], list[Failure]]]
-"""The reports of each tree, and what could not be written."""
+"""The reports of each tree, and the failures."""
 
 
 def write_shard(
     shard: ReportShard, model: Model, settings: ReportSettings, language: str
 ) -> tuple[list[Description | ModelError], Written]:
-    """Describe the rows of a shard and write its reports, tree by tree, by a model that need not be waited for.
-    Returns the replies to the tasks, and the reports.
+    """Describe the rows of a shard and write its reports, tree by tree, with a model that works in this process.
+    Return the replies to the tasks, and the reports.
     """
 
     async def write() -> tuple[list[Description | ModelError], Written]:
@@ -507,15 +507,15 @@ def write_shard(
 
 
 def _below(communities: Rows[Community], number: int) -> list[Community]:
-    """Return a community with all that is below it, level by level."""
+    """Return a community and all its descendants, in the order of their numbers, which is level by level."""
     tree = [communities[number]]
-    for community in tree:  # which grows
+    for community in tree:  # `tree` grows
         tree += [communities[child] for child in community.children]
     return sorted(tree, key=lambda community: community.number)
 
 
 def _trees(communities: Rows[Community]) -> list[list[Community]]:
-    """Return the trees of the communities of the root."""
+    """Return the tree of each community of level 0."""
     every = range(len(communities))
     return [_below(communities, number) for number in every if not communities[number].level]
 
@@ -527,8 +527,8 @@ async def map_reports(
     workers: Workers,
     tick: Tick = no_tick,
 ) -> tuple[list[Report], list[Failure]]:
-    """Do what `write_reports` does shard by shard: no report needs anything of the tree of another root.
-    `how` is the model, its settings and the language. Rows are described with the reports that are written from them.
+    """Write reports like `write_reports`, shard by shard, which is possible because trees are independent.
+    `how` is the model, its settings and the language. Rows are described in the shard of the reports that use them.
     """
     _, settings, language = how
     every = _trees(contexts.communities) if settings.write else []
@@ -551,7 +551,7 @@ async def map_reports(
 
     reports, failures = [contexts.known[number] for number in known], list[Failure]()
     results = (workers.map if len(shards) > 1 else starmap)(write_shard, calls())
-    await asyncio.sleep(0)  # the arrays come before it helps
+    await asyncio.sleep(0)  # lets the task that computes arrays run before this process works on shards
     for replies, of_shard in results:
         graph.complete(works.popleft(), replies)
         for written, failed in of_shard:
@@ -566,11 +566,11 @@ async def map_reports(
 def earlier_reports(
     before: Index, communities: Sequence[Community], graph: DescribedGraph, model: Model, language: str
 ) -> dict[int, Report]:
-    """Return by community the reports of an index before that would be written alike, but for the numbers of rows.
-    Rows of which the same is said are described as there.
+    """Return, by community, the reports of an index before that would be the same except for the numbers of rows.
+    Rows whose instances are the same get their earlier descriptions.
 
-    A report depends on its community and those below it, and on their entities and relationships. So the reports of all
-    that is below a community are taken over with its own.
+    A report depends on its community and all descendants, and on their entities and relationships; so the reports of
+    the descendants can be reused together with it.
     """
     several = len({document.language for document in before.documents}) > 1
     if before.claims or several != getattr(model, "multilingual", None):
@@ -579,9 +579,9 @@ def earlier_reports(
     earlier = {id_: number for number, id_ in enumerate(column(before.communities, "id"))}
     edges_in = list(map(len, column(before.communities, "relationship_numbers")))
     reports: dict[int, Report] = {}
-    stored = before.reports[:]  # one by one they take ten times as long
+    stored = before.reports[:]  # reading them one by one takes ten times as long
     trees = _trees(communities)
-    for tree in trees:  # which grows
+    for tree in trees:  # `trees` grows
         root = tree[0]
         old = [earlier.get(community.id, -1) for community in tree]
         numbers = {
@@ -598,7 +598,7 @@ def earlier_reports(
         pairs = [pair for rows in numbers.values() for pair in rows.items()]
         if all(old == new for old, new in pairs):
             numbers = {}
-        # a number of more digits may take more tokens
+        # a number with more digits may take more tokens
         longer = any(len(str(old)) != len(str(new)) for old, new in pairs)
         for community, report in zip(tree, written, strict=True):
             report = _renumbered(report, community, numbers)
@@ -609,7 +609,7 @@ def earlier_reports(
 
 
 def _renumbered(report: Report, community: Community, numbers: Mapping[str, Mapping[int, int]]) -> Report:
-    """Return the report of a community whose rows had other numbers before; none are given where they are the same."""
+    """Return a report for a community, with new row numbers in its references; `numbers` is empty if none changed."""
     texts = report.summary, *(finding.explanation for finding in report.findings)
     summary, *explanations = (renumbered(text, numbers) for text in texts) if numbers else texts
     names = (finding.summary for finding in report.findings)
@@ -625,16 +625,16 @@ def _renumbered(report: Report, community: Community, numbers: Mapping[str, Mapp
 
 
 def reported(communities: Sequence[Community], settings: ReportSettings) -> list[Community]:
-    """Return the communities that are large enough to ask a model for; none where no reports are to be written."""
+    """Return the communities that are large enough for a report by a model; none if the settings disable reports."""
     return [c for c in communities if settings.write and c.size >= settings.min_report_entities]
 
 
 def priorities(
     communities: Sequence[Community], contexts: CommunityContextBuilder
 ) -> tuple[list[float], list[float], list[float]]:
-    """Return how urgent the descriptions of entities, relationships and claims are: by the deepest report that waits.
-    It is the number of calls that have to follow on one another, and a fraction that keeps those of one community
-    together; what no report waits for comes last.
+    """Return priorities of the descriptions of entities, relationships and claims, by the deepest report that waits.
+    A priority is the number of calls that must follow one after another, plus a fraction that keeps the rows of one
+    community together; rows that no report waits for have the lowest priority, `LAST`.
     """
     rows = (contexts.entities, contexts.relationships, contexts.claims)
     entities, relationships, claims = ([LAST] * len(table) for table in rows)

@@ -1,9 +1,9 @@
 """The stage after resolve: apply the corrections of people to the resolved names.
 
-A correction redirects one entity to another, in all documents or in some; descriptions, spans, chunks, weights, claims
-and mentions follow, for `merge` asks the corrected names for the entity of each name that it reads. Corrections use
-names as documents do: so what they say follows the corrections after them. A correction that cannot be applied is a
-recorded failure; the others are applied.
+A correction redirects one entity to another, in all documents or in some. Descriptions, spans, chunks, weights, claims
+and mentions follow, because `merge` looks up the entity of each name in the corrected names. The names in corrections
+are resolved like those in documents, so later corrections apply to them too. A correction that cannot be applied is
+recorded as a failure; the others are applied.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from conspectus.rows import AliasDecision, Chunk, Document, Failure, Place, cont
 from conspectus.tasks import Extraction, FoundRelationship, FoundTriple
 
 RULE = "person"
-"""The rule of alias decisions that people made."""
+"""The rule of alias decisions made by people."""
 DELETED = ""
-"""The entity key of names that stand for nothing."""
+"""The entity key of deleted names."""
 STRENGTH = 8.0
 """The strength of an added fact, on the scale of 1 to 10 that models use: two above a relationship that the extractive
-model reads once, for a person chose to state it."""
+model finds once, because a person chose to state it."""
 FACT_TEXTS: Mapping[str, str] = {"en": 'A person: "{}"', "zh": "一位编者：“{}”"}
-"""The text of an added fact, by language."""
+"""The template for the text of an added fact, by language."""
 
 
 @dataclass
@@ -37,12 +37,12 @@ class CorrectedNames(Names):
     """Resolved names, redirected by corrections."""
 
     uses: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
-    """The entity that each name, by its key, stands for in the documents, and in the corrections, that use it."""
+    """For each key of a name, the entity key in each document (by id) and correction (by title) that uses the name."""
     given: dict[str, str] = field(default_factory=dict[str, str])
-    """Names that people gave to entities, by entity key."""
+    """The names that corrections give to entities, by entity key."""
     documents: Sequence[Document] = ()
     decisions: list[tuple[str, Correction]] = field(default_factory=list[tuple[str, Correction]])
-    """The alias decisions of corrections: the names that stand for other entities by them."""
+    """The alias decisions of corrections: each name that became an alias, and the correction."""
     facts: list[AddFact] = field(default_factory=list[AddFact])
     failures: list[Failure] = field(default_factory=list[Failure])
 
@@ -50,7 +50,7 @@ class CorrectedNames(Names):
         entity_of = self.uses.get(key, {})
         if document_id in entity_of:
             return entity_of[document_id]
-        # A document that was not read for the name means what all others mean.
+        # In a document without a known use of the name, it stands for the entity of all other uses, if they agree.
         entities = set(entity_of.values())
         return entities.pop() if len(entities) == 1 else super().resolved(key, document_id)
 
@@ -62,7 +62,7 @@ class CorrectedNames(Names):
         return self.given.get(key) or self.display.get(key, key)
 
     def corrected(self, name: str, document_id: str) -> str:
-        """Return the name of the entity of a name that was corrected, "" of a deleted one, or else the name itself."""
+        """Return the name of the entity for a corrected name, "" for a deleted one, or else the name itself."""
         key = self.key(name, document_id)
         if key == DELETED:
             return ""
@@ -74,11 +74,11 @@ class CorrectedNames(Names):
         return sorted(set(self.uses.get(key_of(name), {}).values()) - {DELETED})
 
     def owner(self, name: str) -> str | None:
-        """Return the key of the entity whose own name it is, not just an alias; None where there is none."""
+        """Return the key of the entity with this name, which is not just an alias of it; None if there is none."""
         return next((key for key in self.keys_of(name) if key_of(self.name(key)) == key_of(name)), None)
 
     def find(self, name: str) -> str:
-        """Return the key of the entity with a name or alias; raise NotFound where there is none, or more than one."""
+        """Return the key of the entity with a name or alias; raise NotFound if there is none, or more than one."""
         keys = self.keys_of(name)
         if key := self.owner(name) or (keys[0] if len(keys) == 1 else None):
             return key
@@ -90,7 +90,7 @@ class CorrectedNames(Names):
         )
 
     def redirect(self, old: str, new: str, documents: frozenset[str] = frozenset()) -> None:
-        """Let all names of an entity stand for another one, in all documents or in some."""
+        """Redirect all names of an entity to another one, in all documents or in some (given by id)."""
         for entity_of in self.uses.values():
             for document, key in entity_of.items():
                 if key == old and (not documents or document in documents):
@@ -99,18 +99,18 @@ class CorrectedNames(Names):
             self.types.setdefault(new, self.types.pop(old))
 
     def use(self, name: str, key: str, correction: Correction) -> None:
-        """Note that a correction uses a name for an entity."""
+        """Record that a correction uses a name for an entity."""
         self.uses.setdefault(key_of(name), {})[correction.title] = key
 
     def rename(self, key: str, name: str, correction: Correction) -> None:
-        """Give an entity a name; raise NotFound where it is an alias of another one."""
+        """Set the name of an entity; raise NotFound if it is a name of another one."""
         if others := [other for other in self.keys_of(name) if other != key]:
             raise NotFound(f"{name!r} is a name of {', '.join(map(self.name, others))}")
         self.given[key] = name
         self.use(name, key, correction)
 
     def apply(self, correction: Correction) -> None:
-        """Apply a correction as far as possible; what is not possible is a failure."""
+        """Apply a correction as far as possible, and record the rest as a failure."""
         try:
             match correction:
                 case Merge():
@@ -183,7 +183,7 @@ class CorrectedNames(Names):
         self._join(split, split.name, to)
 
     def _split_alias(self, split: Split, key: str, to: str) -> None:
-        """Let an alias of an entity stand for another one wherever it stood for that entity."""
+        """Redirect an alias of an entity to another one wherever it stands for that entity."""
         uses = self.uses.get(key_of(split.into), {})
         if key not in uses.values():
             raise NotFound(f"{self.name(key)!r} is not called {split.into!r}")
@@ -192,7 +192,7 @@ class CorrectedNames(Names):
         self.use(split.into, to, split)
 
     def final_facts(self) -> list[AddFact]:
-        """Return the facts that join two entities after all corrections; the others are failures."""
+        """Return the facts about two different entities after all corrections; record the others as failures."""
         facts: list[AddFact] = []
         for fact in self.facts:
             source, target = (self.key(name, fact.title) for name in (fact.source, fact.target))
@@ -203,7 +203,7 @@ class CorrectedNames(Names):
         return facts
 
     def final_joins(self) -> list[AliasDecision]:
-        """Return all alias decisions by the names that entities have now, without those that corrections undid."""
+        """Return all alias decisions with the final names of entities, without those that corrections undid."""
         joins: list[AliasDecision] = []
         for join in self.joins:
             common = {*self.keys_of(join.name)} & {*self.keys_of(join.into)}
@@ -220,8 +220,8 @@ class CorrectedNames(Names):
 class CorrectionResult:
     """Names and facts after all corrections.
 
-    Added facts are a document in which each is a chunk of its own: so everything that uses such a fact leads to
-    characters that say who states it.
+    Added facts are a document in which each fact is a separate chunk, so that everything based on a fact has a source
+    text that says who states it.
     """
 
     names: Names
@@ -229,11 +229,11 @@ class CorrectionResult:
     documents: Sequence[Document] = ()
     chunks: Sequence[Chunk] = ()
     extracted: Sequence[tuple[Chunk, Extraction]] = ()
-    """The extraction of each fact with its chunk, whose document is the correction: its ends go by the names there."""
+    """The extraction of each fact and its chunk, whose document id is the correction, which resolves its names."""
     failures: Sequence[Failure] = ()
     """The corrections that were not applied, or only in part."""
     deleted: frozenset[str] = frozenset()
-    """The keys of names that stand for nothing any more."""
+    """The keys of names that were deleted everywhere."""
 
 
 def apply_corrections(
@@ -260,7 +260,7 @@ def apply_corrections(
 
 
 def _uses(chunks: Sequence[Chunk], extracted: Extracted, names: Names) -> dict[str, dict[str, str]]:
-    """Return the entity that each name, by its key, stands for in the documents that use it."""
+    """Return, for the key of each name, the entity key in each document that uses the name."""
     uses: dict[str, dict[str, str]] = {}
     for chunk, graph, claims in zip(chunks, extracted.graphs, extracted.claims, strict=True):
         used = [entity.name for entity in graph.entities]
@@ -275,7 +275,7 @@ def _uses(chunks: Sequence[Chunk], extracted: Extracted, names: Names) -> dict[s
 def correct_triples(
     extracted: Iterable[tuple[Chunk, Extraction]], names: Names
 ) -> Iterator[tuple[str, Sequence[FoundTriple]]]:
-    """Yield chunk ids with their triples, by corrected names and without deleted entities."""
+    """Yield chunk ids with their triples, with corrected names and without deleted entities."""
     for chunk, graph in extracted:
         triples = graph.triples
         if isinstance(names, CorrectedNames):
@@ -289,7 +289,7 @@ def correct_triples(
 
 
 def documents_at(patterns: Iterable[str], documents: Sequence[Document]) -> frozenset[str]:
-    """Return the ids of the documents at paths, ends of paths and patterns; raise NotFound for one without any."""
+    """Return the ids of documents that match paths, ends of paths or patterns; raise NotFound if one has no match."""
     ids: set[str] = set()
     for pattern in patterns:
         matching = {document.id for document in documents if _matches(document.path, pattern)}
@@ -307,7 +307,7 @@ def _matches(path: str, pattern: str) -> bool:
 def _add_facts(
     result: CorrectionResult, facts: Sequence[AddFact], language: str, numbers: tuple[int, int], triples: bool
 ) -> None:
-    """Add facts as chunks of one document, numbered from `numbers` on; `triples` says whether they are triples too."""
+    """Add facts as chunks of a document; `numbers`: of the document and the first chunk; `triples`: add triples too."""
     lines = [FACT_TEXTS.get(language, FACT_TEXTS["en"]).format(fact.description) for fact in facts]
     text = "\n".join(lines)
     id_, (number, first) = content_id(ADDED_FACTS, text), numbers

@@ -1,18 +1,18 @@
-"""Vectors of chunks and sentences, for an index that is built or being built.
+"""Vectors of chunks, sentences, entities and triples, for an index that is built or being built.
 
-Names under which an index keeps them, rows of length 1:
+An index stores them as arrays with these names, whose rows are vectors of length 1:
 
-- `vectors.chunks`, in the order of the chunks: float32, which is searched fast.
-- `vectors.sentences`: float16, half the space, since few of them are read for a question.
-- `vectors.entities`: float16, of names with descriptions, in the order of the entities, where there are any.
-- `vectors.names`: float16, where the index has triples, as `triples.TripleGraph` orders them.
-- `vectors.triples`: float16, of the texts of triples that chunks say, in their order.
-- `near.chunks`, `near.sentences`, `near.entities`: the same in lists (`ranking.VectorLists`), where they are many.
+- `vectors.chunks`, in the order of the chunks: float32, which is fast to search.
+- `vectors.sentences`: float16, which takes half the space, since few of them are read for a question.
+- `vectors.entities`: float16, of names with descriptions, in the order of the entities, if there are any.
+- `vectors.names`: float16, in the order of `triple_graph.TripleGraph`, if the index has triples.
+- `vectors.triples`: float16, of the texts of triples, in their order, if chunks state the triples.
+- `near.chunks`, `near.sentences`, `near.entities`: the same in lists (`ranking.VectorLists`), if there are many.
 
-Vectors of chunks and sentences are of the text with the title of its document before it. The `vectors` of the settings
-say whose they are: `embedder` (what `open_embedder` opens), `model`, `dimension` and `unread`, the share of the letters
-of the sentences that the model does not know; `query_prefix` and `passage_prefix` where there are any, of which the
-latter was put before each text.
+The text of a chunk or sentence is embedded with the title of its document before it. The `vectors` of the settings
+describe the model: `embedder` (as for `open_embedder`), `model`, `dimension` and `unread`, the share of the letters of
+the sentences that the model does not know; and, if there are any, `query_prefix` and `passage_prefix`, the latter of
+which was put before each text.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 BATCH = 8192
-"""Texts handed to the embedder at once."""
+"""Number of texts that are passed to the embedder at once."""
 PREFIXES, CHUNKS, SENTENCES = ("vectors.", "near."), "vectors.chunks", "vectors.sentences"
 ENTITIES = "vectors.entities"
 MANY = 200_000
-"""Vectors of a table beyond which a question is compared with likely ones alone. So many take 1.2 CPU s in a fresh
-process and 0.5 in an open one, the likely ones 0.14 and 0.03; of fewer, it is better to miss none."""
+"""Number of vectors of a table above which a question is compared only with likely ones. Comparing this many takes 1.2
+CPU s in a fresh process and 0.5 in a running one, the likely ones 0.14 and 0.03; with fewer, none should be missed."""
 SAMPLE = 200
-"""Sentences whose letters are looked at to tell whether a model knows their script."""
+"""Number of sentences whose letters are examined to determine whether a model knows their script."""
 
 
 def with_vectors(
@@ -56,12 +56,12 @@ def with_vectors(
     progress: Progress | None = None,
     prefixes: Prefixes | None = None,
 ) -> Index:
-    """Return an index with vectors by an embedder, in place of those it has; `name` is what `open_embedder` opens.
+    """Return an index with vectors by an embedder, which replace existing ones; `name` is that for `open_embedder`.
 
-    Texts that an index `before` has vectors of by the same embedder are not embedded again. Without `prefixes` they are
-    those that are reusable of the model.
+    Vectors of an index `before` by the same embedder are reused for equal texts. `prefixes` defaults to the known
+    prefixes of the model.
 
-    Raises what the embedder does.
+    Raises the errors of the embedder.
     """
     query, passage = prefixes if prefixes is not None else known_prefixes(embedder.name)
     texts = texts_of(index)
@@ -97,7 +97,7 @@ def without_vectors(index: Index) -> Index:
 
 
 def texts_of(index: Index) -> dict[str, list[str]]:
-    """Return what is embedded of an index, by the names of the arrays."""
+    """Return the texts of an index to embed, by the names of the arrays of their vectors."""
     spans = np.stack([index.arrays[f"sentences.{part}"] for part in ("document", "start", "end")], axis=1)
     texts = texts_of_sources(index.documents, index.chunks, spans)
     if len(index.entities):
@@ -113,7 +113,7 @@ def texts_of(index: Index) -> dict[str, list[str]]:
 def texts_of_sources(
     documents: Sequence[Document], chunks: Sequence[Chunk], spans: Array
 ) -> dict[str, list[str]]:
-    """Return what is embedded of chunks, and of sentences given as rows of document, start and end."""
+    """Return the texts to embed for chunks and for sentences; `spans` has rows of document number, start and end."""
     number = {document.id: document.number for document in documents}
     titles = [document.title for document in documents]
     return {
@@ -133,11 +133,11 @@ def _titled(title: str, joint: str, text: str) -> str:
 
 
 Reusable = tuple[dict[str, int], Array]
-"""Rows of texts, and the vectors in these rows."""
+"""The rows of texts, and the array whose rows are their vectors."""
 
 
 def _reusable(before: Index, embedder: Embedder, prefix: str) -> dict[str, Reusable]:
-    """Return the texts that an index has vectors of behind a prefix, and these, by the names of the arrays."""
+    """Return the reusable vectors of an index by the names of the arrays, if it has the same embedder and prefix."""
     made: Mapping[str, Any] = before.settings.get("vectors", {})
     if not same_model(made.get("model", ""), embedder.name) or made.get("dimension") != embedder.dimension:
         return {}
@@ -153,7 +153,7 @@ def _reusable(before: Index, embedder: Embedder, prefix: str) -> dict[str, Reusa
 def _vectors(
     texts: Sequence[str], embedder: Embedder, kind: Any, reusable: Reusable | None, tick: Tick, prefix: str
 ) -> Array:
-    """Return the vectors of texts: those that are reusable, and of the others each different one embedded once."""
+    """Return the vectors of texts: reusable ones, and those of the other texts, each distinct one embedded once."""
     vectors = np.zeros((len(texts), embedder.dimension), kind)
     rows, old = reusable or ({}, vectors)
     first: dict[str, int] = {}

@@ -1,9 +1,9 @@
-"""Estimate what a build with a language model will take, before anything is asked.
+"""Estimate the calls, tokens and cost of a build with a language model, before it is asked anything.
 
-Every chunk, description and report is taken through its prompts by cached replies alone. Where a reply to an extraction
-is missing, what the extractive model reads in the chunk stands in for it: so the prompts of descriptions and reports
-are counted over a whole graph, and what was measured is how much more or less a language model makes of the same text
-(docs/estimates.md). With a sample, extraction is estimated by what the sampled chunks took for their text.
+The prompts of every chunk, description and report are rendered with cached replies only. If the reply to an extraction
+is missing, the extraction of the extractive model replaces it. So the prompts of descriptions and reports are counted
+over a whole graph, and measured ratios correct for the size of a language model's extraction of the same text
+(docs/estimates.md). With a sample, the usage of the sampled chunks, relative to their text, estimates extraction.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from conspectus.tasks import ExtractClaims, Extraction, ExtractTriples, FoundCla
 
 
 class Range(NamedTuple):
-    """From `low` to `high`; both are equal where a number is known."""
+    """The range from `low` to `high`, which are equal if a number is known exactly."""
 
     low: float
     high: float
@@ -43,12 +43,12 @@ class Range(NamedTuple):
         return Range(self.low + other.low, self.high + other.high)
 
     def whole(self) -> Range:
-        """Return the narrowest range of whole numbers that are not negative around it."""
+        """Return the narrowest range of non-negative integers that includes this range."""
         return Range(max(0, floor(round(self.low, 6))), max(0, ceil(round(self.high, 6))))
 
     @property
     def likely(self) -> float:
-        """The number to count on: the geometric mean, or `OF_MAXIMUM` of the end of a range that begins at 0."""
+        """The likely number: the geometric mean, or `OF_MAXIMUM` of the high end of a range that begins at 0."""
         return sqrt(self.low * self.high) if self.low else OF_MAXIMUM * self.high
 
     def text(self, digits: int = 0) -> str:
@@ -59,7 +59,7 @@ class Range(NamedTuple):
 
 NONE = Range(0, 0)
 OF_MAXIMUM = 0.45
-"""Of the end of a range that begins at 0: a round of gleaning took 0.41 to 0.60 of the prompt tokens that it may."""
+"""Likely share of the high end of a range that begins at 0: gleaning took 0.41 to 0.60 of its maximum prompt tokens."""
 
 
 def exactly(number: float) -> Range:
@@ -73,48 +73,48 @@ def total(ranges: Iterable[Range]) -> Range:
     return Range(sum(r.low for r in ranges), sum(r.high for r in ranges))
 
 
-# What was measured: builds of the sample corpus, the podcast and MuSiQue with the simulated server of the tests, and of
-# the sample corpus with a strong language model (docs/estimates.md). The geometric mean of a range is near what was
-# measured, its ends leave a margin. In tokens unless it says otherwise.
+# Ranges measured in builds of the sample corpus, the podcast and MuSiQue with the simulated server of the tests, and of
+# the sample corpus with a strong language model (docs/estimates.md). The geometric mean of a range is near the measured
+# value, and its ends leave a margin. The unit is tokens unless stated otherwise.
 
 GRAPH = Range(24, 123)
-"""An extraction, for each entity that the extractive model reads in the chunk: 56 to 74 (and of web pages 57), and 25
-of a few short made-up texts; since it reads 3 to 11 % fewer entities, that much more at the most."""
+"""Reply of an extraction, per entity that the extractive model finds in the chunk: 56 to 74 (57 for web pages), and 25
+for a few short made-up texts; since that model finds 3 to 11 % fewer entities, the maximum is higher by this much."""
 GLEANED = 0.135
-"""A round of gleaning at most, as a share of the longest extraction; of the real one it was 0.10 to 0.17."""
+"""Maximum reply of a round of gleaning, as a share of the longest extraction; it was 0.10 to 0.17 of the actual one."""
 REPEATED, QUESTION = Range(0.46, 0.86), Range(15, 60)
-"""What a further turn repeats, as a share of the reply before it (0.69 to 0.75; less on a corpus of ten short texts,
-whose replies are shorter than `GRAPH` says), and what it adds."""
+"""What a further turn of a conversation repeats, as a share of the previous reply (0.69 to 0.75; less on a corpus of
+ten short texts, whose replies are shorter than `GRAPH` says), and the tokens that it adds."""
 DESCRIBED, DESCRIBED_PROMPTS = Range(0.17, 0.77), Range(0.15, 0.88)
-"""Calls for descriptions and their prompts, as a share of those of the graph that the extractive model reads: 0.21 to
-0.50 and 0.20 to 0.53, of three short papers 0.145, of the strong model 0.57 and 0.60, when it found 7 % more pairs."""
+"""Calls and prompts for descriptions, as shares of those for the graph of the extractive model: 0.21 to 0.50 and 0.20
+to 0.53, 0.145 for three short papers, 0.57 and 0.60 for the strong model, which found 7 % more pairs."""
 REPORTED, REPORTED_PROMPTS = Range(0.5, 1.55), Range(0.32, 0.95)
-"""The same of reports: 0.52 to 0.93, and 0.38 to 0.75."""
+"""The same for reports: 0.52 to 0.93, and 0.38 to 0.75."""
 DESCRIPTIONS, REPORT = Range(0.22, 0.9), Range(230, 1050)
-"""The descriptions of a call, as a share of its prompt (0.33 to 0.61, of the strong model 0.55), and a report (303 to
-523, of the strong model 619)."""
+"""The descriptions in a reply, as a share of its prompt (0.33 to 0.61; 0.55 for the strong model), and the reply with a
+report (303 to 523; 619 for the strong model)."""
 MARGIN = Range(-4, 4)
-"""Reports that a graph without cached replies may take more or less: the other ranges are shares, and of 12 reports on
-a graph of 20 names 3 were written."""
+"""Number of reports by which the number may be off on a graph without cached replies, because the other ranges are
+shares: on a graph of 20 names, 3 of 12 reports were written."""
 UPDATED = 3.0
-"""Descriptions, and reports, that an update asks for at most, as a share of all of them, for each share of the chunks
-that is new: where words, sentences and documents of the sample corpus were added or edited, 0.1 to 2."""
+"""Maximum share of descriptions or reports that an update asks for, divided by the share of chunks that are new: it was
+0.1 to 2 when words, sentences and documents of the sample corpus were added or edited."""
 CONTEXT = Range(0.75, 1.25)
-"""The prompts of reports on a graph whose descriptions are still to be written, as a share of those without them."""
+"""Prompts of reports whose descriptions are still to be written, as a share of the prompts without these."""
 COMPARED, CONFIRMED = Range(0.5, 3), Range(8, 40)
-"""Calls that compare names, as a share of those for the names that the extractive model reads (by vectors they are
-others), and the tokens of one reply, a list of numbers."""
+"""Calls that compare names, as a share of those for the names of the extractive model (vectors select other pairs), and
+the tokens of one reply, a list of numbers."""
 WITH_CLAIMS = 1.6
-"""How many times more there may be to describe and report where claims are extracted too: 1.0 to 1.25 of the sample and
-the podcast."""
+"""Maximum factor by which claims increase the number of descriptions and reports: 1.0 to 1.25 for the sample and the
+podcast."""
 CLAIMS, TRIPLES = Range(0.1, 2.5), Range(0.2, 3.0)
-"""The claims and the triples of a chunk, for each token of it."""
+"""The replies with claims and with triples, per token of the chunk."""
 NAMES = Range(10, 200)
-"""The names that a prompt for claims or triples lists."""
+"""The names that a prompt for claims or triples lists, also the reply that names them."""
 FEW = 8
-"""Cached replies from which on they are better than measured ranges."""
+"""Minimum number of cached replies for an estimate from these instead of the measured ranges."""
 ALIKE, SAMPLED = Range(0.7, 1.4), Range(0.6, 1.6)
-"""The mean of new prompts or replies, as a share of that of cached ones: of elements and reports, and of chunks."""
+"""The mean of new prompts or replies, as a share of that of cached ones: for elements and reports, and for chunks."""
 
 
 # An estimate
@@ -122,7 +122,7 @@ ALIKE, SAMPLED = Range(0.7, 1.4), Range(0.6, 1.6)
 
 @dataclass(frozen=True)
 class TaskEstimate:
-    """What one task will take; `cost` (US dollars) is None where the price of its model is unknown."""
+    """The estimate for one task; `cost` (US dollars) is None if the price of its model is unknown."""
 
     task: str
     model: str
@@ -134,15 +134,15 @@ class TaskEstimate:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What all tasks will take together, without cached replies."""
+    """The estimate for all tasks, not counting cached replies."""
 
     tasks: tuple[TaskEstimate, ...]
     seen: int = 0
-    """Chunks with cached replies that the estimate of extraction is based on; 0 where it is based on the text."""
+    """Chunks with cached replies that the estimate of extraction is based on; 0 if it is based on the text."""
     replaced_documents: int = 0
-    """All documents of the index, where the build puts others in their place."""
+    """The number of documents of the existing index if the build replaces them all with others."""
     sampling: Usage = field(default=Usage())
-    """What asking a sample took, which the estimate does not count again."""
+    """The usage for asking a sample, which is not included in the estimate."""
 
     @property
     def calls(self) -> Range:
@@ -163,32 +163,32 @@ class Estimate:
 
     @property
     def likely_tokens(self) -> float:
-        """The tokens to count on: within a factor of two on the corpora of docs/estimates.md."""
+        """The likely number of tokens: within a factor of two on the corpora of docs/estimates.md."""
         return sum(t.prompt_tokens.likely + t.completion_tokens.likely for t in self.tasks)
 
     @property
     def cost(self) -> Range | None:
-        """US dollars; None where the price of a model is unknown."""
+        """The cost in US dollars; None if the price of a model is unknown."""
         costs = [task.cost for task in self.tasks if task.cost is not None]
         return total(costs) if len(costs) == len(self.tasks) else None
 
     def labelled(self, label: str) -> Iterable[TaskEstimate]:
-        """Yield its rows with a label before the model."""
+        """Yield the estimates of tasks with a label before the model's name."""
         return (replace(task, model=f"{label}: {task.model}") for task in self.tasks)
 
     @property
     def likely_cost(self) -> float | None:
-        """The US dollars to count on; None where the price of a model is unknown."""
+        """The likely cost in US dollars; None if the price of a model is unknown."""
         return None if self.cost is None else sum(task.cost.likely for task in self.tasks if task.cost)
 
 
 def check_budget(rest: Estimate, budget: Budget) -> None:
-    """Raise BudgetReached, before anything is asked, where even the low end of an estimate passes the budget."""
+    """Raise BudgetReached if even the low end of an estimate exceeds the budget."""
     budget.check_room(rest.tokens.low, (rest.cost or NONE).low, "with less to do, as a sample")
 
 
 def in_words(taken: Estimate | Usage) -> str:
-    """Return calls, tokens and, if known, money, as `120 calls and 9,000 to 12,000 tokens`."""
+    """Return calls, tokens and, if known, cost as a text: `120 calls and 9,000 to 12,000 tokens`."""
     amounts = taken.calls, taken.tokens, taken.cost
     calls, used, cost = (it if isinstance(it, Range) else exactly(it or 0) for it in amounts)
     money = f" ({cost.text(2)} USD)" if cost.high else ""
@@ -199,7 +199,7 @@ def in_words(taken: Estimate | Usage) -> str:
 
 
 class Step(NamedTuple):
-    """One request; `completion_tokens` is None where its reply is not cached."""
+    """One request; `completion_tokens` is None if its reply is not cached."""
 
     task: str
     prompt_tokens: int
@@ -208,7 +208,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The extraction of a chunk as far as cached replies go."""
+    """The extraction of a chunk as far as its replies are cached."""
 
     chunk: Chunk
     steps: tuple[Step, ...]
@@ -220,20 +220,20 @@ class Replay:
         return all(step.completion_tokens is not None for step in self.steps)
 
     def lacks(self, *tasks: str) -> bool:
-        """Tell whether a call of any of some tasks is not cached."""
+        """Return whether a reply for any of the given tasks is not cached."""
         return any(step.task in tasks and step.completion_tokens is None for step in self.steps)
 
     def taken(self, task: str) -> list[Step]:
-        """Return the calls of a task that are cached."""
+        """Return the requests of a task whose replies are cached."""
         return [step for step in self.steps if step.task == task and step.completion_tokens is not None]
 
 
 class _NotCached(ModelError):
-    """There is no cached reply to a request."""
+    """The reply to a request is not cached."""
 
 
 class _CacheOnly:
-    """A sender of cached replies that asks nothing and records every request."""
+    """A sender that returns only cached replies and records every request."""
 
     def __init__(self, sender: CachingSender) -> None:
         self._sender = sender
@@ -265,7 +265,7 @@ class _CacheOnly:
 
 
 class Estimator:
-    """Estimates with the prompts and the cache of one opened model, and half the price where calls are `batched`."""
+    """Estimates builds with the prompts and the cache of an opened model; `batched` calls have half the price."""
 
     def __init__(
         self, model: ChatModel, sender: CachingSender, settings: Settings, *, batched: bool = False
@@ -276,7 +276,7 @@ class Estimator:
         self._settings = settings
 
     def row(self, task: str, calls: Range, prompts: Range, replies: Range) -> TaskEstimate:
-        """Return the estimate of a task from its calls and the tokens of its prompts and replies."""
+        """Return the estimate of a task, given its calls and the tokens of its prompts and replies."""
         model = self._settings.model_of(task)
         budget, prompts, replies = self._sender.budget, prompts.whole(), replies.whole()
         ends = zip(prompts, replies, strict=True)
@@ -310,7 +310,7 @@ class Estimator:
         return Estimate(tasks, len(complete) if sampled else 0)
 
     async def rest(self, made: GraphBuild, language: str, drafted: float = 0.0) -> Estimate:
-        """Estimate the descriptions and reports of a graph, a share of whose chunks was `drafted` without replies."""
+        """Estimate the descriptions and reports of a graph; `drafted` is the share of chunks without cached replies."""
         steps = await self._replay_rest(made, language)
         described = [step for step in steps if step.task == "DescribeElement"]
         reports = [step for step in steps if step.task == "WriteReport"]
@@ -333,7 +333,7 @@ class Estimator:
         return Estimate(tuple(row for row in rows if row.calls.high))
 
     async def _replay_rest(self, made: GraphBuild, language: str) -> list[Step]:
-        """Take the descriptions and reports of a graph through cached replies."""
+        """Write the descriptions and reports of a graph with cached replies only, and return the requests."""
         cache = _CacheOnly(self._sender)
         model = ChatModel(cache, self._settings, self._model.extractive)
         settings = self._settings.reports
@@ -348,7 +348,7 @@ class Estimator:
     def _missing(
         self, task: str, steps: Sequence[Step], reply: Range, shares: Sequence[Range], margin: Range
     ) -> TaskEstimate:
-        """Estimate the steps without cached replies, of whose calls and prompts `shares` are asked, and a `margin`."""
+        """Estimate the steps without cached replies: `shares` scale calls and prompts, `margin` is added to calls."""
         missing = [step.prompt_tokens for step in steps if step.completion_tokens is None]
         replies = [step.completion_tokens for step in steps if step.completion_tokens is not None]
         usual = sum(step.prompt_tokens for step in steps) / max(1, len(steps))
@@ -363,14 +363,14 @@ class Estimator:
     # Extraction
 
     async def _replay(self, chunk: Chunk, language: str, dates: Mapping[str, str]) -> Replay:
-        """Take a chunk through its extraction by cached replies."""
+        """Extract from a chunk with cached replies only."""
         cache, settings = _CacheOnly(self._sender), self._settings
         model = ChatModel(cache, settings, self._model.extractive)
         extracted = await extract([chunk], model, settings.extract, language, dates=dates)
         return Replay(chunk, tuple(cache.steps), extracted.graphs[0], extracted.claims[0])
 
     def _from_sample(self, seen: Sequence[Replay], waiting: Sequence[Replay]) -> list[TaskEstimate]:
-        """Estimate an extraction by the chunks whose replies are cached, in proportion to the text."""
+        """Estimate extraction from the chunks whose replies are cached, in proportion to the length of the text."""
         rows: list[TaskEstimate] = []
         size = sum(replay.chunk.n_tokens for replay in seen)
         for task in dict.fromkeys(step.task for replay in seen for step in replay.steps):
@@ -383,7 +383,7 @@ class Estimator:
             if len(set(counts)) > 1:
                 most = max(counts) * len(unseen)
                 calls = Range(calls.low * SAMPLED.low, min(calls.high * SAMPLED.high, most))
-            else:  # no prompt is shorter than the first one
+            else:  # the first prompts are known exactly; only the rest is estimated
                 first = [counts[0] * sum(r.steps[0].prompt_tokens for r in of) for of in (unseen, seen)]
                 more = share * (sum(step.prompt_tokens for step in steps) - first[1])
                 prompts = exactly(first[0]).plus(Range(*sorted(more * bound for bound in SAMPLED)))
@@ -394,7 +394,7 @@ class Estimator:
     def _from_text(
         self, waiting: Sequence[Replay], drafts: Mapping[str, Extraction], language: str
     ) -> list[TaskEstimate]:
-        """Estimate an extraction by measured ranges, for the number of entities in the draft of each chunk."""
+        """Estimate extraction by measured ranges, from the number of entities in the draft of each chunk."""
         extraction = self._settings.extract
         graphs = [replay for replay in waiting if replay.lacks("ExtractGraph", "AnyMissed", "GleanMore")]
         fresh = [replay for replay in graphs if replay.lacks("ExtractGraph")]
@@ -428,11 +428,11 @@ class Estimator:
         return rows
 
     def _bare_prompts(self, tasks: Sequence[ExtractClaims | ExtractTriples | NameEntities]) -> Range:
-        """Return the tokens of prompts without what earlier replies will add."""
+        """Return the tokens of prompts, not counting what earlier replies will add to them."""
         return exactly(sum(prompt_tokens(self._model.request(task)) for task in tasks))
 
 
 def _missing_share(steps: Sequence[Step]) -> float:
-    """Return the share of the tokens of prompts whose replies are not cached."""
+    """Return the share of prompt tokens in requests whose replies are not cached."""
     missing = sum(step.prompt_tokens for step in steps if step.completion_tokens is None)
     return missing / max(1, sum(step.prompt_tokens for step in steps))

@@ -1,7 +1,7 @@
-"""Graphs that were given, not extracted: triples from files, and the sentences of a graph that was imported.
+"""Graphs that are given instead of extracted: triples from files, and the sentences of an imported graph.
 
-Names are matched regardless of case and articles. The last name of a person alone is an alias if no other entity ends
-with that word and the corpus mostly writes it with a capital letter.
+Names are matched regardless of case and articles. The last name of a person is an alias if no other entity's name ends
+with it and the corpus mostly writes it with a capital letter.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from conspectus.text.words import fold, name_key, stem
 from conspectus.triple_graph import StoredTripleGraph, TripleWriter
 
 OPENIE = "openie"
-"""Where the origin of an index names the file whose triples it was given."""
+"""The key in the origin of an index for the file that its triples were imported from."""
 MAX_SPANS = 10
-"""Spans stored per entity or relationship, from the clearest sentences."""
+"""Maximum spans stored per entity or relationship, from the clearest sentences."""
 TripleText = tuple[str, str, str]
-"""Subject, relation and object, as texts."""
+"""Head, relation and tail, as texts."""
 
 # Knowledge graphs without documents
 
 
 @dataclass(frozen=True)
 class GivenGraph:
-    """A knowledge graph read from a file: each triple once, and what could not be read."""
+    """A knowledge graph read from a file: the distinct triples, and the failures."""
 
     triples: Sequence[TripleText]
     failures: Sequence[Failure] = ()
@@ -56,10 +56,10 @@ class GivenGraph:
 
 
 def index_of(graph: GivenGraph, settings: CommunitySettings | None = None) -> Index:
-    """Return an index of a graph alone: names as entities, pairs of names as relationships, and their communities."""
+    """Return an index of a graph without text: names as entities, pairs as relationships, and their communities."""
     rows = graph_rows(graph)
     communities = find_communities(rows["entities"], rows["relationships"], settings or CommunitySettings())
-    names = ResolvedNames({}, {}, {}, {}, [])  # every method expects words and arrays to be there
+    names = ResolvedNames({}, {}, {}, {}, [])  # methods expect words and arrays
     lexicon = read_lexicon([], ())
     words, arrays = text_arrays([], [], lexicon.sentences)
     arrays |= sentence_arrays([], lexicon, {}, names)
@@ -67,10 +67,10 @@ def index_of(graph: GivenGraph, settings: CommunitySettings | None = None) -> In
 
 
 def graph_rows(graph: GivenGraph) -> dict[str, Any]:
-    """Return the triples of a given graph, names as entities, and an undirected relationship for each pair of names.
+    """Return the triples of a given graph, its names as entities, and an undirected relationship per pair of names.
 
-    Entities come in the order in which they occur; their degree counts neighbours. The description of a relationship
-    is all triples between its ends.
+    Entities are in the order of their first occurrence; their degree is the number of neighbours. The description of a
+    relationship lists all triples between its ends.
     """
     neighbours: dict[str, set[str]] = {}
     pairs: dict[tuple[str, str], list[TripleText]] = {}
@@ -96,17 +96,17 @@ def graph_rows(graph: GivenGraph) -> dict[str, Any]:
     return {"entities": entities, "relationships": relationships, "triples": triples}
 
 
-# Knowledge graphs on disk: Wikidata's dumps, and tables, as they are published
+# Knowledge graphs on disk: Wikidata's dumps and tables, in their published formats
 
 
 def store_triples(source: Path, target: Path, language: str = "en", tick: Tick = no_tick) -> int:
-    """Write the triples of a compressed file to a file for `StoredTripleGraph`, and return how many there are.
+    """Write the triples of a compressed file to a file for `StoredTripleGraph`, and return their number.
 
-    source: packed by gzip or bzip2 (`.gz`, `.bz2`), read as a stream. `.nt` and `.json` below that are dumps of
-        Wikidata, "truthy" N-Triples or the entities: of these the statements of best rank are taken whose value is an
-        entity, a time or a quantity, and labels in the language. Others are lines of three columns, by tabs or bars.
+    source: a file packed with gzip or bzip2 (`.gz`, `.bz2`), read as a stream. `.nt` and `.json` before that suffix are
+        Wikidata dumps ("truthy" N-Triples, or entities): labels in the language are read, and the best-ranked
+        statements about entities, times and quantities. Other files have lines of three columns, by tabs or bars.
 
-    Raises DocumentError where the file cannot be read or holds no triple.
+    Raises DocumentError if the file cannot be read or contains no triples.
     """
     kind = Path(source.stem).suffix.lower()
     read = {".nt": _truthy, ".json": _entities}.get(kind, _columns)
@@ -153,7 +153,7 @@ def _truthy(lines: Iterable[str], writer: TripleWriter, language: str) -> None:
 
 
 def _entities(lines: Iterable[str], writer: TripleWriter, language: str) -> None:
-    """Read Wikidata's entities in JSON, one a line."""
+    """Read Wikidata's entities in JSON, one per line."""
     for line in lines:
         text = line.strip().rstrip(",")
         if not text.startswith("{"):
@@ -184,7 +184,7 @@ def _label(id: str, label: str, writer: TripleWriter) -> None:
 
 
 def _value(text: str) -> str:
-    """Return a time or a quantity as it is read: 1952-03 for +1952-03-00T00:00:00Z."""
+    """Return a time or a quantity in readable form: 1952-03 for +1952-03-00T00:00:00Z."""
     return text.lstrip("+").partition("T")[0].replace("-00", "")
 
 
@@ -197,7 +197,7 @@ def _columns(lines: Iterable[str], writer: TripleWriter, language: str) -> None:
 
 
 def triples_about(names: Iterable[str], file: Path) -> list[TripleText]:
-    """Return the triples of a graph on disk between any of some names, and of each name its first one."""
+    """Return the triples of a graph on disk between any of the given names, and the first triple of each name."""
     graph = StoredTripleGraph.of_path(file)
     wanted = [number for name in names for number in graph.numbers_of_key.get(name_key(name), ())]
     triples: dict[TripleText, None] = {}
@@ -214,7 +214,7 @@ def triples_about(names: Iterable[str], file: Path) -> list[TripleText]:
 
 @dataclass(frozen=True)
 class OpenIe:
-    """The triples of one passage in an OpenIE file; `dropped` counts entries that are no triple of three texts."""
+    """The triples of one passage in an OpenIE file; `dropped` is the number of entries that are not three texts."""
 
     id: str
     triples: tuple[FoundTriple, ...]
@@ -222,9 +222,9 @@ class OpenIe:
 
 
 def read_openie(path: Path) -> list[OpenIe]:
-    """Read named entities and triples of passages, a JSON object a line: `_id`, `entities`, `triples` as lists of 3.
+    """Read triples of passages from a file with one JSON object per line: `_id`, and `triples` as lists of 3 texts.
 
-    Raises DocumentError, naming the line, where a line is no such object.
+    Raises DocumentError, which names the line, if a line is not such an object.
     """
     try:
         lines = decode(path.read_bytes()).text.split("\n")
@@ -249,12 +249,12 @@ def read_openie(path: Path) -> list[OpenIe]:
 
 
 def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> Index:
-    """Return the index with the triples of passages in place of its own; its graph and reports stay as they are.
+    """Return an index with its triples replaced by those of passages; its graph and reports are unchanged.
 
-    A passage is the document whose record had its `_id` (or `id`), and its triples belong to all its chunks. What has
-    no document, or is no triple, is a failure of stage `import`.
+    A passage belongs to the document with the same `_id`, `id` or path, and its triples to all chunks of that document.
+    Passages without a document, and invalid triples, are recorded as failures of stage `import`.
 
-    Raises UsageError where no passage has a document.
+    Raises UsageError if no passage has a document.
     """
     chunks: dict[str, list[str]] = {}
     for chunk in index.chunks:
@@ -284,9 +284,9 @@ def with_openie(index: Index, passages: Sequence[OpenIe], source: str = "") -> I
 
 
 def with_openie_of(before: Index, index: Index) -> tuple[Index, tuple[str, ...]]:
-    """Return an index with the imported triples of one before, as far as chunks are the same, and what lacks them.
+    """Return an index with the imported triples of an index before, for chunks that are the same, and a notice.
 
-    An index whose model found triples keeps those.
+    The notice says how many new chunks lack triples. An index whose model extracted triples is returned unchanged.
     """
     if OPENIE not in before.origin or index.triples:
         return index, ()
@@ -305,7 +305,7 @@ def with_openie_of(before: Index, index: Index) -> tuple[Index, tuple[str, ...]]
 
 
 def with_sentences(index: Index) -> Index:
-    """Return an index with the arrays that methods read, and with the spans that mention entities and relationships."""
+    """Return an index with the arrays that methods need, and with the spans that mention entities and relationships."""
     lexicon = read_lexicon(index.documents)
     entity_of_key = {name_key(e.name) or e.name: e.number for e in index.entities}
     resolved = ResolvedNames({}, {}, {}, {}, [])
@@ -339,7 +339,7 @@ def _with_spans(
     clarity: Sequence[float],
     last_names: Mapping[int, str],
 ) -> tuple[list[Entity], list[Relationship]]:
-    """Return entities and relationships with the sentences in their chunks that mention them, the clearest first.
+    """Return entities and relationships with the spans of sentences in their chunks that mention them, clearest first.
 
     A sentence mentions a relationship if it mentions both of its ends.
     """
@@ -375,9 +375,9 @@ class Names:
     """Finds the entities of a graph in sentences."""
 
     def __init__(self, entities: Iterable[Entity], sentences: Iterable[str] = ()) -> None:
-        """Read the names of entities; `sentences` are those of the corpus, to see which words are written as names."""
+        """Read the names of entities; the `sentences` of the corpus show which words are capitalised."""
         self._by_first: dict[str, list[tuple[Key, int, str]]] = defaultdict(list)
-        """By first word, the longest first: the words of a name, its entity, and a text that must occur as written."""
+        """By first word, the longest first: the words of a name, its entity, and a text that must occur literally."""
         people: dict[Key, int] = {}
         keys: set[Key] = set()
         for entity in entities:
@@ -386,7 +386,7 @@ class Names:
                 if self._add(key, entity.number, "", keys) and entity.type == "person":
                     people[key] = entity.number
         self.last_names: dict[int, str] = {}
-        """Last names that are aliases, by the number of the person."""
+        """Last names that are aliases, by the number of the person's entity."""
         lasts = Counter(key[-1] for key in keys)
         written = Counter(word for sentence in sentences for word in re.findall(r"\w+", sentence))
         for key, number in people.items():
@@ -407,7 +407,7 @@ class Names:
 
     def find(self, sentence: str) -> list[int]:
         """Return the numbers of the entities that a sentence mentions, each once, in text order."""
-        words = units(name_key.__wrapped__(sentence))  # not cached: hardly any sentence occurs twice
+        words = units(name_key.__wrapped__(sentence))  # bypasses the cache: sentences hardly ever recur
         numbers: dict[int, None] = {}
         at = 0
         while at < len(words):
@@ -426,11 +426,11 @@ def _contains(outer: Span, inner: Span) -> bool:
 
 
 def _same(words: Key, key: Key) -> bool:
-    """Tell whether words are a name; the last word of a longer name may be inflected."""
+    """Return whether words match a name; the last word of a name of several words may be inflected."""
     longer = len(words) == len(key) > 1
     return words == key or (longer and words[:-1] == key[:-1] and stem(words[-1]) == stem(key[-1]))
 
 
 def same_name(name: str) -> str:
-    """Return a key that is equal for different spellings of the same name."""
+    """Return a key that all spellings of a name share."""
     return name_key(name) or fold(name)

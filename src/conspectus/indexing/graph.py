@@ -1,10 +1,9 @@
-"""The graph: which names are one entity (resolve), and one row for all instances of it (merge; GraphRAG §3.1.3).
+"""The graph: decide which names are one entity (resolve), and combine instances in one row (merge; GraphRAG §3.1.3).
 
-Names equal after normalisation always are one (the paper matches by exact string). Beyond that a name joins another
-only where the evidence is unambiguous, and every join is recorded: setting `resolve = "exact"` undoes them all.
-
-Relationships are undirected: reversed pairs are one. The weight of a relationship is the number of its distinct
-instances, so that what is in the overlap of two chunks counts once.
+Names that are equal after normalisation are always one entity (the paper matches exact strings). Otherwise a name
+becomes an alias only if the evidence is unambiguous; every alias decision is recorded, and the setting
+`resolve = "exact"` disables them. Relationships are undirected: reversed pairs are one. The weight of a relationship is
+the number of its distinct instances, so text in the overlap of two chunks counts once.
 """
 
 from __future__ import annotations
@@ -57,83 +56,84 @@ else:
     similarity = lazy_module("conspectus.algorithms.similarity")  # it needs scipy
 
 ROWS = 1 << 10
-"""Rows whose instances become lists at once: lists take ten times the memory of arrays, a call of numpy 1 us a row."""
+"""Rows whose instances are converted to lists at once: lists take ten times the memory of arrays, while calling numpy
+for each row would take 1 us per row."""
 MOST_WORDS = 4
-"""Words of a person's name without titles at the most: what is longer is a description."""
+"""Maximum words of a person's name without titles: anything longer is a description."""
 MIN_TOGETHER = 0.07
-"""Ochiai's coefficient, 0 to 1, of the first and last word of a name from which on one stands for both: of 861 that did
-in web pages 18 were below, as Washington for Washington DC; those that were right have 0.077 (Chalmers) and more."""
+"""Minimum of Ochiai's coefficient (0 to 1) of the first and last word of a full name for one of them to be an alias. Of
+861 aliases in web pages 18 were below, as Washington for Washington DC; correct ones have at least 0.077 (Chalmers)."""
 MOST_SHORT = 15
-"""Uses of a short name in a source at the most for each of the full one that it stands for there, if nothing says that
-it is a person's. In web pages, podcasts and the Bible 3 joins of 1,335 are beyond it, two of them wrong; in Moby Dick
-6, all wrong (Overhearing Starbuck)."""
+"""Maximum uses of a short name per use of the full name in a source for the short name to be its alias there, if no
+type or title marks it as a person's. In web pages, podcasts and the Bible 3 of 1,335 aliases exceed it, two of them
+wrong; in Moby Dick 6, all wrong (Overhearing Starbuck)."""
 _IMPERSONAL = re.compile(r"['’]s?(?=\s|$)|[()\[\]（）,;:/&\d]|^(?:the|an?)\s", re.I)
 _LISTS = read_word_sets("words")
 _LEGAL = _LISTS["legal_forms"]
 _UNTYPED = frozenset(("", "concept", "entity"))
-"""Types that do not say what kind of thing a name is of: those of open triples, and what fits no other type."""
+"""Types that do not say what kind of thing a name denotes: those of open triples, and the fallback type."""
 _OF_WOMEN, _OF_MEN = _LISTS["titles_of_women"], _LISTS["titles_of_men"]
 
 
 @dataclass(slots=True)
 class _Name:
-    """What is known of all that is written with one key."""
+    """The spellings, types and sources of all names that share a key."""
 
     forms: Counter[str] = field(default_factory=Counter[str])
     types: Counter[str] = field(default_factory=Counter[str])
     sources: array[int] = field(default_factory=lambda: array("i"))
-    """The source of each use: sets of them all would take more memory than what was found."""
+    """The source of each use, in an array, because sets would take more memory than the extractions."""
 
     @property
     def display(self) -> str:
-        """The form that is used most."""
+        """The most frequent spelling."""
         return _commonest(self.forms)
 
     @property
     def type(self) -> str:
-        """The type that it has most often, "" where that says nothing."""
+        """The most frequent type, "" if it is one of `_UNTYPED`."""
         type_ = _commonest(self.types)
         return "" if type_ in _UNTYPED else type_
 
 
 _Sources = Sequence[tuple[str, Set[int]]]
-"""Keys of names with the sources in which each may be meant."""
+"""Keys of names, each with the sources in which it may be the meaning of a short name."""
 
 
 def key_of(name: str) -> str:
-    """Return what all spellings of a name have in common."""
+    """Return the key of a name, which all its spellings share."""
     return name_key(name) or name
 
 
 @dataclass
 class Names:
-    """Which entity each name stands for, in each document."""
+    """The entity that each name stands for, in each document."""
 
     display: dict[str, str]
     """The name of the entity with each key."""
     everywhere: dict[str, str]
-    """Keys that stand for another key wherever they occur."""
+    """Aliases in all documents: the key that each of these keys stands for."""
     within: dict[tuple[str, int], str]
-    """Keys that stand for another key within one source."""
+    """Aliases within one source: the key that each of these keys stands for."""
     source_of: dict[str, int]
     """The source of each document, by id."""
     joins: list[AliasDecision]
     types: dict[str, str] = field(default_factory=dict[str, str])
-    """The types of entities, by key, that people gave."""
+    """The types of entities, by key, that corrections set."""
     aliases: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """The keys that stand for each key everywhere."""
+    """The reverse of `everywhere`: the keys that stand for each key."""
 
     def key(self, name: str, document_id: str) -> str:
         """Return the key of the entity that a name stands for in a document."""
         return self.resolved(key_of(name), document_id)
 
     def resolved(self, key: str, document_id: str) -> str:
-        """Return the same for what all spellings of a name have in common."""
+        """Return the key of the entity that the key of a name stands for in a document."""
         key = self.within.get((key, self.source_of.get(document_id, -1)), key)
         return self.everywhere.get(key, key)
 
     def varying(self) -> set[str]:
-        """Return the keys that may stand for one entity here and for another there."""
+        """Return the keys that may stand for different entities in different documents."""
         return {key for key, _ in self.within}
 
     def name(self, key: str) -> str:
@@ -147,7 +147,7 @@ def resolve(
     documents: Sequence[Document],
     settings: ResolveSettings,
 ) -> Names:
-    """Decide which names of the chunks' graphs are one entity."""
+    """Decide which names in the extractions of chunks are one entity."""
     numbers = sources([d.path for d in documents])
     source_of = dict(zip((d.id for d in documents), numbers, strict=True))
     pairs = zip(chunks, graphs, strict=True)
@@ -175,7 +175,7 @@ def resolve(
 
 
 def _by_row(columns: Ints, row: Ints, n: int) -> Iterator[list[list[int]]]:
-    """Yield the columns of the instances of each of n rows, of many rows at once."""
+    """Yield the columns of the instances of each of n rows; `row` is the row of each instance."""
     order = np.argsort(row, kind="stable").astype(np.int32)
     starts: list[int] = np.searchsorted(row[order], np.arange(n + 1)).tolist()
     for first in range(0, n, ROWS):
@@ -186,8 +186,8 @@ def _by_row(columns: Ints, row: Ints, n: int) -> Iterator[list[list[int]]]:
 
 
 def _commonest(counts: Counter[str]) -> str:
-    """Return what is counted most, the first in alphabetical order where several are."""
-    if len(counts) == 1:  # of most names
+    """Return the text with the highest count, of several the first in alphabetical order."""
+    if len(counts) == 1:  # the usual case
         return next(iter(counts))
     return min(counts, key=lambda text: (-counts[text], text))
 
@@ -204,7 +204,7 @@ def _join(result: Names, key: str, into: str, rule: str, evidence: str) -> None:
 def _join_within_sources(
     result: Names, key: str, names: Mapping[str, _Name], others: _Sources, rule: str, evidence: str
 ) -> None:
-    """Join a name in each of its sources where just one of the others is, too."""
+    """Make a name an alias, in each of its sources, of the only one of the `others` that occurs there too."""
     joined: Counter[str] = Counter()
     for source in sorted(set(names[key].sources)):
         meant = [other for other, sources in others if source in sources]
@@ -218,11 +218,11 @@ def _join_within_sources(
 
 _BRACKETS = re.compile(r"[(\[（【]\s*([^()\[\]（）【】]{2,100}?)\s*[)\]）】]")
 _BEFORE = 100
-"""Characters before brackets in which the name that they explain stands: few names are longer."""
+"""Characters before brackets that are searched for the name that they explain: few names are longer."""
 
 
 def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Names) -> None:
-    """Join an acronym with the name of its initials that any text gives beside it, one of them in brackets."""
+    """Make an acronym an alias of a name with its initials, if a text gives one in brackets after the other."""
     letters = {
         key: name.replace(".", "").replace("&", "").lower()
         for key, name in result.display.items()
@@ -232,7 +232,7 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
     for chunk in chunks:
         for match in _BRACKETS.finditer(chunk.text) if letters else ():
             inner, before = key_of(match[1]), chunk.text[: match.start()][-_BEFORE:]
-            words = name_key.__wrapped__(before).split()  # not cached: no such text occurs twice
+            words = name_key.__wrapped__(before).split()  # bypasses the cache: such texts do not recur
             if inner in letters:
                 short, tails = letters[inner], [" ".join(words[at:]) for at in range(len(words))]
                 known = [tail for tail in tails if short in _initials(result.display.get(tail, ""))]
@@ -245,7 +245,7 @@ def _join_acronyms(names: dict[str, _Name], chunks: Sequence[Chunk], result: Nam
     for key, others in sorted(stated.items()):
         if len(others) == 1 and (other := min(others)):
             _join(result, key, other, "acronym", "a text gives one in brackets after the other")
-        else:  # it has several meanings; "" is one that is no name of the graph
+        else:  # several meanings; "" stands for meanings that are not names in the graph
             known = [(other, set(names[other].sources)) for other in sorted(others - {""})]
             _join_within_sources(result, key, names, known, "acronym", "the only name of these initials")
 
@@ -261,29 +261,29 @@ def _initials(name: str) -> Iterator[str]:
 
 @dataclass
 class _Person:
-    """Names of a person that differ in titles alone."""
+    """The names of a person that differ only in titles."""
 
     words: tuple[str, ...]
-    """Their words without titles."""
+    """The words of the names without titles."""
     keys: list[str]
-    """The shortest first."""
+    """The keys of the names, the shortest first."""
     titles: set[str]
     sure: bool
-    """Whether something says that they are names of a person."""
+    """Whether a type, a title or initials show that the names are a person's."""
     sources: Counter[int] = field(default_factory=Counter[int])
-    """How often each source has them."""
+    """The number of uses of the names in each source."""
 
     def often_beside(self, short: Counter[int]) -> set[int]:
-        """Return the sources that have this name often enough to be meant by a short one, given its uses in each."""
+        """Return the sources in which this name is frequent enough relative to the uses of a short name in each."""
         return {source for source, uses in self.sources.items() if short[source] <= MOST_SHORT * uses}
 
     def conflicts(self, other: _Person) -> bool:
-        """Tell whether titles say that one is a woman and the other a man."""
+        """Return whether titles show that one is a woman and the other a man."""
         titles = self.titles | other.titles
         return not (titles.isdisjoint(_OF_WOMEN) or titles.isdisjoint(_OF_MEN))
 
     def abbreviates(self, other: _Person) -> bool:
-        """Tell whether the other of the same last name says in full what this gives as an initial."""
+        """Return whether this name may abbreviate another one with the same last name, by initials."""
         if len(self.words) == 1 or not self.sure or self.conflicts(other):
             return False
         (first, *middle, _), (other_first, *others, _) = self.words, other.words
@@ -300,8 +300,8 @@ def _alike(word: str, other: str) -> bool:
 
 
 def _people(names: dict[str, _Name], result: Names) -> list[_Person]:
-    """Return whom names are of, and join the names of each: what a type says or, where none does, a title or initials.
-    Names of two words or more that nothing says this of are among them, as not sure.
+    """Return the persons among names, and make their names with titles aliases. A type shows that a name is a person's,
+    or else a title or initials; other names of two words or more are included as not `sure`.
     """
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for key, name in sorted(names.items()):
@@ -315,7 +315,7 @@ def _people(names: dict[str, _Name], result: Names) -> list[_Person]:
     for words, keys in sorted(groups.items()):
         titles = {key: set(_words_of(key, names[key].display)[: -len(words)]) for key in keys}
         sure = [k for k in keys if names[k].type or titles[k] or (len(words) > 1 and len(words[0]) == 1)]
-        if len(words) == 1:  # nothing says of what kind it is
+        if len(words) == 1:  # without type or title, only capitalised concepts are included
             keys = sure or [
                 k for k in keys if set(names[k].types) == {UNTYPED} and names[k].display.istitle()
             ]
@@ -332,14 +332,14 @@ def _people(names: dict[str, _Name], result: Names) -> list[_Person]:
 
 
 def _is_personal(name: str) -> bool:
-    """Tell whether a name may be a person's: no `SCROOGE'S NEPHEW`, `the children`, `Ghost of Jacob Marley`."""
+    """Return whether a name may be a person's, unlike `SCROOGE'S NEPHEW`, `the children`, `Ghost of Jacob Marley`."""
     return not _IMPERSONAL.search(name) and all(
         word.lower() not in JOINTS and (not word[0].islower() or word in PARTICLES) for word in name.split()
     )
 
 
 def _words_of(key: str, name: str) -> tuple[str, ...]:
-    """Return the words of a name: `O'Neal` is one, and `A.` an initial, which a key takes for an article."""
+    """Return the keys of the words of a name: `O'Neal` is one word, and `A.` is an initial, not an article."""
     words = tuple(map(key_of, name.split()))
     return words if len(words) > 1 else tuple(key.split())
 
@@ -351,7 +351,7 @@ def _without_titles(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _join_people(names: dict[str, _Name], result: Names) -> None:
-    """Join names that differ in a title, have initials or are a part of a name, where one person alone is meant."""
+    """Make names with titles or initials, and parts of names, aliases of the only person whom they can denote."""
     people = _people(names, result)
     alike: dict[tuple[str, str], list[_Person]] = defaultdict(list)
     for person in people:
@@ -365,7 +365,7 @@ def _join_people(names: dict[str, _Name], result: Names) -> None:
             meant[0].titles |= person.titles
             meant[0].sources += person.sources
             meant[0].sure = True
-            if person in near:  # where only established names are
+            if person in near:  # only established names are in it
                 near.remove(person)
     by_first: dict[str, list[_Person]] = defaultdict(list)
     by_last: dict[str, list[_Person]] = defaultdict(list)
@@ -386,9 +386,9 @@ def _join_people(names: dict[str, _Name], result: Names) -> None:
 
 
 def _is_established(person: _Person, names: Mapping[str, _Name]) -> bool:
-    """Tell whether the first and the last word of a full name are one name, by how often each is there alone.
+    """Return whether the first and last word of a full name belong together, given how often each occurs alone.
 
-    "Michal" and "David" of "Michal David's wife" are not, where both are named again and again.
+    For example, "Michal" and "David" in "Michal David's wife" do not if both often occur alone.
     """
     whole = sum(names[key].forms.total() for key in person.keys)
     ends = names.get(person.words[0]), names.get(person.words[-1])
@@ -404,15 +404,15 @@ def _join_part_of_name(
     names: dict[str, _Name],
     result: Names,
 ) -> None:
-    """Join a last name that one person has, and any single name with the one person of it in its source.
-    `first` and `last` are the persons whose first or last name it may be. A first name that one person alone has is
-    joined in every source that names somebody by their last name.
+    """Make a single name an alias of the only person with that last name, or of the only such person in each source.
+    `first` and `last` are the persons whose first or last name it may be. A first name that only one person has is
+    an alias in every source that names someone of the same last name.
     """
     known = [other for other in last if other.sure]
     titled = [other for other in known if other.titles & person.titles]
     known = titled if len(titled) == 1 else known
-    typed = any(names[key].type for key in person.keys)  # of names without types any may be a person's
-    short = Counter[int]() if typed else person.sources  # a person's full name may be there once
+    typed = any(names[key].type for key in person.keys)  # without types, any name may be a person's
+    short = Counter[int]() if typed else person.sources  # a person's full name may occur just once
     only = len(known) == 1 and (typed or last == known)
     if person.sure and only and known[0].often_beside(short):
         why = "the only person of that last name anywhere"
@@ -427,7 +427,7 @@ def _join_part_of_name(
 
 
 def _join_legal_forms(names: dict[str, _Name], result: Names) -> None:
-    """Join a name with that without its legal form, or its title: of a person's nephew too."""
+    """Make a name with a legal form, or of type person with a title, an alias of the name without it."""
     for key, name in sorted(names.items()):
         words = key.split()
         bare = " ".join(words[: next((n for n in range(len(words), 1, -1) if words[n - 1] not in _LEGAL), 1)])
@@ -438,9 +438,9 @@ def _join_legal_forms(names: dict[str, _Name], result: Names) -> None:
 
 
 LONGEST = 14
-"""Characters of the name before the brackets at the most."""
+"""Maximum characters of the name before brackets."""
 SURE = 3
-"""Characters from which on a name is not just the end of a longer one."""
+"""Minimum characters of a name for it not to be just the end of a longer one."""
 _GLOSS = re.compile(
     rf"({UNSPACED.pattern[:-1]}\u00b7\u30fb\uac00-\ud7af]{{2,{LONGEST}}})"
     r"[》」』”]?\s?[（(]([^（()）\n]{2,80})[)）]"
@@ -450,9 +450,9 @@ _PARTS = re.compile(r"[,，;；、/]|\s+or\s+|或")
 
 
 def parenthetical_aliases(chunks: Iterable[Chunk], known: Set[str]) -> Iterator[tuple[str, str]]:
-    """Yield the keys of names with the key of the one that each is given in brackets behind, where that is always one.
-    Both are names that are known; the longest one that ends at the brackets is meant, a short one only where no other
-    characters stand before it. One in the same letters must be said to be another name.
+    """Yield the keys of names given in brackets, each with the key of the name before, if that is always the same.
+    Both must be `known`. The name before is the longest that ends at the brackets; one shorter than `SURE` characters
+    counts only if no other characters precede it. A CJK name in brackets must be labelled as another name.
     """
     meant: dict[str, set[str]] = defaultdict(set)
     for chunk in chunks:
@@ -469,15 +469,15 @@ def parenthetical_aliases(chunks: Iterable[Chunk], known: Set[str]) -> Iterator[
     yield from ((key, min(others)) for key, others in sorted(meant.items()) if len(others) == 1)
 
 
-# Joins that a model confirms
+# Alias decisions by a model
 
 ALIKE, NEAR = 0.5, 0.8
-"""Cosine of two names by runs of characters, and by vectors of names with what is said of them, above which a model
-compares them: of 267 entities that a strong model read in the sample corpus, 0.5 leaves 85 pairs of one type."""
+"""Minimum cosine of two names for a model to compare them: of their character n-grams, or of vectors of names with
+descriptions. Of 267 entities that a strong model extracted from the sample corpus, 0.5 leaves 85 pairs of one type."""
 PAIRS = 20
-"""Pairs in a call, at most twice as many: about 1,500 tokens."""
+"""Average number of pairs in a call, and half of the maximum: about 1,500 tokens."""
 MOST_SAID = 160
-"""Characters of a description that are shown of a name."""
+"""Maximum characters of a name's description in the prompt."""
 Embed = Callable[[Sequence[str]], "similarity.Floats"]
 
 
@@ -488,9 +488,9 @@ async def join_by_model(
     language: str = "en",
     embed: Embed | None = None,
 ) -> list[Failure]:
-    """Join entities of one type that a model says are one, of those whose names or vectors are alike.
+    """Make entities of one type with similar names or vectors aliases if a model confirms it; return its failures.
 
-    Batches end where a hash of a pair says so, so that the replies to most of them stay cached when entities are added.
+    Hashes of pairs decide where batches end, so the replies to most of them remain cached when entities are added.
     """
     merged = merge(extracted, names)
     keys = merged.keys
@@ -532,22 +532,22 @@ async def join_by_model(
 
 UNTYPED = "concept"
 TEXTS_CACHED = 1 << 14
-"""Descriptions and places of them that are cached while rows are described, some 6 MB: neighbours in a community share
-many."""
+"""Maximum number of descriptions, and of their spans, that are cached while rows are described, some 6 MB: neighbours
+in a community share many."""
 
 
 @dataclass(slots=True)
 class Element:
-    """The instances of a relationship, entity or claim: their descriptions, each once, and where each was read."""
+    """The distinct instances of a relationship, entity or claim: descriptions and spans."""
 
     instances: dict[tuple[Span, str], str] = field(default_factory=dict[tuple[Span, str], str])
-    """The description of each instance, by its span and, where the span is only that of the chunk, its words."""
+    """The description of each instance, by its span and, if the span is only that of the chunk, the description."""
 
     @property
     def descriptions(self) -> dict[str, Span]:
-        """The distinct descriptions with a place of each, document by document, in a document in order of the text.
-        Documents come in the order of their descriptions: so the prompts do not change where a document that adds no
-        description is renamed, or is edited elsewhere.
+        """The distinct descriptions, each with one span, grouped by document and in text order within a document.
+        Documents are ordered by their descriptions, so that prompts do not change if a document that adds no
+        description is renamed or edited elsewhere.
         """
         if len(self.instances) == 1:
             return {description: span for (span, _), description in self.instances.items()}
@@ -564,39 +564,39 @@ class Element:
 
 @dataclass(slots=True)
 class ClaimElement(Element):
-    """The instances of a claim, the chunks that have them, and their statuses."""
+    """The instances of a claim, their chunks and their statuses."""
 
     chunk_ids: dict[str, None] = field(default_factory=dict[str, None])
     statuses: Counter[str] = field(default_factory=Counter[str])
 
 
 class Instances:
-    """The elements of rows, each made when it is asked for: their instances are in columns, in the order of the rows.
-    Of the same words that were read twice in one place the first is there.
+    """The elements of rows, created when accessed; their instances are stored in columns, in the order of the rows.
+    Of instances with the same span (or, without one, the same chunk and words), only the first is included.
     """
 
     def __init__(self, parts: Extractions, table: Ints, row: Ints, count: int) -> None:
-        """Take the instances of a table, each of a row."""
+        """Take the instances in a table of `parts`; `row` is the row, out of `count`, of each instance."""
         number: dict[str, int] = {}
         each = (number.setdefault(id_, len(number)) for id_ in parts.documents)
         documents = np.array([*each], np.int32)
         columns: list[Ints] = [*table]
         chunk, _, _, text, start, end = columns
         at = np.where(start < 0, -1 - chunk, start)
-        words = np.where(start < 0, text, -1)  # tell what may be anywhere in a chunk from others
+        words = np.where(start < 0, text, -1)  # distinguishes instances without spans
         keys: tuple[Ints, ...] = words, end, at, documents[chunk], row
         order = np.lexsort(keys)
         new = np.ones(len(order), bool)
         new[1:] = np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0)
         self.rows = order[new]
-        """The rows of the table of the instances that are there."""
+        """The rows of the table with distinct instances."""
         self._starts: list[int] = np.searchsorted(row[self.rows], np.arange(count + 1)).tolist()
         chosen = chunk, text, start, end
         self._columns = np.stack([column[self.rows] for column in chosen], axis=1)
         self._documents, self._chunks = parts.documents, parts.chunks
         self._texts = parts.texts
         self._text = lru_cache(TEXTS_CACHED)(parts.texts.__getitem__)
-        self._span = lru_cache(TEXTS_CACHED)(Span)  # what is described by one sentence shares it
+        self._span = lru_cache(TEXTS_CACHED)(Span)  # elements described by one sentence share the object
         self._described = bytearray(count)
 
     def __getitem__(self, row: int) -> Element:
@@ -615,12 +615,12 @@ class Instances:
         return map(self.__getitem__, range(len(self._described)))
 
     def __setitem__(self, row: int, element: Element) -> None:
-        """Forget the instances of a row, in whose place there is an empty element."""
+        """Discard the instances of a row, so that its element is empty; `element` is ignored."""
         self._described[row] = 1
 
     def digests(self, ids: Sequence[str]) -> Hashes:
-        """Return 64 bits for each row, given its id, that tell what its instances say of it, and where.
-        No row may be forgotten yet.
+        """Return a 64-bit digest for each row, of its id and the descriptions and spans of its instances.
+        No instances may have been discarded yet.
         """
         documents = np.array([hash_of([id_]) for id_ in self._documents], np.uint64)
         texts = self._texts
@@ -641,24 +641,24 @@ class Instances:
 
 @dataclass(frozen=True)
 class Merged:
-    """The graph, still without descriptions; `entity_elements[i]` holds the instances of `entities[i]`."""
+    """The graph without descriptions; `entity_elements[i]` contains the instances of `entities[i]`."""
 
     entities: list[Entity]
     relationships: list[Relationship]
     entity_elements: list[Element] | Instances
     relationship_elements: list[Element] | Instances
     keys: Sequence[str] = ()
-    """Of the entities."""
+    """The keys of the entities."""
     claims: list[Claim] = field(default_factory=list[Claim])
     claim_elements: list[Element] = field(default_factory=list[Element])
 
 
 def merge(extracted: Iterable[tuple[Chunk, Extraction]] | Extractions, names: Names) -> Merged:
-    """Return one row for all instances of an entity or relationship in the extractions of chunks.
+    """Return the graph with one row for all instances of an entity or relationship in the extractions of chunks.
 
-    Rows are in alphabetical order of their names, which does not depend on the order of the documents. An end of a
-    relationship that no entity record names becomes an entity of its own. A pair of one entity with itself is dropped,
-    and so is what has no key: corrections deleted it.
+    Rows are in alphabetical order of their names, so that the order of the documents does not matter. An end of a
+    relationship that was not extracted as an entity becomes an entity too. Relationships of an entity with itself are
+    dropped, and so are names without a key, which corrections deleted.
     """
     parts = extracted if isinstance(extracted, Extractions) else Extractions.of(extracted)
     keys = _Keys(parts, names)
@@ -688,7 +688,7 @@ def merge(extracted: Iterable[tuple[Chunk, Extraction]] | Extractions, names: Na
 
 
 class _Keys:
-    """The keys of entities that names stand for, and their numbers."""
+    """Numbers the keys of the entities that names stand for."""
 
     def __init__(self, parts: Extractions, names: Names) -> None:
         self.number: dict[str, int] = {}
@@ -717,7 +717,7 @@ class _Keys:
 
 
 def _with_ends(parts: Extractions, entity: Ints, ends: Ints, keys: _Keys) -> tuple[Extractions, Ints]:
-    """Add the ends of relationships that no entity record names to the entities and their numbers, and name them."""
+    """Add ends of relationships that were not extracted as entities to the entities and their key numbers."""
     nameless = np.ones(len(keys.number), bool)
     nameless[entity[entity >= 0]] = False
     edge, side = np.nonzero(nameless[ends])
@@ -739,11 +739,11 @@ def _with_ends(parts: Extractions, entity: Ints, ends: Ints, keys: _Keys) -> tup
 
 
 def _in_order(entity: Ints, keys: _Keys) -> list[tuple[str, str]]:
-    """Return the keys of entities with their names, in the order of these."""
+    """Return the keys of entities with their names, in alphabetical order of the names."""
     key_at = list(keys.number)
     display, taken = dict[str, str](), set[str]()
     used: list[int] = unique_numbers(entity).tolist()
-    # Should two keys be written alike, the second keeps its key as its name.
+    # If two keys have the same name, the second one uses its key as the name.
     for key in sorted(key_at[number] for number in used):
         name = keys.names.name(key)
         display[key] = name if name not in taken else key
@@ -754,7 +754,7 @@ def _in_order(entity: Ints, keys: _Keys) -> list[tuple[str, str]]:
 def _entities(
     parts: Extractions, row: Ints, ordered: Sequence[tuple[str, str]], degree: Sequence[int], names: Names
 ) -> tuple[list[Entity], Instances]:
-    """Return the rows of entities and their elements; `row` is that of each instance."""
+    """Return the rows of entities and their elements; `row` is the row of each instance."""
     table, forms = parts.entities, parts.names
     ids = [c.id for c in parts.chunks]
     keys = list(map(name_key, forms))
@@ -762,7 +762,7 @@ def _entities(
     inside = _by_row(table[:3], row, len(ordered))
     for (key, name), (chunks, written, kinds) in zip(ordered, inside, strict=True):
         chunk_ids = tuple(dict.fromkeys(map(ids.__getitem__, chunks)))
-        # an alias says less of what it is
+        # instances of the name itself decide the type; an alias says less about it
         own = [k for f, k in zip(written, kinds, strict=True) if keys[f] == key]
         types = Counter(map(forms.__getitem__, own or kinds))
         type_ = names.types.get(key, "") or _commonest(types)
@@ -775,7 +775,7 @@ def _entities(
 def _relationships(
     parts: Extractions, row: Ints, ends: Sequence[tuple[int, int]], entities: Sequence[Entity]
 ) -> tuple[list[Relationship], Instances]:
-    """Return the rows of relationships between entities and their elements; `row` is that of each instance."""
+    """Return the rows of relationships between entities and their elements; `row` is the row of each instance."""
     table, count = parts.relationships, len(ends)
     ids = [c.id for c in parts.chunks]
     elements = Instances(parts, table, row, count)
@@ -788,7 +788,7 @@ def _relationships(
     for (one, other), mean, (chunks,) in zip(ends, means, inside, strict=True):
         a, b = entities[one], entities[other]
         values = *mean, tuple(dict.fromkeys(map(ids.__getitem__, chunks)))
-        weight, strength, chunk_ids = map(shared.setdefault, values, values)  # many are alike
+        weight, strength, chunk_ids = map(shared.setdefault, values, values)  # many are equal
         of = content_id("relationship", a.name, b.name), len(rows), a.name, b.name, ""
         rows.append(Relationship(*of, weight, strength, chunk_ids, (), a.degree + b.degree))
     return rows, elements
@@ -804,11 +804,11 @@ def merge_claims(
     names: Names,
     merged: Merged,
 ) -> Merged:
-    """Return the graph with one row for all instances of a claim, in the order of their subjects.
+    """Return the graph with one row for all instances of a claim, ordered by subject.
 
-    A subject or object that is no entity keeps its own name; a claim about a deleted entity is dropped. A status that
-    instances differ on is the most frequent, or SUSPECTED where there is none. Spans lead to the quoted words where
-    the text has them, else to the chunk.
+    A subject or object that is not an entity retains its name; claims about deleted entities are dropped. If instances
+    differ in status, the most frequent one is used, or SUSPECTED if several are equally frequent. Spans are those of
+    the quoted words if the chunk contains them, else of the whole chunk.
     """
     display = {key: row.name for key, row in zip(merged.keys, merged.entities, strict=True)}
     document_of = {document.id: document for document in documents}
@@ -840,7 +840,7 @@ def merge_claims(
 
 
 def _quoted(words: str, chunk: Chunk, document: Document) -> Span:
-    """Return the characters that hold words of a chunk, or all of the chunk where it lacks them."""
+    """Return the span of words in a chunk, or the span of the chunk if it does not contain them."""
     if (match := located(words, chunk.text)) is None:
         return chunk.span
     content = content_of(document)

@@ -1,4 +1,4 @@
-"""The order of the stages: documents in, an index out."""
+"""The pipeline of a build: runs the stages in order, from documents to an index."""
 
 from __future__ import annotations
 
@@ -64,64 +64,64 @@ T = TypeVar("T")
 
 
 class Progress(Protocol):
-    """Shows how far a stage is."""
+    """An object that shows the progress of a build; these methods do nothing."""
 
     @property
     def shown(self) -> bool:
-        """Whether anybody looks, so that what is told is worth finding out."""
+        """Whether progress is visible, so that it makes sense to compute what is shown."""
         return False
 
     def stage(self, name: str, total: int) -> Tick:
-        """Open a stage of `total` pieces of work (0: unknown); the tick is called for each that is done."""
+        """Open a stage of `total` work items (0: unknown), and return a function to call after each of them."""
         return no_tick
 
     def note(self, text: str) -> None:
-        """Tell something on the way."""
+        """Show a message."""
 
     def watch(self, usage: Callable[[], Usage]) -> None:
-        """Show from now on what `usage` returns: what the run took of servers so far."""
+        """From now on, show the usage of language models so far, which `usage` returns."""
 
 
 class Silent(Progress):
-    """Shows nothing."""
+    """A progress object that shows nothing."""
 
 
 ModelFor = Callable[[Sequence[Document], Lexicon], Model]
-"""Makes the model of a build that has to know the corpus."""
+"""A function that creates a model which depends on the corpus."""
 
 
 @dataclass(frozen=True)
 class BuildInput:
-    """What an index is built from, beside a model."""
+    """The input of a build, except for the model."""
 
     documents: Sequence[Document]
     settings: Settings
     failures: Sequence[Failure] = ()
-    """Of the files that could not be read."""
+    """The files that could not be read."""
     corrections: Sequence[Correction] = ()
     before: Index | None = None
-    """The index whose communities are the start of the new ones, so that few reports are written again."""
+    """The previous index for a warm start: new communities start from its communities, so few reports are rewritten."""
     embed: Embed | None = None
-    """Makes the vectors by which names are compared; without it they are compared as they are written."""
+    """Computes the vectors by which names are compared; without it, their spelling is compared."""
     workers: Workers = field(default_factory=Workers)
-    """Who does the stages that go shard by shard; what they make does not depend on it."""
+    """Runs the stages that are divided into shards; it does not affect their results."""
     put_early: Callable[[Index], Mapping[str, Any]] = lambda _: {}
-    """Stores what reports change nothing of while others write them without a model to wait for; see `Index.stored`."""
+    """Stores tables that do not depend on reports, while other processes write these; see `Index.stored`."""
 
 
 async def build_index(
     build: BuildInput, model: Model | ModelFor, progress: Progress | None = None, check: Check | None = None
 ) -> Index:
-    """Run every stage and return the index; raise Unusable where nothing more can be asked of the model.
-    All but the communities depends on the documents, the settings and the corrections alone.
+    """Run every stage and return the index; raise Unusable if the model can no longer be used.
+    Except for the communities, the result depends only on the documents, the settings and the corrections.
     """
     show, settings = progress or Silent(), build.settings
     build = replace(build, documents=(documents := in_languages(build.documents, settings.language)))
-    with paused_garbage_collection(), ExitStack() as on_exit:  # no work beside goes on after an error
+    with paused_garbage_collection(), ExitStack() as on_exit:  # cancels concurrent work after an error
         chunks = cut(documents, settings.chunk, build.workers)
         language, *_ = languages = languages_in(documents, settings.language)
         extracted, performer, begun = await _read_and_extract(build, chunks, model, language, show)
-        await asyncio.sleep(0)  # by then the event loop, too, has let go of what was read
+        await asyncio.sleep(0)  # lets the event loop drop its references to what was read
         build.workers.release()
         show.stage("resolve", 0)
         names, failures = await resolve_names(build, chunks, extracted.graphs, performer, language)
@@ -157,21 +157,21 @@ async def build_index(
 
 @dataclass(frozen=True)
 class BegunArrays:
-    """The arrays of the texts of a corpus while they are made."""
+    """The text arrays of a corpus, whose computation may still be in progress."""
 
     lexicon: Lexicon
-    """Without the texts and tokens of its sentences, unless corrections may have the arrays made again."""
+    """Without the texts and tokens of its sentences, unless corrections may require computing the arrays again."""
     texts: Callable[[], tuple[tuple[str, ...], Arrays]]
-    """Waits for the words and the arrays."""
+    """Waits for the words and the arrays and returns them."""
     planted: set[str]
-    """The ids of the chunks that give instructions to language models."""
+    """The ids of the chunks that contain instructions to language models."""
 
 
 def _lexicon(
     build: BuildInput, documents: Sequence[Document], chunks: Sequence[Chunk]
 ) -> tuple[Lexicon, Callable[[], ChunkTerms]]:
-    """Return the names of a corpus, and a function that waits for the terms of its chunks, which other processes, where
-    there are some, read meanwhile.
+    """Return the lexicon of a corpus, and a function that waits for the search terms of its chunks; other processes, if
+    any, compute these meanwhile.
     """
     extract = build.settings.extract
     parts = map_sentences(documents, build.workers)
@@ -179,7 +179,7 @@ def _lexicon(
     sentences = read_sentences(documents, parts)
     build.workers.release()
     lexicon = read_lexicon(documents, extract.types_by_rules, sentences, extract.type_of_name)
-    if file := build.workers.texts:  # nobody reads its tokens while chunks are extracted from
+    if file := build.workers.texts:  # the tokens are not needed during extraction
         form = np.asarray(file.array(sentences.vocabulary.form))
         sentences = replace(sentences, vocabulary=replace(sentences.vocabulary, form=form))
         lexicon = replace(lexicon, sentences=sentences)
@@ -193,7 +193,7 @@ def _begin_arrays(
     chunks: Sequence[Chunk],
     of: tuple[Lexicon, Callable[[], ChunkTerms]],
 ) -> BegunArrays:
-    """Begin the arrays of the texts of a corpus, if others are at work."""
+    """Return the text arrays of a corpus: another process starts to compute them, or else the first use does."""
     lexicon, terms = of[0], of[1]()
     sentences = lexicon.sentences
     if build.workers.several:
@@ -214,7 +214,7 @@ def _begin_arrays(
 async def _read_and_extract(
     build: BuildInput, chunks: Sequence[Chunk], model: Model | ModelFor, language: str, show: Progress
 ) -> tuple[Extracted, Model, BegunArrays]:
-    """Return what chunks hold, the model without what it extracted from, and the arrays of the texts."""
+    """Return the extractions of chunks, the model without the data that only extraction needs, and the text arrays."""
     documents = build.documents
     show.stage("lexicon", 0)
     reading = _beside(lambda: _lexicon(build, documents, chunks), 0 if callable(model) else len(chunks))
@@ -224,7 +224,7 @@ async def _read_and_extract(
         if not performer.generative:
             await reading
             if not (build.corrections or build.workers.several):
-                begin().texts()  # nobody else makes them, and there are no rows yet
+                begin().texts()  # no other process computes them, and no rows take memory yet
         extracted, performer = await _extract(build, chunks, performer, language, show, begin)
         await reading
         return extracted, performer, begin()
@@ -240,10 +240,10 @@ async def _extract(
     show: Progress,
     begin: Callable[[], object],
 ) -> tuple[Extracted, Model]:
-    """Return what chunks hold, with failures by the paths of documents, and the model without what it extracted from.
-    `begin` queues what other processes do after extraction.
+    """Return the extractions of chunks, with failures by document path, and the model without the data that only
+    extraction needs. `begin` queues the work of other processes after extraction.
 
-    Raises ModelError where all failed.
+    Raises ModelError if extraction failed for every chunk.
     """
     settings, tick = build.settings, show.stage("extract", len(chunks))
     dates = dates_of(build.documents)
@@ -263,7 +263,7 @@ async def _extract(
 async def resolve_names(
     build: BuildInput, chunks: Sequence[Chunk], graphs: Sequence[Extraction], model: Model, language: str
 ) -> tuple[Names, list[Failure]]:
-    """Resolve the extracted names, by a model too where the settings want it; return what it failed on beside them."""
+    """Resolve the extracted names, also by a model if the settings say so; return the names and its failures."""
     names = resolve(chunks, graphs, build.documents, build.settings.resolve)
     if build.settings.resolve.resolve != "model" or not writes(model, ConfirmJoins):
         return names, []
@@ -276,19 +276,19 @@ class GraphBuild:
     """The graph and its communities, before descriptions are written."""
 
     documents: list[Document]
-    """Those of added facts among them."""
+    """Including the document of added facts."""
     corrected: CorrectionResult
     merged: Merged
     triples: list[Triple]
     communities: list[Community]
     entity_of_key: dict[str, int]
-    """The number of the entity of each key; the instances of rows go when these are described."""
+    """The number of the entity with each key."""
 
 
 def build_graph(
     build: BuildInput, chunks: Sequence[Chunk], extracted: Extracted, names: Names, language: str = "en"
 ) -> GraphBuild:
-    """Correct the resolved names, merge by them, and find communities."""
+    """Apply corrections to the resolved names, merge the extractions into a graph, and find communities."""
     corrected = apply_corrections(build.corrections, names, chunks, extracted, build.documents, language)
     graphs = extracted.graphs
     if corrected.extracted or not isinstance(graphs, Extractions):
@@ -298,7 +298,7 @@ def build_graph(
     triples: list[Triple] = []
     if not isinstance(graphs, Extractions):
         triples = triples_of(correct_triples(graphs, corrected.names))
-    extracted.graphs = graphs = ()  # what follows takes memory, too
+    extracted.graphs = graphs = ()  # frees memory for the following steps
     rows = merged.entities, merged.relationships
     every, settings = [*chunks, *corrected.chunks], build.settings.communities
     communities = find_communities(*rows, settings, every, build.before)
@@ -308,14 +308,14 @@ def build_graph(
 
 
 Check = Callable[[GraphBuild, str], Awaitable[None]]
-"""Is given the graph and the language when extraction is done; may raise to stop there."""
+"""A function that is called with the graph and the language after extraction; it may raise to stop the build."""
 
 HEAD_START, FIRST_PROMPTS = 0.008, 25
-"""Seconds that other work leaves the processor for each prompt to be rendered and sent, and for how many at most."""
+"""Seconds by which concurrent work is delayed for each prompt to be rendered and sent, and the maximum of prompts."""
 
 
 def _beside(work: Callable[[], T], prompts: int) -> asyncio.Task[T]:
-    """Do work of the processor while calls are waited for; where there are no prompts, when it is asked for."""
+    """Run CPU work in a thread while the event loop waits for model calls; without prompts, run it in the loop."""
 
     async def done() -> T:
         if not prompts:
@@ -329,7 +329,7 @@ def _beside(work: Callable[[], T], prompts: int) -> asyncio.Task[T]:
             sys.setswitchinterval(interval)
 
     task = asyncio.ensure_future(done())
-    # the error of a task that an interrupt or another error keeps from being awaited is not asyncio's to report
+    # marks an error as retrieved: asyncio must not report it if another error keeps the task from being awaited
     task.add_done_callback(lambda task: task.cancelled() or task.exception())
     return task
 
@@ -338,13 +338,13 @@ def _arrays(
     build: BuildInput, chunks: Sequence[Chunk], begun: BegunArrays, made: GraphBuild, aside: bool
 ) -> tuple[tuple[str, ...], Arrays, Mapping[str, Any]]:
     documents, corrected = made.documents, made.corrected
-    if corrected.documents:  # other documents do not depend on added facts
+    if corrected.documents:  # added facts are a new document
         begun = _begin_arrays(build, documents, chunks, _lexicon(build, documents, chunks))
     lexicon, without = begun.lexicon, corrected.deleted
     rows = documents, chunks, made.merged.entities, made.merged.relationships
     arrays = sentence_arrays(documents, lexicon, made.entity_of_key, corrected.names)
     arrays |= graph_arrays(index := Index(*rows, communities=made.communities))
-    # a thread might go on after an error, when the folder is no longer locked
+    # not in a thread, which might continue after an error, when the folder is no longer locked
     stored: Mapping[str, Any] = {} if aside else build.put_early(index)
     if without:
         words, of_texts = text_arrays(documents, chunks, lexicon.sentences, without)
@@ -357,7 +357,7 @@ def _arrays(
 async def _describe_and_report(
     build: BuildInput, made: GraphBuild, model: Model, language: str, show: Progress
 ) -> tuple[DescribedGraph, list[Report], list[Failure]]:
-    """Do both at once: each report waits only for its own descriptions and for the reports of its sub-communities."""
+    """Write descriptions and reports concurrently: each report waits only for its descriptions and its sub-reports."""
     settings = build.settings
     graph = DescribedGraph(made.merged, model, made.documents, strict=settings.reports.strict)
     communities, rows = made.communities, (graph.entities, graph.relationships)
@@ -378,7 +378,7 @@ async def _describe_and_report(
         reports = asyncio.ensure_future(writing)
         await together([reports, graph.done()])
     except BaseException:
-        # Or else they would go on to ask a server whose connection is closed, and say so at the end.
+        # Otherwise they would continue to ask a server whose connection is closed, and report errors at the end.
         graph.cancel()
         raise
     written, failed = reports.result()
@@ -386,7 +386,7 @@ async def _describe_and_report(
 
 
 def _with_warnings(reports: list[Report], made: GraphBuild, planted: set[str], language: str) -> list[Report]:
-    """Return reports, of which each says if chunks of its community give instructions to language models."""
+    """Add a warning to the reports of communities whose chunks contain instructions to language models."""
     affected = {c.number for c in made.communities if not planted.isdisjoint(c.chunk_ids)} if planted else ()
     for i, report in enumerate(reports):
         if report.community in affected:
@@ -397,8 +397,8 @@ def _with_warnings(reports: list[Report], made: GraphBuild, planted: set[str], l
 
 def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
     """Return an index of passages: each document is one chunk, and there is only what ranking needs.
-    There is no graph and no report, and no model is asked: 6,119 passages of 2.7 MB take 3.5 CPU s, ten times as many
-    57 s.
+    It has no graph and no reports, and no model is asked: 6,119 passages of 2.7 MB take 3.5 CPU s, ten times as many
+    take 57 s.
     """
     documents = in_languages(documents, settings.language)
     texts = [content_of(document).text for document in documents]
@@ -412,7 +412,7 @@ def index_passages(documents: Sequence[Document], settings: Settings) -> Index:
     arrays |= {f"sentences.{name}": getattr(table, name) for name in ("document", "start", "end")}
     sizes = {"speaker": len(table), "mention_starts": len(table) + 1, "mentions": 0}
     arrays |= {f"sentences.{name}": np.zeros(size, np.int32) for name, size in sizes.items()}
-    arrays["sentences.speaker"] -= 1  # for nobody
+    arrays["sentences.speaker"] -= 1  # no speaker
     recorded = settings.model_dump(mode="json", by_alias=True)
     recorded["language"] = ",".join(languages_in(documents, settings.language))
     return Index(documents=documents, chunks=chunks, words=words, arrays=arrays, settings=recorded)

@@ -1,20 +1,20 @@
 """Stage 1: from files, folders and memory to documents.
 
-Files come in natural order of their paths (`part2` before `part10`, upper and lower case alike), whatever the
-order of the sources and of the file system; documents from memory follow in the order they are given.
+Files come in natural order of their paths (`part2` before `part10`, ignoring case), regardless of the order of the
+sources and of the file system; documents from memory follow in the order in which they are given.
 
-A file or folder that is named is read whatever it is. Of what is in a folder we leave out, and count:
+A file or folder that is named as a source is always read. The following contents of folders are left out, and counted:
 
-- `own`: what Conspectus wrote, an index or a file that says so (`readers.GENERATED`);
+- `own`: output of Conspectus, an index or a file that says so (`readers.GENERATED`);
 - `tools`: installed packages and caches (`node_modules`, virtual environments, folders with a CACHEDIR.TAG);
-- `hidden`: folders, and files of formats that are read, whose names begin with a dot;
-- `ignored`: what `.conspectusignore` and, unless `read.gitignore` is off, `.gitignore` files say: those in the folder
-  and below it, and those above it up to the root of its repository;
-- `excluded`: what the settings `read.exclude` and `read.include` say.
+- `hidden`: folders, and files of supported formats, whose names begin with a dot;
+- `ignored`: files and folders that match `.conspectusignore` or, unless `read.gitignore` is off, `.gitignore` files in
+  the folder and below it, or `.gitignore` files above it up to the root of its repository;
+- `excluded`: files and folders left out by the settings `read.exclude` and `read.include`.
 
-At an address the patterns of the settings count, and hidden files and folders are left out.
+At an address, only the patterns of the settings apply, and hidden files and folders are left out.
 
-All patterns are those of gitignore(5), relative to where they are written; those of the settings are relative to the
+All patterns are those of gitignore(5), relative to the folder of their file; those of the settings are relative to the
 folder that is read, or to the working directory.
 """
 
@@ -65,13 +65,13 @@ if TYPE_CHECKING:
     from conspectus.settings import ReadSettings
 
 MAX_PARSERS = 4
-"""Processes that parse files at once: each takes 22 MB when it starts, and as much as a file needs."""
+"""Maximum number of processes that parse files: each takes 22 MB at its start, plus the memory that a file needs."""
 COPIED_AT_ONCE = 8
-"""Files at addresses that are copied at once; twice as many wait on disk: a store takes some 100 ms for a small one."""
+"""Files at addresses that are copied at once: a store takes some 100 ms for a small one. Twice as many wait on disk."""
 
 
 class Frame(Protocol):
-    """A table of documents, a row for each: what pandas calls a DataFrame."""
+    """A table with a document in each row, such as a pandas DataFrame."""
 
     def to_dict(self, orient: Any) -> Any: ...
 
@@ -81,32 +81,32 @@ Sources = str | Path | Fields | Frame | Iterable[str | Path | Fields]
 
 
 class Read(NamedTuple):
-    """What was read, and what became of the rest."""
+    """The documents that were read, and the sources that were not."""
 
     documents: list[Document]
     failures: list[Failure]
-    """What could not be read, and why."""
+    """Files and records that could not be read, with reasons."""
     skipped: Sequence[Skipped] = ()
-    """What was passed over, and why."""
+    """Files and folders that were left out, with reasons."""
     warnings: Sequence[EncodingWarning] = ()
-    """Files whose encoding had to be guessed, or that hold invalid bytes."""
+    """Files whose encoding had to be guessed, or that contain invalid bytes."""
 
 
 def read(
     sources: Sources, settings: ReadSettings, progress: Progress | None = None, workers: Workers | None = None
 ) -> Read:
-    """Read all documents of files and folders; objects with fields and rows of data frames are documents.
+    """Read all documents of files and folders; mappings and rows of data frames are documents themselves.
 
-    Strings are paths or addresses here, `~` stands for the home folder; `read_texts` takes them as documents. A file
-    that is named is read whatever it is; what is left out of folders, the head of this module says.
+    Strings are paths or addresses here, with `~` for the home folder; `read_texts` takes them as documents. The module
+    docstring says which contents of folders are left out.
 
     Returns:
-        The documents, what could not be read and why, what was passed over and why, and files that were not valid
+        The documents, the sources that could not be read or were left out, with reasons, and files that were not valid
         in their encoding.
 
     Raises:
         UsageError: a path does not exist.
-        NothingToIndex: not one document could be read.
+        NothingToIndex: no document could be read.
     """
     given = _listed(sources)
     paths = [os.path.expanduser(s) for s in given if isinstance(s, str | Path)]
@@ -117,10 +117,10 @@ def read(
 
 
 def read_texts(documents: str | Fields | Frame | Iterable[str | Fields], settings: ReadSettings) -> Read:
-    """Take documents from memory: texts, or objects with `text`, `title`, `path` or `id`, `date` and others.
+    """Read documents from memory: texts, or mappings with `text`, `title`, `path` or `id`, `date` and other fields.
 
     Raises:
-        NothingToIndex: not one of them is a document.
+        NothingToIndex: none of them is a document.
     """
     return _numbered(list(_from_memory(_listed(documents), Options.of(settings))), [], settings)
 
@@ -128,14 +128,14 @@ def read_texts(documents: str | Fields | Frame | Iterable[str | Fields], setting
 def _listed(sources: Any) -> list[Any]:
     if isinstance(sources, str | Path | Mapping):
         return [cast("Any", sources)]
-    # A table; one column of it is a list of texts.
+    # a table; a single column of one is treated as a list of texts
     if hasattr(sources, "to_dict") and getattr(sources, "ndim", 2) > 1:
         return list(sources.to_dict("records"))
     return list(sources)
 
 
 def _checked(texts: Sequence[str], stored: Any) -> list[tuple[Omitted, str]]:
-    """Return what is stored of texts; raise ValueError or TypeError where it is not what `examined` returns."""
+    """Return stored results of `examined` for texts; raise ValueError or TypeError if they are invalid."""
     known = [(tuple(map(int, omits)), str(language)) for omits, language in stored]
     for text, (omits, _) in zip(texts, known, strict=True):
         if len(omits) % 2 or any(a >= b for a, b in pairwise((-1, *omits, len(text) + 1))):
@@ -146,7 +146,7 @@ def _checked(texts: Sequence[str], stored: Any) -> list[tuple[Omitted, str]]:
 def _numbered(
     outcomes: list[Outcome], paths: list[str], settings: ReadSettings, workers: Workers | None = None
 ) -> Read:
-    """Give every document its number, id and language; equal texts are told apart by their order."""
+    """Create documents with number, id and language from outcomes; the ids of equal texts differ by their order."""
     documents: list[Document] = []
     equal: Counter[str] = Counter()
     readable = [o for o in outcomes if isinstance(o, ParsedDocument)]
@@ -202,7 +202,7 @@ def _from_memory(values: Iterable[object], options: Options) -> Iterator[Outcome
             key = next((k for k in ("path", "id") if fields.get(k) not in (None, "")), None)
             name, value = (str(fields.pop(key)) if key else name), fields
         names[name] += 1
-        # as the records of a file
+        # numbered like the records of a file
         if names[name] > 1:
             name = f"{name}#{names[name]}"
         yield record(well_formed(name), value, options)
@@ -215,8 +215,8 @@ def _from_memory(values: Iterable[object], options: Options) -> Iterator[Outcome
 
 
 def _as_text(value: Any) -> Any:
-    """Return a list, an array or an object as JSON, so that a column of a table is not lost; anything else as it is."""
-    # an array of numpy, or one of its numbers
+    """Return a list, array or mapping as JSON, so that no column of a table is lost; anything else unchanged."""
+    # a numpy array or number
     if hasattr(value, "tolist"):
         value = value.tolist()
     return (
@@ -236,7 +236,7 @@ def _from_files(
         if not os.path.exists(source) and not is_address(source):
             shown = source if len(source) <= 200 else source[:200] + "…"
             raise UsageError(f"there is no file or folder {well_formed(shown)!r}; nothing was read")
-    # The names that were given, by real path, so that nothing is read twice.
+    # The given names by real path, so that no file is read twice.
     files: dict[str, str] = {}
     for source in sources:
         root = os.path.realpath(source)
@@ -256,15 +256,15 @@ def _from_files(
 
 
 def natural_order(path: str) -> tuple[str, str]:
-    """Return what sorts paths folder by folder, numbers by their value, upper and lower case alike.
-    Before a number stands how many digits it has. One text takes a fifth of the memory that its parts would.
+    """Return a key that sorts paths folder by folder, numbers by value, ignoring case.
+    Each number is preceded by its number of digits. A single text takes a fifth of the memory of its parts.
     """
     names = _NUMBER.sub(lambda number: f"\1{chr(len(number[1]))}{number[1]}", path.casefold())
     return names.replace("/", "\0"), path
 
 
 def _at_address(source: str, settings: ReadSettings) -> Iterator[tuple[str, str] | Skipped]:
-    """Yield address and name of every file at an address that is to be read, and what is left out."""
+    """Yield the address and name of each file to read at an address, and a `Skipped` for each that is left out."""
     excluded = _patterns(settings.exclude, "read.exclude")
     included = _patterns(settings.include, "read.include")
     for address, name in files_at(source):
@@ -280,7 +280,7 @@ def _at_address(source: str, settings: ReadSettings) -> Iterator[tuple[str, str]
 
 
 def _parsed(files: list[tuple[str, str]], options: Options, tick: Tick | None) -> Iterator[Outcome]:
-    """Yield what comes of each file, in their order; what other processes do is begun before the rest."""
+    """Yield the outcomes of each file, in order; parsing in other processes starts before the rest."""
     refused = {name: why for real, name in files if (why := _refusal(real, name, options))}
     remote = {name: real for real, name in files if name not in refused and is_address(real)}
     in_workers = {name for _, name in files if name not in refused and FORMATS[suffix_of(name)].in_worker}
@@ -311,7 +311,7 @@ def _parsed(files: list[tuple[str, str]], options: Options, tick: Tick | None) -
 
 
 def _copies(remote: Mapping[str, str], options: Options, stack: ExitStack) -> Iterator[str | Failure]:
-    """Yield the copies of files at addresses, by their names, in their order, with a few more under way."""
+    """Yield the local copies of files at addresses (`remote`, by name), in order, while a few more are being copied."""
     folder = stack.enter_context(TemporaryDirectory()) if remote else ""
     threads = stack.enter_context(ThreadPoolExecutor(COPIED_AT_ONCE))
     fetch = ((address, name, folder, options) for name, address in remote.items())
@@ -319,7 +319,7 @@ def _copies(remote: Mapping[str, str], options: Options, stack: ExitStack) -> It
 
 
 def _parsed_by_worker(promised: Future[list[Outcome]], name: str, options: Options) -> list[Outcome]:
-    """Return what comes of a file that another process parses, a failure where that gave up or ended."""
+    """Return the outcomes of a file that another process parses; a failure if that process timed out or ended."""
     try:
         return promised.result()
     except WorkerEnded as error:
@@ -335,7 +335,7 @@ def _parsed_by_worker(promised: Future[list[Outcome]], name: str, options: Optio
 
 
 def _refusal(real: str, name: str, options: Options) -> Failure | Skipped | None:
-    """Return why a file is not read at all, where it is not."""
+    """Return the reason why a file is not to be parsed at all, or None."""
     suffix = suffix_of(name)
     if suffix not in FORMATS:
         kind = f"{suffix} files are" if suffix else "files whose names have no suffix are"
@@ -356,11 +356,11 @@ def _refusal(real: str, name: str, options: Options) -> Failure | Skipped | None
 # Folders
 
 OWN = (".conspectus", "conspectus.toml", "corrections.toml")
-"""What is beside documents that are ours, and that everybody who has it wants there: it is not even counted."""
+"""Names of our own files and folders beside documents, which are expected there and therefore not even counted."""
 _TOOLS = frozenset(("node_modules", "bower_components", "__pycache__", "__pypackages__", "site-packages"))
-"""What package managers and interpreters call their folders, and nobody calls a folder of documents."""
+"""Names that package managers and interpreters give to their folders, and that no folder of documents has."""
 _MARKERS = ("pyvenv.cfg", "CACHEDIR.TAG")
-"""Files that mark a virtual environment, and a cache (https://bford.info/cachedir/)."""
+"""Files that mark a virtual environment and a cache (https://bford.info/cachedir/)."""
 _REASONS = {
     "own": "Conspectus wrote it; name the file itself to read it",
     "tools": "it holds installed packages or a cache",
@@ -370,16 +370,16 @@ _REASONS = {
     "excluded": "the settings leave it out (read.exclude, read.include)",
 }
 _INSIDE = re.compile(r"/\*\*\s*$")
-"""The end of `a/**`: all that is in `a`, but not `a` itself, so that `!a/b` can take some back. `a/*` means the same,
-and pathspec takes the latter alone so."""
+"""The end of `a/**`, which matches everything in `a` but not `a` itself, so that `!a/b` can re-include a part. `a/*`
+means the same, and pathspec only treats the latter in this way."""
 _NUMBER = re.compile("0*([0-9]+)")
 
 Ignores = tuple[tuple[str, "GitIgnoreSpec"], ...]
-"""Folders, and what the ignore files in them say, the nearest last."""
+"""Folders and the patterns of the ignore files in them, the nearest last."""
 
 
 class Walk:
-    """The walk through one folder and all that is below it."""
+    """A walk through one folder and everything below it."""
 
     def __init__(self, root: str, name: str, settings: ReadSettings) -> None:
         self._root = root
@@ -388,14 +388,14 @@ class Walk:
         self._included = _patterns(settings.include, "read.include")
         self._folders = [(root, name, _ignores_above(root) if settings.gitignore else ())]
         self._links: list[tuple[str, str]] = []
-        # files that Conspectus wrote, by its lists
+        # files that Conspectus wrote, according to its lists
         self._written: set[str] = set()
 
     def outcomes(self) -> Iterator[tuple[str, str] | Failure | Skipped]:
-        """Yield real path and name of every file that is to be read, and what is left out."""
+        """Yield the real path and name of each file to read, and a `Skipped` or `Failure` for what is not read."""
         seen: set[str] = set()
         while self._folders or self._links:
-            # Links last, so that a file that is also there under its own name keeps it.
+            # Links last, so that a file that is also found under its own name is read under that.
             if not self._folders:
                 yield from self._follow(*self._links.pop(0))
                 continue
@@ -410,7 +410,7 @@ class Walk:
                 yield Skipped(name, _REASONS["tools"], "tools")
                 continue
             try:
-                # a folder may hold 200,000: one at a time
+                # one entry at a time: a folder may have 200,000
                 with os.scandir(path) as entries:
                     yield from self._entries(path, name, ignores, entries)
             except OSError as error:
@@ -441,7 +441,7 @@ class Walk:
                 yield entry.path, own_name
 
     def _left_out(self, entry: os.DirEntry[str], name: str, ignores: Ignores) -> str:
-        """Return why something in a folder is left out, a key of `_REASONS`; empty where it is not."""
+        """Return why an entry of a folder is left out, a key of `_REASONS`; "" if it is not."""
         is_folder = entry.is_dir(follow_symlinks=False)
         path = entry.path + "/" * is_folder
         if entry.name.startswith("."):
@@ -459,12 +459,12 @@ class Walk:
         return "own" if entry.path in self._written or _is_ours(entry.path) else ""
 
     def _matches(self, spec: GitIgnoreSpec, path: str, name: str) -> bool:
-        """Tell whether patterns of the settings match, from the folder that is read, or from where we are."""
+        """Return whether patterns of the settings match, relative to the folder read or to the working directory."""
         here = name.removeprefix("./").lstrip("/") + "/" * path.endswith("/")
         return spec.match_file(_relative(path, self._root)) or spec.match_file(here)
 
     def _follow(self, link: str, name: str) -> Iterator[tuple[str, str] | Skipped]:
-        """Yield a file that a link leads to, or why it is not followed; a folder is looked into later."""
+        """Yield the file that a link leads to, or why it is not followed; a folder is queued for the walk."""
         real = os.path.realpath(link)
         inside = os.path.commonpath([self._root, real]) == self._root
         if not os.path.exists(real):
@@ -474,7 +474,7 @@ class Walk:
             yield Skipped(name, reason + "settings={'read.follow_symlinks': True}", "link")
         elif os.path.isfile(real):
             yield real, name
-        elif os.path.isdir(real) and not inside:  # one inside is read anyway
+        elif os.path.isdir(real) and not inside:  # a folder inside the root is read anyway
             self._folders.append((real, name, ()))
 
 
@@ -487,7 +487,7 @@ def _relative(path: str, base: str) -> str:
 
 
 def _is_ours(path: str) -> bool:
-    """Tell whether a file says in its first bytes that Conspectus wrote it; what cannot be read does not."""
+    """Return whether the first bytes of a file say that Conspectus wrote it; False if it cannot be read."""
     if suffix_of(path) not in FORMATS:
         return False
     with suppress(OSError), open(path, "rb", buffering=0) as file:
@@ -496,7 +496,7 @@ def _is_ours(path: str) -> bool:
 
 
 def _listed_files(folder: str, listing: str) -> Iterator[str]:
-    """Yield the files that Conspectus wrote into a folder and below it, by its list of them."""
+    """Yield the files that Conspectus wrote in and below a folder, according to its list of them."""
     path = Path(folder, listing)
     try:
         names = json.loads(path.read_bytes()) if path.is_file() else None
@@ -521,7 +521,7 @@ def _patterns(lines: Sequence[str], setting: str) -> GitIgnoreSpec | None:
 
 
 def _ignore_file(folder: str, name: str) -> GitIgnoreSpec:
-    """Return the patterns of an ignore file, but for lines that are none: version control passes them over, too."""
+    """Return the patterns of an ignore file; invalid lines are ignored, as git does."""
     from pathspec import GitIgnoreSpec
 
     spec = GitIgnoreSpec.from_lines([])
@@ -534,7 +534,7 @@ def _ignore_file(folder: str, name: str) -> GitIgnoreSpec:
 
 
 def _is_ignored(path: str, ignores: Ignores) -> bool:
-    """Tell whether an ignore file leaves something out; the nearest that says something decides."""
+    """Return whether ignore files leave out a path; the nearest file with a matching pattern decides."""
     for base, spec in reversed(ignores):
         if (decided := spec.check_file(_relative(path, base)).include) is not None:
             return decided
@@ -542,8 +542,8 @@ def _is_ignored(path: str, ignores: Ignores) -> bool:
 
 
 def _ignores_above(root: str) -> Ignores:
-    """Return what the .gitignore files above a folder say, from the root of its repository on.
-    None of them counts where they leave out the folder itself, or all that is in it: whoever names it wants it read.
+    """Return the patterns of the .gitignore files above a folder, from the root of its repository on.
+    If they leave out the folder itself or all its contents, they are ignored, since the folder was named explicitly.
     """
     above: list[str] = []
     folder = root

@@ -1,8 +1,8 @@
-"""Update: how a build follows on the index that is in its folder.
+"""Updates: how a build continues from the index in its folder.
 
-Documents are compared by their content, not by their dates. The same documents read with the same settings give the
-same index, so nothing is done. Other documents are an update: model replies are cached, and communities that did not
-change keep their members, their ids and, with them, their reports. Other settings rebuild everything.
+Documents are compared by their content, not by their dates. If documents and settings are the same, so is the index,
+and nothing is done. If documents differ, the build is an update: model replies are cached, and communities that did not
+change keep their members, their ids and therefore their reports. If settings differ, everything is rebuilt.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from conspectus.storage import manifests, store
 from conspectus.text.language import corpus_language, in_languages
 
 _RECORD = re.compile(r"#\d+$")
-"""The number of a record in the path of a document."""
+"""The record number at the end of a document's path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Documents by their paths; a renamed one by the path it had and the one it has."""
+    """Changed documents, by path; for a renamed one, the old and the new path."""
 
     added: tuple[str, ...] = ()
     edited: tuple[str, ...] = ()
@@ -54,8 +54,8 @@ def changes_of(before: Sequence[Document], now: Sequence[Document]) -> Changes:
     """Compare the documents of an index with those that were read now.
 
     Documents are paired from the strictest criterion to the loosest, each once: unchanged ones have the same path and
-    content (in a file of many records, the number of a record may differ), renamed ones the same text, edited ones the
-    same path. An edited document may differ in metadata alone.
+    content (the record number in a file of records may differ), renamed ones have the same text, edited ones have the
+    same path. An edited document may differ only in its metadata.
     """
     old, new = list(before), list(now)
     unchanged = len(_take_pairs(old, new, _content))
@@ -98,41 +98,41 @@ def _take_pairs(
 
 
 STAGES = ("chunk", "extract", "resolve", "describe", "communities", "reports", "model")
-"""The settings that the tables of an index depend on; those of reading show in its documents, but for cleaning."""
+"""The sections of settings that the tables depend on; settings for reading affect documents, except for cleaning."""
 REPLIES = ("tasks", "temperature", "max_tokens", "reasoning_effort", "context_window")
-"""The settings of language models that their replies depend on."""
+"""The settings of language models that affect their replies."""
 RETRIED = frozenset(("extract", "describe", "reports", "embed"))
-"""The stages whose failures the next run tries again."""
+"""The stages whose failed calls the next build repeats."""
 
 
 @dataclass(frozen=True)
 class Update:
-    """What a build finds in its folder, and what is left for it to do."""
+    """The existing index in the folder of a build, and what the build has to do."""
 
     existing: Index | None = None
-    """The index there; None where there is none that can be read."""
+    """The index in the folder; None if there is none that can be read."""
     changes: Changes | None = None
-    """What became of its documents."""
+    """The changes between its documents and those of the build."""
     rebuild_reasons: tuple[str, ...] = ()
-    """Why nothing of it is carried on."""
+    """The reasons why nothing of the existing index is reused."""
     pending: tuple[str, ...] = ()
-    """What is to be done although no document changed."""
+    """The work to do although no document changed."""
 
     @property
     def before(self) -> Index | None:
-        """The index that is carried on."""
+        """The index that the build continues from; None if everything is rebuilt."""
         return None if self.rebuild_reasons else self.existing
 
     @property
     def replaced_documents(self) -> int:
-        """How many documents the index holds, where none of them is among those of the build: of another folder."""
+        """The number of documents of the index if the build shares none with it (another folder, say), otherwise 0."""
         changes = self.changes
         apart = changes and not (changes.unchanged or changes.edited or changes.renamed)
         return len(changes.deleted) if changes and apart else 0
 
     @property
     def up_to_date(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether the build has nothing to do."""
         return self.before is not None and not self.changes and not self.pending
 
 
@@ -145,9 +145,9 @@ def update_of(
     corrections: Sequence[Correction] = (),
     fresh: bool = False,
 ) -> Update:
-    """Compare what was read, and what people corrected, with the index in a folder; `fresh` asks to carry nothing on.
+    """Compare documents, failures and corrections with the index in a folder; `fresh` requests a complete rebuild.
 
-    Raises IndexDamaged where the folder has a manifest that is not ours, StoreError where a later Conspectus wrote it.
+    Raises IndexDamaged if the folder has a manifest that is not ours, StoreError if a later Conspectus wrote it.
     """
     try:
         manifests.current(folder)
@@ -169,13 +169,13 @@ def update_of(
 
 
 def origin_of(settings: Settings, corrections: Sequence[Correction] = ()) -> dict[str, str]:
-    """Return what an index depends on beside its documents and settings: see `Index.origin`."""
+    """Return what an index depends on besides documents and settings; see `Index.origin`."""
     made = {"conspectus": __version__}
     if corrections:
         made["corrections"] = marks(corrections)
     if not settings.language_models:
         return made
-    digest = sha256()  # of our prompts, and of the user's in their place
+    digest = sha256()  # of our prompts, and of the user's prompts that replace them
     for folder in (llm.OURS, *([Path(settings.llm.prompts)] if settings.llm.prompts else ())):
         for file in sorted(folder.rglob("*.md")):
             digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
@@ -183,7 +183,7 @@ def origin_of(settings: Settings, corrections: Sequence[Correction] = ()) -> dic
 
 
 def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: Settings) -> Iterator[str]:
-    """Yield why an index by these settings is another one, whichever of its documents changed."""
+    """Yield the reasons why the existing index cannot be updated, regardless of changes in documents."""
     if not existing.settings or "conspectus" not in existing.origin:
         yield "the graph there was imported (conspectus.rollback() returns to it)"
         return
@@ -200,13 +200,13 @@ def _rebuild_reasons(existing: Index, documents: Sequence[Document], settings: S
     asked = all(any(key.startswith("llm.") for key in of) for of in (was, will))
     for key, value in will.items():
         if not asked and key.startswith("llm."):
-            continue  # it had no language model, or has none now
+            continue  # there was no language model, or there is none now
         if (old := was.get(key, usual.get(key))) != value:
             yield f"{key} was {old} and is {value}"
 
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that the tables of an index depend on, by dotted key."""
+    """Return the settings that the tables of an index depend on, by dotted key; lists become comma-separated texts."""
     sections: dict[str, Any] = {stage: settings[stage] for stage in STAGES if settings.get(stage) is not None}
     read: Mapping[str, Any] = settings.get("read", {})
     sections["read"] = {"cleaning": read["cleaning"]} if "cleaning" in read else {}
@@ -231,7 +231,7 @@ def _pending(
     settings: Settings,
     corrections: Sequence[Correction],
 ) -> Iterator[str]:
-    """Yield what an index lacks though its documents are the same."""
+    """Yield what is missing in an index whose documents have not changed."""
     if existing.origin.get("corrections", "") != marks(corrections):
         yield "what people corrected since"
     failed = sum(failure.stage in RETRIED for failure in existing.failures)
