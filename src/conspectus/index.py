@@ -1,4 +1,4 @@
-"""An index as one value: its rows and its arrays, whether just made or read from a folder."""
+"""An index as one value: its rows and its arrays, whether just built or opened from a folder."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ COUNTED = {
     "documents": "document", "chunks": "chunk", "entities": "entity", "relationships": "relationship",
     "triples": "triple", "claims": "claim", "communities": "community", "reports": "report",
 }  # fmt: skip
-"""The tables whose sizes an index shows, and what one row of each is called."""
+"""The tables whose sizes the representations of an index show, and the noun for one row of each."""
 
 
 @dataclass(frozen=True)
@@ -69,36 +69,36 @@ class Index:
     words: Sequence[str] = ()
     """The vocabulary of the lexical arrays, in the order of their columns."""
     arrays: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict[str, Any])
-    """Numbers that go with the tables, by name: postings, sentence spans, mentions, vectors."""
+    """Numeric arrays that complement the tables, by name: postings, sentence spans, mentions, vectors."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What it was built with, by stage."""
+    """The settings that the index was built with, by stage."""
     usage: Mapping[str, Usage] = field(default_factory=dict[str, Usage])
-    """What the build took of language models, by task."""
+    """The usage of language models by the build, by task."""
     origin: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What it depends on beside documents and settings: the `corrections` of people, the version of `conspectus` and a
-    hash of its `prompts`, the file of `openie` whose triples it was given, and the file of its `triples` on disk."""
+    """What else the index depends on, besides documents and settings: the `corrections` of people, the version of
+    `conspectus`, a hash of the `prompts`, the `openie` file with imported triples, the file of `triples` on disk."""
     stored: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Of an index that is not stored yet, the files of it that are in its folder, by their paths: see `put_early`."""
+    """For an index that is not stored yet: its files that are already in the folder, by path; see `put_early`."""
     snapshot: str = ""
-    """The id of the snapshot; it changes when a table does. Empty for an index that is not stored."""
+    """The id of the snapshot, which changes when a table or an array changes; empty for an index that is not stored."""
     folder: Path | None = field(default=None, compare=False)
-    """Where it is stored, if it is."""
+    """The folder in which the index is stored, or None."""
     _derived: dict[object, Any] = field(
         default_factory=dict[object, Any], init=False, repr=False, compare=False
     )
-    """See `derive`."""
+    """The cache of `derive`."""
     further_reports: dict[int, Report] = field(
         default_factory=dict[int, Report], init=False, repr=False, compare=False
     )
     """Reports that were written for a question, by number; see `retrieval.rollup`."""
 
     def __repr__(self) -> str:
-        """Return what it holds on one line, and not the corpus."""
+        """Return the snapshot id and the sizes of the tables on one line, without the contents."""
         counts = ", ".join(counted(count, COUNTED[name]) for name, count in self._counts())
         return f"<Index {self.snapshot or 'not stored'}: {counts or 'empty'}>"
 
     def _repr_markdown_(self) -> str:
-        """Return what it holds as a table in Markdown."""
+        """Return the sizes of the tables as a Markdown table."""
         head = (
             f"**Index** `{self.folder or 'not stored'}` {self.snapshot}\n\n| table | rows |\n| --- | ---: |"
         )
@@ -108,46 +108,46 @@ class Index:
         return [(name, count) for name in COUNTED if (count := len(getattr(self, name)))]
 
     def ask(self, question: str, **how: Any) -> Answer:
-        """Answer a question from the index; `how` is what `conspectus.ask` takes: `method`, `model`, `where` and so on.
+        """Answer a question from the index; `how` are keyword arguments of `conspectus.ask`: `method`, `model` etc.
         print(index.ask("What are the main themes?"))
         """
         return conspectus.ask(question, self, **how)
 
     def search(self, question: str, **how: Any) -> list[Hit]:
-        """Return the chunks that rank highest for a question; `how` is what `conspectus.search` takes."""
+        """Return the chunks that rank highest for a question; `how` are keyword arguments of `conspectus.search`."""
         return conspectus.search(question, self, **how)
 
     def entity(self, name: str, *, most: int = 10) -> EntityView:
-        """Return what the graph knows of an entity, with its `most` strongest relationships; raise NotFound."""
+        """Return an entity with its `most` strongest relationships; raise NotFound if no entity has the name."""
         return conspectus.entity_view(name, self, most=most)
 
     def to_networkx(self) -> Any:
         """Return the graph as an undirected `networkx.Graph`: entities by name, relationships as weighted edges.
-        Nodes have `type`, `description` and `frequency`, edges `weight`, `strength` and `description`. Raises
-        UsageError where networkx is not installed.
+        Nodes have `type`, `description` and `frequency`; edges have `weight`, `strength` and `description`. Raises
+        UsageError if networkx is not installed.
         """
         return conspectus.interchange.networkx_graph(self)
 
     @property
     def graph_file(self) -> Path | None:
-        """The file of a graph that is too large for the tables, if it has one (see `triple_graph`)."""
+        """The file of a graph that is too large for the tables, or None (see `triple_graph`)."""
         name = self.origin.get("triples")
         return self.folder / name if name and self.folder else None
 
     @property
     def slices(self) -> Mapping[str, Any]:
-        """The arrays, to be read in parts, by slices or numbers of rows: of a stored one nothing else is compared."""
+        """The arrays, for reading parts by slice or row numbers: only the parts read of a stored array are verified."""
         return getattr(self.arrays, "slices", None) or self.arrays
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages that its documents are in, that of the corpus first; see `text.language`."""
+        """The languages of the documents, the main language of the corpus first; see `text.language`."""
         language = str(self.settings.get("language", "auto"))
         return ("en",) if language == "auto" else tuple(language.split(","))
 
     def derive(self, make: Callable[[Index], T]) -> T:
-        """Return what a function or class makes of the index; it is made once, and cached while the index is open.
-        Threads share it; a copy with other rows starts without.
+        """Return the result of calling a function or class with the index, cached while the index is open.
+        Threads share the cache; a copy of the index with other rows starts with an empty one.
         """
         if make not in self._derived:
             self._derived.setdefault(make, make(self))
@@ -155,12 +155,12 @@ class Index:
 
     @cached_property
     def number_of_word(self) -> Numbers:
-        """Places of the words of the vocabulary."""
+        """Positions of words in the vocabulary."""
         return Numbers(self, "words")
 
     @cached_property
     def number_of_document(self) -> Numbers:
-        """Numbers of documents by id."""
+        """Row numbers of documents by id."""
         return Numbers(self, "documents", "id")
 
     @cached_property
@@ -170,7 +170,7 @@ class Index:
 
     @cached_property
     def number_of_chunk(self) -> Numbers:
-        """Numbers of chunks by id."""
+        """Row numbers of chunks by id."""
         return Numbers(self, "chunks", "id")
 
     @cached_property
@@ -183,7 +183,7 @@ class Index:
         """Reports by the number of their community."""
         if (lazy := getattr(self.reports, "by_community", None)) is not None:
             return lazy
-        # we wrote them in this order, where each has one
+        # our own builds write reports in the order of communities: if every community has one, row numbers agree
         number: Mapping[int, int] | range = range(len(self.reports))
         if len(number) != len(self.communities) or "conspectus" not in self.origin:
             communities = column(self.reports, "community")
@@ -192,11 +192,11 @@ class Index:
 
     @cached_property
     def levels(self) -> range:
-        """The levels of the hierarchy, 0 the root; empty where there are no communities."""
+        """The levels of the hierarchy, 0 being the root; empty if there are no communities."""
         return range(1 + max(column(self.communities, "level"), default=-1))
 
     def numbers_at(self, level: int) -> Iterator[int]:
-        """Yield the partition of a level, by numbers: its communities and those above that are not split further."""
+        """Yield the numbers of the communities at a level, and of those at higher levels that are not split further."""
         children = column(self.communities, "children")
         for number, own in enumerate(column(self.communities, "level")):
             if own == level or (own < level and not children[number]):
@@ -207,12 +207,12 @@ class Index:
         return (self.communities[number] for number in self.numbers_at(level))
 
     def reports_at(self, level: int) -> list[Report]:
-        """Return the reports in the view of a level, in the order of communities (GraphRAG §4.1.2: C0 to C3)."""
+        """Return the reports of `communities_at`, in the order of communities (GraphRAG §4.1.2: C0 to C3)."""
         reported = self.report_of_community
         return [reported[number] for number in self.numbers_at(level) if number in reported]
 
     def reports_of(self, communities: Iterable[int]) -> list[Report]:
-        """Return the reports of communities, by their numbers; in the place of a brief one those of its parts."""
+        """Return the reports of communities, by number; a brief or missing one is replaced by those of its children."""
         reports: list[Report] = []
         for number in communities:
             report = self.report_of_community.get(number)
@@ -224,7 +224,7 @@ class Index:
 
     @cached_property
     def entity_of_name(self) -> Numbers:
-        """Numbers of entities by name."""
+        """Row numbers of entities by name."""
         return Numbers(self, "entities", "name")
 
     def edges_of(self, entity: int) -> Sequence[int]:
@@ -232,30 +232,30 @@ class Index:
         return self.listed("edge", entity)
 
     def communities_of(self, entity: int) -> Sequence[int]:
-        """Return the numbers of the communities that hold an entity, the deepest first."""
+        """Return the numbers of the communities that contain an entity, the deepest first."""
         return self.listed("community", entity)
 
     def listed(self, name: str, row: int) -> Sequence[int]:
-        """Return the numbers that a row has of one of `LISTED`."""
+        """Return the list of numbers of one row, for one of the kinds of `LISTED`."""
         starts, values = self.lists(name)
         first, last = starts[row : row + 2].tolist()
         return values[first:last].tolist()
 
     def lists(self, name: str) -> list[Any]:
-        """Return where the lists of one of `LISTED` begin, and their numbers: stored ones, or made now."""
+        """Return two arrays for one of the kinds of `LISTED`, stored or computed: starts of the lists, and numbers."""
         return self.looked_up(LISTED[name], f"graph.{name}_starts", f"graph.{plural(name)}")
 
     def looked_up(self, make: Callable[[Index], Arrays], *names: str) -> list[Any]:
-        """Return some arrays, of which parts are read: stored ones, or made now."""
+        """Return arrays by name, for reading parts of them: the stored ones, or else those that `make` returns."""
         arrays = self.slices if names[0] in self.arrays else self.derive(make)
         return [arrays[name] for name in names]
 
 
-# Tables and mappings that are made when they are read
+# Lazy tables and mappings
 
 
 class Numbers(Mapping[str, int]):
-    """Numbers of the rows of a table by what names them: an id, a name, a word. Each is looked up by its hash."""
+    """The row numbers of a table by id, name or word, looked up by hash."""
 
     def __init__(self, index: Index, table: str, attribute: str = "") -> None:
         rows = getattr(index, table)
@@ -266,7 +266,7 @@ class Numbers(Mapping[str, int]):
         if len(self.arrays) < 2:
             hash_of, texts = mentions.hash_of, self._texts()
             codes = np.array([hash_of([text]) for text in texts], np.uint64)
-            if attribute:  # words are many, and few are looked up
+            if attribute:  # not for words: there are many, and few are looked up
                 self._known = {text: row for row, text in enumerate(texts)}
             order = np.argsort(codes, kind="stable")
             self.arrays = {hashes: codes[order], row: order.astype(np.int32)}
@@ -289,7 +289,7 @@ class Numbers(Mapping[str, int]):
 
 
 class Chosen(Sequence[T]):
-    """Rows of a table by their numbers, each made when it is read."""
+    """A selection of the rows of a table, by their numbers; each row is created when it is read."""
 
     def __init__(self, rows: Sequence[T], numbers: Sequence[int]) -> None:
         self._rows, self._numbers = rows, numbers
@@ -302,11 +302,11 @@ class Chosen(Sequence[T]):
         return len(self._numbers)
 
 
-# What is looked up: arrays that an index has, or that are made where it lacks them
+# Lookup arrays: stored in an index, or computed if it lacks them
 
 
 def listed_arrays(index: Index, name: str) -> Arrays:
-    """Return the arrays of one of `LISTED`: the numbers, list after list, and where each begins."""
+    """Return the arrays of one of the kinds of `LISTED`: where each list begins, and the numbers, list after list."""
     count = len(index.entities)
     match name:
         case "chunk":
@@ -340,18 +340,18 @@ def edge_ranks(index: Index) -> Arrays:
 
 
 def all_speakers(index: Index) -> Arrays:
-    """Return the entities who say a sentence, ascending; -1 before them where a sentence has no known speaker."""
+    """Return the numbers of the entities that are speakers of sentences, ascending; -1 stands for no known speaker."""
     return {"graph.speakers": np.unique(index.arrays["sentences.speaker"])}
 
 
 KINDS = ("chunk", "community", "edge", "edge_chunk", "entity_chunk")
 LISTED = {kind: partial(listed_arrays, name=kind) for kind in KINDS}
-"""What is listed: the chunks of a document; of an entity the communities, the deepest first, the relationships (edges)
-and the chunks; and the chunks of a relationship."""
+"""Functions that compute the lists: the chunks of a document; the communities (deepest first), relationships (edges)
+and chunks of an entity; and the chunks of a relationship."""
 
 
 class BoundedCache(Generic[K, T]):
-    """Values by key, of which the least recently used go; threads may share it."""
+    """A thread-safe cache of at most `most` values, which drops the least recently used."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -359,14 +359,14 @@ class BoundedCache(Generic[K, T]):
         self._lock = Lock()
 
     def get(self, key: K) -> T | None:
-        """Return the value of a key, None where it is not there."""
+        """Return the value of a key, or None."""
         with self._lock:
             if key in self._values:
                 self._values[key] = self._values.pop(key)
             return self._values.get(key)
 
     def setdefault(self, key: K, value: T) -> T:
-        """Return the value of a key; where it has none, that is the one given."""
+        """Return the value of a key; if it has none, store and return the given value."""
         with self._lock:
             self._values[key] = value = self._values.pop(key, value)
             while len(self._values) > self._most:
@@ -378,18 +378,18 @@ class BoundedCache(Generic[K, T]):
 
 
 ALONE = 300
-"""What reading a part of a column costs beside its values, in values read together with all others (60 and 0.2 us)."""
+"""The overhead of reading a part of a column, in values: 60 us, while a value of a whole column takes 0.2 us."""
 
 
 class Rows(Sequence[T]):
-    """The rows of a table, made when they are read: a row or a slice alone, all by iteration."""
+    """The rows of a lazy table: indexing creates only the rows asked for, iteration creates all."""
 
     def __init__(
         self, length: Callable[[], int], make: Callable[[int, int], Sequence[T]], stored: Any = None,
         *, alone: int = 10,
     ) -> None:  # fmt: skip
-        """`make` returns the rows from a number to another one, `stored` is the table of the file that they are in.
-        `alone` is what making a part costs beside its rows, in rows made together with all others (40 and 4 us).
+        """`make` returns the rows between two numbers; `stored` is the table of their file, if they have one. `alone`
+        is the overhead of making a part, in rows: 40 us, while a row takes 4 us when all are made together.
         """
         self._length = length
         self._make = make
@@ -399,17 +399,17 @@ class Rows(Sequence[T]):
         self._made: dict[int, T] = {}
 
     def column(self, name: str) -> Sequence[Any]:
-        """Return one attribute of all rows; where they are in a file, it is read alone, and as soon as it is needed."""
+        """Return one attribute of all rows; for stored rows it is a lazy sequence that reads only this column."""
         if self._stored is None or "_all" in self.__dict__:
             return [getattr(row, name) for row in self._all]
         return Rows(self._length, partial(self._stored.column, name), alone=ALONE)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the table, as `index.entities`, as a DataFrame with the columns of its file in `tables/`."""
+        """Return the table, for example `index.entities`, as a DataFrame with the columns of its file in `tables/`."""
         return pd.DataFrame(self._stored.arrow().to_pandas())
 
     def to_polars(self) -> pl.DataFrame:
-        """Return the table as a DataFrame of Polars."""
+        """Return the table as a Polars DataFrame."""
         return pl.DataFrame(self._stored.arrow())
 
     @cached_property
@@ -417,7 +417,7 @@ class Rows(Sequence[T]):
         return self._make(0, len(self))
 
     def _part(self, start: int, stop: int) -> Sequence[T]:
-        # once the parts have cost as much as all rows do, all are made, and cached
+        # once the parts have cost as much as making all rows would, all are made and cached
         self._spent += self._alone + stop - start
         if "_all" in self.__dict__ or self._spent > len(self):
             return self._all[start:stop]
@@ -442,15 +442,15 @@ class Rows(Sequence[T]):
         return self._length()
 
     def __repr__(self) -> str:
-        """Return how many rows there are, and the first."""
+        """Return the number of rows and the first row."""
         first = f": {self[0]!r}, …" if len(self) else ""
         return f"<{len(self):,} rows{first}>"
 
 
 class LazyMapping(Mapping[K, T]):
-    """Values by key, each made when it is first read."""
+    """A mapping whose values are created when they are first read."""
 
-    slices: Mapping[str, Any] | None = None  # what reads parts of stored arrays
+    slices: Mapping[str, Any] | None = None  # the arrays of a stored index, for reading parts
 
     def __init__(self, keys: Collection[K], make: Callable[[K], T]) -> None:
         self._keys = keys

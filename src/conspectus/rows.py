@@ -1,8 +1,8 @@
-"""The rows of every table of an index, and what queries return.
+"""The rows of every table of an index, and the results of queries.
 
-Ids derive from content, so that the same corpus gives the same ids. `number` is a row's place in its table within
-one snapshot: it is what references in texts name (`[Data: Entities (5, 7)]`) and what other tools call the
-human-readable id. Spans count characters of the stored text of a document, whose newlines are all `\\n`.
+Ids derive from content, so that the same corpus gives the same ids. `number` is a row's index in its table within
+one snapshot: references in texts use it (`[Data: Entities (5, 7)]`), and other tools call it the human-readable id.
+Spans count characters of the stored text of a document, in which every newline is `\\n`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from conspectus.messages import wording
 
 
 def content_id(*parts: str) -> str:
-    """Return an id of 32 hexadecimal digits that depends on nothing but the parts, in their order."""
+    """Return an id of 32 hexadecimal digits that depends only on the parts and their order."""
     return sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def snippet(text: str, most: int = 60) -> str:
-    """Return the start of a text on one line, cut between words where there are any near its end."""
+    """Return the start of a text on one line, at most `most` characters, cut between words if possible."""
     line = " ".join(text.split())
     if len(line) <= most:
         return line
@@ -38,7 +38,7 @@ def snippet(text: str, most: int = 60) -> str:
 
 
 def column(rows: Sequence[Any], name: str) -> Sequence[Any]:
-    """Return one attribute of all rows; of a stored table it is read alone, and no row is made."""
+    """Return one attribute of all rows; for a stored table only that column is read, and no row is created."""
     read: Callable[[str], Sequence[Any]] | None = getattr(rows, "column", None)
     return [getattr(row, name) for row in rows] if read is None else read(name)
 
@@ -49,7 +49,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """Return the plural of one of the nouns that we count."""
+    """Return the plural of a noun, by rules that suffice for the nouns we count."""
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
@@ -62,7 +62,7 @@ def rows_read(read: Mapping[str, tuple[int, int]]) -> str:
 
 
 class Row:
-    """What shows some of its fields on one line, each cut to a bearable length."""
+    """A base class whose `repr` shows some of the fields on one line, each shortened."""
 
     __slots__ = ()
     _shows: ClassVar[str] = ""
@@ -86,7 +86,7 @@ class Span(NamedTuple):
 
 class Place(NamedTuple):
     """A page, slide, sheet, chapter, section or time: `p. 4`, `slide 2`, `“Methods”`, `0:12:40`.
-    It holds the text of its document from character `start` on, to the next place.
+    It covers the text of its document from character `start` to the start of the next place.
     """
 
     start: int
@@ -97,11 +97,11 @@ _DAY = re.compile(r"(?<!\d)[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?
 _MONTH = r"(?:1[5-9]|20)\d\d(?:[-_]Q[1-4]|-(?:0[1-9]|1[0-2]))(?![^\W_])"
 _YEAR = r"(?:1[5-9]|20)\d\d(?=[-_ ]+[^\W\d_])"
 _YEAR_OR_MONTH = re.compile(rf"(?<![^\W_]){_MONTH}|^{_YEAR}")
-"""A year opens the name, and words follow: in `page-1999.html`, `1999.txt` it may be one of many numbers."""
+"""A month, or a year that opens the name before words: the number in `page-1999.html` or `1999.txt` may be no year."""
 
 
 def language_of(metadata: Mapping[str, str]) -> str:
-    """Return the language of a document with some metadata."""
+    """Return the language code in the metadata of a document; English by default."""
     return metadata.get("language", "en").partition("-")[0].lower()
 
 
@@ -112,29 +112,29 @@ class Document(Row, shows="number path"):
     title: str
     text: str
     path: str
-    """As it was given to `index`: a file its path, a record of a file `path#n`, text from memory its name."""
+    """The path of a file as given to `build`, `path#n` for a record of a file, or the name of a text from memory."""
     date: str | None = None
-    """Only where the document states one."""
+    """The date that the document itself states, if any."""
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     places: tuple[Place, ...] = ()
-    """In order of their starts; none where the document has no pages or sections."""
+    """In order of their starts; empty if the document has no pages or sections."""
     omitted: tuple[int, ...] = ()
-    """The characters that are no content (`text.cleaning`), as ascending starts and ends."""
+    """The ranges of boilerplate (`text.cleaning`), as ascending starts and ends of characters."""
 
     @property
     def language(self) -> str:
-        """The language that it is in, as a code of two letters; see `text.language.with_languages`."""
+        """The language of the document, as a code of two letters; see `text.language.with_languages`."""
         return language_of(self.metadata)
 
     @property
     def file(self) -> str:
-        """The path of its file: a record of one is `path#n`."""
+        """The path of the document's file: `path` without the `#n` of a record."""
         return re.sub(r"#\d+$", "", self.path)
 
     @property
     def day(self) -> str:
-        """The date that it states, else the day, month or quarter in the name of its file, or the year that opens it
-        (`2021-09-09-minutes.txt`, `calls-2019-Q3.txt`, `1961_kennedy.txt`); "" without one.
+        """The date that the document states, else the day, month or quarter in its file name, or the year that opens
+        the file name (`2021-09-09-minutes.txt`, `calls-2019-Q3.txt`, `1961_kennedy.txt`); "" if there is none.
         """
         name = self.file.replace("\\", "/").rpartition("/")[2]
         of_name = _DAY.search(name) or _YEAR_OR_MONTH.search(name)
@@ -142,13 +142,13 @@ class Document(Row, shows="number path"):
 
     @property
     def label(self) -> str:
-        """What a language model is told of it: its day, where it has one, and the start of its title."""
+        """The label of the document in prompts: its day, if it has one, and the start of its title."""
         day = self.day[:10]
         title = self.title.replace(f"{day}-", "") if day else self.title
         return f"{day} {snippet(title, 40)}".strip()
 
     def place(self, start: int, end: int) -> str:
-        """Return where characters `start` to `end` stand: `p. 4`, `pp. 4-5`, or "" where no place is known."""
+        """Return the page or section of characters `start` to `end`: `p. 4`, `pp. 4-5`, or "" if none is known."""
         if not self.places:
             return ""
         first = bisect_right(self.places, start, key=itemgetter(0)) - 1
@@ -183,13 +183,13 @@ class Entity(Row, shows="number name type degree"):
     description: str
     chunk_ids: tuple[str, ...] = ()
     spans: tuple[Span, ...] = ()
-    """Where it is named, the most telling first."""
+    """The passages that mention the entity, the most informative first."""
     aliases: tuple[str, ...] = ()
     degree: int = 0
 
     @property
     def frequency(self) -> int:
-        """In how many chunks it occurs."""
+        """The number of chunks in which the entity occurs."""
         return len(self.chunk_ids)
 
 
@@ -203,9 +203,9 @@ class Relationship(Row, shows="number source target weight"):
     target: str
     description: str
     weight: float = 1.0
-    """The number of distinct instances (distinct source spans) of it."""
+    """The number of distinct instances (distinct source spans) of the relationship."""
     strength: float = 1.0
-    """The mean of what the model gave its instances, 1 to 10."""
+    """The mean strength that the model assigned to the instances, 1 to 10."""
     chunk_ids: tuple[str, ...] = ()
     spans: tuple[Span, ...] = ()
     combined_degree: int = 0
@@ -229,21 +229,21 @@ class Claim:
 @dataclass(frozen=True, slots=True)
 class Community:
     """A set of entities on one level of the hierarchy; level 0 is the root.
-    A community that is not split further (`children` is empty) stands for itself in the view of every deeper level.
+    A community that is not split further (`children` is empty) also belongs to the partition of every deeper level.
     """
 
     id: str
     number: int
     level: int
     parent: int
-    """The number of the community it is part of, -1 at level 0."""
+    """The number of the parent community, -1 at level 0."""
     children: tuple[int, ...]
     entity_numbers: tuple[int, ...]
     relationship_numbers: tuple[int, ...] = ()
-    """The relationships whose two ends are both in it."""
+    """The relationships with both ends in the community."""
     chunk_ids: tuple[str, ...] = ()
     unsplit: str = ""
-    """Why a leaf of more than the allowed number of entities was not split; empty for the others."""
+    """Why a leaf with more entities than allowed was not split; empty for other communities."""
 
     @property
     def size(self) -> int:
@@ -254,14 +254,14 @@ class Community:
 class Finding:
     summary: str
     explanation: str
-    """Ends in references, `[Data: Entities (5, 7); Relationships (23)]`."""
+    """Text that ends with references, `[Data: Entities (5, 7); Relationships (23)]`."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Report(Row, shows="number title level rating"):
     id: str
     number: int
-    """Its place in the table of reports: what `[Data: Reports (3)]` names."""
+    """The index in the table of reports, which `[Data: Reports (3)]` refers to."""
     community: int
     level: int
     parent: int
@@ -269,7 +269,7 @@ class Report(Row, shows="number title level rating"):
     title: str
     summary: str
     rating: float
-    """The importance of its community, 0 to 10."""
+    """The importance of the community, 0 to 10."""
     rating_explanation: str
     findings: tuple[Finding, ...]
     size: int
@@ -278,12 +278,12 @@ class Report(Row, shows="number title level rating"):
 
     @property
     def brief(self) -> bool:
-        """Whether it only repeats the descriptions of its elements: no model was asked for it, or that failed."""
+        """Whether the report only repeats the descriptions of its elements: no model was asked, or the call failed."""
         return not (self.findings or self.rating)
 
     @property
     def text(self) -> str:
-        """The report as Markdown: what a model is given to read."""
+        """The report as Markdown, as models read it."""
         findings = "\n\n".join(f"## {f.summary}\n\n{f.explanation}" for f in self.findings)
         return f"# {self.title}\n\n{self.summary}\n\n{findings}".rstrip() + "\n"
 
@@ -297,9 +297,9 @@ class Report(Row, shows="number title level rating"):
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """One statement of the graph as it was made: directed, with its relation in words, from head to tail.
-    Several may hold between two names; a `Relationship` is what they are together. `head` and `tail` are entity
-    names, or noun phrases that are no entity of the index.
+    """A single directed statement, from head to tail, with its relation in words.
+    Two names may have several triples, while a `Relationship` combines all statements about a pair of entities.
+    `head` and `tail` are names of entities, or noun phrases that are not entities of the index.
     """
 
     id: str
@@ -308,19 +308,19 @@ class Triple:
     relation: str
     tail: str
     chunk_ids: tuple[str, ...] = ()
-    """The chunks that say it; none in a graph that was given without text."""
+    """The chunks that state the triple; empty in a graph that was imported without text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningPath:
-    """A path through the graph: from `start` along each triple to its other end, whichever way it points."""
+    """A path through the graph: from `start` along each triple to its other end, regardless of direction."""
 
     start: str
     triples: tuple[Triple, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names it passes, the first and the last among them."""
+        """The names along the path, including the first and the last."""
         names = [self.start]
         for triple in self.triples:
             names.append(triple.tail if triple.head == names[-1] else triple.head)
@@ -328,13 +328,13 @@ class ReasoningPath:
 
     @property
     def end(self) -> str:
-        """The name it leads to."""
+        """The last name of the path."""
         return self.names[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class AliasDecision:
-    """A decision that two names are one entity; `evidence` says why, in words."""
+    """A decision that `name` is an alias of the entity `into`; `evidence` is the reason, in words."""
 
     name: str
     into: str
@@ -344,20 +344,20 @@ class AliasDecision:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something that could not be done, while the rest was."""
+    """A failure in one part of a build or import, which did not stop the rest."""
 
     stage: str
     error: str
     document: str = ""
-    """The path of the document it happened to, where it was one."""
+    """The path of the document concerned, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file or folder that was passed over.
+    """A file or folder that was not read.
 
-    `kind` says for which sort of reason: `format` (such files are not read), `link`, `special` (a device, say),
-    `empty`, or what was left out on purpose: `own` (written by Conspectus), `tools` (installed packages, caches),
+    `kind` is the kind of reason: `format` (unsupported file format), `link`, `special` (for example a device),
+    `empty`, or one of those left out on purpose: `own` (written by Conspectus), `tools` (installed packages, caches),
     `hidden`, `ignored` (by .gitignore or .conspectusignore), `excluded` (by `read.exclude` and `read.include`).
     """
 
@@ -373,32 +373,32 @@ OMITTED_KINDS = {
     "ignored": "by .gitignore or .conspectusignore",
     "excluded": "by patterns (read.exclude, read.include)",
 }
-"""The kinds of `Skipped` that are left out on purpose, and how a message says so after their number."""
+"""The kinds of `Skipped` that are left out on purpose, each with the words that follow its count in a message."""
 
 
 def count_omitted(skipped: Iterable[Skipped]) -> dict[str, int]:
-    """Return how many files and folders were left out on purpose, by kind."""
+    """Return the number of files and folders that were left out on purpose, by kind."""
     counts = Counter(row.kind for row in skipped)
     return {kind: counts[kind] for kind in OMITTED_KINDS if counts[kind]}
 
 
 @dataclass(frozen=True, slots=True)
 class EncodingWarning:
-    """A file whose encoding had to be guessed, or that holds bytes which are invalid in it."""
+    """A file whose encoding had to be guessed, or that contains bytes which are invalid in its encoding."""
 
     document: str
     encoding: str
     invalid_bytes: int = 0
-    """How many there are; they were read as U+FFFD."""
+    """The number of invalid bytes, which were read as U+FFFD."""
     first_offset: int = -1
-    """Where the first of them is, in bytes from the start; -1 where there is none."""
+    """The offset of the first invalid byte, from the start of the file; -1 if there is none."""
 
 
-# What queries return
+# Results of queries
 
 
 def located(document: str, place: str = "") -> str:
-    """Return the path of a document with a place in it; an absolute path as it is seen from the working directory."""
+    """Return the path of a document and a place in it; an absolute path in the working directory becomes relative."""
     if os.path.isabs(document):
         relative = os.path.relpath(document)
         document = document if relative.startswith("..") else relative
@@ -407,7 +407,7 @@ def located(document: str, place: str = "") -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Hit(Row, shows="score where text"):
-    """One chunk of a ranking; `score` grows with relevance and compares only within the ranking."""
+    """One chunk of a ranking; `score` grows with relevance and is comparable only within the ranking."""
 
     document: str
     title: str
@@ -417,11 +417,11 @@ class Hit(Row, shows="score where text"):
     score: float
     text: str
     place: str = ""
-    """The page, slide, sheet or section it is on, `p. 4`; empty where the document has none."""
+    """The page, slide, sheet or section of the chunk, `p. 4`; empty if the document has none."""
 
     @property
     def where(self) -> str:
-        """The document, with the place in it."""
+        """The document and the page or section in it."""
         return located(self.document, self.place)
 
 
@@ -434,17 +434,17 @@ class Source(Row, shows="where start end text"):
     end: int
     text: str
     place: str = ""
-    """The page, slide, sheet or section they are on, `p. 4`; empty where the document has none."""
+    """The page, slide, sheet or section of the characters, `p. 4`; empty if the document has none."""
 
     @property
     def where(self) -> str:
-        """The document, with the place in it."""
+        """The document and the page or section in it."""
         return located(self.document, self.place)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Citation(Row, shows="marker kind title sources"):
-    """`marker` is the number the reader sees; `kind` and `id` name the row it leads to, `sources` where that ends."""
+    """`marker` is the number that the reader sees; `kind` and `id` name the cited row, `sources` its source text."""
 
     marker: int
     kind: str
@@ -455,7 +455,7 @@ class Citation(Row, shows="marker kind title sources"):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a piece of work took of a model; all zero where no language model was used."""
+    """The calls, tokens and cost (US dollars) of a piece of work; all zero if no language model was used."""
 
     calls: int = 0
     cached_calls: int = 0
@@ -484,35 +484,35 @@ class Answer:
     citations: tuple[Citation, ...] = ()
     level: int | None = None
     why: str = ""
-    """Why this method (and level) was taken, where it was chosen by the question."""
+    """Why this method (and level) was used, if the question decided it."""
     context_tokens: int = 0
     read: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
-    """Of each table, how many rows the window held that it was written from, and how many there were."""
+    """For each table, how many rows were in the context that the answer was written from, and how many there were."""
     sufficient: bool = True
-    """Whether the evidence sufficed, as a language model says; without one, whether anything was quoted."""
+    """Whether the evidence was sufficient according to a language model; without one, whether anything was quoted."""
     rounds: int = 1
-    """How many times evidence was retrieved: `auto` looks again where it does not suffice."""
+    """The number of retrieval rounds: `auto` retrieves again if the evidence is not sufficient."""
     clues: tuple[str, ...] = ()
-    """What was missing, round by round, and searched for in the next one, if there is one."""
+    """The clue queries: what was missing in each round, and what the next round (if any) searched for."""
     removed_references: int = 0
-    """References that a model wrote and that lead nowhere; they are not in the text."""
+    """The number of references written by a model that lead to no row; they were removed from the text."""
     notices: tuple[str, ...] = ()
-    """What the reader should know of how the answer came about, a line each."""
+    """What the reader should know about how the answer was produced, one line each."""
     usage: Usage = Usage()
     seconds: float = 0.0
     short: tuple[str, ...] = ()
-    """The answer alone (names, dates, yes or no), the best first, where the method gives one."""
+    """Short answers (names, dates, yes or no), the best first, if the method gives any."""
     reasoning_paths: tuple[ReasoningPath, ...] = ()
-    """The paths of triples that support it, where the method goes along a graph."""
+    """The paths of triples that support the answer, if the method follows a graph."""
     language: str = "en"
-    """The language of the question, or where it tells none that of the corpus: headings and notices are in it."""
+    """The language of headings and notices: that of the question or, if it cannot be determined, of the corpus."""
 
     def __str__(self) -> str:
         """Return the text with its sources and notices."""
         return _answer_shown(self, one_line, "{}")
 
     def __repr__(self) -> str:
-        """Return method and start of the text on one line."""
+        """Return the method and the start of the text on one line."""
         cited = counted(len(self.citations), "citation")
         text = _PREAMBLE.sub("", self.text, count=1) if _PREAMBLE.match(self.text) else self.text
         return f"<Answer by {self.method}: {snippet(text)!r}, {cited}>"
@@ -521,31 +521,31 @@ class Answer:
         return _answer_shown(self, escaped, "**{}**", "- ")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return its fields as dictionaries and lists, which `json.dumps` takes."""
+        """Return the fields as dictionaries and lists that `json.dumps` accepts."""
         return asdict(self)
 
 
-# How answers show themselves
+# Representations of answers
 
 _PREAMBLE = re.compile(r"(?:\*[^*\n]+\*\n+|#+ [^\n]*\n+|[-*] )+")
-"""Notices, headings and marks of lists, which may stand before the first sentence of an answer."""
+"""Notices, headings and list markers, which may precede the first sentence of an answer."""
 
 
 SNIPPET = 160
-"""Characters of a source that are shown: two lines of a terminal."""
+"""Maximum characters of a source that are shown: two lines of a terminal."""
 SHOWN_SOURCES = 2
-"""Sources that are shown for one citation."""
+"""Maximum number of sources that are shown for one citation."""
 _CONTROLS = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, the cursor
-    r"|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f])[^\x00-\x1f\x7f-\x9f]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS … with what they carry
+    r"|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f])[^\x00-\x1f\x7f-\x9f]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS … with their payload
     r"|\x1b[ -/]*[0-~]?"
-    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"  # also line separators and what turns text around
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"  # also line separators and marks of text direction
 )
 _MARKDOWN = re.compile(r"([\\`*_\[\]|#~$])")
 
 
 def plain(text: str) -> str:
-    """Return a text without control characters and sequences: what a document holds must not command a terminal."""
+    """Return a text without control characters and escape sequences: documents must not control the terminal."""
     return _CONTROLS.sub(lambda match: " " if match[0].isspace() else "", text.replace("\r\n", "\n"))
 
 
@@ -555,14 +555,14 @@ def one_line(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text of a document on one line, as Markdown that shows it as it is."""
+    """Return a text of a document on one line, escaped so that Markdown shows it literally."""
     return _MARKDOWN.sub(r"\\\1", escape(one_line(text), quote=False))
 
 
 def passage(
     source: Source, shown: Callable[[str], str] = one_line, language: str = "en", excerpt: str = ""
 ) -> str:
-    """Return on two lines where something is stated, and what: the start of `excerpt`, or else of the source."""
+    """Return two lines: the location of a source, and the start of `excerpt` or, without one, of the source."""
     where = wording(language).where(located(source.document), source.place, source.start, source.end)
     return f"{shown(where)}\n    “{shown(snippet(plain(excerpt or source.text), SNIPPET))}”"
 
@@ -573,13 +573,13 @@ def source_lines(
     shown: Callable[[str], str] = one_line,
     excerpt: Callable[[int, Source], str] = lambda marker, source: source.text,
 ) -> Iterator[str]:
-    """Yield what the numbers in a text lead to: where, and below it the quotation. shown: makes a text of a
-    document harmless. excerpt: what is shown of a source, for the number that leads to it.
+    """Yield the sources of citations: the location of each, and below it the quotation. shown: sanitises a text from
+    a document. excerpt: returns the text to show, given the marker of the citation and the source.
     """
     words = wording(language)
     for citation, sources in distinct_sources(citations):
         head = shown(f"[{citation.marker}]") + " "
-        if len(citation.sources) > 1:  # it cites a row with all its sources, not a quotation
+        if len(citation.sources) > 1:  # the citation is a row with all its sources, not a quotation
             yield head + shown(words.label.format(words.kind(citation.kind), citation.title))
             head = "    "
         most = 1 if citation.kind == "report" else SHOWN_SOURCES
@@ -591,7 +591,7 @@ def source_lines(
 
 
 def _answer_shown(answer: Answer, shown: Callable[[str], str], heading: str, item: str = "") -> str:
-    """Return an answer with its sources and notices; `item` begins each source."""
+    """Return an answer with its sources and notices; `item` is put before each source."""
     lines = [plain(answer.text)]
     if answer.citations:
         lines += ["", heading.format(wording(answer.language).sources), ""]
@@ -604,16 +604,16 @@ def _answer_shown(answer: Answer, shown: Callable[[str], str], heading: str, ite
 
 
 def removed_references(answer: Answer) -> str:
-    """Return how many references of an answer led nowhere; empty if none did."""
+    """Return a sentence with the number of references that were removed from an answer; empty if there were none."""
     count = answer.removed_references
     verb = "was" if count == 1 else "were"
     return f"{counted(count, 'reference')} in it led nowhere, and {verb} removed." if count else ""
 
 
 def distinct_sources(citations: Sequence[Citation]) -> Iterator[tuple[Citation, tuple[Source, ...]]]:
-    """Yield each citation with its sources but for those that other citations show, the first of them if they show all.
+    """Yield each citation with its sources, except those shown with other citations; if all are, with the first one.
 
-    A passage that is all of what a number leads to stands there, others at the first number that leads to them.
+    A source is shown with the citation whose only source it is, or else with the first citation that has it.
     """
     shown = {c.sources[0] for c in citations if len(c.sources) == 1}
     for citation in citations:

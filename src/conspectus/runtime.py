@@ -1,4 +1,4 @@
-"""What building and asking share: arguments and options, the settings and model of a run, sync from async, progress."""
+"""Shared by building and asking: arguments and options, the settings and model of a run, sync wrappers, progress."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ P = ParamSpec("P")
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_FOLDER = ".conspectus"
 LEAST_WORDS = 4
-"""Words from which on a source that does not exist is taken for a text, not for the name of a file."""
+"""Minimum number of words for a source that does not exist to be taken for a text instead of a file name."""
 LONGEST_QUESTION = 20_000
-"""Characters of a question at most: some 5,000 tokens, five pages, which take up to 4 CPU s (Chinese; English 1). A
-longer text is a document."""
+"""Maximum characters of a question: some 5,000 tokens or five pages, which take up to 4 CPU s (Chinese; English 1). A
+longer text should be a document."""
 QUESTION_CHARACTERS = 2.5
-"""The same for each token of evidence (`answer.context_tokens`, by default 8,000), where that is more."""
+"""The maximum per token of evidence (`answer.context_tokens`, by default 8,000), if that allows more characters."""
 WIDTH = 40
-"""Columns that a line of progress fills at least: more than any count of a stage takes, which it covers."""
+"""Minimum width of a progress line, in columns: wider than any count of a stage, which the line overwrites."""
 EVERY = 0.1
-"""Seconds between two updates of a line of progress: ten a second look smooth, and cost nothing."""
+"""Seconds between two updates of a progress line: ten updates a second look smooth and cost nothing."""
 Given = Settings | Resolved | Mapping[str, Any] | None
-"""Settings as such, with their origins, or as `{"chunk.tokens": 800}`; None for those of `conspectus.toml` and the
-environment. An index may add its models to a mapping and to None only: they alone tell what the caller left out."""
+"""Settings as an object, with their origins, or as `{"chunk.tokens": 800}`; None for those of `conspectus.toml` and the
+environment. Models of an index are added only to a mapping or None, because only these show what the caller omitted."""
 
 
 # Arguments of the public functions
@@ -67,12 +67,12 @@ environment. An index may add its models to a mapping and to None only: they alo
 class Options(TypedDict, total=False):
     """Options of every function that may ask a model.
 
-    settings: settings as such, or as `{"chunk.tokens": 800}`; left out, those of `conspectus.toml` and the environment.
+    settings: a `Settings` object or `{"chunk.tokens": 800}`; by default those of `conspectus.toml` and the environment.
     model: the language model. A name (`openai/gpt-4.1-mini`; `extractive` for none), a function from messages
-        (dictionaries with `role` and `content`) to the text of the reply, asynchronous or not, or what has `perform`.
-    base_url: the address of the server that is asked.
-    embedder: who makes vectors. A name (`local`, `openai/text-embedding-3-small`; `none` for nobody), or a function
-        from texts to vectors, asynchronous or not.
+        (dictionaries with `role` and `content`) to the text of the reply, sync or async, or an object with `perform`.
+    base_url: the address of the model server.
+    embedder: the embedding model. A name (`local`, `openai/text-embedding-3-small`; `none` for no vectors), or a
+        function from texts to vectors, sync or async.
     """
 
     settings: Given
@@ -82,7 +82,7 @@ class Options(TypedDict, total=False):
 
 
 def public(function: F) -> F:
-    """Check the arguments of a public function, and show in its help what it takes as `**options`."""
+    """Decorate a public function: check its arguments, and list its `**options` in its signature and docstring."""
     signature = inspect.signature(function)
     doc = function.__doc__
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
@@ -128,24 +128,24 @@ def public(function: F) -> F:
 
 
 class WithIndex:
-    """What stands for its `index` wherever one is taken, as what `build` returns does."""
+    """A base class of results that are accepted in place of their `index`, like the result of `build`."""
 
     index: Index
 
 
 AnyIndex = Index | WithIndex | str | Path
-"""An index, what `build` returned, or the folder of an index."""
+"""An index, a result of `build`, or the folder of an index."""
 
 
 def _index_in(value: Any) -> Any:
-    """Return the index of what `build` returned, and of a list that holds such results; anything else as it is."""
+    """Replace a result of `build` by its index, also inside lists; return anything else unchanged."""
     if isinstance(value, WithIndex):
         return value.index
     return [_index_in(part) for part in value] if type(value) in (list, tuple) else value
 
 
 def synchronous(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Return the synchronous form of a public asynchronous function: of `aask`, `ask`."""
+    """Return the synchronous form of a public asynchronous function, for example `ask` for `aask`."""
     inner: Callable[P, Coroutine[Any, Any, T]] = inspect.unwrap(function)
 
     @functools.wraps(inner)
@@ -159,7 +159,7 @@ def synchronous(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]
 def _check_arguments(
     name: str, signature: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> None:
-    """Raise TypeError for an unknown argument, UsageError for an index or a text in the place of something else."""
+    """Raise TypeError for an unknown argument, UsageError for an index, a text or a value in the wrong position."""
     parameters = {n: p for n, p in signature.parameters.items() if n != "self"}
     for unknown in (n for n in kwargs if n not in parameters):
         keys = [key for key in configuration.FIELDS if unknown in (key, key.rpartition(".")[2])]
@@ -196,7 +196,7 @@ def _check_arguments(
 
 
 def check_question(question: str, context_tokens: int = 0) -> None:
-    """Raise UsageError for a question that is empty, or too long for answers from so many tokens of evidence."""
+    """Raise UsageError if a question is empty, or too long for answers from `context_tokens` tokens of evidence."""
     if not question.strip():
         raise UsageError("the question is empty")
     longest = max(LONGEST_QUESTION, int(QUESTION_CHARACTERS * context_tokens))
@@ -208,11 +208,11 @@ def check_question(question: str, context_tokens: int = 0) -> None:
 RENAMED = {
     "hippo": "its default form is the method combined now, and those of the papers are hipporag and hipporag2"
 }
-"""What became of the names that methods had."""
+"""The earlier names of methods, each with a message that explains the new ones."""
 
 
 def named(methods: Mapping[str, T], name: str) -> T:
-    """Return a method by its name; raise UsageError where there is none."""
+    """Return a method by its name; raise UsageError if there is none."""
     if name not in methods:
         new = RENAMED.get(str(name))
         near = f": {new}" if new else did_you_mean(str(name), methods)
@@ -224,9 +224,9 @@ def named(methods: Mapping[str, T], name: str) -> T:
 
 
 def path_of(target: object) -> Path:
-    """Return a path, `~` at its start as the home folder: shells leave it alone in quotes and after `=`.
+    """Return the path of a folder or index, with `~` expanded (shells do not expand it in quotes and after `=`).
 
-    An index is taken for its folder; raises UsageError where it is not stored.
+    Raises UsageError if an index is not stored in a folder.
     """
     if isinstance(target, Index):
         if target.folder is None:
@@ -238,19 +238,19 @@ def path_of(target: object) -> Path:
 
 
 def opened(index: object) -> Index:
-    """Return an index, opened where a folder is given; raise as `open_index` does."""
+    """Return an index, opening it if a folder is given; raise the same errors as `open_index`."""
     return index if isinstance(index, Index) else store.read(path_of(index))
 
 
 def settings_in(folder: Path) -> list[Mapping[str, Any]]:
-    """Return the settings that the index in a folder was built by; none where there is no index that can be read.
+    """Return a list with the settings that the index in a folder was built with; empty if no index can be read.
 
-    Before there is one, they are those of the interrupted build whose replies are cached in the folder.
+    If there is no index yet, they are those of an interrupted build whose replies are cached in the folder.
     """
     try:
         return [manifests.current(folder).settings]
     except IndexMissing:
-        # here: who has an index need not wait for its import
+        # imported here, so that it costs no time if there is an index
         from conspectus.models.llm.cache import begun_in
 
         begun = begun_in(folder)
@@ -267,12 +267,12 @@ def read_sources(
     workers: Workers | None = None,
     index: Path | None = None,
 ) -> Read:
-    """Read files and folders, or documents from memory; raise UsageError where one is given as the other, or where
-    the folder of the `index` is a source.
+    """Read files and folders, or documents from memory. Raises UsageError if one is given in place of the other, or
+    if the folder of the `index` is itself a source.
     """
     from conspectus.indexing.read import read, read_texts
 
-    is_table = hasattr(sources, "to_dict")  # else its columns were files
+    is_table = hasattr(sources, "to_dict")  # iterating over it would yield its columns
     paths: list[Any] = (
         [sources] if is_table or isinstance(sources, str | Path | Mapping) else [*(sources or ())]
     )
@@ -302,7 +302,7 @@ def read_sources(
 
 
 def _is_text(source: str | Path) -> bool:
-    """Tell whether a source is a text, and not the path of a file: it has many words, and there is no such file."""
+    """Return whether a source is a text and not the path of a file: it has several words, and no such file exists."""
     has_words = isinstance(source, str) and len(source.split()) >= LEAST_WORDS
     return has_words and not os.path.exists(source)
 
@@ -312,7 +312,7 @@ def _is_text(source: str | Path) -> bool:
 
 @dataclass(frozen=True)
 class Run(Resolved):
-    """The settings that the options of a call make, and the model where it is neither a name nor a function."""
+    """The settings that result from the options of a call, and the model if it is neither a name nor a function."""
 
     model: Model | None = None
 
@@ -320,9 +320,9 @@ class Run(Resolved):
     async def session(
         self, folder: Path | None, settings: Settings | None = None, *, to_ask: bool = True
     ) -> AsyncGenerator[Session | None]:
-        """Open the language model that the settings name, if they name one and none was given.
+        """Open the language model that the settings name; yield None if they name none, or one was given as an object.
 
-        Where they name it only because an index remembers it, an error says so, and how to go on without it.
+        If the name only comes from an index, an error message says so, and how to continue without a model.
         """
         settings = settings or self.settings
         if self.model is not None or not settings.language_models:
@@ -348,11 +348,11 @@ def run_of(
     builds: bool = False,
     overrides: Mapping[str, Any] | None = None,
 ) -> Run:
-    """Return the settings in full that options make, and the model; `overrides` that are None count for nothing.
+    """Return the complete settings that result from options, and the model; `overrides` that are None are ignored.
 
-    They are completed by what indexes remember that were built by the settings `built`; see
-    `index_models.with_index_models`. Without a word on `language_model` it is remembered where it reranks. Settings as
-    such are complete.
+    Models of indexes are added, whose settings are `built`; see `index_models.with_index_models`. `language_model` says
+    whether that includes the language model; None means: only if it reranks. Nothing is added to a `Settings` object,
+    which is complete.
 
     Raises SettingsError for a value that is not allowed.
     """
@@ -384,7 +384,7 @@ def run_of(
 
 
 def named_model(model: object) -> str | None:
-    """Return the name of a model or an embedder; a function gets one."""
+    """Return the name of a model or an embedder; a function is registered under a new name."""
     if model is None or isinstance(model, str):
         return model
     if not callable(model):
@@ -393,7 +393,7 @@ def named_model(model: object) -> str | None:
 
 
 def resolved(settings: Given) -> Settings:
-    """Return settings in full."""
+    """Return complete settings."""
     return run_of({"settings": settings}).settings
 
 
@@ -402,7 +402,7 @@ def resolved(settings: Given) -> Settings:
 
 @contextmanager
 def shown(progress: Progress | bool | None) -> Generator[Progress | None]:
-    """Yield what shows the progress of work: for True a line on standard error, which is closed at the end."""
+    """Yield an object that shows progress: for True, a line on standard error, which is closed at the end."""
     if progress is not True:
         yield progress or None
         return
@@ -416,9 +416,9 @@ def shown(progress: Progress | bool | None) -> Generator[Progress | None]:
 
 
 class ProgressLine:
-    """A line for each stage when it ends; in terminals and notebooks it also counts meanwhile.
+    """An `indexing.pipeline.Progress` that prints a line when a stage ends.
 
-    It is an `indexing.pipeline.Progress`.
+    In terminals and notebooks it also shows a running count.
     """
 
     shown = True
@@ -432,7 +432,7 @@ class ProgressLine:
         self._usage: Callable[[], Usage] = Usage
 
     def stage(self, name: str, total: int) -> Callable[[], None]:
-        """Open a stage and close the one before."""
+        """Open a stage and close the previous one."""
         self.close()
         self._stage, self._total, self._done, self._began = name, total, 0, time.monotonic()
 
@@ -447,15 +447,15 @@ class ProgressLine:
         return tick
 
     def note(self, text: str) -> None:
-        """Print a line of its own, in the place of the count where there is one."""
+        """Print a text on a line of its own, overwriting the running count if there is one."""
         self._stream.write(f"\r{text:<{WIDTH}}\n" if self._live else f"{text}\n")
 
     def watch(self, usage: Callable[[], Usage]) -> None:
-        """Show calls, tokens and money of a stage at its end."""
+        """Show the calls, tokens and cost so far at the end of each stage."""
         self._usage = usage
 
     def close(self, *, stopped: bool = False) -> None:
-        """Write the last state of the stage, and end its line; `stopped` says that it did not come to its end."""
+        """Write the final state of the stage and end its line; `stopped` means that the stage was interrupted."""
         if not self._stage:
             return
         count, used = self._total or self._done, self._usage()

@@ -1,13 +1,13 @@
-"""Between rows and Parquet: the columns of every table, and how values become Arrow arrays and back.
+"""Conversion between rows and Parquet: the columns of every table, and how values become Arrow arrays and back.
 
-Each table has the columns of Microsoft GraphRAG 3.x first, in its names, order and types, then our own; so
-other tools read our tables as they are. A column that holds a field of the row is read back into it. A column
-that is computed (`entity_ids` of a chunk, the JSON of a report) is written for those tools alone.
+Each table first has the columns of Microsoft GraphRAG 3.x, with its names, order and types, then our own, so that
+other tools can read our tables. A column that stores a field of a row is read back into it. A computed column
+(`entity_ids` of a chunk, the JSON of a report) is written only for other tools.
 """
 
 import os
 
-# Arrow reads it when it is imported. Its own pool keeps some 16 MB for itself, whatever pool Python is told to use.
+# Arrow reads this on import. Its own pool would take some 16 MB, whichever pool is selected in Python later.
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 from conspectus.storage.tables import TABLES, Stored, encode

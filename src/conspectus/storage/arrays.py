@@ -1,9 +1,9 @@
-"""The arrays of an index: what each runs along and numbers, and how it becomes an `.npy` file and back.
+"""The arrays of an index: their axes, the rows that their values refer to, and conversion to `.npy` files and back.
 
-An axis is a table, or another set that arrays run along: `sentences`, `words` (terms), `names` (of the walk), `keys`
-(of entities), `parts` (words of names), `phrases` (the names of the triple graph, in its order). Compiled code follows
-the numbers of an array without looking whether they lead anywhere, and the manifest of a forged index agrees with its
-files: so what is read of an array is checked against what is declared here.
+An axis is a table, or another set of rows: `sentences`, `words` (terms), `names` (of the sentence–entity graph), `keys`
+(of entities), `parts` (words of names), `phrases` (the names of the triple graph, in its order). Compiled code uses the
+numbers in arrays without bounds checks, and the manifest of a forged index matches its files; therefore all values
+that are read are checked against the declarations in this module.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from numpy.lib import format as npy
 from conspectus.errors import IndexDamaged, UsageError
 
 Array = np.ndarray[Any, Any]
-# python/cpython#106905: `ast`, by which numpy reads headers, fails where threads take turns in it
+# python/cpython#106905: `ast`, with which numpy parses headers, may fail when several threads use it
 _PARSING = Lock()
 
 NEAR = tuple(f"near.{table}" for table in ("chunks", "sentences", "entities"))
-"""The names of lists of vectors (`ranking.VectorLists`): an index has them of the tables that have many."""
+"""The names of the vector lists (`ranking.VectorLists`), which exist for tables with many vectors."""
 COLUMNS: Mapping[str, tuple[str, str]] = {
     "sentences.document": ("sentences", "documents"),
     "sentences.start": ("sentences", ""),
@@ -59,9 +59,9 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     **{f"ids.{table}_hash": (table, "") for table in ("documents", "chunks", "entities", "words")},
     **{f"ids.{table}_row": (table, table) for table in ("documents", "chunks", "entities", "words")},
 }
-"""Arrays with a value for each row of an axis, and the axis whose rows the values number (-1 for none), if they do."""
+"""Arrays with a value for each row of an axis; and the axis whose row numbers the values are (-1 for none), if any."""
 EDGES = ("walk.first", "walk.last")
-"""Columns whose values say where a range of rows begins or ends."""
+"""Columns whose values are bounds of ranges of rows, so that they may equal the number of rows."""
 LISTS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("sentences", "entities", ("sentences.mention_starts", "sentences.mentions")),
     ("sentences", "names", ("walk.out_starts", "walk.out_names", "walk.out_weights", "walk.back_weights")),
@@ -79,24 +79,24 @@ LISTS: Sequence[tuple[str, str, tuple[str, ...]]] = (
         for lists in NEAR
     ),
 )
-"""Lists for each row of an axis, of rows of another: row `i` has `values[starts[i]:starts[i + 1]]`, with weights."""
+"""Lists for each row of an axis, of rows of another: row `i` has `values[starts[i]:starts[i + 1]]`, and weights."""
 LIST_OF = {name: lists for lists in LISTS for name in lists[2]}
 LARGEST = 2.0**50
-"""What a weight or a number of a vector may be at the most: sums of products of two stay finite in 32 bits."""
+"""Maximum of a weight or a component of a vector: sums of products of two such numbers stay finite in 32 bits."""
 BLOCK = 1 << 18
-"""Bytes of an array that are compared together, in 0.2 ms; 200 MB are 800 blocks, each 10 bytes of the manifest. With a
-quarter, a question to 100 million tokens takes as long: less is compared, and more blocks are looked up and read."""
+"""Bytes of an array that are verified together, in 0.2 ms; 200 MB are 800 blocks, each with 10 bytes in the manifest.
+With a quarter of this, a question to 100 million tokens takes as long: it verifies less, but reads more blocks."""
 OF_WHOLE = ("graph.", "ids.", "keys.", "near.")
-"""How the names of arrays begin that hold for a whole index alone, and not for some of its documents."""
+"""Prefixes of the names of arrays that are valid only for a whole index, not for a subset of its documents."""
 _AXES = {
     "sentences": "sentences.document", "names": "walk.names", "speakers": "graph.speakers",
     "keys": "keys.hash", "parts": "keys.part", **{lists: f"{lists}.centres" for lists in NEAR},
 }  # fmt: skip
-"""An array that has a value for each row of an axis that is no table."""
+"""For each axis that is not a table, an array whose length is the number of rows."""
 
 
 def write_array(name: str, array: Array, file: IO[bytes]) -> None:
-    """Write the `.npy` file of an array; raise `UsageError` where it cannot be stored."""
+    """Write an array as an `.npy` file; raise `UsageError` if it cannot be stored."""
     if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
         raise UsageError(f"an array is named {name!r}; letters, digits, '.', '_' and '-' can be stored")
     if array.dtype.hasobject:
@@ -105,20 +105,20 @@ def write_array(name: str, array: Array, file: IO[bytes]) -> None:
     npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(values))
     file.write(values.reshape(-1).view(np.uint8).data if values.nbytes else b"")
     if isinstance(array, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
-        # what was read of a mapped file counts as memory
+        # pages read from a mapped file would count as memory of the process
         cast("Any", array)._mmap.madvise(mmap.MADV_DONTNEED)
 
 
 class StoredArray:
-    """An array in the bytes of its file, of which parts are read; only these are compared with checksums and laws."""
+    """An array in the bytes of its file; only the parts that are read are verified, by checksums and declarations."""
 
     def __init__(
         self, name: str, content: Any, blocks: Sequence[int],
         arrays: Mapping[str, StoredArray], counts: Mapping[str, int],
     ) -> None:  # fmt: skip
-        """Open one of the `arrays` of an index from its file; raise `IndexDamaged` where it is none of the right shape.
+        """Open one of the `arrays` of an index from its file; raise `IndexDamaged` if it is invalid or misshapen.
 
-        `blocks` are the checksums of its head and of blocks of its numbers, none where all of it was compared.
+        `blocks` are the checksums of the header and of blocks of numbers, empty if the whole file was verified.
         """
         self._name, self._arrays, self._counts = name, arrays, counts
         self._list: tuple[str, ...]
@@ -129,7 +129,7 @@ class StoredArray:
         elif name.startswith(("vectors.", "near.")):
             self._role = "vectors"
         if self._axis == "triples" and not counts.get("triples"):
-            self._axis = "relationships"  # which are the triples where there are no others
+            self._axis = "relationships"  # which serve as triples if there are no others
         self._blocks, self._checked = blocks[1:], set[int]()
         size = 10 + int.from_bytes(content[8:10], "little")
         head, self._content = BytesIO(content[:size]), memoryview(content)[size:]
@@ -141,7 +141,7 @@ class StoredArray:
             with _PARSING:
                 shape, _, dtype = npy.read_array_header_1_0(head)
             if dtype.hasobject or len(self._content) != prod(shape) * dtype.itemsize:
-                raise ValueError("its size is another")  # or numbers would be taken for addresses
+                raise ValueError("its size is another")  # objects would be numbers read as addresses
             self._array: Array = np.ndarray(shape, dtype, buffer=self._content)
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise self._damaged(f"cannot be read ({error})") from None
@@ -154,15 +154,15 @@ class StoredArray:
         return self._array.shape[0] if self._array.ndim else 1
 
     def __getitem__(self, at: Any) -> Any:
-        """Return a row, or the array of those of a slice or of some numbers; of all for `...`."""
+        """Return a row, or an array of the rows of a slice or of some numbers, or of all rows for `...`."""
         if len(self._checked) < self._count:
             self._check(at)
         return self._array[at]
 
     def searchsorted(self, values: Any) -> Any:
-        """Return where some values would go in a column that ascends; only the rows around that are checked.
+        """Return the insertion points of values in an ascending column; only the rows around them are checked.
 
-        Values of another type than the column's have all of it converted.
+        Values should have the column's type: otherwise the whole column is converted.
         """
         at: Array = self._array.searchsorted(np.asarray(values))
         if len(self):
@@ -171,7 +171,7 @@ class StoredArray:
         return at
 
     def _check(self, at: Any) -> None:
-        """Compare the blocks that hold some rows with their checksums and laws, each once."""
+        """Verify the blocks that contain some rows, by checksums and declarations, each block once."""
         size = self._row_bytes
         if isinstance(at, int) and at * size // BLOCK in self._checked and self._array.ndim == 1:
             return
@@ -194,7 +194,7 @@ class StoredArray:
             end = start + BLOCK
             if self._blocks and crc32(self._content[start:end]) != self._blocks[block]:
                 raise self._damaged("is not what was written, by its hash")
-            # with the number before, from which ascending ones go on
+            # including the previous number, so that the order is checked across blocks
             before = max(start - self._array.itemsize, 0)
             if self._role and not self._fits(np.frombuffer(self._content[before:end], self._array.dtype)):
                 raise self._damaged("does not fit the rest of the index")
@@ -204,13 +204,13 @@ class StoredArray:
         return IndexDamaged(f"the array {self._name} {what}; restore it, or index again")
 
     def _size(self, axis: str) -> int:
-        """Return how many rows an axis has, -1 where that is not known."""
+        """Return the number of rows of an axis, -1 if it is unknown."""
         if (first := _AXES.get(axis)) is None:
             return self._counts.get(axis, -1)
         return len(self if first == self._name else self._arrays[first])
 
     def _is_shaped(self) -> bool:
-        """Tell whether it has the shape and the kind of numbers that it should have."""
+        """Return whether the array has the shape and the type of numbers that its role requires."""
         array, role = self._array, self._role
         kinds = {"vectors": "fi", "weights": "iuf"}.get(role, "iu")
         native = array.dtype.isnative and array.dtype.itemsize <= np.dtype(np.int64).itemsize
@@ -225,7 +225,7 @@ class StoredArray:
         return len(array) == int(self._arrays[self._list[0]][-1])
 
     def _fits(self, numbers: Array) -> bool:
-        """Tell whether some of its numbers lead to rows that are there."""
+        """Return whether some of its numbers are valid: existing rows, ascending starts, finite weights."""
         if self._role == "starts":
             ascending = bool((numbers[:-1] <= numbers[1:]).all())
             return ascending and _within(numbers, 0, int(self._array[-1]) + 1)
@@ -242,7 +242,7 @@ def _within(array: Array, low: int, end: int) -> bool:
 
 
 def _finite(array: Array) -> bool:
-    """Tell whether all numbers are finite, and none so large that a product of two is not."""
+    """Return whether all numbers are finite and none exceeds `LARGEST` in absolute value."""
     # 0.6 ms for 4 million numbers of 16 bits; np.isfinite takes 8
     bits = np.dtype(f"u{array.dtype.itemsize}")
     limit = np.array(min(LARGEST, float(np.finfo(array.dtype).max)), array.dtype).view(bits)

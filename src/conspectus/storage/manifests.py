@@ -1,6 +1,6 @@
-"""Manifests: what names the files of a snapshot of an index, and the one writer that a folder has at a time.
+"""Manifests, which list the files of a snapshot of an index, and locks that allow one writer of a folder at a time.
 
-The current one is `manifest.json`; `history/<snapshot>.json` are those that one can go back to.
+The current manifest is `manifest.json`; `history/<snapshot>.json` are those of earlier snapshots to return to.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ from conspectus.settings import Settings
 log = logging.getLogger("conspectus")
 
 USUAL = ".conspectus"
-"""The folder of an index where none is named."""
+"""The default folder of an index."""
 MOST_LISTED = 1000
-"""Entries of a folder that are looked through for an index: more would keep an error message waiting."""
+"""Maximum entries of a folder that are searched for an index: a longer search would delay an error message."""
 FORMAT, VERSION, OLDEST = "conspectus-index", 4, 2
-"""The format that is written, and the oldest that is read: 2 had the stored tables in the folder `tables`, in 3 no page
-of a table had a checksum."""
+"""The format, its version that is written, and the oldest that is read: version 2 had the stored tables in the folder
+`tables`; in version 3 the pages of tables had no checksums."""
 NAME, HISTORY = "manifest.json", "history"
 STORED = r"^(objects|tables|arrays)/[A-Za-z0-9_.-]+-[0-9a-f]{12}\.(parquet|npy)$"
-"""Paths of stored files: none leads out of the folder."""
+"""The pattern of paths of stored files, none of which leads out of the folder."""
 MOST_BYTES = 1 << 24
-"""Bytes of a manifest at the most: one of 100,000 names in a schema has 5 MB, and the values of JSON take twenty times
-as much memory as its bytes at the worst."""
+"""Maximum size of a manifest, in bytes: one with 100,000 names in a schema has 5 MB, and in the worst case JSON values
+take twenty times as much memory as their text."""
 MOST_ROWS = 1000
-"""Rows for each byte of the file of a table at the most: what repeats is stored once, so that the size alone does not
-say how many there are. The sample's tables have one row for 5 to 400 bytes."""
+"""Maximum rows of a table per byte of its file: repeated values are stored once, so the file size alone does not limit
+the number of rows. The sample's tables have one row for 5 to 400 bytes."""
 
 Counts = dict[str, NonNegativeInt]
 SnapshotId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
-"""It names a file in `history`."""
+"""The id of a snapshot, which also names its file in `history`."""
 
 
 def _plain(origin: dict[str, str]) -> dict[str, str]:
-    """Return an origin; raise ValueError where it names a file outside of the folder, or its counts are none."""
+    """Return an origin unchanged; raise ValueError if it names a file outside the folder, or has invalid counts."""
     if not re.fullmatch(r"(triples-[0-9a-f]{12}\.sqlite)?", origin.get("triples", ""), re.ASCII):
         raise ValueError("triples")
     for name in ("left_out", "skipped"):
@@ -71,41 +71,41 @@ RECORDED: Mapping[tuple[str, str], Any] = {
     ("vectors", "unread"): (int, float), ("imported", "format"): str, ("imported", "stored"): int,
     ("extract", "graph_schema"): (dict, type(None)),
 }  # fmt: skip
-"""The types of what an index records in its settings that nobody can set; a schema, never the path of one."""
+"""The types of values that an index records in its settings but users cannot set; a schema is never given as a path."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """What a manifest says of a file."""
+    """The entry of a file in a manifest."""
 
     sha256: str
     size: int
     crc32: int | None = None
-    """Compared when the file is first read; only earlier versions wrote it."""
+    """Verified when the file is first read; only earlier versions wrote it."""
     footer_crc32: int | None = None
-    """That of the end of a table whose pages have checksums of their own; nothing else is then compared at first."""
+    """The checksum of a table's footer, which alone is verified at first: the pages have their own checksums."""
     blocks: tuple[int, ...] = ()
-    """Those of the head of an array and of blocks of its numbers; empty where an earlier version wrote it."""
+    """The checksums of an array's header and of blocks of its numbers; empty if an earlier version wrote the file."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """One snapshot: its files and what is known of it as a whole."""
+    """One snapshot: its files, and metadata about it as a whole."""
 
     snapshot: SnapshotId
     created: str
     counts: Counts
     """The number of rows of each table, by the names of the fields of `Index`."""
     files: dict[Annotated[str, StringConstraints(pattern=STORED)], StoredFile]
-    """What each file is, by its path in the folder."""
+    """The entry of each file, by its path in the folder."""
     settings: dict[str, Any]
     usage: dict[str, Usage]
     origin: Annotated[dict[str, str], AfterValidator(_plain)]
-    """What made it beside the settings: see `Index.origin`."""
+    """What else the snapshot depends on: see `Index.origin`."""
     before: SnapshotId | Literal[""]
-    """The snapshot in whose place it came; empty for the first one."""
+    """The snapshot that this one replaced; empty for the first one."""
     generation: int
-    """The place of its commit among those in the folder, from 1."""
+    """The number of its commit in the folder, from 1."""
 
     def to_json(self) -> bytes:
         content = _adapter(Manifest).dump_python(self)
@@ -117,8 +117,8 @@ class Manifest:
 def current(folder: Path) -> Manifest:
     """Return the manifest of the current snapshot.
 
-    Raises `IndexMissing` where there is none, `IndexOutdated` and `StoreError` where it is of an earlier or a later
-    format, `IndexDamaged` where it is no manifest of ours.
+    Raises `IndexMissing` if there is none, `IndexOutdated` or `StoreError` if its format is too old or too new,
+    `IndexDamaged` if it is not a manifest of ours.
     """
     try:
         return _read_manifest(folder / NAME)
@@ -139,11 +139,11 @@ def _read_manifest(path: Path) -> Manifest:
         if isinstance(version, int) and OLDEST <= version <= VERSION:
             checksum = content.pop("checksum", None)
             manifest: Manifest = _adapter(Manifest).validate_python(content)
-            if checksum in (None, _checksum(content)):  # of what is there: an earlier version said less
+            if checksum in (None, _checksum(content)):  # of the given fields: earlier versions had fewer
                 _leave_allowed(manifest.settings, path)
                 return manifest
             raise IndexDamaged(f"{path} is not what was written; restore it")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # not JSON, or not JSON of ours
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # not JSON, or not our format
         version = None
     if version is None:
         advice = "name another folder, or, if it was an index, delete the file and index again"
@@ -161,8 +161,8 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def _leave_allowed(settings: dict[str, Any], path: Path) -> None:
-    """Remove the tables of settings with a value that nobody could have set: the defaults are used instead.
-    Keys that are not known stay: another version knew them, and nothing reads them.
+    """Remove the tables of settings that have a value which is not allowed, so that the defaults are used instead.
+    Unknown keys stay: another version wrote them, and nothing reads them.
     """
     wrong: set[str] = set()
     for name, table in settings.items():
@@ -189,7 +189,7 @@ def _checksum(content: Mapping[str, Any]) -> int:
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a file to read it; one that is no file but a pipe is as if it were empty, instead of keeping us waiting."""
+    """Open a file for reading; a named pipe reads as an empty file instead of blocking."""
     flags = getattr(os, "O_NONBLOCK", 0)
     try:
         return open(path, "rb", opener=lambda name, mode: os.open(name, mode | flags))
@@ -208,7 +208,7 @@ def is_index(folder: Path) -> bool:
 
 
 def _advice(folder: Path) -> str:
-    """Say that a folder holds no index, and what it may hold instead."""
+    """Return an error message for a folder without an index, with advice that depends on its contents."""
     if is_index(folder.parent):
         return f"{folder} is a part of the index in {folder.parent}: name that"
     for output in (folder, folder / "output"):
@@ -226,14 +226,14 @@ def _advice(folder: Path) -> str:
 
 
 def _nearest(folder: Path) -> str:
-    """Return the folder of an index below or above the one where none is; empty where none is near."""
-    if folder.is_absolute():  # whoever names a whole path is not just in another folder
+    """Return the folder of an index near a folder that is none (below or above it); "" if there is none."""
+    if folder.is_absolute():  # with an absolute path, a wrong working directory is not the problem
         return str(folder / USUAL) if is_index(folder / USUAL) else ""
     start = folder.parent
-    with suppress(OSError, ValueError):  # a folder that may not be listed, another drive
+    with suppress(OSError, ValueError):  # a folder that cannot be listed, or is on another drive
         below = sorted(path for path in islice(start.iterdir(), MOST_LISTED) if path.is_dir())
         above = start.resolve().parents
-        for paths in ((folder, *below), above):  # an index itself goes before one that a folder beside it has
+        for paths in ((folder, *below), above):  # an index comes before folders with one
             for index in (*paths, *(path / USUAL for path in paths)):
                 if is_index(index):
                     return os.path.relpath(index)
@@ -241,18 +241,18 @@ def _nearest(folder: Path) -> str:
 
 
 def snapshots(folder: Path) -> list[Manifest]:
-    """Return the manifests that a folder keeps, the current one among them, the newest first; raise as `current`."""
+    """Return the manifests in a folder, including the current one, the newest first; raise the errors of `current`."""
     now = current(folder)
     manifests = {now.snapshot: now}
     for path in sorted((folder / HISTORY).glob("*.json")):
-        with suppress(FileNotFoundError, StoreError):  # swept meanwhile, or of an earlier format
+        with suppress(FileNotFoundError, StoreError):  # removed meanwhile, or of an earlier format
             manifest = _read_manifest(path)
             manifests.setdefault(manifest.snapshot, manifest)
     return sorted(manifests.values(), key=lambda m: (-m.generation, m.snapshot))
 
 
 def chosen(folder: Path, snapshot: str) -> Manifest:
-    """Return the manifest whose id begins so, or, for "", the one before the current one; raise `NotFound`."""
+    """Return the manifest whose id begins with `snapshot`, or, for "", the previous one; raise `NotFound`."""
     manifests = snapshots(folder)
     names = ", ".join(m.snapshot for m in manifests)
     before = current(folder).before
@@ -270,7 +270,7 @@ def chosen(folder: Path, snapshot: str) -> Manifest:
 # One writer at a time
 
 _locks: dict[Path, int] = {}
-"""The locks of this process: file descriptors by folder."""
+"""The locks that this process holds: file descriptors by folder."""
 
 
 def _release_all() -> None:
@@ -279,17 +279,17 @@ def _release_all() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # a forked child shares the lock, and would keep it past the end of its parent
+    # a forked child shares the lock, and would hold it after its parent has ended
     os.register_at_fork(after_in_child=_release_all)
 
 
 def _lock(descriptor: int, *, wait: bool = False) -> bool:
-    """Take the lock if it is free; the system frees it when this process ends, however it ends."""
+    """Try to take a lock and return whether it was free; the system releases it when this process ends in any way."""
     try:
         if sys.platform == "win32":
             import msvcrt
 
-            os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # far behind the process id, which others must read
+            os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # far beyond the process id, which must stay readable
             msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
             os.lseek(descriptor, 0, os.SEEK_SET)
         else:
@@ -303,23 +303,23 @@ def _lock(descriptor: int, *, wait: bool = False) -> bool:
 
 @contextmanager
 def writing(folder: Path, what: str = "index") -> Generator[None]:
-    """Be the only writer of the index (or what else there is) in a folder, which is made where it is missing.
+    """Hold the lock for writing the index (or another `what`) in a folder, which is created if it is missing.
 
-    Raises `IndexBusy` at once where another process (or another thread of this one) is, UsageError where the folder
-    cannot be made or written to.
+    Raises `IndexBusy` at once if another process (or another thread of this one) holds it, UsageError if the folder
+    cannot be created or written to.
     """
     made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # not through a symbolic link, which a folder of somebody else may have in its place: it is emptied
+        # not through a symbolic link, which might be planted in a folder from others: the file is truncated
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(folder / "lock", flags, 0o666)
-        os.lseek(descriptor, 0, os.SEEK_SET)  # no pipe can
+        os.lseek(descriptor, 0, os.SEEK_SET)  # fails for a pipe
     except OSError as error:
         reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
         raise UsageError(f"no {what} can be written to {folder}: {reason}; name another folder") from None
     folder = folder.resolve()
-    # one that fails removes the folder that it made, and the lock in it that others may have opened
+    # a failed writer removes the folder that it created, with the lock file that others may have opened
     if not _lock(descriptor) or not os.fstat(descriptor).st_nlink:
         process = os.read(descriptor, 20).decode("ascii", "replace") or "unknown"
         os.close(descriptor)
@@ -331,8 +331,8 @@ def writing(folder: Path, what: str = "index") -> Generator[None]:
         os.write(descriptor, str(os.getpid()).encode())
         yield
     finally:
-        if folder in _locks:  # and not in a forked child
-            with suppress(OSError):  # nothing was written, or it is open
+        if folder in _locks:  # not in a forked child
+            with suppress(OSError):  # on Windows, the lock file is still open
                 if made and os.listdir(folder) == ["lock"]:
                     os.unlink(folder / "lock")
                     os.rmdir(folder)
@@ -341,7 +341,7 @@ def writing(folder: Path, what: str = "index") -> Generator[None]:
 
 @contextmanager
 def editing(path: Path) -> Generator[None]:
-    """Be the only one who changes a file, by a lock beside it; raise UsageError where there can be none."""
+    """Hold a lock for changing a file, waiting until it is free; raise UsageError if the lock cannot be created."""
     try:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(path.with_name(path.name + ".lock"), flags, 0o666)

@@ -1,24 +1,24 @@
-"""The files of an index: commit a snapshot, open one, go back to one. Nothing else touches them.
+"""The files of an index: commit a snapshot, open one, return to one. No other module touches these files.
 
     FOLDER/
-      manifest.json                      names the files of the current snapshot, with their hashes
+      manifest.json                      lists the files of the current snapshot, with their hashes
       objects/entities-<hash>.parquet    the tables; see `tables`
-      arrays/<name>-<hash>.npy           numbers that go with them, mapped into memory when used
-      history/<snapshot>.json            the manifests of earlier snapshots, which one can go back to
-      derived/raptor-<snapshot>-….npz    what questions made of a snapshot; it goes with it
-      shards/<stage>-<hash>.shard        what stages made of parts of the documents, for the next build; see `workers`
+      arrays/<name>-<hash>.npy           the arrays, mapped into memory when used
+      history/<snapshot>.json            the manifests of earlier snapshots to return to
+      derived/raptor-<snapshot>-….npz    data that questions derived from a snapshot; removed together with it
+      shards/<stage>-<hash>.shard        results of stages for parts of the documents, for the next build; see `workers`
       triples-<hash>.sqlite              a graph too large for the tables (`triple_graph`)
-      tables/entities.parquet            the tables of the current snapshot under names that stay, for other tools
-      corrections.toml                   what people corrected, and no snapshot holds; see `corrections`
-      lock                               locked by a process that writes, whose id it holds
+      tables/entities.parquet            the tables of the current snapshot under fixed names, for other tools
+      corrections.toml                   the corrections of people, part of no snapshot; see `corrections`
+      lock                               locked by a process that writes; contains its id
 
-Files are named by their content and never change, so that snapshots share what is the same in both. A commit writes new
-files and then replaces the manifest: a reader sees the old snapshot or the new one, whenever the writer is killed. A
-reader maps all files of its snapshot when it opens it, so that no later commit can take them away from it.
+Files are named by their content and never change, so snapshots share the files that are equal. A commit writes new
+files and then replaces the manifest: readers see the old snapshot or the new one, even if the writer is killed. A
+reader maps all files of its snapshot when it opens it, so that no later commit can remove them.
 
-The names in `tables` are hard links to the stored files (copies where the file system has none). Each is replaced
-atomically after the manifest; those that a killed writer left behind are brought up to date by the next open. They are
-for pandas, DuckDB and the like: Conspectus itself never reads them.
+The names in `tables` are hard links to the stored files (copies if the file system does not support links). Each is
+replaced atomically after the manifest; the next open updates those that a killed writer did not. They are for pandas,
+DuckDB and similar tools: Conspectus itself never reads them.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ from conspectus.storage.tables import TABLES, Stored, writers
 log = logging.getLogger("conspectus")
 
 OBJECTS, PUBLISHED, ARRAYS, DERIVED = "objects", "tables", "arrays", "derived"
-"""The folders of the stored tables, of the names under which other tools find them, of the arrays, and of what was made
-of a snapshot for questions, whose id is in the names."""
+"""The folders of the stored tables, of their fixed names for other tools, of the arrays, and of data that questions
+derived from a snapshot, whose id is in the file names."""
 WRITERS = 8
-"""Files that are written at once: many are small, and each waits for the disk."""
+"""Number of files that are written concurrently: many are small, and each waits for the disk."""
 SMALL = 1 << 16
-"""Bytes up to which a file is read when its index is opened: each that is mapped holds a file open."""
+"""Maximum size of a file, in bytes, that is read when its index is opened; a mapped file would stay open."""
 _OURS = re.compile(
     r"[\w.-]+-[0-9a-f]{12}\.(parquet|npy)(\.tmp)?|\w+\.parquet\.\d+-\d+\.tmp|[0-9a-f]{16}\.json(\.tmp)?"
     r"|[a-z]+(-[0-9a-f]{16}){1,2}\.(npz|\d+)|triples-[0-9a-f]{12}\.sqlite",
@@ -82,17 +82,17 @@ _MEND = "restore it, or delete manifest.json and index again"
 
 
 def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Mapping[str, Usage]) -> str:
-    """Make an index the current snapshot of its folder, and return the snapshot's id. Files that `put_early` wrote
+    """Store an index as the current snapshot of its folder, and return the snapshot's id. Files that `put_early` wrote
     (`Index.stored`) are not written again.
 
-    Equal tables, arrays and graphs on disk have equal ids; settings, usage and other origins are kept beside them.
-    As many earlier snapshots are kept as the settings say (`store.snapshots`), others are removed. Call it inside
+    The id depends only on tables, arrays and graphs on disk, not on settings, usage and other origins. As many
+    snapshots are retained as the settings say (`store.snapshots`); others are removed. Must be called inside
     `with writing(folder)`.
 
-    Raises `UsageError` where it is not, where a row names another that is not there, or where a text or an
-    array cannot be stored; `IndexDamaged` where the folder has a manifest that is not ours; `StoreError` where the file
-    system refuses to write, because it is full for instance. The current snapshot then stays what it was, and what
-    was written of the new one is removed.
+    Raises `UsageError` if it is not, if a row refers to a missing row, or if a text or an array cannot be stored;
+    `IndexDamaged` if the folder has a manifest that is not ours; `StoreError` if the file system refuses to write, for
+    example because it is full. After an error the current snapshot is unchanged, and the files of the new one are
+    removed.
     """
     with _whole(folder := locked(folder)):
         try:
@@ -108,7 +108,7 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
         snapshot = sha256("\n".join(names).encode()).hexdigest()[:16]
         previous = before.snapshot if before else ""
         generation = 1 + max((m.generation for m in others), default=0)
-        if before and before.snapshot == snapshot:  # the same again, perhaps by other settings
+        if before and before.snapshot == snapshot:  # equal tables and arrays, perhaps other settings
             previous, generation = before.before, before.generation
         manifest = Manifest(
             snapshot=snapshot,
@@ -127,25 +127,25 @@ def commit(folder: Path, index: Index, *, settings: Mapping[str, Any], usage: Ma
 
 
 EARLY = "documents", "text_units", "communities"
-"""The tables that hold nothing of descriptions and reports; to write them takes half of the time of all (podcasts)."""
+"""The tables that do not depend on descriptions and reports; writing them takes half of the total time (podcasts)."""
 
 
 def put_early(folder: Path, index: Index) -> dict[str, StoredFile]:
-    """Write the tables of an index that hold nothing of descriptions and reports, and return their files for its field
-    `stored`. Call it inside `with writing(folder)`; it raises what `commit` does. The next commit removes unused files.
+    """Write the tables of an index that do not depend on descriptions and reports, and return them for `Index.stored`.
+    Must be called inside `with writing(folder)`; raises the errors of `commit`. The next commit removes unused files.
     """
     with _whole(folder := locked(folder)):
         return _put_all(folder, index, EARLY)
 
 
 def rollback(folder: Path, snapshot: str = "") -> Manifest:
-    """Make a kept snapshot the current one again, and return its manifest; the one that was stays kept.
+    """Make an earlier snapshot the current one again, and return its manifest; the replaced one is retained.
 
-    It is named by the first characters of its id; "" is the one before the current one. Call it inside
+    `snapshot` is the beginning of its id; "" means the snapshot before the current one. Must be called inside
     `with writing(folder)`.
 
-    Raises `UsageError` where it is not, `NotFound` where no such snapshot is kept, `IndexDamaged` where a file of it
-    is not what it was, and what `read` does. The current snapshot then stays what it was.
+    Raises `UsageError` if it is not, `NotFound` if there is no such snapshot, `IndexDamaged` if one of its files has
+    changed, and the errors of `read`. After an error the current snapshot is unchanged.
     """
     folder = locked(folder)
     now, wanted = current(folder), chosen(folder, snapshot)
@@ -158,7 +158,7 @@ def rollback(folder: Path, snapshot: str = "") -> Manifest:
 
 @contextmanager
 def _whole(folder: Path) -> Generator[None]:
-    """Remove what was written if the work within does not come to its end; raise `StoreError` for an `OSError`."""
+    """Remove the files written in this context if it raises; convert an `OSError` to `StoreError`."""
     try:
         yield
     except BaseException as error:
@@ -173,8 +173,8 @@ def _whole(folder: Path) -> Generator[None]:
 
 
 def trim(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Remove all snapshots but the current one and as many of the newest as the settings keep (`store.snapshots`).
-    The one before the current one goes last. Call it inside `with writing(folder)`.
+    """Retain `store.snapshots` snapshots, first the current one, then the one before it and the newest others; remove
+    the rest. Must be called inside `with writing(folder)`.
     """
     folder = locked(folder)
     number = int(settings.get("store", {}).get("snapshots", StoreSettings().snapshots))
@@ -188,23 +188,23 @@ def _retained(folder: Path) -> list[Manifest]:
 
 
 def _remove_all_but(folder: Path, *retained: Manifest) -> None:
-    """Remove the files of all snapshots but these, the first of which is the current one."""
+    """Remove the files of all snapshots except the retained ones, the first of which is the current one."""
     needed = {path for manifest in retained for path in manifest.files}
     needed |= {f"{HISTORY}/{manifest.snapshot}.json" for manifest in retained[1:]}
     needed |= {manifest.origin.get("triples", "") for manifest in retained}
     for manifest in retained:
         needed |= {f"{DERIVED}/{path.name}" for path in (folder / DERIVED).glob(f"*-{manifest.snapshot}-*")}
-    folders = (OBJECTS, ARRAYS, HISTORY, DERIVED, PUBLISHED)  # the last one has files of format 2
+    folders = (OBJECTS, ARRAYS, HISTORY, DERIVED, PUBLISHED)  # PUBLISHED has stored files in format 2
     for path in chain(folder.glob("triples-*.sqlite"), *((folder / name).glob("*") for name in folders)):
-        # what others have put in the folder stays
+        # files of others in the folder stay
         if _OURS.fullmatch(path.name) and path.relative_to(folder).as_posix() not in needed:
-            with suppress(OSError):  # Windows keeps a mapped file: a later commit removes it
+            with suppress(OSError):  # not a mapped file on Windows: a later commit removes it
                 path.unlink()
 
 
 def _make_current(folder: Path, manifest: Manifest, before: Manifest | None) -> None:
-    """Put a manifest in the place of the one before, which is kept among the earlier ones if it is another snapshot."""
-    text = manifest.to_json()  # first: settings may hold what JSON cannot
+    """Replace the current manifest; the previous one moves to the history if it is another snapshot."""
+    text = manifest.to_json()  # first, because it fails if settings cannot be represented in JSON
     if before and before.snapshot != manifest.snapshot:
         _write(folder / HISTORY / f"{before.snapshot}.json", before.to_json())
         _sync(folder / HISTORY)
@@ -214,7 +214,7 @@ def _make_current(folder: Path, manifest: Manifest, before: Manifest | None) -> 
 
 
 def _put_all(folder: Path, index: Index, names: Collection[str]) -> dict[str, StoredFile]:
-    """Store some tables, by the names of their files, and all arrays, and return what each file is by its path."""
+    """Store some tables, given by file name, and all arrays, and return the manifest entry of each file by path."""
     waiting: list[Future[tuple[str, StoredFile]]] = []
     tables = ((OBJECTS, name, ".parquet", write) for name, write in writers(index) if name in names)
     arrays = (
@@ -223,7 +223,7 @@ def _put_all(folder: Path, index: Index, names: Collection[str]) -> dict[str, St
     )
     with ThreadPoolExecutor(WRITERS) as pool:
         for kind, name, suffix, write in chain(tables, arrays):
-            # written at once, since the next one takes memory, too; a temporary file that `trim` knows
+            # written one by one, since each takes memory, to a temporary file that `trim` would remove
             temporary = folder / kind / f"{name}-{'0' * 12}{suffix}.tmp"
             with _created(temporary) as file:
                 write(file)
@@ -232,7 +232,7 @@ def _put_all(folder: Path, index: Index, names: Collection[str]) -> dict[str, St
 
 
 def _put(folder: Path, stem: str, suffix: str, temporary: Path) -> tuple[str, StoredFile]:
-    """Store a file that was written under the name of its content, and return its path and what it is."""
+    """Move a written file to a name made from its content, and return its path and manifest entry."""
     footer, blocks = None, tuple[int, ...]()
     with temporary.open("rb+") as file:
         digest, size = file_digest(file, "sha256").hexdigest(), file.tell()
@@ -257,7 +257,7 @@ def _put(folder: Path, stem: str, suffix: str, temporary: Path) -> tuple[str, St
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file so that under its name it is there as a whole or not at all."""
+    """Write a file atomically."""
     temporary = path.with_name(path.name + ".tmp")
     try:
         with _created(temporary) as file:
@@ -271,14 +271,14 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _created(path: Path) -> IO[bytes]:
-    """Open a new temporary file."""
+    """Open a new temporary file for writing."""
     path.parent.mkdir(exist_ok=True)
-    path.unlink(missing_ok=True)  # of a writer that was killed, or a symbolic link
+    path.unlink(missing_ok=True)  # left by a killed writer, or a symbolic link
     return path.open("xb")
 
 
 def _sync(*folders: Path) -> None:
-    """Make the names in folders durable (Windows does so by itself)."""
+    """Flush the directory entries of folders to disk (Windows does so by itself)."""
     if sys.platform != "win32":
         for folder in filter(Path.exists, folders):
             descriptor = os.open(folder, os.O_RDONLY)
@@ -289,9 +289,9 @@ def _sync(*folders: Path) -> None:
 
 
 def _publish(folder: Path, manifest: Manifest) -> None:
-    """Let the names in `tables` lead to the tables of a snapshot, or of the one that has come in its place meanwhile.
-    It needs no lock, so that a reader who brings them up to date is in no writer's way. The commit is done by now, so
-    that what the file system refuses is only logged; the next open tries again.
+    """Make the names in `tables` lead to the tables of a snapshot, or of the snapshot that has replaced it meanwhile.
+    This needs no lock, so that a reader that updates them does not block a writer. The commit is already complete, so
+    errors of the file system are only logged; the next open tries again.
     """
     while True:
         for stored in _tables_in(folder, manifest).values():
@@ -300,7 +300,7 @@ def _publish(folder: Path, manifest: Manifest) -> None:
             try:
                 if not _is_published(path, stored):
                     path.parent.mkdir(exist_ok=True)
-                    temporary.unlink(missing_ok=True)  # else a copy is written to where it leads
+                    temporary.unlink(missing_ok=True)  # or a copy would be written through a link
                     try:
                         temporary.hardlink_to(stored)
                     except OSError:  # a file system without hard links
@@ -308,7 +308,7 @@ def _publish(folder: Path, manifest: Manifest) -> None:
                     temporary.replace(path)
             except OSError as error:  # on Windows, while another program has the table open
                 log.info("%s is still that of an earlier snapshot: %s", path, error)
-            with suppress(OSError):  # replacing a name by another of the same file leaves both
+            with suppress(OSError):  # replacing a hard link by another link to the same file keeps both
                 temporary.unlink(missing_ok=True)
         if (now := current(folder)).snapshot == manifest.snapshot:
             return
@@ -329,10 +329,10 @@ def _is_published(path: Path, stored: Path) -> bool:
 def read(folder: Path, verify: bool = False) -> Index:
     """Open the current snapshot of an index; tables and arrays are read when they are used.
 
-    What was opened stays as it is, whatever is committed later. `verify` compares the hash of every file.
+    Later commits do not affect an open index. `verify` compares the hash of every file.
 
-    Raises `IndexMissing` where there is no index, `IndexOutdated` where an earlier format is read no more,
-    `IndexDamaged` where a file is missing or is not what the manifest says: by its size, or with `verify` by its hash.
+    Raises `IndexMissing` if there is no index, `IndexOutdated` if its format is too old to be read, `IndexDamaged` if
+    a file is missing or differs from the manifest: in its size or, with `verify`, in its hash.
     """
     while True:
         manifest = current(folder)
@@ -342,13 +342,13 @@ def read(folder: Path, verify: bool = False) -> Index:
         except IndexDamaged:
             if current(folder).snapshot == manifest.snapshot:
                 raise
-            # commits have replaced the snapshot between reading its manifest and its files: take the new one
-    _publish(folder, manifest)  # where a writer was killed before it did
+            # a commit has replaced the snapshot after its manifest was read: open the new one
+    _publish(folder, manifest)  # in case a writer was killed before it did
     return index
 
 
 def read_snapshot(folder: Path, manifest: Manifest, verify: bool = False) -> Index:
-    """Open a snapshot that a folder keeps, by its manifest; raise `IndexDamaged` where a file of it is missing."""
+    """Open a snapshot in a folder by its manifest; raise `IndexDamaged` if one of its files is missing."""
     files = _map_all(folder, manifest, verify)
     tables_at = _table_paths(folder, manifest)
     arrays_at = {_name(path): path for path in files if path.endswith(".npy")}
@@ -356,7 +356,7 @@ def read_snapshot(folder: Path, manifest: Manifest, verify: bool = False) -> Ind
     @cache
     def content(path: str) -> mmap.mmap | bytes:
         facts = manifest.files[path]
-        if facts.footer_crc32 is not None:  # its pages are compared when they are read
+        if facts.footer_crc32 is not None:  # its pages are verified when they are read
             size = int.from_bytes(files[path][-8:-4], "little")
             _check(folder / path, files[path][-8 - size :], facts.footer_crc32)
         elif not facts.blocks:
@@ -391,7 +391,7 @@ def read_snapshot(folder: Path, manifest: Manifest, verify: bool = False) -> Ind
 
 
 def _table_paths(folder: Path, manifest: Manifest) -> dict[str, str]:
-    """Return the path of each table by its name; raise IndexDamaged where one is missing, or has too many rows."""
+    """Return the path of each table by file name; raise IndexDamaged if one is missing, or has too many rows."""
     tables_at = {_name(path): path for path in manifest.files if path.endswith(".parquet")}
     for name, table in TABLES.items():
         size = manifest.files[tables_at[table.file]].size if table.file in tables_at else 0
@@ -401,9 +401,9 @@ def _table_paths(folder: Path, manifest: Manifest) -> dict[str, str]:
 
 
 def table_files(folder: Path) -> dict[str, Path]:
-    """Return the Parquet files of the current snapshot by the name that other tools have for their table.
+    """Return the Parquet files of the current snapshot, by the table names that other tools use.
 
-    Raises as `read` does.
+    Raises the errors of `read`.
     """
     read(folder)
     return _tables_in(folder, current(folder))
@@ -414,7 +414,7 @@ def _tables_in(folder: Path, manifest: Manifest) -> dict[str, Path]:
 
 
 def _name(path: str) -> str:
-    """Return the name of the table or array that a stored file holds."""
+    """Return the name of the table or array in a stored file."""
     return path.rpartition("/")[2].rpartition("-")[0]
 
 
@@ -423,7 +423,7 @@ def _map_all(folder: Path, manifest: Manifest, verify: bool) -> dict[str, mmap.m
 
 
 def _map(path: Path, facts: StoredFile, verify: bool) -> mmap.mmap | bytes:
-    """Map a file into memory, or read it where it is small; it can be used even when it is removed later."""
+    """Map a file into memory, or read it if it is small; its content stays available if the file is removed later."""
     try:
         with open_file(path) as file:
             if (size := os.fstat(file.fileno()).st_size) != facts.size:
@@ -438,7 +438,7 @@ def _map(path: Path, facts: StoredFile, verify: bool) -> mmap.mmap | bytes:
 
 
 def _check(path: Path, content: mmap.mmap | bytes | memoryview, known: int | str) -> None:
-    """Compare a file with its checksum, or with its SHA-256 (an earlier version wrote no checksum)."""
+    """Raise IndexDamaged if a content does not match its checksum (`int`) or SHA-256 (`str`, of earlier versions)."""
     if known != (sha256(content).hexdigest() if isinstance(known, str) else crc32(content)):
         raise IndexDamaged(f"{path} is not what was written, by its hash; {_MEND}")
 

@@ -1,4 +1,4 @@
-"""The columns of every table: Microsoft GraphRAG's first, in its names, order and types, then our own."""
+"""The columns of every table: first those of Microsoft GraphRAG, with its names, order and types, then our own."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from conspectus.rows import (
 if TYPE_CHECKING:
     from conspectus.index import Index
 
-# pyarrow carries no types of its own, so nothing of it is known to a type checker:
+# pyarrow has no type annotations, so type checkers know nothing about it:
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownParameterType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
@@ -54,8 +54,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Kind:
-    """How values of one kind become an Arrow array of `type`, and back.
-    Both are also given what spans need to know of documents: packing, the row number of each id; unpacking, a
+    """How values of one kind are converted to an Arrow array of `type`, and back.
+    Both functions also get the documents, which spans refer to: `pack` the row number of each document id, `unpack` a
     function that returns the ids in the order of their rows.
     """
 
@@ -69,8 +69,8 @@ _LONGEST = 2**31 - 1
 
 
 def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
-    """Return an Arrow array of numbers or texts, None among them.
-    Made of its buffers: where pandas is installed, `pa.array` imports it, at .2 s and 50 MB.
+    """Return an Arrow array of numbers or texts, possibly with None.
+    It is built from buffers, because `pa.array` imports pandas if installed, which takes .2 s and 50 MB.
     """
     validity, given = None, values
     if None in values:
@@ -95,7 +95,7 @@ def _scalar_kind(type_: pa.DataType) -> Kind:
 
 
 def _tuple_kind(kind: Kind) -> Kind:
-    """Return the kind of tuples of such values: an Arrow list."""
+    """Return the kind for tuples of values of a kind: an Arrow list."""
     type_ = pa.list_(pa.field("element", kind.type))
 
     def pack(values: list[Any], rows: Mapping[str, int]) -> pa.Array:
@@ -113,13 +113,13 @@ def _tuple_kind(kind: Kind) -> Kind:
 
 
 def _flat(lists: pa.ListArray) -> pa.Array:
-    """Return the values of lists, none of which is missing, one after the other."""
+    """Return the concatenated values of lists, none of which may be null."""
     first, last = (lists.offsets[at].as_py() for at in (0, -1))
     return lists.values.slice(first, last - first)
 
 
 def _struct(make: Callable[..., Any], *parts: tuple[str, str, Kind]) -> Kind:
-    """Return the kind of values that `make` makes of others: the name in Arrow, the attribute and the kind of each."""
+    """Return the kind for instances of the class `make`; parts are (name in Arrow, attribute, kind) of each field."""
     type_ = pa.struct([(name, kind.type) for name, _, kind in parts])
     attributes: tuple[str, ...] = make.__match_args__  # pyright: ignore[reportFunctionMemberAccess]
     ordered = sorted(parts, key=lambda part: attributes.index(part[1]))
@@ -147,7 +147,7 @@ def _unpack_documents(array: pa.Array, ids: Callable[[], Sequence[str]]) -> list
         raise IndexError("a span is in no document")
     known = ids() if numbers else ()
     if len(numbers) * ALONE > len(known):
-        known = known[:]  # all are read, once
+        known = known[:]  # reading all ids at once is faster
     return list(map(known.__getitem__, numbers))
 
 
@@ -168,11 +168,11 @@ FINDINGS = _tuple_kind(_struct(Finding, ("explanation", "explanation", TEXT), ("
 METADATA = Kind(pa.string(), _pack_metadata, lambda array, _: [json.loads(v) for v in array.to_pylist()])
 
 
-# Columns that are computed from the whole index, for other tools alone
+# Columns that are computed from the whole index, only for other tools
 
 
 def naming(table: str, named: str = "chunks") -> Callable[[Index], Iterable[Any]]:
-    """Return the column of chunks, or documents, that holds the ids of the rows of a table that name each."""
+    """Return a function that computes, for each chunk or document, the ids of the rows of a table that refer to it."""
 
     def column(index: Index) -> Iterable[Any]:
         ids_of: dict[str, list[str]] = {}
@@ -185,7 +185,7 @@ def naming(table: str, named: str = "chunks") -> Callable[[Index], Iterable[Any]
 
 
 def ids(table: str, numbers: str) -> Callable[[Index], Iterable[Any]]:
-    """Return the column of communities that holds the ids of the rows of a table whose numbers they hold."""
+    """Return a function that computes, for each community, the ids of rows of a table from its `numbers` attribute."""
 
     def column(index: Index) -> Iterable[Any]:
         ids = [row.id for row in getattr(index, table)]
@@ -198,7 +198,7 @@ def ids(table: str, numbers: str) -> Callable[[Index], Iterable[Any]]:
 
 
 def quotations(index: Index) -> Iterable[Any]:
-    """Yield the text that each claim stands on."""
+    """Yield the quoted source text of each claim."""
     texts = {d.id: d.text for d in index.documents} if index.claims else {}
     for claim in index.claims:
         quoted = [texts[s.document_id][s.start : s.end] for s in claim.spans if s.document_id in texts]
@@ -220,14 +220,14 @@ class Column:
     name: str
     kind: Kind
     source: str | Callable[[Index], Iterable[Any]]
-    """The attribute of the row that it holds, or the function that computes it from the whole index."""
+    """The attribute of the row that the column stores, or the function that computes it from the whole index."""
     default: Any = None
-    """The value of all rows where an index lacks the column, which was added later; None where it must be there."""
+    """The value for all rows of an index that lacks the column, if it was added later; None if it is mandatory."""
     numbers: str = ""
-    """The table whose rows it numbers (-1 for none), if it does."""
+    """The table whose row numbers the column contains (-1 for none), if any."""
 
     def fault(self, values: pa.ChunkedArray, counts: Mapping[str, int] | None, required: bool) -> str:
-        """Return what is wrong with its values, "" where nothing is; `counts` has the number of rows of each table."""
+        """Return what is wrong with the values, or "" if nothing is; `counts` has the number of rows of each table."""
         if values.type != self.kind.type:
             return "has values of another type"
         if required and any(map(_lacks_values, values.chunks)):
@@ -241,21 +241,21 @@ class Column:
 
 
 def _same(kind: Kind, *names: str, numbers: str = "") -> list[Column]:
-    """Return columns that have the names of the attributes they hold."""
+    """Return columns that have the same names as the attributes they store."""
     return [Column(name, kind, name, numbers=numbers) for name in names]
 
 
 @dataclass(frozen=True)
 class Table(Generic[T]):
     file: str
-    """Its name on disk, and Microsoft's."""
+    """The name of the file, which is also Microsoft's name of the table."""
     make: Callable[..., T]
-    """Makes a row of the values of `stored`."""
+    """Creates a row from the values of the columns `stored`."""
     columns: list[Column]
 
     @cached_property
     def stored(self) -> list[Column]:
-        """The columns that a row is made of, in the order in which `make` takes them."""
+        """The columns that a row is created from, in the order of the arguments of `make`."""
         if not is_dataclass(self.make):
             return self.columns
         by_source = {c.source: c for c in self.columns}
@@ -263,7 +263,7 @@ class Table(Generic[T]):
 
     @cached_property
     def required(self) -> frozenset[str]:
-        """The names of the columns that have a value in every row."""
+        """The names of the columns that must have a value in every row."""
         optional = (
             {f.name for f in fields(self.make) if "None" in str(f.type)} if is_dataclass(self.make) else ()
         )
@@ -382,15 +382,15 @@ TABLES: Mapping[str, Table[Any]] = {
 
 
 def encode(index: Index) -> Iterator[tuple[str, memoryview]]:
-    """Yield the file name (without suffix) and the Parquet file of each table, as `writers` would write it."""
+    """Yield the file name (without suffix) and the contents of the Parquet file of each table."""
     for name, write in writers(index):
         write(sink := BytesIO())
         yield name, sink.getbuffer()
 
 
 def writers(index: Index) -> Iterator[tuple[str, Callable[[IO[bytes]], None]]]:
-    """Yield the file name (without suffix) of each table and what writes its Parquet file, the same for equal rows; it
-    raises `UsageError` where a row names another that is not there, or holds text that is not valid Unicode.
+    """Yield the file name (without suffix) of each table and a function that writes its Parquet file, which is the same
+    for equal rows. It raises `UsageError` if a row refers to a missing row, or contains text that is invalid Unicode.
     """
     row_of_document = {d.id: row for row, d in enumerate(index.documents)}
     for name, table in TABLES.items():
@@ -418,8 +418,8 @@ def _write(
     group = max(1, size * len(sample) // sampled)
     at_once = SAMPLED if whole else group * max(1, AT_ONCE // size)
     values = list(map(chain, first, values))
-    # zstd at level 1 makes 15 MB of 37, but a commit takes .24 s CPU for .19, and a read .027 for .014; dictionaries
-    # make files a sixth smaller, but a group is read in up to twice the time; statistics of texts are as long as these
+    # zstd at level 1 reduces 37 MB to 15, but a commit takes .24 s CPU instead of .19, and a read .027 instead of .014;
+    # dictionaries make files a sixth smaller, but double the time to read a group; statistics of texts repeat the texts
     how: Any = {
         "compression": "none", "use_dictionary": False, "write_statistics": False, "write_page_checksum": True,
     }  # fmt: skip
@@ -427,29 +427,29 @@ def _write(
         written: Future[Any] = pool.submit(list)  # nothing yet
         for _ in range(0, max(len(rows), 1), at_once):
             part = sample if whole else packed(values, at_once)
-            written.result()  # of the groups before, meanwhile
+            written.result()  # the previous groups were written while these were packed
             written = pool.submit(writer.write_table, part, group)
         written.result()
 
 
 GROUP = 1 << 18
-"""Bytes of rows that are stored together at least, and read where one of them is: it takes 0.3 ms."""
+"""Minimum size of a row group, in bytes; reading one row reads its whole group, which takes 0.3 ms."""
 PER_GROUP = 700
-"""Bytes that a question reads in the time that one more group of a table takes: 10 us in the footer, and 1 ns for each
-byte of some 15 groups. A table of 700 MB thus has groups of 700 kB."""
+"""Bytes that a question can read in the time that one more row group costs: a group takes 10 us in the footer, and a
+question reads some 15 groups at 1 ns per byte. A table of 700 MB thus has groups of 700 kB."""
 SAMPLED = 1 << 12
-"""Rows by whose size the number of those in a group is reckoned."""
+"""Number of rows from whose size the number of rows in a group is estimated."""
 AT_ONCE = 1 << 23
 """Bytes of rows that are packed and written at once."""
 GROUPS = 256
-"""Groups of a table that are cached: 64 MB at the most, 180 of a table of 700 MB."""
+"""Maximum number of row groups of a table that are cached: 64 MB, or 180 MB for a table of 700 MB."""
 
 
 class Stored(Generic[T]):
-    """One table in the bytes of its Parquet file, of which only those are read that are asked for.
+    """A table in the bytes of its Parquet file, of which only the required parts are read.
 
-    `document_ids` returns the ids of documents in the order of their rows; only tables with spans ask for it. `counts`
-    are the numbers of rows of all tables, by which those of this one are checked; None where nobody knows them.
+    `document_ids` returns the ids of documents in the order of their rows; only tables with spans use it. `counts` has
+    the number of rows of every table, for checking the numbers in this one; None if it is unknown.
     """
 
     def __init__(
@@ -466,11 +466,11 @@ class Stored(Generic[T]):
         self._name = next(name for name, known in TABLES.items() if known is table)
         self._group = lru_cache(GROUPS)(self._stored_rows)
         self._check_tree = cache(self._tree_checked)
-        self._lock = Lock()  # a reader of Parquet files is no matter for two threads at once
+        self._lock = Lock()  # a Parquet reader is not thread-safe
 
     @cached_property
     def _file(self) -> Any:
-        """The file, of which the footer is read once, however many groups are."""
+        """The opened file, whose footer is read only once."""
         try:
             source = pa.BufferReader(pa.py_buffer(self._content()))
             file = pq.ParquetFile(source, page_checksum_verification=True)
@@ -483,11 +483,11 @@ class Stored(Generic[T]):
 
     @cached_property
     def _group_size(self) -> int:
-        """The number of rows of each group but the last."""
+        """The number of rows of each group except the last."""
         return max(1, self._file.metadata.row_group(0).num_rows) if self._file.metadata.num_row_groups else 1
 
     def _read(self, columns: Sequence[Column], groups: Iterable[int] | None = None) -> pa.Table:
-        """Return columns of some groups, of all where none are named."""
+        """Return columns of some row groups, by default of all."""
         groups = range(self._file.metadata.num_row_groups) if groups is None else groups
         try:
             present = self._file.schema_arrow.names
@@ -510,7 +510,7 @@ class Stored(Generic[T]):
         return IndexDamaged(f"the table {self._table.file} {what}; delete manifest.json and index again")
 
     def _stored_rows(self, first: int, last: int, name: str = "") -> pa.Table:
-        """Return what rows are made of, or one attribute, of those of the groups from the first to the last."""
+        """Return the stored columns, or those of one attribute, of the row groups from the first to the last."""
         self._check_tree()
         if name:
             return self._read([c for c in self._table.columns if c.source == name], range(first, last + 1))
@@ -524,7 +524,7 @@ class Stored(Generic[T]):
         return table
 
     def _tree_checked(self) -> None:
-        """Raise IndexDamaged where a community is not below its parent, so that nobody goes round in circles."""
+        """Raise IndexDamaged if a community is not below its parent, since cycles would lead to endless loops."""
         if self._table.file != "communities" or self._counts is None:
             return
         table = self._read([c for c in self._table.columns if c.name in ("parent", "level", "children")])
@@ -558,7 +558,7 @@ class Stored(Generic[T]):
         return [value for piece in pieces for value in column.kind.unpack(piece, self._document_ids)]
 
     def column(self, name: str, start: int, stop: int) -> list[Any]:
-        """Return an attribute of the rows from `start` to `stop`, without reading anything else."""
+        """Return one attribute of the rows from `start` to `stop`, without reading other columns."""
         column = [c for c in self._table.columns if c.source == name]
         return self._unpacked(self._part(start, stop, name), column)[0]
 
@@ -568,9 +568,9 @@ class Stored(Generic[T]):
 
 
 def _numbers_of(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
-    """Return the numbers of a column without gaps, or of its lists, one after the other.
-    They are views of its buffers: `to_numpy` imports pandas where it is installed, at .2 s and 50 MB, and `flatten`
-    what computes, at .05 s.
+    """Return the numbers of a column without nulls, or the concatenated numbers of its lists.
+    They are read from its buffers, because `to_numpy` imports pandas if installed (.2 s and 50 MB), and `flatten`
+    imports the compute functions (.05 s).
     """
     flat = list(map(_flat, column.chunks)) if pa.types.is_list(column.type) else column.chunks
     kind = _DTYPES[flat[0].type] if flat else np.int64
@@ -579,7 +579,7 @@ def _numbers_of(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
 
 
 def _lacks_values(array: pa.Array) -> bool:
-    """Tell whether a value, or one inside a list or a structure, is missing."""
+    """Return whether a value, or a value inside a list or struct, is null."""
     inner = [array.values] if pa.types.is_list(array.type) else []
     if pa.types.is_struct(array.type):
         inner = [array.field(i) for i in range(array.type.num_fields)]
@@ -588,7 +588,7 @@ def _lacks_values(array: pa.Array) -> bool:
 
 @contextmanager
 def paused_garbage_collection() -> Generator[None]:
-    """Pause Python's cycle collector: many rows that stay are made, and it would visit them all often."""
+    """Pause Python's cycle collector while many long-lived rows are created, all of which it would visit repeatedly."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
