@@ -1,4 +1,4 @@
-"""What a question is asked of: one index or several, all of their documents or some, and what to say of that."""
+"""Views: one index or an index union, with all documents or an index subset, and the remarks to make about it."""
 
 from __future__ import annotations
 
@@ -26,51 +26,51 @@ else:  # most questions are of one whole index
 
 REWRITTEN = "Reports that also rest on other documents were written anew, without a model."
 CACHED_VIEWS = 4
-"""Views of an index that are cached while it is open: a user who compares asks a few in turn."""
+"""Maximum number of views of an index that are cached while it is open: a user who compares views alternates a few."""
 
 
 @dataclass(frozen=True)
 class View:
-    """An index, and what who reads its answers should know of how it was made."""
+    """An index, and remarks for the readers of its answers on how it was combined or restricted."""
 
     index: Index
     remarks: tuple[str, ...] = ()
     no_vectors: str = ""
-    """Why there are no vectors, where some of its indexes have them."""
+    """Why the view has no vectors although some of its indexes have them; else empty."""
     others: tuple[Mapping[str, Any], ...] = ()
-    """The settings that its indexes were built by, where there are several."""
+    """The settings that the indexes were built with, if there are several."""
     is_restricted: bool = False
-    """Whether some documents of its indexes are not read, and there are reports."""
+    """Whether the view leaves out some documents and its index has reports."""
 
     @property
     def built(self) -> tuple[Mapping[str, Any], ...]:
-        """The settings that its indexes were built by."""
+        """The settings that the indexes were built with."""
         return self.others or (self.index.settings,)
 
     def check(self, needs: Collection[str]) -> None:
-        """Raise UsageError where a method, of which this is what it needs, lacks vectors that were left out."""
+        """Raise UsageError if a method with these needs requires vectors, and they were left out."""
         if self.no_vectors and "vectors" in needs:
             raise UsageError(
                 f"this method compares vectors, and those of the index are of no use: {self.no_vectors}"
             )
 
     def notices(self, reads: Collection[str]) -> tuple[str, ...]:
-        """Return what to say of an answer by a method that reads these parts of an index, a line each."""
+        """Return the notices, one line each, for an answer by a method that reads these parts of an index."""
         return (*self.remarks, REWRITTEN) if self.is_restricted and "reports" in reads else self.remarks
 
 
 class Views:
-    """The views that were made of an open index."""
+    """A cache of the views of an open index."""
 
     def __init__(self, _: Index) -> None:
         self.cache: BoundedCache[object, tuple[Sequence[Index], View]] = BoundedCache(CACHED_VIEWS)
 
 
 def select_view(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> View:
-    """Return several indexes as one, with the documents alone that meet all conditions; see `conditions`.
+    """Return the union of indexes, restricted to documents that meet all conditions; see `conditions`.
 
-    It is made once for indexes that are open. Raises UsageError for a condition that makes no sense, NotFound where no
-    document meets them.
+    The view is cached while the indexes are open. Raises UsageError for an invalid condition, NotFound if no document
+    meets them.
     """
     if len(indexes) == 1 and not where and not isinstance(where, str):
         return View(indexes[0])
@@ -78,7 +78,7 @@ def select_view(indexes: Sequence[Index], where: str | Sequence[str] = ()) -> Vi
     key = (*map(id, indexes), *read)
     views = indexes[0].derive(Views).cache
     cached = views.get(key)
-    if cached is None:  # cached indexes keep their ids
+    if cached is None:  # the cache holds the indexes, so that their ids stay unique
         cached = views.setdefault(key, (list(indexes), _view(indexes, read)))
     return cached[1]
 
@@ -115,7 +115,7 @@ def _view(indexes: Sequence[Index], where: Sequence[conditions.Condition]) -> Vi
 
 
 def _no_vectors(parts: Sequence[Part]) -> str:
-    """Return why vectors of some indexes do not compare: by several embedders, or not in all; "" where they do."""
+    """Return why the vectors of indexes are not comparable (several embedders, or none in some); "" if they are."""
     made = [_embedding_of(part.index) for part in parts]
     if all(made[0][1:] == other[1:] and same_model(made[0][0], other[0]) for other in made):
         return ""
@@ -128,7 +128,7 @@ def _no_vectors(parts: Sequence[Part]) -> str:
 
 
 def _embedding_of(index: Index) -> tuple[str, int, str]:
-    """Return what the vectors of an index were made by: a model, how many numbers they have, what was put before."""
+    """Return the model, the dimension and the passage prefix of the vectors of an index."""
     if "vectors.chunks" not in index.arrays:
         return "none", 0, ""
     made: Mapping[str, Any] = index.settings.get("vectors", {})
@@ -136,7 +136,7 @@ def _embedding_of(index: Index) -> tuple[str, int, str]:
 
 
 def index_names(folders: Sequence[Path | None]) -> list[str]:
-    """Return a short name for each index: that of its folder, or of the one that holds a hidden one; each another."""
+    """Return a short, unique name for each index: that of its folder or, if that is hidden, of the folder around it."""
     paths: list[list[str]] = []
     for number, folder in enumerate(folders, 1):
         parts = list(folder.resolve().parts) if folder else [str(number)]

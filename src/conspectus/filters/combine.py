@@ -1,14 +1,14 @@
-"""Parts of indexes as one index: a value of the same type, so that every method works on it unchanged.
+"""Index union and subset: parts of indexes as one `Index`, so that every method works on it unchanged.
 
-Rows with the same key are one: entities by name, relationships by their
-ends, triples by their content, words by spelling. Statistics (document frequencies, degrees) are counted over what is
-read, so that scores compare and no ranking depends on the rest. Hierarchies stand side by side; an entity of several
-indexes belongs to the communities of the first, so that each level stays a partition. A report stays where all that it
-was written from is read; the others are written again from what is left of their communities, by selection and without
-a model. Tables and arrays are made when they are first read.
+Rows with the same key are merged: entities by name, relationships by their ends, triples by their content, words by
+spelling. Statistics (document frequencies, degrees) are computed over the parts, so that scores are comparable and
+rankings do not depend on documents that are left out. Hierarchies stay side by side; an entity of several indexes
+belongs to the communities of the first, so that each level stays a partition. A report is reused if the parts contain
+everything that it was written from; the others are rewritten from the rest of their communities, extractively and
+without a model. Tables and arrays are computed when they are first read (lazy tables).
 
-The row map of an axis (`storage.arrays`) says where the rows of a part go: row `i` to `row_map[i]`, -1 nowhere. An
-array that is not declared there is not carried over, so that none is read along the wrong axis.
+The row map of an axis (`storage.arrays`) maps row `i` of a part to row `row_map[i]` of the union; -1 drops it. An array
+that is not declared there is dropped, so that none is read along the wrong axis.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from conspectus.storage.arrays import COLUMNS, EDGES, LIST_OF, OF_WHOLE
 from conspectus.tasks import ReportDraft, WriteReport
 
 FOLLOWING = ("documents", "chunks", "sentences", "claims", "communities", "reports")
-"""Axes along which the rows of each part stand after those of the one before; rows of the others join by their keys."""
+"""Axes along which the rows of the parts are concatenated; along the others, rows are merged by their keys."""
 MERGED: Mapping[str, Callable[[Array, Array], Array]] = {
     "walk.frequency": np.add,
     "walk.kinds": np.bitwise_or,
 }
-"""How columns make one value of those of several indexes; the others have the value of the first."""
+"""Functions that merge the values of a column from several indexes; other columns have the value of the first."""
 
 
 def combine(parts: Sequence[Part], *, vectors: bool = True, condition: str = "") -> Index:
     """Return parts of indexes as one index; settings and folder are those of the first.
 
-    vectors: whether it has any; they must be by one embedder.
-    condition: what the documents were chosen by, for its snapshot.
+    vectors: whether to include vectors, which must be by one embedder.
+    condition: the conditions on the documents, as a text for the snapshot.
     """
     tables = _Tables(parts)
     names = {*COLUMNS, *LIST_OF}.intersection(*(part.index.arrays for part in parts))
@@ -70,7 +70,7 @@ def combine(parts: Sequence[Part], *, vectors: bool = True, condition: str = "")
 
 
 class _Tables:
-    """The tables of several parts together, and where the rows of each went."""
+    """The combined tables of several parts, and the row maps from each part."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = parts
@@ -79,7 +79,7 @@ class _Tables:
         self.table = cache(self._table)
 
     def _row_map(self, part: int, axis: str) -> Ints:
-        """Return where the rows of an axis of a part's index go, -1 for those that are not read."""
+        """Return the row map of an axis for a part: the new number of each row of its index, -1 for dropped rows."""
         axis = self._joining(axis)
         mask = self.parts[part].mask(axis)
         if axis in FOLLOWING:
@@ -90,13 +90,13 @@ class _Tables:
         return np.where(mask, rows, -1)
 
     def size(self, axis: str) -> int:
-        """Return how many rows an axis has."""
+        """Return the number of rows along an axis."""
         if axis in FOLLOWING:
             return sum(int(part.mask(axis).sum()) for part in self.parts)
         return len(self.keys(self._joining(axis)))
 
     def _joining(self, axis: str) -> str:
-        """Return the axis itself, but relationships for triples where there are none: they have vectors as such."""
+        """Return the axis, but relationships for triples if there are none: vectors of triples are then of those."""
         return "relationships" if axis == "triples" and not self._has_triples else axis
 
     @cached_property
@@ -104,7 +104,7 @@ class _Tables:
         return any(len(part.index.triples) for part in self.parts)
 
     def _keys(self, axis: str) -> Mapping[Any, int]:
-        """Return by what rows of an axis are one, with their numbers: in the order met, names of the walk ascending."""
+        """Return the number of each distinct key of an axis, in order of occurrence; names of the walk are sorted."""
         keys: dict[Any, None] = {}
         if axis == "phrases":
             ends = [(row.head, row.tail) for row in self.table("triples")]
@@ -133,7 +133,7 @@ class _Tables:
         rows: list[Entity] = []
         for same in self._alike("entities"):
             row: Entity = same[0]
-            if len(same) > 1:  # the type is that of the one that most chunks name
+            if len(same) > 1:  # the type is that of the row with the most chunks
                 most = max(same, key=lambda entity: entity.frequency)
                 aliases = tuple(sorted(set(_joined(same, "aliases"))))
                 row = replace(row, type=most.type, aliases=aliases, **_merged_texts(same))
@@ -144,7 +144,7 @@ class _Tables:
         rows: list[Relationship] = []
         for same in self._alike("relationships"):
             row: Relationship = same[0]
-            if len(same) > 1:  # the strength is their mean by weight
+            if len(same) > 1:  # the strength is the mean, weighted by `weight`
                 weight = sum(r.weight for r in same)
                 strength = sum(r.strength * r.weight for r in same) / (weight or 1.0)
                 row = replace(row, weight=weight, strength=strength, **_merged_texts(same))
@@ -156,7 +156,7 @@ class _Tables:
         ]
 
     def _triples(self) -> list[Triple]:
-        """One for each statement; where only some parts have any, the relationships of the others stand for theirs."""
+        """Return the distinct triples; if only some parts have triples, with the relationships of the others."""
         if not self._has_triples:
             return []
         return [
@@ -174,14 +174,14 @@ class _Tables:
     def _communities(self) -> list[Community]:
         rows: list[Community] = []
         elsewhere: set[int] = set()
-        """Entities that are in communities of earlier parts."""
+        """Entities in communities of earlier parts."""
         for number, part in enumerate(self.parts):
             rows += [self._community(number, old, elsewhere) for old in part.rows("communities")]
             elsewhere.update(entity for row in rows for entity in row.entity_numbers)
         return rows
 
     def _community(self, part: int, old: Community, elsewhere: set[int]) -> Community:
-        """Return a community of a part in the new numbers, without the entities that are in communities elsewhere."""
+        """Return a community of a part in the new numbers, without the entities of earlier parts' communities."""
 
         def moved(axis: str, numbers: Sequence[int]) -> tuple[int, ...]:
             new: list[int] = self.row_map(part, axis)[list(numbers)].tolist()
@@ -205,7 +205,7 @@ class _Tables:
     # Arrays
 
     def column(self, name: str) -> Array:
-        """Return an array that has a value for each row of an axis."""
+        """Return a combined array with one value for each row of an axis."""
         axis, numbered = COLUMNS[name]
         first, *others = (part.array(name) for part in self.parts)
         column = np.zeros((self.size(axis), *first.shape[1:]), np.result_type(first, *others))
@@ -221,7 +221,7 @@ class _Tables:
         return column
 
     def list(self, name: str) -> Array:
-        """Return an array of lists, without the values that go nowhere; of several parts, one after the other."""
+        """Return an array of the combined lists of an axis, without dropped values; those of merged rows are joined."""
         axis, numbered, (starts, values, *_) = LIST_OF[name]
         rows: list[Ints] = []
         columns: list[Array] = []
@@ -241,14 +241,14 @@ class _Tables:
 
 
 def _edges(rows: Ints) -> Ints:
-    """Return where the edges go that are before, between and after rows which follow each other."""
+    """Return the map of the boundaries before, between and after consecutive rows, given the row map (`rows`)."""
     stays = rows >= 0
     start = rows[stays][0] if stays.any() else 0
     return np.concatenate(([0], np.cumsum(stays))) + start
 
 
 class CombinedReports(Rows[Report]):
-    """The reports of several parts, each made when it is first read: few of them are for most questions."""
+    """The reports of several parts, each computed when it is first read: most questions read few of them."""
 
     def __init__(self, tables: _Tables) -> None:
         super().__init__(
@@ -259,12 +259,12 @@ class CombinedReports(Rows[Report]):
 
     @cached_property
     def _old(self) -> list[tuple[int, Report]]:
-        """Each report as it was, with the number of its part."""
+        """Each original report, with the number of its part."""
         return [(n, report) for n, part in enumerate(self._tables.parts) for report in part.rows("reports")]
 
     @cached_property
     def by_community(self) -> Mapping[int, Report]:
-        """The same by the number of their community."""
+        """The reports by the number of their community."""
         numbers = {self._community(number).number: number for number in range(len(self))}
         return LazyMapping(numbers, lambda community: self._report(numbers[community]))
 
@@ -291,7 +291,7 @@ class CombinedReports(Rows[Report]):
         return replace(report_of(community, number, draft), id=old.id)
 
     def _renumbered(self, text: str, part: int) -> str:
-        """Return a text with its references in the new numbers, without those that lead nowhere."""
+        """Return a text with its references in the new numbers, without references to dropped rows."""
 
         def renumbered(reference: Reference) -> Reference | None:
             axis = "chunks" if reference.table == "Sources" else reference.table.lower()
@@ -311,7 +311,7 @@ class CombinedReports(Rows[Report]):
 
 
 def _merged_texts(same: Sequence[Entity | Relationship]) -> dict[str, Any]:
-    turns = zip_longest(*(row.spans for row in same))  # who shows a few shows some of each
+    turns = zip_longest(*(row.spans for row in same))  # the first few contain some of each
     return {
         "description": "\n".join(dict.fromkeys(row.description for row in same if row.description)),
         "chunk_ids": _joined(same, "chunk_ids"),

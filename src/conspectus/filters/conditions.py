@@ -1,11 +1,11 @@
 """Conditions on documents: `folder=reports/2024`, `date>=2023-01-01`, `author!=Quill`, `path~*.pdf`.
 
 A condition is a field, a comparison and a value; case does not matter. The fields are `path`, `folder`, `title`,
-`date` (where a document states none, that of its file's name, as `2021-09-09-minutes.txt`), and whatever the documents'
-metadata hold. `=` on a folder holds for what lies anywhere in it; folders and paths may be named by their last parts.
-`~` holds for what matches a pattern with `*` and `?`, or without these for what contains the value. Numbers compare as
-numbers, dates as dates: `date<=2023` holds for the whole of that year. A document that does not have the field meets
-`!=` and `!~` alone.
+`date` (that of the document or, if it states none, of its file name, as in `2021-09-09-minutes.txt`), and the fields of
+the documents' metadata. `=` on a folder also matches files in subfolders; folders and paths may be given by their last
+parts. `~` matches a pattern with `*` and `?` or, without these, a text that contains the value. Numbers are compared as
+numbers, dates as dates: `date<=2023` includes the whole of that year. A document without the field meets only `!=` and
+`!~`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from conspectus.rows import Document, snippet
 OWN_FIELDS = ("path", "folder", "title", "date")
 """The fields that every document has."""
 SHOWN, LONGEST = 5, 40
-"""Values of a field that a message names, and characters of one: they fit on two lines of a terminal."""
+"""Maximum number of values of a field in a message, and characters of each, to fit on two lines of a terminal."""
 
 _CONDITION = re.compile(r"\s*([^=!<>~]*[^=!<>~\s])\s*(!=|!~|<=|>=|=|<|>|~)\s*(.+?)\s*", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
@@ -40,7 +40,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition as it was read."""
+    """One parsed condition."""
 
     field: str
     comparison: str
@@ -50,7 +50,7 @@ class Condition:
         return f"{self.field}{self.comparison}{self.value}"
 
     def matches(self, document: Document) -> bool:
-        """Tell whether a document meets it."""
+        """Return whether a document meets the condition."""
         comparison, own = self.comparison.removeprefix("!"), _value(document, self.field)
         if comparison == "~":
             values = [document.path, document.file] if self.field == "path" else [own]
@@ -68,7 +68,7 @@ class Condition:
 
 
 def read(where: str | Iterable[str]) -> tuple[Condition, ...]:
-    """Read conditions, given as one text or several; all have to be met. Raises UsageError for one that is none."""
+    """Parse conditions, given as one text or several. Raises UsageError for a text that is not a condition."""
     conditions: list[Condition] = []
     for text in (where,) if isinstance(where, str) else where:
         match = _CONDITION.fullmatch(text)
@@ -80,9 +80,9 @@ def read(where: str | Iterable[str]) -> tuple[Condition, ...]:
 
 
 def matching(corpora: Sequence[Sequence[Document]], where: Sequence[Condition]) -> list[list[bool]]:
-    """Tell which documents of each corpus meet all conditions.
+    """Return, for each corpus, whether each of its documents meets all conditions.
 
-    Raises UsageError for a field that no document has, and NotFound where no document meets them, with what there is.
+    Raises UsageError for a field that no document has, and NotFound, with existing values, if no document meets them.
     """
     documents = [document for corpus in corpora for document in corpus]
     metadata = [name for document in documents for name in document.metadata]
@@ -106,7 +106,7 @@ def matching(corpora: Sequence[Sequence[Document]], where: Sequence[Condition]) 
     return masks
 
 
-# What documents have
+# Fields and comparisons
 
 
 def _value(document: Document, field: str) -> str:
@@ -136,7 +136,7 @@ def _like(own: str, wanted: str) -> bool:
 
 
 def _compares(own: str, comparison: str, value: str) -> bool:
-    """Compare as numbers, as dates, or as texts, by what the value is; what is none of the kind does not compare."""
+    """Compare as numbers, dates or texts, depending on the value; return False if `own` is not of that kind."""
     compare = _COMPARE[comparison]
     if _NUMBER.fullmatch(own) and _NUMBER.fullmatch(value):
         return compare(float(own), float(value))
@@ -144,7 +144,7 @@ def _compares(own: str, comparison: str, value: str) -> bool:
     if wanted and (date or comparison != "="):
         if not date:
             return False
-        # a month and a day compare by their months, but a month is not a day of it
+        # a month and a day are compared by month, but for "=" a month does not equal a day in it
         digits = len(wanted) if comparison == "=" else min(len(date), len(wanted))
         return compare(date[:digits], wanted[:digits])
     if not own or (_NUMBER.fullmatch(value) and comparison != "="):
@@ -153,7 +153,7 @@ def _compares(own: str, comparison: str, value: str) -> bool:
 
 
 def _no_match(documents: Sequence[Document], conditions: Sequence[Condition]) -> str:
-    """Return which condition no document meets, and the nearest values that there are."""
+    """Return a message with the condition that no document meets, and the nearest existing values."""
     if not documents:
         return "there is no document to choose from: the index holds none"
     counts = [sum(map(condition.matches, documents)) for condition in conditions]

@@ -1,8 +1,8 @@
-"""A part of an index: some of its documents, and what rests on them, as if there were no others.
+"""Index subset: some documents of an index, and the rows derived from them, as if there were no other documents.
 
-Rows that rest only on these documents stay as they are. Entities and relationships that also rest on others are
-described by sentences of these documents. Rows that rest on none of them are left out, and so are claims that need
-several. Numbers are those of the whole index; `combine` gives new ones.
+Rows derived only from these documents stay as they are. Entities and relationships that other documents also contribute
+to are described by sentences of these documents. Rows without any evidence in them are left out, and so are claims with
+evidence in others. Numbers are those of the whole index; `combine` assigns new ones.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ Array = np.ndarray[Any, Any]
 Row = Any
 """A row of any table."""
 MOST_SENTENCES = 3
-"""Sentences that describe a row anew: as many as the extractive model describes an entity by."""
+"""Maximum number of sentences in a new description: as many as the extractive model uses for an entity."""
 
 
 class Part:
-    """The documents of an index that are read, and what rests on them. Numbers are those of the whole index."""
+    """The selected documents of an index, and the rows derived from them. Numbers are those of the whole index."""
 
     def __init__(self, index: Index, documents: Sequence[bool], prefix: str = "") -> None:
-        """`documents` tells of each whether it is read; paths begin with `prefix`."""
+        """`documents` states for each document whether it is selected; paths get the `prefix`."""
         self.index = index
         self.prefix = prefix
         self.is_whole = all(documents)
         self._masks: dict[str, Array] = {"documents": np.array(documents, bool)}
 
     def mask(self, axis: str) -> Array:
-        """Return of each row of an axis whether it is in the part."""
+        """Return, for each row of an axis, whether it is in the part."""
         if axis not in self._masks:
             whole = np.ones(len(self.keys(axis)), bool)
             self._masks[axis] = whole if self.is_whole else self._mask(axis)
         return self._masks[axis]
 
     def keys(self, axis: str) -> Sequence[Any]:
-        """Return what the rows of an axis are known by in several indexes, of all rows of the index."""
+        """Return the keys, which are the same in several indexes, of all rows of an axis of the index."""
         match axis:
             case "entities":
                 return [e.name for e in self.index.entities]
@@ -95,24 +95,24 @@ class Part:
 
     @cached_property
     def chunk_ids(self) -> frozenset[str]:
-        """The ids of the chunks of the documents."""
+        """The ids of the chunks of the selected documents."""
         return frozenset(c.id for c in self.index.chunks if c.document_id in self._document_ids)
 
     @cached_property
     def triples(self) -> Sequence[Triple]:
-        """The triples of the index; where it has none, its relationships as triples."""
+        """The triples of the index or, if it has none, its relationships as triples."""
         relationships = self.index.relationships
         return self.index.triples or [
             Triple(r.id, r.number, r.source, r.description, r.target, r.chunk_ids) for r in relationships
         ]
 
     def rows(self, table: str) -> Iterator[Row]:
-        """Yield the rows of a table that are in the part, with what they say of its documents."""
+        """Yield the rows of a table that are in the part, restricted to the selected documents."""
         rows = self.triples if table == "triples" else getattr(self.index, table)
         return map(self._restricted, compress(rows, self.mask(table).tolist()))
 
     def _restricted(self, row: Row) -> Row:
-        """Return a row as it rests on the chunks of the part; the path of a document with the prefix."""
+        """Return a row restricted to the chunks of the part; a document gets the prefix of its path."""
         if isinstance(row, Document):
             return replace(row, path=self.prefix + row.path)
         if self.is_whole or not isinstance(row, Entity | Relationship | Triple | Community):
@@ -132,7 +132,7 @@ class Part:
         return replace(row, chunk_ids=chunk_ids, description=description, spans=spans)
 
     def _mentioning(self, row: Entity | Relationship, chunk_ids: Iterable[str]) -> Iterator[int]:
-        """Yield the sentences of chunks that mention a row, or in which one of its ends speaks of the other."""
+        """Yield the sentences of chunks that mention an entity, or both ends of a relationship, also as the speaker."""
         names = [row.name] if isinstance(row, Entity) else [row.source, row.target]
         numbers = {self.index.entity_of_name[name] for name in names}
         for chunk in chunk_ids:
@@ -146,14 +146,14 @@ class Part:
         return SentenceStore.of_index(self.index)
 
     def is_unchanged(self, report: Report) -> bool:
-        """Tell whether the community of a report rests on the documents alone."""
+        """Return whether all chunks of a report's community are in the part."""
         community = self.index.communities[report.community]
         return self.is_whole or (bool(community.chunk_ids) and self.chunk_ids.issuperset(community.chunk_ids))
 
     def array(self, name: str) -> Array:
-        """Return an array of the whole index, but frequencies of names by the share of their sentences."""
+        """Return an array of the whole index; name frequencies are scaled by the share of sentences in the part."""
         array = self.index.arrays[name]
-        # no law of arrays knows how many names there are
+        # the declarations of arrays do not state the number of names
         if name == "vectors.names" and len(array) != len(self.keys("phrases")):
             raise IndexDamaged(f"the array {name} does not fit the rest of the index; index again")
         if name != "walk.frequency" or self.is_whole:
@@ -163,7 +163,7 @@ class Part:
 
     @cached_property
     def _name_counts(self) -> Array:
-        """Of each name of the walk in how many sentences that are read it occurs."""
+        """The number of sentences in the part that each name of the walk occurs in."""
         starts, sentences = self.index.arrays["walk.in_starts"], self.index.arrays["walk.in_sentences"]
         names = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         return np.bincount(names[self.mask("sentences")[sentences]], minlength=len(starts) - 1)

@@ -6,9 +6,9 @@
     @method("drift", help="follow-up questions over reports", reads={"reports", "graph", "chunks"}, no_preview="...")
     async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer: ...
 
-Everything that depends on a method is said there: `--method` and its help, and what `--where` and previews do with it,
-are read from the declaration. A method of this package also has a line in `MODULES`, so that
-its file, and the libraries that it needs, are imported when it is first used.
+The declaration holds everything that depends on a method: `--method` and its help, and how `--where` and previews treat
+the method, are read from it. A method of this package also has an entry in `MODULES`, so that its file, and the
+libraries that it needs, are imported when it is first used.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from conspectus.settings import Settings
 Answering = Callable[[str, Index, Model, Settings], Awaitable[Answer]]
 Ranking = Callable[[str, Index, Settings], list[Hit]]
 AskingRanking = Callable[[str, Index, Model, Settings], Awaitable[list[Hit]]]
-"""A ranking that has a model perform tasks for it, as to say what a question names."""
+"""A ranking that has a model perform tasks, such as naming the entities of a question."""
 Reads = Literal["reports", "graph", "chunks"]
-"""What a method takes its contexts from; a closed-book method reads nothing."""
+"""What a method takes its context from; a closed-book method reads nothing."""
 Needs = Literal["vectors", "model"]
-"""What a method cannot do without: vectors of the chunks, or a language model."""
+"""What a method requires: vectors of the chunks, or a language model."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 MODULES: Mapping[str, str] = {
@@ -66,25 +66,25 @@ MODULES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Method:
-    """A method of answering, and all that depends on it; called, it answers a question."""
+    """A method of answering with its declaration; calling it answers a question."""
 
     name: str
     help: str
-    """What it does, in a few words that complete a line of `--help`."""
+    """What the method does, in a few words that complete a line of `--help`."""
     answer: Answering
     rank: Ranking | None
-    """How it ranks chunks, for `search`; None where it ranks none."""
+    """How the method ranks chunks, for `search`; None if it ranks none."""
     rank_with: AskingRanking | None
-    """The same with a model, which performs the tasks of the ranking, if it has any."""
+    """The same ranking with a model, which performs the ranking's tasks, if it has any."""
     reads: frozenset[Reads]
     needs: frozenset[Needs]
     no_preview: str
-    """Why its context cannot be shown without answering; empty where it can."""
+    """Why the context cannot be shown without answering; empty if it can."""
 
     async def __call__(self, question: str, index: Index, model: Model, settings: Settings) -> Answer:
-        """Answer a question, by rankings of as many chunks as the window may hold, whatever `search.k` is.
+        """Answer a question; rankings return as many chunks as the window may hold, regardless of `search.k`.
 
-        Raises NotSupported where the method needs a language model and this is none.
+        Raises NotSupported if the method needs a language model and `model` is not one.
         """
         if "model" in self.needs and not model.generative:
             raise NotSupported(f"{self.name} asks for what a language model knows: name one with model=NAME")
@@ -92,11 +92,11 @@ class Method:
 
 
 FEW_HITS = 20
-"""Chunks that are read at first for an answer: more than a window of 8,000 tokens holds of 450 tokens."""
+"""Chunks that are ranked first for an answer: more than a window of 8,000 tokens holds at 450 tokens a chunk."""
 
 
 def with_depth(settings: Settings, k: int) -> Settings:
-    """Return settings by which rankings have `k` chunks."""
+    """Return settings with which rankings return `k` chunks."""
     return settings.model_copy(update={"search": settings.search.model_copy(update={"k": k})})
 
 
@@ -104,7 +104,7 @@ _registered: dict[str, Method] = {}
 
 
 class Methods(Mapping[str, Method]):
-    """All methods by name; the file of one is imported when it is looked up."""
+    """All methods by name; the module of a method is imported when the method is looked up."""
 
     def __getitem__(self, name: str) -> Method:
         if name not in _registered and name in MODULES:
@@ -148,8 +148,8 @@ def method(
 ) -> Callable[[F], F]:
     """Register an async function (question, index, model, settings) -> Answer as a method, and return it unchanged.
 
-    `rank` is its ranking of chunks. An async one is also given the model after the index; searches have the extractive
-    one perform its tasks.
+    `rank` is its ranking of chunks. An async ranking also receives the model, after the index; in searches, the
+    extractive model performs its tasks.
     """
     alone, asking = _both_forms(rank) if rank else (None, None)
 
@@ -162,7 +162,7 @@ def method(
 
 
 def _both_forms(rank: Ranking | AskingRanking) -> tuple[Ranking, AskingRanking]:
-    """Return a ranking without a language model, and with one."""
+    """Return two forms of a ranking: one that takes no model, and one that takes a model."""
     if iscoroutinefunction(rank):
 
         def alone(question: str, index: Index, settings: Settings) -> list[Hit]:
@@ -182,15 +182,15 @@ def ranking(
 ) -> Callable[[F], F]:
     """Register a function (question, index, settings) -> hits as a method that answers from the best chunks.
 
-    An async one is as of `method`. An answer is made from as many chunks as its window holds (`answer.context_tokens`);
-    `search.k` is for searches.
+    An async function also receives the model, as in `method`. An answer uses as many chunks as its window holds
+    (`answer.context_tokens`); `search.k` applies to searches.
     """
 
     def register(rank: F) -> F:
         _, asking = _both_forms(rank)
 
         async def answer(question: str, index: Index, model: Model, given: Settings) -> Answer:
-            # few chunks mostly fill a window; a ranking that asks a model is not made twice
+            # a few chunks usually fill a window; a ranking that asks a model is not run twice
             first = with_depth(given, min(FEW_HITS, given.search.k))
             hits = await asking(question, index, model, given if iscoroutinefunction(rank) else first)
             if len(hits) == FEW_HITS and not overfull((index.chunk_of[h.chunk] for h in hits), given.answer):
@@ -204,5 +204,5 @@ def ranking(
 
 
 def unregister(name: str) -> None:
-    """Forget a method that was registered outside of this package."""
+    """Remove a method that was registered outside of this package."""
     del _registered[name]

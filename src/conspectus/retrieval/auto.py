@@ -1,4 +1,4 @@
-"""Choose a method by the question, and say why."""
+"""Choose a method for a question, and give the reason."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from conspectus.rows import Entity
 from conspectus.text.question import Question, read_question
 
 Choice = Literal["global", "rollup", "source-summary", "local", "mixed", "tog"]
-"""The methods that it chooses among."""
+"""The methods to choose from."""
 COMMON = 0.25
-"""What a larger share of the chunks mentions does not tell one question from another."""
+"""Maximum share of the chunks that mention an entity; a more frequent one does not distinguish questions."""
 IN_ONE = 0.6
-"""Share of a question's known words, weighed by squared IDF, that a sentence on the one thing asked about has. There is
-such a sentence for all 84 questions of MedQuAD like "What are the symptoms of asthma?", and for one of 12 like them on
-the podcasts, which ask for what many say."""
+"""Minimum share of a question's known words, weighted by squared IDF, in a sentence about the one thing asked for.
+There is such a sentence for all 84 questions of MedQuAD like "What are the symptoms of asthma?", and for one of 12
+similar questions on the podcasts, which ask what many sources say."""
 SPECIFIC = 0.05
-"""Largest share of sentences on one specific thing: 1 % for MedQuAD's questions, 0.3 % for the one on the podcasts."""
+"""Maximum share of sentences about one thing: 1 % for MedQuAD's questions, 0.3 % for the one on the podcasts."""
 LONGEST_OF_MANY = 10
-"""Words that say something in a question of the whole or of many at most: 1 to 9 in the 125 on the podcasts, 12 to 28
-in those of the pages on society, which ask for one thing in detail."""
+"""Maximum number of content words in a question about the whole or about many sources: there are 1 to 9 in the 125
+questions on the podcasts, 12 to 28 in those on the society pages, which ask for one thing in detail."""
 FEW_CHUNKS = 20
-"""Chunks of 600 tokens that two windows of an answer hold, so that a call or two read them all."""
+"""Maximum number of chunks that one or two calls can read: as many as two windows hold at 600 tokens a chunk."""
 
 
 def without_reports(index: Index) -> Choice:
-    """Return the method for a question about the whole that no report answers."""
+    """Return the method for a question about the whole corpus that no report answers."""
     return "source-summary" if len(index.chunks) <= FEW_CHUNKS else "mixed"
 
 
 def choose(question: str, index: Index) -> tuple[Choice, str]:
     """Return the method for a question, and the reason in a few words.
 
-    What asks for the whole, or for what many say of a subject, is global (or a roll-up, where the index has no
-    reports); what asks of a thing that the graph knows is local; a fact, or what joins facts, is mixed.
+    A question about the whole, or about what many sources say on a subject, gets global (rollup if the index has no
+    reports); one about entities of the graph gets local; one for a fact, or that combines facts, gets mixed.
     """
     if (len(index.triples) or index.graph_file) and not len(index.chunks):
         return "tog", "the index is a graph without text"
@@ -59,7 +59,7 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
         return of_all, "it asks what several sources say"
     lookup: Choice = "mixed"
     if subjects and index.settings.get("imported", {}).get("format") == "triples":
-        lookup = "tog"  # whose graph was given, and knows more than its texts say
+        lookup = "tog"  # a given graph knows more than the texts say
     if read.asks_relation and proper and len(subjects) > 1:
         return "local", f"it asks how {_listed(subjects)} go together"
     if read.joins_facts:
@@ -77,7 +77,7 @@ def choose(question: str, index: Index) -> tuple[Choice, str]:
 
 
 def _is_about_one(question: Question, index: Index) -> bool:
-    """Tell whether some sentences, but few, hold most of what a question asks for: the symptoms of asthma."""
+    """Return whether some sentences, but few, contain most of what a question asks for, e.g. the symptoms of asthma."""
     if "sentence_terms.starts" not in index.arrays:
         return False
     searcher = Searcher(index)

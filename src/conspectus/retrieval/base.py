@@ -56,7 +56,7 @@ NOTHING = wording(ENGLISH).nothing
 
 async def finish(task: Task[str], draft: Answer, index: Index, model: Model) -> Answer:
     """Perform the final task, and return the draft of the answer with its text, citations and notices."""
-    lost_before: list[int] = []  # references that the model did not pass on
+    lost_before: list[int] = []  # numbers of references that the model removed
     token = removed_by_model.set(lost_before)
     try:
         reply = await model.perform(task)
@@ -91,23 +91,23 @@ def _read_by(task: Task[str], reply: str, index: Index) -> Iterator[Chunk | Repo
 
 
 def _gives_instructions(row: Chunk | Report, index: Index) -> bool:
-    """Tell whether a chunk gives instructions to language models, or a report says that its sources do."""
+    """Return whether a chunk gives instructions to language models, or a report says that its sources do."""
     if isinstance(row, Chunk):
         return gives_instructions(row.text)
     return any(wording(code).instructs in row.text for code in index.languages)
 
 
 def empty_answer(draft: Answer, index: Index) -> Answer:
-    """Return the draft of an answer for which nothing was found: it says so and cites nothing."""
+    """Return the draft as an answer that says that nothing was found, and cites nothing."""
     return replace(draft, text=wording(question_language(draft.question, index)).nothing, sufficient=False)
 
 
 async def map_reduce(
     draft: Answer, windows: Sequence[Context], index: Index, model: Model, settings: AnswerSettings
 ) -> Answer:
-    """Answer the question of a draft from each window, score that, and write one answer from the most helpful.
+    """Answer the question of a draft from each window, and write one answer from the best-scored partial answers.
 
-    Raises ModelError where no window could be answered.
+    Raises ModelError if no window could be answered.
     """
     replies = await model.perform_all([MapAnswer(draft.question, window) for window in windows])
     failed = [reply for reply in replies if isinstance(reply, ModelError)]
@@ -125,7 +125,7 @@ async def map_reduce(
 async def reduce(
     answers: Sequence[PartialAnswer], draft: Answer, index: Index, model: Model, settings: AnswerSettings
 ) -> Answer:
-    """Write one answer from partial ones: the most helpful, as many as fit a window, one at least."""
+    """Write one answer from partial answers: those with the highest scores that fit a window, at least one."""
     fitting: list[PartialAnswer] = []
     used = 0
     for partial in sorted(answers, key=lambda partial: -partial.score):
@@ -137,25 +137,25 @@ async def reduce(
 
 
 SHARES: Mapping[str, float] = {"reports": 0.15, "entities": 0.15, "relationships": 0.2, "claims": 0.1}
-"""Maximum shares of a window around entities for each table; chunks get what these leave, 0.4 at least."""
+"""Maximum share of a window around entities for each table; chunks get the rest, at least 0.4."""
 ROW_TOKENS, HEADING_TOKENS = 5, 16
-"""Tokens of a chunk's number and blank lines, and of a table's headings, at the most."""
+"""Maximum tokens of a chunk's number and blank lines, and of a table's headings."""
 SHORT_CHUNK = 20
-"""Tokens of a short chunk, with its number: a sentence. A window is ranked for as many as it would hold of these."""
+"""Tokens of a short chunk, one sentence, with its number. As many chunks are ranked as a window holds of this size."""
 
 
 def most_chunks(settings: AnswerSettings) -> int:
-    """Return how many chunks are ranked to fill a window."""
+    """Return the number of chunks to rank so that they fill a window."""
     return settings.context_tokens // SHORT_CHUNK
 
 
 def overfull(chunks: Iterable[Chunk], settings: AnswerSettings) -> bool:
-    """Tell whether chunks are more than a window holds, whatever else is in it."""
+    """Return whether chunks alone exceed a window, whatever else it contains."""
     return sum(chunk.n_tokens + ROW_TOKENS for chunk in chunks) > settings.context_tokens
 
 
 def first_chunks(numbers: Iterable[int], index: Index, settings: AnswerSettings) -> tuple[Chunk, ...]:
-    """Return the first chunks of a ranking, given by their numbers, until they are more than a window holds."""
+    """Return the first chunks of a ranking, given by number, up to and including the one that overfills a window."""
     chunks: list[Chunk] = []
     for number in numbers:
         chunks.append(index.chunks[number])
@@ -165,11 +165,11 @@ def first_chunks(numbers: Iterable[int], index: Index, settings: AnswerSettings)
 
 
 def pack(rows: Context, limit: int) -> Context:
-    """Return the first rows of each table that fit into a window of `limit` tokens, one chunk at least.
+    """Return the first rows of each table that fit into a window of `limit` tokens, with at least one chunk.
 
-    A table has a share of the window at the most, or its first row where that is less than half of the window; chunks
-    get all that the others leave, and what chunks leave goes to the others in their order. The window says how many
-    rows of each table there were.
+    A table gets at most its share of the window; its first row may exceed the share, up to half of the window. Chunks
+    get what the other tables leave, and what chunks leave goes to the other tables in their order. The window records
+    how many rows of each table were available.
     """
     shares = rows.shares or SHARES
     room = limit - HEADING_TOKENS * sum(1 for _ in rows.tables())
@@ -190,7 +190,7 @@ def pack(rows: Context, limit: int) -> Context:
 
 
 def _fit(rows: Iterable[Row], room: float, at_least: int = 0) -> tuple[list[Row], int]:
-    """Return the first rows that fit, and their tokens."""
+    """Return the first rows that fit into `room` tokens, and the tokens that they take."""
     fitting: list[Row] = []
     used = 0
     for row in rows:
@@ -205,22 +205,22 @@ def _fit(rows: Iterable[Row], room: float, at_least: int = 0) -> tuple[list[Row]
 async def answer_within(
     rows: Context, draft: Answer, index: Index, model: Model, settings: Settings
 ) -> Answer:
-    """Answer the question of a draft from one window with the first of some rows."""
+    """Answer the question of a draft from one window, packed with the first of the rows."""
     context = pack(rows, settings.answer.context_tokens)
     if not context.sources:
         return empty_answer(draft, index)
-    if not model.generative and draft.method != "bm25":  # which goes by words alone
+    if not model.generative and draft.method != "bm25":  # bm25 compares words alone
         context = replace(context, vectors=vectors_if_read([draft.question], index, settings))
     draft = replace(draft, context_tokens=tokens.count(context.text), read=context.read)
     return await finish(AnswerFromContext(draft.question, context), draft, index, model)
 
 
 ALIKE = 0.8
-"""How like a known word a name has to be to be taken for it misspelt."""
+"""Minimum similarity of an unknown name to a known word (ratio of difflib, 0 to 1) to be taken for a misspelling."""
 
 
 def unknown_names(question: str, index: Index) -> list[str]:
-    """Return the capitalised words inside a question that neither the documents nor the graph have."""
+    """Return the capitalised words of a question that occur neither in the documents nor in the graph."""
     vocabulary = index.number_of_word
     return [
         name
@@ -233,14 +233,14 @@ def unknown_names(question: str, index: Index) -> list[str]:
 
 
 def _words_of_names(index: Index) -> dict[str, str]:
-    """Return the words of the names of entities by what their spellings have in common, so Kovač by kovac."""
+    """Return the words of entity names by their normalised spelling: Kovač by kovac."""
     words = {name_key(word): word for name in column(index.entities, "name") for word in name.split()}
     words.pop("", None)
     return words
 
 
 def unknown_name_notice(question: str, index: Index) -> Iterator[str]:
-    """Yield a notice of the names that are absent, if any, each with the known one that it is most like."""
+    """Yield a notice that lists the unknown names, if any, each with the most similar known word."""
     if absent := unknown_names(question, index):
         words = index.derive(_words_of_names)
         shown: list[str] = []
@@ -255,7 +255,7 @@ T = TypeVar("T")
 
 
 def run_ready(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine that nothing makes wait; NotSupported where something does."""
+    """Return the result of a coroutine that never waits; raise NotSupported if it does."""
     try:
         work.send(None)
     except StopIteration as done:
@@ -265,7 +265,7 @@ def run_ready(work: Coroutine[Any, Any, T]) -> T:
 
 
 def extractive(index: Index) -> Model:
-    """Return the extractive model of an open index: the one that all who ask the index share, also from threads."""
+    """Return the extractive model of an open index, which all questions to the index share, also across threads."""
     return index.derive(ExtractiveModel.of_index)
 
 
@@ -278,14 +278,14 @@ def hit(chunk: int, score: float, index: Index) -> Hit:
 
 
 def hits_of(scores: Floats, index: Index, k: int) -> list[Hit]:
-    """Return the `k` chunks of the highest scores above 0."""
+    """Return the `k` chunks with the highest scores above 0."""
     return [hit(int(i), float(scores[i]), index) for i in highest(scores, k) if scores[i] > 0]
 
 
 async def answer_from(
     hits: Sequence[Hit], question: str, index: Index, model: Model, settings: Settings, *, method: str
 ) -> Answer:
-    """Answer from the chunks of a ranking, whatever method made it: as many of the best as a window holds."""
+    """Answer from the chunks of a ranking by any method: as many of the best as a window holds."""
     chunks = tuple(index.chunk_of[hit.chunk] for hit in hits)
     rows = Context(sources=chunks, available={"sources": len(index.chunks)})
     return await answer_within(rows, Answer(question, "", method), index, model, settings)
@@ -293,38 +293,38 @@ async def answer_from(
 
 # Citations: every reference in an answer is followed to characters of a document, or removed and counted. The chain is:
 # report, the references of its findings, entities, relationships and claims, their spans, the document. Where an answer
-# quotes, the chain ends at the very characters that are quoted.
+# quotes, the chain ends at exactly the quoted characters.
 
 MOST_SOURCES = 5
-"""Places shown for one citation that quotes nothing."""
+"""Maximum number of sources of a citation that quotes nothing."""
 _KINDS: dict[str, str] = dict(
     zip(TABLES, ("report", "source", "entity", "relationship", "claim"), strict=True)
 )
 _QUOTED = re.compile(rf"[\"“]([^\"”]{{15,}}|(?=[^\"”]*{CJK.pattern})[^\"”]{{6,}})[\"”]")
 _WHOLE = re.compile(rf"[\"“](.{{15,}}|(?=.*{CJK.pattern}).{{6,}})[\"”]", re.DOTALL)
-"""From the first mark of quotation to the last: a quotation may hold another."""
+"""From the first quotation mark to the last: a quotation may contain another."""
 
 _OPENED = re.compile(r"^(?:(?:[-*>#]+|\d+[.)])\s+)+")
-"""The marks of an item or a heading: "2." is one, though not the 2 of "2 February"."""
+"""The markers of list items and headings: "2." is one, but not the 2 of "2 February"."""
 _NUMBERED = re.compile(r"(?:[^/]*:)?(?:memory#)?\d+")
-"""The path of a document from memory that says nothing to a reader, perhaps after the name of its index."""
+"""The path of a document from memory, perhaps after the name of its index: it means nothing to a reader."""
 FEW, LONGEST = 5, 60
-"""Words, and characters, of a statement that is cited by the sentence that holds it."""
+"""Maximum words and characters of a short statement, which is cited by the sentence that contains it."""
 UNSPACED_LEAST = 5
-"""Characters of a quotation in a script without spaces that are too few to be told from others."""
+"""Characters of a quotation in a script without spaces; one of so many or fewer is too short to be located."""
 _NEIGHBOUR = rf"(?!{UNSPACED.pattern})[^\W_]"
 
 
 def cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
-    """Return the text with `[1]` for each citation, the citations, and how many references led nowhere.
-    References that lead to the same passages get one number.
+    """Return the text with `[1]` for each citation, the citations, and the number of references that led nowhere.
+    References to the same passages share one number.
     """
     key, cited = (text, len(index.further_reports)), index.derive(_cited)
     return cited.get(key) or cited.setdefault(key, _cite(text, index))
 
 
 def _cited(index: Index) -> BoundedCache[tuple[str, int], tuple[str, tuple[Citation, ...], int]]:
-    """Return the last texts with their citations: those of an answer are needed while it is written and at its end."""
+    """Return a cache of texts with their citations: an answer needs its own while it is written and at its end."""
     return BoundedCache(16)
 
 
@@ -332,7 +332,7 @@ def _cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
     markers: dict[tuple[Source, ...], int] = {}
     citations: list[Citation] = []
     removed = 0
-    # for each block of references the text between it and the block, or line end, before it
+    # for each block of references, the text between the preceding block or line break and the block
     statements = (part.rsplit("\n", 1)[-1].strip() for part in between(text)[:-1])
 
     def block(references: list[Reference]) -> str:
@@ -357,7 +357,7 @@ def _cite(text: str, index: Index) -> tuple[str, tuple[Citation, ...], int]:
 
 
 def row_of(reference: Reference, index: Index) -> Row | None:
-    """Return the row that a reference names, None where there is no such row."""
+    """Return the row that a reference names, or None if there is no such row."""
     if reference.table == "Reports" and reference.number in index.further_reports:
         return index.further_reports[reference.number]
     rows: Sequence[Row] = getattr(
@@ -367,9 +367,9 @@ def row_of(reference: Reference, index: Index) -> Row | None:
 
 
 def sources_of(reference: Reference, statement: str, index: Index) -> list[Source]:
-    """Return where a reference ends: the quoted characters of a quotation, else the places behind the row."""
+    """Return the sources of a reference: the quoted characters if the statement quotes, else the spans of the row."""
     distinct: dict[Span, None] = {}
-    is_heading = reference.table == "Reports" and statement.startswith("#")  # which quotes nothing
+    is_heading = reference.table == "Reports" and statement.startswith("#")  # a heading quotes nothing
     for span in _spans(reference, statement, index, frozenset()):
         distinct[span] = None
         if is_heading and len(distinct) == MOST_SOURCES:
@@ -388,9 +388,9 @@ def _spans(
     seen: frozenset[Reference],
     holds: Callable[[str], bool] | None = None,
 ) -> Iterator[Span]:
-    """Yield the spans behind a row; of a report those of the findings that hold the statement, of all if none does.
-    Those behind a report are in documents that its community `holds`: of several indexes that are asked as one, an
-    entity may have spans in them all, and the report was written from those of one.
+    """Yield the spans of a row; for a report, those of the findings with the statement, or else of all findings.
+    Spans of a report are limited to documents that its community `holds`: in an index union, an entity may have spans
+    in several indexes, but the report was written from one.
     """
     row = row_of(reference, index)
     match row:
@@ -416,7 +416,7 @@ def _spans(
 
 
 def _documents_of(report: Report, index: Index) -> Callable[[str], bool] | None:
-    """Return what tells whether the community of a report stands on a document; None where that is not known."""
+    """Return a function that decides whether a report's community has chunks of a document; None if that is unknown."""
     if not 0 <= report.community < len(index.communities):
         return None
     if not (chunks := frozenset(index.communities[report.community].chunk_ids)):
@@ -436,21 +436,21 @@ def _bare(text: str) -> str:
 
 @lru_cache(maxsize=4_096)  # 6 MB; answers cite the same reports often
 def _report_text(text: str) -> tuple[str, tuple[Reference, ...]]:
-    """Return a text of a report in bare words, and its references."""
+    """Return a text of a report as bare words, and its references."""
     return _bare(strip(text)), tuple(find(text))
 
 
 def _locate_quotations(statement: str, span: Span, index: Index) -> list[Span]:
-    """Return the spans, inside a span, of what a statement quotes; of the whole statement if it is a quotation."""
+    """Return the spans, within a span, of what a statement quotes, or of the whole statement if it is a quotation."""
     for quotations in _quotations(statement):
         if locations := [location for words in quotations if (location := _search(words, span, index))]:
             return locations
     return []
 
 
-@lru_cache(maxsize=256)  # a statement is looked for in some 50 passages
+@lru_cache(maxsize=256)  # a statement is searched for in some 50 passages
 def _quotations(statement: str) -> tuple[list[list[str]], ...]:
-    """Return the words of what a statement may quote: what takes the place of the rest where it is found, first."""
+    """Return alternative readings of what a statement quotes, as words; the first that occurs rules out the others."""
     quotation = _OPENED.sub("", statement)
     whole = _WHOLE.search(statement)
     readings = [
@@ -462,20 +462,20 @@ def _quotations(statement: str) -> tuple[list[list[str]], ...]:
 
 
 def _is_long(text: str) -> bool:
-    """Whether a text is so long that it is found in few places."""
+    """Return whether a text is long enough to occur in few places only."""
     return len(text.split()) >= 3 or (is_unspaced(text) and len(text) > UNSPACED_LEAST)
 
 
 def _search(words: Sequence[str], span: Span, index: Index) -> Span | None:
-    """Return where words stand in a row inside a span, whatever the white space and case.
-    A few are found as whole words, a long quotation may be cut in one.
+    """Return the span of consecutive words within a span, whatever the white space and case; None if they do not occur.
+    A few words have to match as whole words; a long quotation may end inside a word.
     """
     few = len(words) <= FEW
     literal = " ".join(words)
     content = content_of(index.document_of[span.document_id])
     text, (first, last) = content.text, (content.at(span.start), content.at(span.end))
     start = -1 if few else text.find(literal, first, last)
-    if start >= 0:  # as most quotations are: a pattern takes longer
+    if start >= 0:  # true of most quotations, and faster than a pattern
         return Span(span.document_id, *content.span(start, start + len(literal)))
     match = _pattern(literal, few=few).search(text, first, last)
     return Span(span.document_id, *content.span(*match.span())) if match else None
@@ -490,8 +490,8 @@ def _pattern(words: str, *, few: bool) -> re.Pattern[str]:
 
 
 def _sentence_with(statement: str, span: Span, index: Index) -> Span | None:
-    """Return the first sentence inside a span that holds a statement of a few words: an answer of a name, a date."""
-    # First as it is: "2. Februar" opens no list.
+    """Return the first sentence within a span that contains a statement of a few words, e.g. a name or a date."""
+    # Unchanged first: "2. Februar" is no list item.
     texts = dict.fromkeys((statement, _OPENED.sub("", statement)))
     short = [words for text in texts if 0 < len(words := text.strip(" *_.,;:").split()) <= FEW]
     matches = (_search(words, span, index) for words in short if sum(map(len, words)) <= LONGEST)

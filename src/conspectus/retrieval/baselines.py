@@ -1,11 +1,11 @@
-"""The papers' other baselines: answers of a model alone, RAPTOR, and propositions (Graph RAG §V).
+"""The papers' other baselines: closed-book answers, RAPTOR, and propositions (Graph RAG §V).
 
-- `direct`, `cot`, `cot-sc` read nothing: what a language model answers by itself.
-- `raptor` is a tree of summaries over the chunks, searched on all its levels together (Sarthi et al., 2024).
-- `propositions` are statements that are retrieved, and whose chunks are returned (Chen et al., 2023). With a language
-  model they are its rewriting of a chunk, without one its sentences, which need not be clear alone.
+- `direct`, `cot` and `cot-sc` are closed-book: the language model answers without reading anything.
+- `raptor` searches a tree of summaries over the chunks on all its levels together (Sarthi et al., 2024).
+- `propositions` retrieves statements and returns their chunks (Chen et al., 2023). A language model rewrites a chunk as
+  statements; without one they are the sentences of the chunk, which may be unclear out of context.
 
-What a model writes of the chunks is written at the first question; its replies are cached, and vectors of them stored.
+Summaries and statements are written at the first question; the model's replies are cached, and their vectors stored.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ SAMPLES = 5
 """Number of sampled chains of thought that vote."""
 
 
-# What a language model answers by itself
+# Closed-book answers
 
 
 def _closed_book(name: str, does: str) -> Callable[[Answering], Answering]:
-    """Register a method that reads nothing and needs a language model."""
+    """Register a closed-book method, which needs a language model."""
     reason = f"{name} reads nothing: it asks for what a language model knows"
     return method(name, help=does, reads=(), needs={"model"}, no_preview=reason)
 
 
 @_closed_book("direct", "the model answers without reading anything")
 async def direct(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer at once."""
+    """Answer directly, without reasoning."""
     return _unread(question, await model.perform(DraftAnswer(question)), "direct")
 
 
@@ -71,9 +71,9 @@ async def chain_of_thought(question: str, index: Index, model: Model, settings: 
 
 @_closed_book("cot-sc", "the majority of several such chains of thought")
 async def self_consistency(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer what most of several sampled chains of thought come to; of equally many the first.
+    """Return the most frequent answer of several sampled chains of thought; of equally frequent ones, the first.
 
-    Raises the first failure where every chain failed.
+    Raises the first failure if every chain failed.
     """
     samples = range(1, SAMPLES + 1)
     replies = await model.perform_all([DraftAnswer(question, stepwise=True, sample=n) for n in samples])
@@ -94,29 +94,29 @@ def _unread(question: str, draft: Draft, method: str, why: str = "") -> Answer:
     return Answer(question, text, method, why=why, notices=notices, short=(draft.answer,))
 
 
-# RAPTOR: chunks are clustered by their vectors, or by their words where the index has none, each cluster is
-# summarised, then the summaries are, and so upward. A summary that is found leads to its chunks. Clusters are soft:
-# Gaussian mixtures over reduced vectors. docs/papers.md says what differs from the paper.
+# RAPTOR: chunks are clustered by their vectors, or by their words if the index has no vectors, and each cluster is
+# summarised; the summaries are then clustered in turn, level by level. A retrieved summary leads to its chunks.
+# Clusters are soft: Gaussian mixtures over reduced vectors. docs/papers.md lists the differences from the paper.
 
 DIMENSIONS = 10
-"""Numbers that a vector is reduced to before it is clustered, as in RAPTOR."""
+"""Dimensions that vectors are reduced to before they are clustered, as in RAPTOR."""
 SHAPE = "spherical"
-"""Of the clusters: one width each, which a few texts suffice to fit. RAPTOR's have any shape, and in the 10 numbers of
-a PCA, less clustered than those of UMAP, the criterion then prefers clusters of single texts."""
+"""Covariance type of the clusters: one width for each, which a few texts suffice to fit. RAPTOR's clusters have any
+shape; in 10 dimensions of a PCA, less clustered than those of UMAP, the criterion then prefers single texts."""
 LIKELY = 0.1
-"""Probability from which on a text is in a cluster, as in RAPTOR."""
+"""Probability of a cluster above which a text belongs to it, as in RAPTOR."""
 COMPONENTS = (1, 2, 3, 5, 8, 13, 21, 34, 50)
-"""Numbers of clusters that are compared by the information criterion; RAPTOR tries every one up to 50."""
+"""Numbers of clusters that the information criterion compares; RAPTOR tries every number up to 50."""
 CLUSTER_TOKENS = 3500
-"""Tokens of a cluster from which on it is divided again, as in RAPTOR."""
+"""Maximum tokens of a cluster; a larger one is divided again, as in RAPTOR."""
 ROUNDS = 8
-"""Rounds of k-means, where scikit-learn is not installed."""
+"""Rounds of k-means, which is used if scikit-learn is not installed."""
 CLUSTER = 8
 """Approximate number of chunks or summaries in a cluster of k-means."""
 LEVELS = 3
 """Maximum number of levels of summaries."""
 SEED = 42
-"""Where the mixtures start."""
+"""Random seed of the mixtures and of the reduction."""
 HARD = (
     "Chunks were clustered by k-means: for soft clusters as in the paper, pip install 'conspectus[raptor]'."
 )
@@ -124,33 +124,33 @@ HARD = (
 
 @dataclass(frozen=True)
 class Tree:
-    """Nodes are chunks, then summaries, level by level; `leaves` are the chunks under each."""
+    """Nodes are the chunks, then the summaries, level by level; `leaves` are the chunks under each node."""
 
     texts: tuple[str, ...]
     leaves: tuple[tuple[int, ...], ...]
     vectors: Any
-    """One row for each node, of length 1, dense or sparse."""
+    """One row of norm 1 for each node, dense or sparse."""
     words: WordVectors | None
-    """How texts become vectors where the index has none of its own."""
+    """Word vectors that represent texts if the index has no vectors."""
 
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Vectors of texts by their words, weighted by inverse frequency, of length 1."""
+    """Vectors of texts by their words, weighted by inverse frequency, of norm 1."""
 
     number: dict[str, int]
     weights: Floats
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> WordVectors:
-        """Learn the words of texts."""
+        """Collect the words of texts and their weights."""
         frequency = Counter(term for text in texts for term in dict.fromkeys(terms(text)))
         counts = np.array(list(frequency.values()))
         number = {term: i for i, term in enumerate(frequency)}
         return cls(number, np.log(1 + len(texts) / counts).astype(np.float32))
 
     def of_texts(self, texts: Sequence[str]) -> sparse.csr_array[Any, Any]:
-        """Return the vectors of texts, of the words that are known."""
+        """Return the vectors of texts over the known words."""
         rows = [[self.number[t] for t in terms(text) if t in self.number] for text in texts]
         starts = np.cumsum([0, *map(len, rows)])
         columns = np.array([column for row in rows for column in row], np.int64)
@@ -162,7 +162,7 @@ class WordVectors:
 
 
 def _unit(matrix: Any) -> Any:
-    """Return a matrix, dense or sparse, with rows of length 1."""
+    """Return a matrix, dense or sparse, with its rows scaled to norm 1."""
     lengths = np.sqrt(np.asarray((matrix * matrix).sum(axis=1), np.float32)).ravel()
     scale = 1 / np.maximum(lengths, 1e-12)
     if isinstance(matrix, np.ndarray):
@@ -175,7 +175,7 @@ def _dense(matrix: Any) -> Floats:
 
 
 async def build_tree(index: Index, model: Model, settings: Settings) -> Tree:
-    """Make the tree of an index."""
+    """Build the tree of an index."""
     texts = [chunk.text for chunk in index.chunks]
     sizes = [chunk.n_tokens for chunk in index.chunks]
     words = None if has_vectors(index) else WordVectors.of(texts)
@@ -206,7 +206,7 @@ async def build_tree(index: Index, model: Model, settings: Settings) -> Tree:
 
 
 async def _summaries(groups: Sequence[tuple[str, ...]], index: Index, model: Model) -> list[str]:
-    """Summarise each group of texts; by its own sentences where the model fails."""
+    """Summarise each group of texts; the extractive model takes over where `model` fails."""
     tasks = [SummarizePassages(texts) for texts in groups]
     pairs = zip(tasks, await model.perform_all(tasks), strict=True)
     alone = extractive(index)
@@ -217,7 +217,7 @@ async def _summaries(groups: Sequence[tuple[str, ...]], index: Index, model: Mod
 
 
 def clusters(vectors: Any, sizes: Sequence[int]) -> list[list[int]]:
-    """Return clusters of rows of length 1, a row in one or several; `sizes` are the tokens of the rows."""
+    """Return clusters of the rows of `vectors` (norm 1), each row in one or several; `sizes` are tokens of the rows."""
     mixtures = _scikit()
     if mixtures is None:
         return k_means(vectors, CLUSTER)
@@ -243,7 +243,7 @@ class Mixtures:
     mixture: Any
 
     def parts(self, vectors: Any, rows: Ints) -> list[Ints]:
-        """Divide some rows into as many clusters as the information criterion says; few rows are one cluster."""
+        """Divide rows into as many clusters as the information criterion selects; a few rows form one cluster."""
         if len(rows) <= DIMENSIONS + 1:
             return [rows]
         dense = isinstance(vectors, np.ndarray)
@@ -265,7 +265,7 @@ def _scikit() -> Mixtures | None:
 
 
 def k_means(vectors: Any, size: int) -> list[list[int]]:
-    """Divide rows of length 1 into about `len / size` groups: k-means by cosine, from evenly spread rows."""
+    """Divide rows of norm 1 into about `len / size` groups by k-means on cosines, starting from evenly spaced rows."""
     n = int(vectors.shape[0])
     k = max(1, round(n / size))
     centres = vectors[np.linspace(0, n - 1, k).astype(int)]
@@ -282,7 +282,7 @@ def k_means(vectors: Any, size: int) -> list[list[int]]:
 
 
 async def tree_of(index: Index, model: Model, settings: Settings) -> Tree:
-    """Return the tree of an index: the one made before where it is stored, else a new one, which is stored."""
+    """Return the tree of an index: the stored one, or else a new one, which is then stored."""
     trees, n = index.derive(_trees), len(index.chunks)
     if model.name not in trees:
         path = derived_file(index, "raptor", model, "k-means" if _scikit() is None else "mixtures")
@@ -297,7 +297,7 @@ async def tree_of(index: Index, model: Model, settings: Settings) -> Tree:
 
 
 def _trees(_: Index) -> dict[str, Tree]:
-    """Return the trees of an open index, as far as they were made, by the model that wrote them."""
+    """Return a cache of the trees of an open index, by the name of the model that wrote them."""
     return {}
 
 
@@ -313,13 +313,13 @@ def _joined(rows: Any, vectors: Floats, index: Index) -> Tree:
     return Tree(texts, leaves, words.of_texts(texts), words)
 
 
-# Files of what is made at the first question
+# Files of what is derived at the first question
 
 
 def derived_file(index: Index, kind: str, model: Model, how: str = "") -> Path | None:
-    """Return where what a model made of a snapshot for questions is stored.
+    """Return the path of the file for what a model derived from a snapshot.
 
-    None for an index that is not stored, and for a model without a name, which stands in for one in estimates.
+    None for an index that is not stored, and for a model without a name, which estimates use as a stand-in.
     """
     if index.folder is None or not index.snapshot or not model.name:
         return None
@@ -329,7 +329,7 @@ def derived_file(index: Index, kind: str, model: Model, how: str = "") -> Path |
 
 
 def write_derived(path: Path | None, rows: Any, vectors: Floats) -> None:
-    """Write rows, which fit into JSON, and their vectors; what cannot be written is made again by the next process."""
+    """Write rows, which JSON can represent, and their vectors; if that fails, the next process derives them again."""
     if path is None:
         return
     content = io.BytesIO()
@@ -342,7 +342,7 @@ def write_derived(path: Path | None, rows: Any, vectors: Floats) -> None:
 
 
 def read_derived(path: Path) -> tuple[Any, Floats] | None:
-    """Return the rows and vectors of a file; None where there is none that can be read."""
+    """Return the rows and vectors of a file, or None if it is missing or cannot be read."""
     try:
         with np.load(path) as arrays:
             return json.loads(arrays["rows"].tobytes()), arrays["vectors"]
@@ -351,7 +351,7 @@ def read_derived(path: Path) -> tuple[Any, Floats] | None:
 
 
 async def rank_by_tree(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks of the nodes most like the question, those of a summary by their own likeness."""
+    """Return the `k` chunks of the nodes most similar to the question; those of a summary by their own score."""
     tree = await tree_of(index, model, settings)
     if tree.words:
         query: Any = tree.words.of_texts([question])
@@ -370,7 +370,7 @@ async def rank_by_tree(question: str, index: Index, model: Model, settings: Sett
 
 @method("raptor", help="a tree of summaries of clustered chunks", rank=rank_by_tree)
 async def answer_by_tree(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer from the best chunks; a notice says where clusters are not those of the paper."""
+    """Answer from the best chunks; a notice says if the clusters are not those of the paper."""
     hits = await rank_by_tree(question, index, model, settings)
     result = await answer_from(hits, question, index, model, settings, method="raptor")
     return result if _scikit() else replace(result, notices=(*result.notices, HARD))
@@ -381,7 +381,7 @@ async def answer_by_tree(question: str, index: Index, model: Model, settings: Se
 
 @dataclass(frozen=True)
 class Statements:
-    """Statements: the number of the chunk of each, and their words, or their vectors where the index has some."""
+    """Statements: the number of each one's chunk, and their words, or their vectors if the index has vectors."""
 
     chunk: Ints
     words: TextWords | None
@@ -395,9 +395,9 @@ class Statements:
 
 
 async def _statements_of(index: Index, model: Model, settings: Settings) -> Statements:
-    """Return the sentences of every chunk under its title, or what a language model rewrites the chunk to.
+    """Return the statements of every chunk: its sentences with its title, or what a language model rewrites it to.
 
-    Where that fails they are the sentences alone. Vectors of what a model wrote are stored in the index's folder.
+    Where rewriting fails, they are the sentences without a title. Vectors are stored in the index's folder.
     """
     by_chunk = [[c.text[start:end] for start, end in sentences(c.text)] for c in index.chunks]
     titles = [index.document_of[chunk.document_id].title for chunk in index.chunks]
@@ -425,13 +425,13 @@ async def _statements_of(index: Index, model: Model, settings: Settings) -> Stat
 
 
 def _statements(_: Index) -> dict[str, Statements]:
-    """Return the statements of an open index, as far as they were read, by the model that wrote them."""
+    """Return a cache of the statements of an open index, by the name of the model that wrote them."""
     return {}
 
 
 @ranking("propositions", help="single statements are ranked, their chunks read")
 async def rank_by_statements(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks of the best statements: by vectors where the index has them, else by words."""
+    """Return the `k` chunks of the best statements, compared by vectors if the index has them, else by words."""
     if has_vectors(index) and not writes(model, WritePropositions):
         query = question_vectors([question], index, settings)[0]
         similarity = cosines("sentences", query, index)

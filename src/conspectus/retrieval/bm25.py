@@ -1,4 +1,4 @@
-"""BM25 over chunks: the words of a question, and nothing else."""
+"""BM25 over chunks: the words of a question alone."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from conspectus.text.words import search_terms, terms
 
 @ranking("bm25", help="chunks that contain the words of the question")
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks that score highest, none that holds no word of the question."""
+    """Return the `k` chunks with the highest scores, only those that contain a word of the question."""
     return hits_of(scores_of(question, index), index, settings.search.k)
 
 
 def scores_of(question: str, index: Index) -> Floats:
-    """Return the score of every chunk, in the order of the table."""
+    """Return the BM25 score of every chunk, in the order of the table."""
     number = index.number_of_word
     query = [(number[term], 1.0) for term in search_terms(question, index) if term in number]
     return bm25(Postings.of(index.slices, "chunk_terms"), query)
@@ -31,14 +31,14 @@ def scores_of(question: str, index: Index) -> Floats:
 
 @dataclass(frozen=True)
 class TextWords:
-    """The words of texts that the index has no inverted index of, and which texts hold each."""
+    """An inverted index of texts that the index has none for: their words, and which texts contain each."""
 
     numbers: dict[str, int]
     postings: Postings
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> TextWords:
-        """Read the words of texts."""
+        """Build the inverted index of texts."""
         numbers: dict[str, int] = {}
         flat: list[int] = []
         sizes: list[int] = []
@@ -49,6 +49,6 @@ class TextWords:
         return cls(numbers, postings(np.array(flat, np.int32), np.array(sizes, np.int32), size=len(numbers)))
 
     def scores(self, question: str) -> Floats:
-        """Return the score of every text for a question."""
+        """Return the BM25 score of every text for a question."""
         known = [term for term in terms(question) if term in self.numbers]
         return bm25(self.postings, [(self.numbers[term], 1.0) for term in known])

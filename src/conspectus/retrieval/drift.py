@@ -1,8 +1,8 @@
-"""DRIFT: a first answer over the best reports, then follow-up questions of the graph, then one answer of all.
+"""DRIFT: a first answer over the best reports, then follow-up questions over the graph, then one combined answer.
 
-The first answer opens the subject and says what to ask next; each follow-up is answered from what `local` gathers for
-it, and may lead to others; a reduce makes one answer of them all. Without a language model a follow-up is the question
-crossed with what the sentences found so far name: it widens the search, and reasons nothing.
+The first answer (the primer) proposes follow-up questions; each is answered from the context that `local` gathers for
+it, and may propose others; a reduce step combines all answers. Without a language model, a follow-up is the question
+combined with names from the sentences retrieved so far: it widens the search, without any reasoning.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FOLLOW_UPS = 3
 
 @dataclass
 class DriftSteps:
-    """What the steps found, which follow-ups were asked, what they read in tokens, and what failed."""
+    """The partial answers of the steps, the follow-ups asked, the tokens read, and the failures."""
 
     probes: list[Probe] = field(default_factory=list[Probe])
     questions: list[str] = field(default_factory=list[str])
@@ -49,9 +49,9 @@ class DriftSteps:
     no_preview="each step of drift reads what the step before it asks for: nothing can be shown before the answer",
 )
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer from the best reports and from the follow-up questions that they lead to.
+    """Answer from the best reports and from follow-up questions.
 
-    Raises UsageError where the index has no reports, ModelError where the first answer could not be made.
+    Raises UsageError if the index has no reports, ModelError if the first answer failed.
     """
     if not index.reports:
         raise UsageError("drift starts from reports, and this index has none: ask by rollup or local")
@@ -76,7 +76,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
 async def drift(
     question: str, reports: Sequence[Report], index: Index, model: Model, settings: Settings
 ) -> DriftSteps:
-    """Ask the primer and then, at each step, the follow-ups that promise most of those that are not asked yet."""
+    """Ask the primer and then, at each step, the follow-ups with the highest scores that were not asked yet."""
     context = Context(reports=tuple(reports))
     primer = await model.perform(PrimeAnswer(question, context, FOLLOW_UPS))
     result = DriftSteps([primer], used=tokens.count(context.text))
@@ -101,7 +101,7 @@ async def drift(
 
 
 def _best(ahead: Iterable[FollowUp], questions: Sequence[str], most: int) -> list[FollowUp]:
-    """Return the follow-ups of the highest scores that were not asked; of equal ones the first."""
+    """Return the follow-ups with the highest scores that were not asked; of equal ones, the first."""
     previous = {name_key(question) for question in questions}
     fresh: dict[str, FollowUp] = {}
     for follow_up in sorted(ahead, key=lambda f: -f.score):
@@ -112,7 +112,7 @@ def _best(ahead: Iterable[FollowUp], questions: Sequence[str], most: int) -> lis
 
 
 def primer_reports(question: str, index: Index, settings: Settings) -> list[Report]:
-    """Return the reports of the communities that hold most of what a question matches, then the most important ones."""
+    """Return the reports of the communities that best match a question, then the most important of the others."""
     annotations = match_annotations(question, index, settings)
     near: dict[int, Report] = {}
     for number in communities_of(annotations, index, settings.reports.min_report_entities):

@@ -1,8 +1,8 @@
 """Drill-down: from the root along the most relevant reports to the chunks behind them (GraphRAG, future work).
 
-At each level the reports are rated, and the best few are followed into their parts. The answer is written from the
-communities where this ends: their elements and their chunks, within one window. Of reports that are rated alike, those
-go first that hold more of the question's words, and more of the annotations that it matches.
+At each level the reports are rated, and the best few are followed into their sub-communities. The answer is written
+from the communities where this ends: their elements and their chunks, within one window. Of reports with equal ratings,
+those with more of the question's words and of the annotations that match it come first.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WIDTH = 3
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer from the elements and chunks of the communities that the reports lead down to.
 
-    Raises UsageError where the index has no reports, ModelError where none could be rated.
+    Raises UsageError if the index has no reports, ModelError if none could be rated.
     """
     if not index.reports:
         raise UsageError("drilldown follows reports, and this index has none: ask by rollup or local")
@@ -56,7 +56,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
 async def follow(
     question: str, annotations: Sequence[Annotation], index: Index, model: Model, width: int = WIDTH
 ) -> CommunitySelection:
-    """Follow the `width` best reports of each level into their parts, until they have none that is relevant."""
+    """Follow the `width` best reports of each level into their sub-communities, as long as some are relevant."""
     scores = _scores_inside(annotations, index)
 
     def best(level: list[RatedReport]) -> list[RatedReport]:
@@ -75,9 +75,9 @@ async def follow(
 def _shares(
     question: str, reports: Sequence[Report], scores: Mapping[int, float], index: Index
 ) -> list[float]:
-    """Return how much each report of a level holds, 0 to 1: half by its words, half by what matches in its community.
+    """Return the match of each report of a level, 0 to 1: half by its words, half by the annotations in its community.
 
-    For a question about the whole it is the importance of the report.
+    For a question about the whole, it is the importance of the report (its rating / 10).
     """
     read = read_question(question, *index.languages)
     if read.about_whole:
@@ -97,7 +97,7 @@ def _shares(
 
 
 def _scores_inside(annotations: Sequence[Annotation], index: Index) -> dict[int, float]:
-    """Return for each community, at every level, the sum of the scores of the annotations inside it."""
+    """Return, for each community of every level, the sum of the scores of the annotations inside it."""
     scores: dict[int, float] = {}
     for annotation in annotations:
         community = None if annotation.kind == "report" else community_of(annotation, index, 1)
@@ -110,7 +110,7 @@ def _scores_inside(annotations: Sequence[Annotation], index: Index) -> dict[int,
 def community_rows(
     question: str, reports: Sequence[Report], annotations: Sequence[Annotation], index: Index
 ) -> Context:
-    """Return what the communities of reports hold: what the question matches first."""
+    """Return the rows of the communities of reports, those that match the question first."""
     communities = [index.communities[report.community] for report in reports]
     matches = {(a.kind, a.number): a.score for a in annotations}
     members = dict.fromkeys(number for c in communities for number in c.entity_numbers)

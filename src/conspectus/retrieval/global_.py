@@ -24,26 +24,26 @@ from conspectus.tasks.base import Context
 RowT = TypeVar("RowT", Report, Chunk)
 
 ENOUGH_REPORTS = 10
-"""Where no level is asked for, the first one with so many reports is answered from, or else the one with most.
+"""Minimum number of reports of the default level: the first level with so many is used, or else the one with the most.
 
-Measured with the extractive model on the 125 questions of the paper's podcast corpus, whose level 0 has 17 reports:
-level 0 quotes most (10.4 sentences from 8.0 episodes an answer; level 1 8.2 from 6.2, level 3 6.7 from 5.2) and reads
-fewest tokens. A level of a few reports gives an answer of one section.
+With fewer reports, an answer has a single section. Measured with the extractive model on the 125 questions of the
+paper's podcast corpus, whose level 0 has 17 reports: level 0 quotes most (10.4 sentences from 8.0 episodes an answer;
+level 1 8.2 from 6.2, level 3 6.7 from 5.2) and reads the fewest tokens.
 """
 RELEVANT = 1
-"""Minimum relevance rating, 0 to 5, of a report whose children are read."""
+"""Minimum relevance rating, 0 to 5, of a report that is used and whose children are rated."""
 SHUFFLE_SEED = 42
 """Random seed of the order in which reports, or chunks, are packed into windows (GraphRAG §3.1.6 shuffles them)."""
 HEADING_TOKENS = 20
-"""Room for the heading of the table in a window."""
+"""Tokens of a window reserved for the heading of the table."""
 SOURCE_SUMMARY = "source-summary"
 
 
 @method("global", help="map-reduce over the community reports of one level", reads={"reports"})
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer from the reports of a level, or with `auto` from those that are relevant from the root down.
+    """Answer from the reports of a level, or with `auto` from those that dynamic community selection chooses.
 
-    Raises UsageError where the index has no such level, ModelError where no window could be answered.
+    Raises UsageError if the index has no such level, ModelError if no window could be answered.
     """
     level = level_of(index, settings.global_)
     if settings.global_.level == "auto":
@@ -76,7 +76,7 @@ async def source_summary(question: str, index: Index, model: Model, settings: Se
 
 
 def level_of(index: Index, settings: GlobalSettings) -> int:
-    """Return the level to answer from; UsageError where the index has no reports or no such level."""
+    """Return the level to answer from; raise UsageError if the index has no reports or no such level."""
     if not index.reports:
         raise UsageError(
             "this index has no reports to answer from: ask by rollup, which writes those that it needs"
@@ -89,7 +89,7 @@ def level_of(index: Index, settings: GlobalSettings) -> int:
 
 
 def _default_level(index: Index) -> int:
-    least: int = index.settings.get("reports", {}).get("min_report_entities", 0)  # the others are brief
+    least: int = index.settings.get("reports", {}).get("min_report_entities", 0)  # below it they are brief
     large = {number for number, size in enumerate(column(index.communities, "size")) if size >= least}
     full = large & index.report_of_community.keys()
     sizes = [sum(number in full for number in index.numbers_at(level)) for level in index.levels]
@@ -104,9 +104,9 @@ def report_windows(reports: Sequence[Report], settings: AnswerSettings) -> list[
 
 
 def shuffled_windows(rows: Sequence[RowT], limit: int) -> list[list[RowT]]:
-    """Return the rows, shuffled, in windows of no more tokens than the limit, each with one row at least.
+    """Return the rows, shuffled, in windows of at most `limit` tokens, each with at least one row.
 
-    Brief reports come after the others, where those leave room: they must not stand between them.
+    Brief reports come after all others, so that they take only the room that these leave.
     """
     shuffled: list[RowT] = []
     brief: list[RowT] = []
@@ -127,7 +127,7 @@ def shuffled_windows(rows: Sequence[RowT], limit: int) -> list[list[RowT]]:
 
 @dataclass(frozen=True)
 class RatedReport:
-    """A report with its relevance, 0 to 5, and the report above it that was relevant, if it is no root."""
+    """A report with its relevance, 0 to 5, and the relevant report above it, if it is not a root."""
 
     report: Report
     rating: int
@@ -135,14 +135,14 @@ class RatedReport:
 
     @property
     def path(self) -> str:
-        """The reports from the root to it, with their ratings, in words."""
+        """The reports from the root to this one, with their ratings, as a text."""
         here = f"{self.report.title} ({self.rating})"
         return f"{self.parent.path} > {here}" if self.parent else here
 
 
 @dataclass
 class CommunitySelection:
-    """How many reports were rated, what failed, and which reports an answer is made from."""
+    """The number of reports rated, the failures, and the reports chosen for the answer."""
 
     rated: int = 0
     failed: list[ModelError] = field(default_factory=list[ModelError])
@@ -150,14 +150,14 @@ class CommunitySelection:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the user must know of failures."""
+        """A notice about failures, if there were any."""
         if not self.failed:
             return ()
         return (f"not rated, of {self.rated} reports: {len(self.failed)} ({self.failed[0]})",)
 
     @property
     def description(self) -> str:
-        """What was looked at and what was used, in words."""
+        """What was rated and what was used, as a text."""
         if not self.chosen:
             return f"{self.rated} reports rated from the root down, none of them relevant"
         levels: dict[int, list[int]] = {}
@@ -180,11 +180,11 @@ async def select_communities(
     model: Model,
     choose: Callable[[list[RatedReport]], list[RatedReport]] = _relevant,
 ) -> CommunitySelection:
-    """Rate the reports of the root, then those of the parts of every one that `choose` returns, and so on down.
+    """Rate the reports of the root, then the children of every report that `choose` returns, and so on down the levels.
 
-    A report is used unless a part of it is chosen too: the parts say the same in more detail. A report that cannot be
-    rated counts as relevant, so that nothing is lost by it; in the place of one that is missing stand those of its
-    parts. Brief ones are not worth a rating each. Raises ModelError where none could be rated.
+    A chosen report is used unless one of its children is chosen too: children say the same in more detail. A report
+    that cannot be rated counts as relevant, so that nothing is lost; a missing report is replaced by those of its
+    sub-communities. Brief reports are not rated. Raises ModelError if no report could be rated.
     """
     result = CommunitySelection()
     roots = index.reports_of(index.numbers_at(0))

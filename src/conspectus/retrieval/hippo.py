@@ -1,15 +1,15 @@
 """HippoRAG: rank chunks by Personalized PageRank over noun phrases, seeded by what a question is about.
 
-The graph joins noun phrases by triples and by synonymy edges (HippoRAG §2.2). Three methods go over it:
+The graph connects noun phrases by triples and by synonymy edges (HippoRAG §2.2). Three methods use it:
 
-- `hipporag`, as published (Gutiérrez et al., 2024): each named entity of the question is linked to one phrase, the
-  seeds, rarer ones heavier; a chunk scores the sum, over all phrases, of its mass times its occurrences in the chunk.
+- `hipporag`, as published (Gutiérrez et al., 2024): each named entity of the question is linked to one phrase, a seed;
+  rarer seeds weigh more. A chunk scores the sum, over all phrases, of a phrase's mass times its occurrences in it.
 - `hipporag2`, as published (Gutiérrez et al., 2025): chunks are nodes of the graph too. Seeds are the phrases of the
-  triples most like the question, of which a language model keeps those that bear on it, and all chunks, lightly.
-- `combined`, ours: the graph of the second with the seeds of the first, and the chunks most like the question.
+  triples most similar to the question, filtered by a language model, and, with small weights, all chunks.
+- `combined`, ours: the graph of the second with the seeds of the first, and the chunks most similar to the question.
 
-Without vectors, similarity is computed from words and characters; without a language model, rules say what a question
-names, and every triple is kept.
+Without vectors, similarity is computed from words and characters; without a language model, rules find the names in a
+question, and no triple is filtered out.
 """
 
 from __future__ import annotations
@@ -45,35 +45,35 @@ Matrix = sparse.csr_array[Any, Any]
 SYNONYMS = 0.8
 """Minimum similarity of two noun phrases for a synonymy edge, as in HippoRAG."""
 LINKED = 5
-"""`hipporag2`: how many triples the question is linked to, and phrases that are seeds at the most, as published."""
+"""`hipporag2`: number of triples that the question is linked to, and maximum number of seed phrases, as published."""
 PASSAGE_WEIGHT = 0.05
-"""`hipporag2`: what the chunk most like the question weighs as a seed, where the best triple has 1; as published."""
+"""`hipporag2`: seed weight of the chunk most similar to the question, the best triple having 1; as published."""
 MASS, SHARPNESS = 0.3, 5
-"""`combined`: what the chunks weigh among the seeds beside 1 for the phrases, and the power of their likeness."""
+"""`combined`: seed weight of all chunks relative to 1 for all phrases, and the exponent of the chunks' similarity."""
 TOLERANCE = 1e-4
-"""Of the sum of all differences in PageRank, which sums to 1."""
+"""Sum of all differences between two steps at which PageRank, which sums to 1, has converged."""
 Scoring = Callable[[str, Index, Model, Settings], Awaitable[Floats]]
 """The score of every chunk for a question."""
 
 
 @dataclass(frozen=True)
 class PhraseGraph:
-    """Phrase `i` is all spellings of one name; the matrices are symmetric or phrases by chunks."""
+    """A graph of noun phrases, each with all spellings of one name; matrices are phrases by phrases or by chunks."""
 
     graph: TripleGraph
     keys: tuple[str, ...]
     of_name: Ints
-    """The phrase of each name of the graph."""
+    """The number of the phrase of each name of the graph."""
     edges: Matrix
-    """How many triples join two phrases, or how alike they are where they are synonyms."""
+    """The number of triples that connect two phrases or, for synonyms, their similarity if that is more; symmetric."""
     mentions: Matrix
-    """How many triples of a chunk have a phrase."""
+    """How often a phrase is an end of a chunk's triples."""
     vectors: Floats | None
-    """Of the phrases, where the index has them."""
+    """The vectors of the phrases, or None if the index has none."""
 
     @classmethod
     def of(cls, index: Index) -> PhraseGraph:
-        """Return the phrases of an index, made once while it is open; UsageError if it has no graph."""
+        """Return the phrase graph of an index, built once while it is open; raise UsageError if it has no graph."""
         if index.graph_file:
             raise UsageError(
                 "HippoRAG reads graphs of texts, and this one is on disk; the method tog goes along it"
@@ -113,17 +113,17 @@ class PhraseGraph:
 
     @cached_property
     def grams(self) -> Grams:
-        """The phrases by their runs of characters."""
+        """The character n-grams of the phrases."""
         return Grams.of(self.keys)
 
     @cached_property
     def specificity(self) -> Floats:
-        """1 / the number of chunks that each phrase was extracted from; 1 where it was from none."""
+        """1 / the number of chunks that each phrase was extracted from; 1 if there are none."""
         return 1 / np.maximum(np.diff(self.mentions.indptr), 1)
 
     @cached_property
     def with_chunks(self) -> Matrix:
-        """The graph of HippoRAG 2: phrases, then chunks, each joined to the phrases that it mentions."""
+        """The graph of HippoRAG 2: phrases, then chunks, each connected to the phrases that it mentions."""
         contains = self.mentions.copy()
         contains.data[:] = 1
         return sparse.block_array([[self.edges, contains], [contains.T, None]]).tocsr()
@@ -139,11 +139,11 @@ class PhraseGraph:
 
     @cached_property
     def triple_words(self) -> TextWords:
-        """The words of the triples."""
+        """The inverted index of the triples."""
         return TextWords.of(self.triple_texts)
 
     def nearest(self, names: Sequence[str], vectors: Floats | None) -> Ints:
-        """Return for each name the phrase most like it: by vectors, else by characters."""
+        """Return the number of the phrase most similar to each name: by vectors, else by characters."""
         if not names or not self.keys:
             return np.zeros(0, np.int64)
         if vectors is not None and self.vectors is not None:
@@ -165,7 +165,7 @@ def _mentions(graph: TripleGraph, heads: Ints, tails: Ints, n: int, chunks: int)
 
 
 def occurrences(index: Index) -> Matrix:
-    """Return how often each phrase occurs in the chunks that it was extracted from, titles included, 1 at least: M."""
+    """Return matrix M: how often each phrase occurs in the chunks (titles included) of its triples, at least 1."""
     phrases = PhraseGraph.of(index)
     marked = ["".join(f" {word} " for word in units(key)) for key in phrases.keys]
     matrix = phrases.mentions.T.tocsr()
@@ -180,21 +180,21 @@ def occurrences(index: Index) -> Matrix:
 
 
 def _similarity(question: str, index: Index, settings: Settings) -> Floats:
-    """Return how like the question each chunk is, by its vector where there is one, else by BM25."""
+    """Return the similarity of each chunk to the question, by vectors if the index has them, else by BM25."""
     if has_vectors(index):
         return cosines("chunks", question_vectors([question], index, settings)[0], index)
     return scores_of(question, index)
 
 
 def _unit(scores: Floats) -> Floats:
-    """Return scores between 0, for the lowest, and 1."""
+    """Return scores rescaled to between 0, for the lowest, and 1."""
     return scaled(scores - scores.min(initial=np.inf))
 
 
 async def _seeds(
     task: NameEntities, phrases: PhraseGraph, index: Index, model: Model, settings: Settings
 ) -> Floats:
-    """Return the weight of each phrase as a seed: those most like what a question names, rarer ones heavier."""
+    """Return the seed weight of each phrase: its specificity if it is the nearest to a name in the question, else 0."""
     names = await model.perform(task)
     by_meaning = names and phrases.vectors is not None
     nearest = phrases.nearest(names, question_vectors(names, index, settings) if by_meaning else None)
@@ -226,7 +226,7 @@ def _register(name: str, help: str) -> Callable[[Scoring], AskingRanking]:
 
 @_register("hipporag", help="Personalized PageRank over noun phrases (HippoRAG)")
 async def hipporag(question: str, index: Index, model: Model, settings: Settings) -> Floats:
-    """Score chunks as published in 2024; by similarity where the question names nothing."""
+    """Score chunks as published in 2024; by similarity if the question names nothing."""
     phrases = PhraseGraph.of(index)
     seeds = await _seeds(NameEntities(question, strict=True), phrases, index, model, settings)
     if not seeds.any():
@@ -237,7 +237,7 @@ async def hipporag(question: str, index: Index, model: Model, settings: Settings
 
 @_register("hipporag2", help="the same over phrases and chunks, from triples like the question (HippoRAG 2)")
 async def hipporag2(question: str, index: Index, model: Model, settings: Settings) -> Floats:
-    """Score chunks as published in 2025; by similarity where no triple bears on the question."""
+    """Score chunks as published in 2025; by similarity if no triple is relevant to the question."""
     phrases, similarity = PhraseGraph.of(index), _similarity(question, index, settings)
     vectors = index.arrays.get("vectors.triples")
     if vectors is None or len(vectors) != len(phrases.graph):
@@ -263,7 +263,7 @@ async def hipporag2(question: str, index: Index, model: Model, settings: Setting
 
 @_register("combined", help="the same from what the question names and the chunks most like it")
 async def combined(question: str, index: Index, model: Model, settings: Settings) -> Floats:
-    """Score chunks by a walk over phrases and chunks, from what a question names and from what is like it."""
+    """Score chunks by a walk over phrases and chunks, from the names in a question and the chunks similar to it."""
     phrases = PhraseGraph.of(index)
     seeds = await _seeds(NameEntities(question), phrases, index, model, settings)
     chunks = _unit(_similarity(question, index, settings)) ** SHARPNESS
@@ -272,7 +272,7 @@ async def combined(question: str, index: Index, model: Model, settings: Settings
 
 
 def _mass_of_chunks(seeds: Floats, chunks: Floats, phrases: PhraseGraph, settings: Settings) -> Floats:
-    """Return the mass of each chunk after a walk over phrases and chunks from seeds among both."""
+    """Return the PageRank of each chunk for a restart vector over phrases (`seeds`) and chunks (`chunks`)."""
     reset = np.concatenate((seeds, chunks))
     if not reset.any():
         return np.zeros(len(chunks))

@@ -1,8 +1,8 @@
 """IRCoT: retrieval interleaved with a chain of thought, around any method that ranks (Trivedi et al., 2023).
 
-With a language model a thought is the next step of its reasoning. Without one it is the best sentence found
-that was not thought before: no reasoning, but a query that names what the first chunks name, which helps
-where the second passage is called by a name that only the first one gives, and else adds noise.
+With a language model, a thought is the next step of its reasoning. Without one, it is the best retrieved sentence that
+was not used as a thought before: no reasoning, but a query with the names in the first chunks. It helps if only the
+first passage names what the second one is about, and otherwise adds noise.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from conspectus.tasks import NextThought
 from conspectus.tasks.base import Context
 
 THOUGHT_CHUNKS = 10
-"""Chunks that a thought is written from at the most: the paper reads 2 to 8 for each step, the answer all that fit."""
+"""Maximum number of chunks for a thought: the paper reads 2 to 8 for each step; the answer reads all that fit."""
 _DONE = re.compile(r"\bso,? the answer is\b|因此,?，?答案是", re.IGNORECASE)
 
 
 def ranking_of(settings: Settings) -> AskingRanking:
-    """Return the ranking named by `ircot.retriever`; UsageError if there is none of that name."""
+    """Return the ranking that `ircot.retriever` names; raise UsageError if there is none of that name."""
     name = settings.ircot.retriever
     ranking = METHODS[name].rank_with if name in RANKINGS and name != "ircot" else None
     if ranking is None:
@@ -39,7 +39,7 @@ def ranking_of(settings: Settings) -> AskingRanking:
 async def steps(
     question: str, index: Index, model: Model, settings: Settings, ranker: AskingRanking
 ) -> tuple[list[Hit], tuple[str, ...]]:
-    """Return the ranking and the thoughts: until one states the answer, none comes, or the steps end."""
+    """Return the ranking and the thoughts; stop when a thought states the answer, none is new, or the steps end."""
     best_hits: dict[str, Hit] = {}
     _add(best_hits, await ranker(question, index, model, settings))
     thoughts: tuple[str, ...] = ()
@@ -68,11 +68,11 @@ def _add(best_hits: dict[str, Hit], hits: Sequence[Hit]) -> None:
 
 
 def _best(best_hits: dict[str, Hit], k: int) -> list[Hit]:
-    return sorted(best_hits.values(), key=lambda hit: -hit.score)[:k]  # of equal scores the one found first
+    return sorted(best_hits.values(), key=lambda hit: -hit.score)[:k]  # of equal scores, the earliest first
 
 
 async def rank(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks of the best score over the steps."""
+    """Return the `k` chunks with the best scores over all steps."""
     return (await steps(question, index, model, settings, ranking_of(settings)))[0]
 
 

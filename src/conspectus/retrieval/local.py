@@ -1,4 +1,4 @@
-"""Local answers: what the graph holds around what a question names (GraphRAG §1; entities first, then outwards)."""
+"""Local answers: from the graph around the entities that a question names, outwards (GraphRAG §1)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from conspectus.text.words import CJK, STOPWORDS, declined_stems, name_key, stem
 MOST_NAMED = 10
 """Maximum number of entities that the context starts from."""
 FILLED_UP = 4
-"""Entities to start from: those described most like a question are added to fewer that it names. Of the 19 joins of the
-sample corpus, all evidence is in the context of 15 without them, of 16 up to 3 or 4, of 14 with 4 more in any case."""
+"""Minimum number of entities to start from, filled up by those described most like the question. Of the sample corpus's
+19 joins of facts, the context has all evidence of 15 without them, of 16 up to 3 or 4, of 14 with always 4 more."""
 NEIGHBOURS = 2
-"""Neighbours of a named entity that are added for each one that is named."""
+"""Number of neighbours that are added for each named entity."""
 LONGEST, LONGEST_UNSPACED = 6, 14
-"""Words of a name that a question is searched for at the most, and characters where there are no spaces."""
+"""Maximum length of a name that is looked up in a question: in words, and in characters of a script without spaces."""
 
 
 @method(
@@ -46,7 +46,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
 
 
 def matching(question: str, index: Index, settings: Settings) -> list[Entity]:
-    """Return the entities that a question names, then, where there are vectors, those described most like it."""
+    """Return the entities that a question names, then, if there are vectors, those described most like it."""
     named = entities_in(question, index)
     if "vectors.entities" not in index.arrays:
         return named[:MOST_NAMED]
@@ -57,7 +57,7 @@ def matching(question: str, index: Index, settings: Settings) -> list[Entity]:
 
 
 def context(question: str, index: Index, settings: AnswerSettings) -> Context:
-    """Return the window of a question: of the rows around what it names those that fit."""
+    """Return the window for a question: the rows around the entities that it names, as many as fit."""
     return pack(rows_around(question, index, settings), settings.context_tokens)
 
 
@@ -69,7 +69,7 @@ def rows_around(
     *,
     with_reports: bool = True,
 ) -> Context:
-    """Return the rows around what a question names, or `start`, the most relevant of each table first."""
+    """Return the rows around the entities that a question names, or `start`; the most relevant of each table first."""
     named = entities_in(question, index)[:MOST_NAMED] if start is None else start
     scores = scores_of(question, index)
     numbers = _edges(named, scores, index)
@@ -90,7 +90,7 @@ def entities_in(question: str, index: Index) -> list[Entity]:
     """Return the entities that a question names, the longest and rarest names first."""
     full_names = [name_key(name).split() for name in read_question(question).full_names]
     question = without_particles(question, index.languages)
-    # in a question with capitals, a word without is not STEM, nor is "hard" Harding
+    # if a question uses capitals, its lower-case "stem" is not STEM, nor is "hard" Harding
     small = set(question.split()) if question[:1].isupper() else set[str]()
     if CJK.search(question):
         words, longest = units(name_key(question)), LONGEST_UNSPACED
@@ -119,14 +119,14 @@ def entities_in(question: str, index: Index) -> list[Entity]:
 
 
 def _named_by(words: Sequence[str], index: Index) -> set[int]:
-    """Return the entities that words name: as written, with the last one in its stem, or declined."""
+    """Return the numbers of the entities that words name: as written, with the last word stemmed, or declined."""
     stemmed = " ".join((*words[:-1], stem(words[-1])))
     keys = {" ".join(words), stemmed, *declined_stems(" ".join(words), index.languages)}
     return {number for key in keys if (number := entity_of_key(key, index)) is not None}
 
 
 def _edges(named: Sequence[Entity], scores: Floats, index: Index) -> list[int]:
-    """Return the numbers of named entities' relationships: between two of them first, then by chunks and weight."""
+    """Return the relationships of named entities by number: between two of them first, then by chunks and weight."""
     ends = [number for entity in named for number in index.edges_of(entity.number)]
     numbers, named_ends = np.unique(np.array(ends, np.int64), return_counts=True)
     starts, chunks = index.lists("edge_chunk")
@@ -138,7 +138,7 @@ def _edges(named: Sequence[Entity], scores: Floats, index: Index) -> list[int]:
 
 
 def claims_of(names: Collection[str], scores: Floats, index: Index) -> list[Claim]:
-    """Return the claims about any of some names: between two of them first, then those of relevant chunks."""
+    """Return the claims about any of the names: those between two of them first, then by the scores of their chunks."""
 
     def order(claim: Claim) -> tuple[float, ...]:
         both = claim.subject in names and claim.object in names
@@ -159,7 +159,7 @@ def _nearest(named: Sequence[Entity], edges: Sequence[Relationship], index: Inde
 
 
 def _reports(named: Sequence[Entity], index: Index) -> Iterator[Report]:
-    """Yield the reports of the smallest communities that hold a named entity, of most of them first; no brief ones."""
+    """Yield the reports of each named entity's smallest community with a full report, those with most of them first."""
     smallest: dict[int, int] = {}
     for entity in named:
         for community in index.communities_of(entity.number):
@@ -172,7 +172,7 @@ def _reports(named: Sequence[Entity], index: Index) -> Iterator[Report]:
 
 
 def _scores_around(named: Sequence[Entity], edges: Sequence[int], scores: Floats, index: Index) -> Floats:
-    """Return the score of each chunk by its words, higher where it tells of named entities and their edges."""
+    """Return the score of each chunk by its words, raised if it mentions named entities or their relationships."""
     gain = np.zeros(len(index.chunks), np.float32)
     for entity in named:
         gain[index.listed("entity_chunk", entity.number)] += 1 / np.sqrt(max(len(entity.chunk_ids), 1))

@@ -1,7 +1,7 @@
-"""Mixed: the walk and likeness (BM25, with vectors `hybrid`), weighed by the question; for answers also the graph.
+"""Mixed: the walk and similarity (BM25, with vectors `hybrid`), weighted by the question; answers add the graph.
 
-The walk reaches passages that share no word with the question; likeness is right where there is no way to go. Answers
-are also made from passages around the entities that the question names, and from what the graph knows of them.
+The walk reaches passages that share no word with the question; similarity is better if there are no links to follow.
+Answers also use passages around the entities that the question names, and the rows of the graph about them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from conspectus.settings import Settings
 from conspectus.tasks.base import Context
 
 SHARES = {"entities": 0.05, "relationships": 0.07, "claims": 0.03}
-"""Maximum shares of the window for what the graph knows: one or two long descriptions of entities, a dozen lines of
-relationships and claims. So all documents behind 34 of the 36 facts of the sample corpus are read; with none of it
-behind 35, with 0.25 together behind 33."""
+"""Maximum shares of the window for tables of the graph: one or two long descriptions of entities, a dozen lines of
+relationships and claims. With these, all documents behind 34 of the sample corpus's 36 facts are read; with no rows of
+the graph, behind 35; with 0.25 for all together, behind 33."""
 COMMON = 0.4
-"""Walk and likeness weigh the same where n**COMMON of n chunks hold the rarest name: 16 of 1,000, 40 of 10,000. From
+"""Walk and similarity weigh the same if n**COMMON of n chunks have the rarest name: 16 of 1,000, 40 of 10,000. From
 0.33 to 0.5 recall@5 of none of seven sets moves by more than a point; at 0.2 society loses 6, at 0.6 mathematics."""
 
 
@@ -34,7 +34,7 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 
 def scores_of(question: str, index: Index, settings: Settings) -> walk.Floats:
-    """Return the score of every chunk, 0 to 1: of the walk and by likeness, weighed by the question."""
+    """Return the score of every chunk, 0 to 1: the mean of walk and similarity, weighted by the question."""
     if "walk.names" not in index.arrays:
         return scaled(bm25.scores_of(question, index))
     graph = SentenceEntityGraph.of(index)
@@ -45,10 +45,10 @@ def scores_of(question: str, index: Index, settings: Settings) -> walk.Floats:
 
 
 def weight_of_likeness(seeds: Seeds, answered: float, index: Index, graph: SentenceEntityGraph) -> float:
-    """Return the weight of likeness against the walk, 0 to 1.
+    """Return the weight of similarity against the walk, 0 to 1.
 
-    The walk is for questions that name something rare whose chunks lack the rest of the question: there is a way to go.
-    Likeness weighs 1 where they name nothing, and at least `answered` where the chunks of that name hold the rest.
+    The walk is for questions with a rare name whose chunks lack the rest of the question. Similarity weighs 1 if the
+    question has no name, and at least `answered` if the chunks of that name cover the rest.
     """
     if not len(seeds.names):
         return 1.0
@@ -74,9 +74,9 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
 
 
 def rows_for(question: str, index: Index, settings: Settings) -> Context:
-    """Return what may be read for a question, the best rows of each table first; `base.pack` cuts it to a window.
+    """Return the rows to read for a question, the best of each table first; `base.pack` cuts them to a window.
 
-    Passages stand in turns: the best of each ranking, then the second.
+    The passages of the two rankings (mixed, and around the entities) alternate: the best of each, then the second.
     """
     rows = local.rows_around(question, index, settings.answer, with_reports=False)
     most = most_chunks(settings.answer)

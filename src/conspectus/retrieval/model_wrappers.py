@@ -1,7 +1,7 @@
-"""Models that wrap another model: they change or observe the tasks of one question, and methods need not know.
+"""Models that wrap another model: they change or observe the tasks of one question, unknown to the methods.
 
-`WithAnswerOptions` adds the answer settings and the language to each task, `AnsweringModel` passes the final
-answer on piece by piece, and `ContextRecorder` records the contexts that an answer would be written from.
+`WithAnswerOptions` adds the answer settings and the language to each task, `AnsweringModel` streams the final
+answer, and `ContextRecorder` records the contexts that an answer would be written from.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ R = TypeVar("R")
 
 
 class WrappedModel:
-    """A model that prepares each task, and has another model perform it."""
+    """A model that prepares each task and passes it on to another model."""
 
     def __init__(self, model: Model) -> None:
         self.name = model.name
@@ -42,7 +42,7 @@ class WrappedModel:
         self._model = model
 
     async def prepare(self, task: Task[R]) -> Task[R]:
-        """Return the task to perform instead of one."""
+        """Return the task to perform in place of the given one."""
         return task
 
     async def perform(self, task: Task[R]) -> R:
@@ -58,12 +58,12 @@ class WrappedModel:
 
 
 class WithAnswerOptions(WrappedModel):
-    """A model that is asked for answers as the settings have them, by prompts in the question's language."""
+    """A model that answers according to the answer settings, prompted in the language of the question."""
 
     def __init__(
         self, model: Model, question: str, settings: AnswerSettings, languages: Sequence[str] = ()
     ) -> None:
-        """`languages` are those of what is asked, of which a question that tells none is taken to be in the first."""
+        """`languages` are those of the index; a question whose language is unclear is taken to be in the first."""
         super().__init__(model)
         self._values: dict[str, Any] = {
             "language": language_of([question], languages),
@@ -72,21 +72,21 @@ class WithAnswerOptions(WrappedModel):
         }
 
     async def prepare(self, task: Task[R]) -> Task[R]:
-        if isinstance(task, WriteReport):  # in the language of the corpus, as indexing asks for it
+        if isinstance(task, WriteReport):  # keeps the language of the corpus, as in indexing
             return cast("Task[R]", task)
         accepted = self._values.keys() & {f.name for f in fields(task)}
         return replace(task, **{name: self._values[name] for name in accepted})
 
 
 FINAL = (ReduceAnswer, AnswerFromContext)
-"""The tasks whose reply is the answer."""
+"""The tasks whose reply is the final answer."""
 
 
 class AnsweringModel(WrappedModel):
-    """A model that answers a question, also by a query of a further round, and passes the text on piece by piece.
+    """A model that answers a question over several rounds, and streams the text of the answer.
 
-    Nothing is passed on before the reply says whether the evidence suffices, and nothing of one that names what to
-    search for next while `rounds` are left. Rows that an answer cites stay in the context of the next round.
+    Nothing is streamed before the reply says whether the evidence suffices, and nothing of a reply with a clue query
+    while `rounds` are left. Rows that an answer cites stay in the context of the next round.
     """
 
     def __init__(
@@ -100,11 +100,11 @@ class AnsweringModel(WrappedModel):
     ) -> None:
         super().__init__(model)
         self.context = Context()
-        """What the last answer was written from."""
+        """The context of the last answer."""
         self.cited: Collection[str] = ()
-        """The ids of those rows of it that the answer cites."""
+        """The ids of the rows of `context` that the answer cites."""
         self.shown: str | None = None
-        """What was passed on of the last final reply, if there was one."""
+        """The text of the last final reply that was streamed; None before the first one."""
         self._question, self._index, self._on_text = question, index, on_text
         self._rounds, self._window = rounds, window
 
@@ -112,7 +112,7 @@ class AnsweringModel(WrappedModel):
         if not isinstance(task, AnswerFromContext):
             return task
         earlier, self.context = self.context, task.context
-        if task.question != self._question:  # which a further round is asked by another query
+        if task.question != self._question:  # a further round asks with a clue
             self.context = joined(earlier, task.context, self.cited, self._window)
         return cast("Any", replace(task, question=self._question, context=self.context))
 
@@ -126,8 +126,8 @@ class AnsweringModel(WrappedModel):
         async for piece in self.stream(cast("Task[str]", task)):
             reply += piece
             if not self.shown and (start := reply.lstrip())[:1] in "<*`" and "\n" not in start:
-                continue  # the first line is not whole
-            # What is cited before does not change by what comes after: a piece never ends inside a reference.
+                continue  # the first line is not complete
+            # Later text does not change earlier citations: a piece never ends inside a reference.
             cited = self.shown + piece
             if not self.shown or CLOSING.search(piece):
                 _, clue, text = AnswerFromContext.parts(reply)
@@ -140,10 +140,10 @@ class AnsweringModel(WrappedModel):
 
 
 def joined(earlier: Context, later: Context, cited: Collection[str], window: int) -> Context:
-    """Return a window of the cited rows of one context, then all of the next; the first where that has nothing new.
+    """Return a window of the cited rows of one context, then all rows of the next; the first one if none there is new.
 
-    Of questions 101 to 392 of 2wiki in windows of 500 tokens 93 lacked what a query can name: the second window held it
-    for 27, and for 23 where nothing was cited. With new and old rows by turns these were 31 and 17.
+    Of questions 101 to 392 of 2wiki, in windows of 500 tokens, 93 lacked evidence that a query can name. The second
+    window had it for 27, and for 23 if nothing was cited; with new and old rows alternating, for 31 and 17.
     """
     tables: dict[str, Any] = {}
     old, new = ({row.id for _, rows in c.tables() for row in rows} for c in (earlier, later))
@@ -163,7 +163,7 @@ _REPLIES: dict[type[Task[Any]], Any] = {
 
 
 class ContextRecorder(WrappedModel):
-    """A model that performs the tasks on the way to an answer, and records the windows that it would be made from."""
+    """A model that performs the tasks before the final answer, and records the windows for it instead of answering."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)

@@ -1,8 +1,8 @@
-"""Reranking: of the chunks that a method ranks highest, those that a second look at each finds the most helpful.
+"""Reranking: a reranker scores the chunks that a method ranks highest, and reorders them.
 
-The first `DEPTH` chunks of a ranking are scored together with the question and put in that order: of a search the `k`
-best are its hits, and an answer is made from these and those after them, as many as its window holds. A chunk that
-could not be scored stands behind those that could, in its old order.
+The first `DEPTH` chunks of a ranking are scored together with the question and sorted by that score. A search returns
+the `k` best; an answer uses them and then the rest of the ranking, as many as its window holds. Chunks that could not
+be scored come after those that could, in their old order.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ READING = (AnswerFromContext, NextThought)
 DEPTH = 20
 """Number of top-ranked chunks that are reranked."""
 LONG_CHUNK = 1000
-"""Tokens of a long chunk: a window of as many as are reranked holds them all."""
+"""Tokens of a long chunk: a window for reranking holds `DEPTH` chunks of this size."""
 
 
 Order = list[tuple[int, float | None]]
-"""Positions of passages, the best first, each with its score; None for one that could not be scored."""
+"""Positions of passages, the best first, each with its score, or None if it could not be scored."""
 
 
 async def order(question: str, passages: Sequence[str], reranker: Reranker) -> Order:
-    """Score passages and return their order; of equal scores, and without one, the earlier goes first."""
+    """Score passages and return their order; of equal scores, and of missing ones, the earlier comes first."""
     scores = await reranker.scores(question, passages) if passages else []
     return sorted(enumerate(scores), key=lambda pair: (pair[1] is None, -(pair[1] or 0.0), pair[0]))
 
 
 def passage(title: str, text: str) -> str:
-    """Return what is read of a chunk: its text under the title of its document."""
+    """Return the text of a chunk for the reranker: preceded by the title of its document."""
     return f"{title}\n{text}" if title else text
 
 
@@ -51,14 +51,14 @@ def passage(title: str, text: str) -> str:
 
 
 async def reranked(question: str, hits: Sequence[Hit], reranker: Reranker, k: int) -> list[Hit]:
-    """Return the `k` best of some hits; one that could not be scored has 0, or the lowest score if that is less."""
+    """Return the `k` best hits; those that could not be scored get 0, or the lowest score if that is less."""
     ranking = await order(question, [passage(hit.title, hit.text) for hit in hits], reranker)
     least = min([0.0, *(score for _, score in ranking if score is not None)])
     return [replace(hits[i], score=least if score is None else score) for i, score in ranking[:k]]
 
 
 async def rank_reranked(ranking: Ranking, question: str, index: Index, settings: Settings) -> list[Hit]:
-    """Return the hits of a ranking as the reranker of the settings has them; raises as `open_reranker` does."""
+    """Return the hits of a ranking, reordered by the reranker of the settings; raises as `open_reranker` does."""
     async with open_reranker(settings, index.folder) as reranker:
         if reranker is None:
             return ranking(question, index, settings)
@@ -78,7 +78,7 @@ async def answer_reranked(
     settings: Settings,
     reranker: Reranker | None,
 ) -> Answer:
-    """Answer by a method, from chunks in the order of the reranker where there is one, as many as the window holds."""
+    """Answer by a method, from chunks in the order of the reranker, if there is one, as many as the window holds."""
     if reranker is None:
         answer = await answering(question, index, model, settings)
         unused = f"Nothing was reranked: {answer.method} does not rank chunks."
@@ -91,7 +91,7 @@ async def answer_reranked(
 
 
 class RerankingModel(WrappedModel):
-    """A model that reads the first chunks of a ranking in a second order; a method that is given it need not know."""
+    """A model that reorders the first chunks in the context of a task, unknown to the method that uses it."""
 
     def __init__(self, model: Model, index: Index, reranker: Reranker, limit: int) -> None:
         """`limit` is the size of the window in tokens."""
@@ -103,7 +103,7 @@ class RerankingModel(WrappedModel):
         self._looked_at = self._unscored = 0
 
     async def prepare(self, task: Task[R]) -> Task[R]:
-        """Return a task with the first of its chunks in their new order, as many as the window holds."""
+        """Return a task with the first of its chunks in the new order, as many as the window holds."""
         if not isinstance(task, READING) or not task.context.sources:
             return cast("Task[R]", task)
         chunks = task.context.sources
@@ -118,7 +118,7 @@ class RerankingModel(WrappedModel):
         return cast("Any", replace(task, context=self._read))
 
     def described(self, answer: Answer) -> Answer:
-        """Return an answer that says how its chunks were ordered, and counts what it was made from."""
+        """Return the answer with how its chunks were reranked, and with the size of the context that was read."""
         if self._read is None:
             return answer
         by = f"the first {self._looked_at} chunks reranked by {self._reranker.name}"

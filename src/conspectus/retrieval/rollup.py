@@ -1,11 +1,11 @@
 """Roll-up: from the rows that a question matches, up the community hierarchy (GraphRAG, future work).
 
-Entities, relationships, claims and reports are matched by their words, rare words and names first, and by the vectors
-of their sentences where the index has vectors. The communities of the matches are the starting point. A community
-replaces its sub-communities where the question matches most of them, or where there are more of them than reports
-should be read. The answer is a map-reduce over their reports. Those that are missing are written on demand, as indexing
-would have written them: a language model is sent the very request that indexing sends, so that the response cache
-keeps the reply, and the report is cached as long as the index is open, too.
+Entities, relationships, claims and reports are matched by their words, with more weight for rare words and names, and
+by the vectors of their sentences if the index has vectors. The communities of the matches are the starting point. A
+community replaces its sub-communities if the question matches most of them, or if there are more of them than reports
+to read. The answer is a map-reduce over their reports. Missing reports are written on demand, as indexing would have
+written them: a language model gets exactly the request that indexing sends, so that the response cache can answer it.
+A report is also cached while the index is open.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ from conspectus.text.words import CJK, search_terms
 
 METHOD = "rollup"
 IN_NAME = 0.5
-"""What a word in a name counts beside the same word in a description."""
+"""Additional weight of a word that occurs in the name of an annotation, relative to 1 for one anywhere in its text."""
 MEANING = 0.5
-"""What the likeness of the best sentence counts beside that of the words."""
+"""Weight of the similarity of the best sentence, relative to 1 for the words."""
 SENTENCES = 200
-"""Sentences nearest to the question whose annotations are matched by meaning."""
+"""Number of sentences nearest to the question whose entities are matched by vectors."""
 LEAST = 0.2
-"""The share of the question's weight that an annotation must hold."""
+"""Minimum share of the question's weight that an annotation contains to match."""
 MATCHES = 100
 """Maximum number of entities, relationships, claims and reports that are matched to a question."""
 NAMED = 4
-"""Annotations that are named in the reason."""
+"""Maximum number of annotations that are named in the reason."""
 LISTED = 12
-"""Communities that are."""
+"""Maximum number of communities that are listed in the reason."""
 SHARE = 0.5
-"""Share of a community that must match before its report replaces those of its children."""
+"""Minimum share of a community's entities in matching sub-communities for its report to replace theirs."""
 REPORTS = 12
 """Maximum number of reports to answer from; beyond it, parent communities replace their children."""
 CACHED = 4096
-"""Reports that are cached while an index is open: some 5 kB each, so 20 MB at most; one answer reads about 20."""
+"""Maximum number of reports cached while an index is open: at 5 kB each, 20 MB; one answer reads about 20."""
 VERSIONS = 1 << 16
-"""Numbers of the reports of one community that stand on different parts, drawn by a hash of what those say."""
+"""Number of versions of a community's report, by a hash of the reports of its parts that it was written from."""
 
 
 @method(
@@ -65,9 +65,9 @@ VERSIONS = 1 << 16
     reads={"reports", "graph"},
 )
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer from the reports of what a question matches; those that are missing are written first.
+    """Answer from the reports of the communities that a question matches; missing ones are written first.
 
-    Raises UsageError where the index has no communities, ModelError where no report could be written or read.
+    Raises UsageError if the index has no communities, ModelError if no report could be written or read.
     """
     if not index.communities:
         raise UsageError("rollup needs communities, and this index has none: its documents name too little")
@@ -97,7 +97,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
 
 
 def _matches(annotations: Sequence[Annotation], scores: Mapping[int, float]) -> str:
-    """Say in words what the question matches."""
+    """Return a text about what the question matches."""
     if not annotations:
         return f"the whole is {len(scores)} communities of the root"
     names = _first(list(dict.fromkeys(a.name for a in annotations)), NAMED)
@@ -105,7 +105,7 @@ def _matches(annotations: Sequence[Annotation], scores: Mapping[int, float]) -> 
 
 
 def _levels(chosen: Sequence[Community], start: int, new: int) -> str:
-    """Say in words which communities are read, of how many at the start, and how many reports were written."""
+    """Return a text about the communities read, of `start` matching ones, and the number of reports written."""
     levels = Counter(community.level for community in chosen)
     used = ", ".join(f"{n} of level {level}" for level, n in sorted(levels.items()))
     numbers = _first([str(community.number) for community in chosen], LISTED)
@@ -118,12 +118,12 @@ def _first(names: Sequence[str], count: int) -> str:
     return ", ".join(names[:count]) + (", …" if len(names) > count else "")
 
 
-# What a question matches
+# Annotations that a question matches
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """An entity, relationship, claim or report that a question matches, and how well, about 0 to 2."""
+    """An entity, relationship, claim or report that a question may match, with the score of the match, about 0 to 2."""
 
     kind: Literal["entity", "relationship", "claim", "report"]
     number: int
@@ -131,7 +131,7 @@ class Annotation:
     text: str
     """The name and the description, in lower case."""
     entities: tuple[str, ...] = ()
-    """The names of the entities that it is about."""
+    """The names of the entities that the annotation is about."""
     score: float = 0.0
 
 
@@ -159,17 +159,17 @@ def match_annotations(question: str, index: Index, settings: Settings) -> list[A
     if has_vectors(index):
         for number, like in _entities_by_meaning(question, index, settings).items():
             scores[number] = scores.get(number, 0.0) + MEANING * like
-    for entity in entities_in(question, index):  # the question names it, whatever the spelling
+    for entity in entities_in(question, index):  # the question names it, perhaps in another spelling
         scores[entity.number] = scores.get(entity.number, 0.0) + 1.0
     best = sorted(scores, key=lambda number: (-scores[number], number))[:MATCHES]
     return [replace(rows[number], score=scores[number]) for number in best]
 
 
 def _scores_by_words(question: str, rows: Sequence[Annotation], index: Index) -> dict[int, float]:
-    """Return the scores of annotations, by row: the share of the question's weight (squared IDF) in their words."""
+    """Return the scores of annotations by row: the share of the question's weight (squared IDF) that they contain."""
     focus = read_question(question, *index.languages).focus
     terms = focus or tuple(dict.fromkeys(search_terms(question, index)))
-    # A quick look first: stems without their last letter, which may differ from the text's.
+    # A quick filter first: stems without their last letter, which may differ from the text's.
     prefixes = [term[:-1] if len(term) > 3 and not CJK.search(term) else term for term in terms]
     candidates = [i for i, row in enumerate(rows) if any(prefix in row.text for prefix in prefixes)]
     shared = {i: set(terms).intersection(search_terms(rows[i].text, index)) for i in candidates}
@@ -186,7 +186,7 @@ def _scores_by_words(question: str, rows: Sequence[Annotation], index: Index) ->
 
 
 def _entities_by_meaning(question: str, index: Index, settings: Settings) -> dict[int, float]:
-    """Return by its number how like the question an entity is: as the best sentence that mentions it, 1 at most."""
+    """Return the similarity of entities to the question, by number: that of the best sentence with them, at most 1."""
     query = question_vectors([question], index, settings)[0]
     like: Any = scaled(cosines("sentences", query, index))
     starts, mentions = index.arrays["sentences.mention_starts"], index.arrays["sentences.mentions"]
@@ -199,7 +199,7 @@ def _entities_by_meaning(question: str, index: Index, settings: Settings) -> dic
 
 
 def community_of(annotation: Annotation, index: Index, min_size: int) -> Community | None:
-    """Return the deepest community of at least so many entities that holds an annotation, None where none does."""
+    """Return the deepest community of at least `min_size` entities that contains an annotation, or None."""
     if annotation.kind == "report":
         return index.communities[index.reports[annotation.number].community]
     names = [name for name in annotation.entities if name in index.entity_of_name]
@@ -212,7 +212,7 @@ def community_of(annotation: Annotation, index: Index, min_size: int) -> Communi
 
 
 def communities_of(annotations: Sequence[Annotation], index: Index, min_size: int) -> dict[int, float]:
-    """Return the deepest communities that hold the annotations, with the sum of their scores, the highest first."""
+    """Return the deepest communities that contain annotations, with the sums of their scores, the highest first."""
     scores: dict[int, float] = {}
     for annotation in annotations:
         community = community_of(annotation, index, min_size)
@@ -230,11 +230,11 @@ def roll_up(
     share: float = SHARE,
     reports: int = REPORTS,
 ) -> tuple[list[int], frozenset[int]]:
-    """Climb from matched communities, given with how well they match, until relevance and room say stop.
+    """Replace matched communities, given with their scores, by those above them, by relevance and to limit reports.
 
-    Returns the communities to read reports of, the best first, and those below them that they replaced. A community
-    replaces its parts where they hold `share` of its entities at the least, and then, from the deepest
-    level up, where there are still more than `reports` communities. Of those that nothing joins, the best stay.
+    Returns the communities whose reports to read, the best first, and those below them that they replaced. A community
+    replaces its matched parts if they contain at least `share` of its entities and then, from the deepest level up,
+    while there are more than `reports` communities. If some still remain, the best are chosen.
     """
     inner = {parent for number in scores for parent in _ancestors(number, communities)}
     front = {number: score for number, score in scores.items() if number not in inner}
@@ -261,13 +261,13 @@ def roll_up(
 
 
 def _ancestors(number: int, communities: Sequence[Community]) -> Iterator[int]:
-    """Yield the numbers of what a community is part of, from the nearest to the root."""
+    """Yield the numbers of the communities above a community, from the nearest to the root."""
     while (number := communities[number].parent) >= 0:
         yield number
 
 
 def _below(front: Iterable[int], communities: Sequence[Community], level: int) -> dict[int, list[int]]:
-    """Return which communities of the front are below each community of a level, by its number."""
+    """Return the communities of the front below each community of a level, by the number of the latter."""
     below: dict[int, list[int]] = {}
     for number in sorted(front):
         for whole in _ancestors(number, communities):
@@ -276,12 +276,12 @@ def _below(front: Iterable[int], communities: Sequence[Community], level: int) -
     return below
 
 
-# Reports on demand
+# On-demand reports
 
 
 @dataclass
 class OnDemandReports:
-    """Reports in the order of their communities, how many were written for it, and what failed."""
+    """Reports in the order of their communities, the number of new ones, and the failures."""
 
     reports: list[Report] = field(default_factory=list[Report])
     new: int = 0
@@ -289,9 +289,9 @@ class OnDemandReports:
 
 
 class _ReportWriter:
-    """What reports on an index are written with, and those written so far, while it is open.
+    """Builds the contexts of on-demand reports for an open index, and caches the reports.
 
-    The cache is keyed by who wrote a report, its community, and the context that it was written from.
+    The cache is keyed by the name of the model, the community, and the text of the context.
     """
 
     def __init__(self, index: Index) -> None:
@@ -305,10 +305,10 @@ class _ReportWriter:
 async def reports_for(
     communities: Sequence[Community], parts: Collection[int], index: Index, model: Model
 ) -> OnDemandReports:
-    """Return the report of each community, written where the index has none.
+    """Return the report of each community; write those that the index lacks.
 
-    A community that has more than a report can be written from stands on those of its `parts` that are named, by
-    number. One that fails is left out. Raises Unusable where nothing more can be asked of the model.
+    If a community exceeds the context of a report, its report is written from those of its children that are in `parts`
+    (by number). A report that fails is left out. Raises Unusable if the model cannot be asked any more.
     """
     result = OnDemandReports()
 
@@ -350,11 +350,11 @@ async def reports_for(
 
 
 def _number(community: Community, index: Index, model: Model, parts: str) -> int:
-    """Return the number of a report: after those of the table, another for each text that it can have.
+    """Return the number of a report: beyond those of the table, and different for each text that the report can have.
 
-    Threads that ask one index cite by it, and each must be led to the report that it read. It does not depend on which
-    reply came first, for it stands in what the next task is asked. What stands on reports of some parts, told by their
-    text, has as many numbers as there are choices of parts.
+    Threads that ask one index cite reports by it, and each must reach the report that it read. It must not depend on
+    the order of replies, since it occurs in the prompts of later tasks. A report written from reports of some parts
+    (`parts` is the text of its context) has a number for each choice of parts, by a hash of the text.
     """
     version = 0 if model.generative else 1
     if parts:

@@ -1,7 +1,7 @@
 """Think-on-Graph 2: explore the graph from the entities of a question, and check every step against the texts (ToG-2).
 
-Each round chooses relations, scores the entities they lead to by the chunks that mention them, and asks whether what
-was read suffices to answer. `tog1` is Think-on-Graph: the same search without reading any text.
+Each round chooses relations, scores the entities that they lead to by the chunks that mention them, and asks whether
+the evidence suffices to answer. `tog1` is Think-on-Graph: the same search without reading any text.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ from conspectus.text.words import (
 from conspectus.triple_graph import Step, TripleGraph
 
 SCORED_CHUNKS, READ_CHUNKS = 10, 5
-"""Number of top chunks whose scores count for their entities (K), and that a round is examined by (L), as in ToG-2."""
+"""Number of top chunks that score entities (K), and number of chunks examined in each round (L), as in ToG-2."""
 DECAY = 0.4
 """Decay alpha of the score of a chunk with its rank, as in ToG-2."""
 LINKED = 0.8
-"""Minimum cosine of a name in a question with a name of the graph that it is taken for, where none is spelt alike. Of
-30 names of MuSiQue's questions that GPT-3.5's triples spell otherwise 12 of 16 above it are right, 4 of 14 below."""
+"""Minimum cosine to link a name in a question to a name of the graph, if none has the same spelling. Of 30 names in
+MuSiQue's questions that GPT-3.5's triples spell differently, 12 of 16 above it are right, and 4 of 14 below."""
 MOST_EDGES = 60
-"""Relations of an entity that are shown to choose from: those of the most triples."""
+"""Maximum number of an entity's relations to choose from: those of the most triples."""
 UNTYPED = "related to"
-"""What a relation is called that leads to an entity without a type."""
+"""Name of a relation that leads to an entity without a type."""
 MOST_PRUNED = 2000
-"""Candidates that are looked at in one round, those of the fewest triples first."""
+"""Maximum number of candidates that are scored in one round; those that end at entities of lower degree come first."""
 RERANKED = 4
-"""Chunks that are ranked again, as a multiple of K."""
+"""Number of chunks that the second stage scores, as a multiple of K."""
 MOST_SHOWN = 20
-"""Answers named in the text; `short` holds all."""
+"""Maximum number of answers listed in the text; `short` contains all."""
 
 
 async def rank(question: str, index: Index, model: Model, settings: Settings) -> list[Hit]:
@@ -75,7 +75,7 @@ async def rank(question: str, index: Index, model: Model, settings: Settings) ->
 async def answer(question: str, index: Index, model: Model, settings: Settings) -> Answer:
     """Answer by ToG-2, over the graph and the chunks of the index.
 
-    Raises UsageError where the index has no graph.
+    Raises UsageError if the index has no graph.
     """
     return await _answer(question, index, model, settings, "tog")
 
@@ -87,7 +87,7 @@ async def answer(question: str, index: Index, model: Model, settings: Settings) 
     no_preview="tog1 goes along the graph, step by step: nothing can be shown before the answer",
 )
 async def answer_on_graph(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer by Think-on-Graph: the same on the graph alone."""
+    """Answer by Think-on-Graph, over the graph alone."""
     return await _answer(question, index, model, settings, "tog1")
 
 
@@ -130,10 +130,10 @@ async def _answer(question: str, index: Index, model: Model, settings: Settings,
 
 
 def _graph_says_more(quoted: Answer, path: ReasoningPath) -> bool:
-    """Tell whether the relations of a path in a given graph say as much of the question as any passage quoted.
+    """Return whether the relations of a path in a given graph match as much of the question as any quoted passage.
 
-    Without a language model nobody tells which of the two answers: the graph, whose plans always lead somewhere, is
-    not heard where the documents say more.
+    Without a language model, nothing decides which of the two answers the question. Since a search always ends
+    somewhere in the graph, the documents take precedence if they match more.
     """
     query_terms = [term for term in terms(quoted.question) if term not in terms(path.start)]
     texts = [{*terms(source.text)} for citation in quoted.citations for source in citation.sources]
@@ -146,7 +146,7 @@ def _graph_says_more(quoted: Answer, path: ReasoningPath) -> bool:
 
 
 def _listed(exploration: Exploration) -> str:
-    """Return the answers a line each, then the paths that were gone to them."""
+    """Return the answers, one on each line, then the paths to them."""
     names = exploration.answers[:MOST_SHOWN] or tuple(path.end for path in exploration.paths)
     more = len(exploration.answers) - MOST_SHOWN
     lines = [f"- {name}" for name in names] + ([f"- and {more} more"] if more > 0 else [])
@@ -161,7 +161,7 @@ def _listed(exploration: Exploration) -> str:
 
 
 def _rows(question: str, exploration: Exploration, index: Index, settings: Settings) -> Context:
-    """Return the relationships of a search's paths and its chunks, the best first, then others by their words."""
+    """Return the relationships on a search's paths and its chunks, the best first, then other chunks by words."""
     others = highest(scores_of(question, index), most_chunks(settings.answer)).tolist()
     chunks = dict.fromkeys((*(chunk for chunk, _ in exploration.chunks), *others))
     pairs = {frozenset((t.head, t.tail)) for path in exploration.paths for t in path.triples}
@@ -178,11 +178,11 @@ def _rows(question: str, exploration: Exploration, index: Index, settings: Setti
 
 @dataclass(frozen=True)
 class Exploration:
-    """What a search found: answers, the best first (none where the facts did not suffice), and how it got there."""
+    """The result of a search: answers, the best first (none if the facts did not suffice), and the paths to them."""
 
     answers: tuple[str, ...]
     paths: tuple[ReasoningPath, ...]
-    """Of the last round that went further, the best first."""
+    """The paths of the last round that extended any, the best first."""
     chunks: tuple[tuple[int, float], ...]
     """Numbers of chunks with their best scores over the rounds, the best first."""
     rounds: int
@@ -191,7 +191,7 @@ class Exploration:
 async def explore(
     question: str, index: Index, model: Model, settings: Settings, *, texts: bool = True
 ) -> Exploration:
-    """Search from what a question names for at most D rounds; without `texts` no chunk is read (Think-on-Graph)."""
+    """Search from the entities of a question, at most D rounds; without `texts`, read no chunk (Think-on-Graph)."""
     graph, tog = TripleGraph.of(index), settings.tog
     named = await model.perform(NameEntities(question)) if writes(model, NameEntities) else ()
     topic_names = topic_entities(question, graph, tog.width, named) or _nearest_names(named, index, settings)
@@ -205,7 +205,7 @@ async def explore(
     reached: tuple[ReasoningPath, ...] = ()
     for round_ in range(1, tog.depth + 1):
         topics = tuple(topic for path in paths if (topic := Topic(path, relation_of.edges(path))).edges)
-        chosen: Sequence[Sequence[int]] = [(0,)] * len(topics)  # where there is nothing to choose
+        chosen: Sequence[Sequence[int]] = [(0,)] * len(topics)  # if there is nothing to choose
         if not model.generative or any(len(topic.edges) > 1 for topic in topics):
             chosen = await model.perform(ChooseRelations(question, topics, tog.width, clues))
         paths, chunks = prune(_candidates(topics, chosen, relation_of, tog.width), scorer, clue_of, tog.width)
@@ -230,9 +230,9 @@ def _ranked(scores: Mapping[int, float]) -> tuple[tuple[int, float], ...]:
 
 
 class RelationTypes:
-    """What is chosen among around an entity: relations or, where these are descriptions, types of what they lead to.
+    """The relations around an entity to choose from or, if these are descriptions, types of the entities they lead to.
 
-    Without a language model descriptions are chosen among: their words are all that can be compared.
+    Without a language model, descriptions are used in any case, since only their words can be compared.
     """
 
     def __init__(self, index: Index, graph: TripleGraph, *, typed: bool) -> None:
@@ -241,21 +241,21 @@ class RelationTypes:
         self._typed = typed and not len(index.triples)
 
     def of(self, step: Step) -> tuple[str, bool]:
-        """Return the relation of a step as it is shown, and whether it is followed against its direction."""
+        """Return the relation of a step as shown to the model, and whether it is followed against its direction."""
         if not self._typed:
             return self.graph.relations[step.relation], step.inverse
         number = self._index.entity_of_name.get(self.graph.names[step.to])
         return (self._index.entities[number].type if number is not None else "") or UNTYPED, False
 
     def edges(self, path: ReasoningPath) -> tuple[Edge, ...]:
-        """Return the relations around the end of a path, those of the most triples first, in the order of the table."""
+        """Return the relations around the end of a path, those of the most triples first, then in table order."""
         counts = Counter(self.of(step) for step in _steps_onward(path, self.graph))
         most = sorted(counts, key=lambda edge: -counts[edge])[:MOST_EDGES]
         return tuple(Edge(*edge, counts[edge]) for edge in most)
 
 
 def _steps_onward(path: ReasoningPath, graph: TripleGraph) -> list[Step]:
-    """Return the edges that lead from the end of a path to where it has not been."""
+    """Return the steps from the end of a path to names that the path has not visited."""
     visited = {graph.number_of[name] for name in path.names}
     return [step for step in graph.steps(graph.number_of[path.end]) if step.to not in visited]
 
@@ -263,7 +263,7 @@ def _steps_onward(path: ReasoningPath, graph: TripleGraph) -> list[Step]:
 def _candidates(
     topics: Sequence[Topic], chosen: Sequence[Sequence[int]], relation_of: RelationTypes, width: int
 ) -> list[ReasoningPath]:
-    """Return the paths that go on along the chosen edges of each topic."""
+    """Return the paths extended by the chosen edges of each topic."""
     graph, candidates = relation_of.graph, list[ReasoningPath]()
     for topic, numbers in zip(topics, chosen, strict=False):
         edges = [topic.edges[n] for n in numbers[:width] if 0 <= n < len(topic.edges)]
@@ -279,7 +279,7 @@ def _candidates(
 
 
 def _nearest_names(named: Sequence[str], index: Index, settings: Settings) -> list[int]:
-    """Return for each of some names the name of the graph with the nearest vector; none without vectors of names."""
+    """Return the name of the graph with the vector nearest to each name; none without vectors of names."""
     graph, vectors = TripleGraph.of(index), index.arrays.get("vectors.names")
     if vectors is None or len(vectors) != len(graph.names) or not named:
         return []
@@ -289,10 +289,10 @@ def _nearest_names(named: Sequence[str], index: Index, settings: Settings) -> li
 
 
 def topic_entities(question: str, graph: TripleGraph, most: int, named: Sequence[str] = ()) -> list[int]:
-    """Return the names of a graph that a question holds, the longest and rarest first; at most so many.
+    """Return the names of a graph that occur in a question, the longest and rarest first, at most `most`.
 
-    `named` are names that a model found in it. Of names that differ in case alone, the one that is spelt as in the
-    question is meant. Without any capital a name must be of several words, or the question hold no other.
+    `named` are names that a model recognized in it; without any, all are looked up in it. Of names that differ in case
+    alone, those spelt as in the question are chosen. Names in lower case count only if there are no others.
     """
     candidates: dict[int, tuple[int, int]] = {}
     for name in named:
@@ -304,7 +304,7 @@ def topic_entities(question: str, graph: TripleGraph, most: int, named: Sequence
 
 
 def _names_in(question: str, graph: TripleGraph) -> dict[int, tuple[int, int]]:
-    """Return the names in a question; each with its order: 1 if in lower case, else 0; then minus its word count.
+    """Return the names in a question, each with its sort key: 1 if in lower case, else 0; then minus its word count.
 
     Words of a name with capitals are not part of a shorter name. Names in lower case count only if there are no others.
     """
@@ -328,16 +328,16 @@ def _names_in(question: str, graph: TripleGraph) -> dict[int, tuple[int, int]]:
 
 
 def _spelt_as_in(text: str, key: str, graph: TripleGraph) -> list[int]:
-    """Return the names of a key: those spelt as in the text where there are any, else all."""
+    """Return the names of a key: those spelt as in the text, if any, else all."""
     numbers = graph.numbers_of_key.get(key, [])
     return [n for n in numbers if graph.names[n] in text] or numbers
 
 
 class Scorer:
-    """How much a text says to a question, the clue of a topic and the triple that led from it (ToG-2: F).
+    """Scores how relevant a text is to a question, the clue of a topic, and the triple that led from it (ToG-2: F).
 
-    In two stages: BM25 over all chunks, then, of the best, the cosine of vectors where the index has them, else the
-    share of the words of all three that the chunk holds. A graph without text is scored by its triples.
+    There are two stages: BM25 over all chunks, then, for the best, the cosine of vectors if the index has them, else
+    the share of the words of all three that the chunk contains. A graph without text is scored by its triples.
     """
 
     def __init__(
@@ -353,7 +353,7 @@ class Scorer:
     def chunks(
         self, candidates: Sequence[ReasoningPath], clue_of: Mapping[ReasoningPath, str], most: int
     ) -> list[tuple[int, int, float]]:
-        """Return the position of the candidate, the chunk, and its score, 0 to 1, for the best chunks of all.
+        """Return position of the candidate, chunk, and score, 0 to 1, of the best chunks of all candidates.
 
         A chunk is compared with the question, the clue of the topic that led to the candidate, and the triple.
         """
@@ -373,7 +373,7 @@ class Scorer:
         return self._best(pairs, queries, most)
 
     def linked_chunks(self, names: Sequence[str]) -> dict[int, float]:
-        """Return the best chunks linked to names of a given graph, with scores: none of its triples leads to them."""
+        """Return the scores of the best chunks linked to names of a given graph; its triples do not lead to them."""
         if not self.texts or not self.graph.given:
             return {}
         base = scores_of(self.question, self._index)
@@ -385,9 +385,9 @@ class Scorer:
     def _best(
         self, pairs: list[tuple[float, int, int]], queries: Sequence[str], most: int
     ) -> list[tuple[int, int, float]]:
-        """Return candidate, chunk and score from 0 to 1 of the best of chunks that are scored by BM25.
+        """Return candidate, chunk and score, 0 to 1, of the best chunks, given with their BM25 scores (`pairs`).
 
-        `queries` are what chunks are compared with, by candidate.
+        `queries` are the texts that chunks are compared with, by candidate.
         """
         top = sorted(pairs, key=lambda p: (-p[0], p[1], p[2]))[: RERANKED * most]
         highest = top[0][0] if top else 1.0
@@ -397,7 +397,7 @@ class Scorer:
         return sorted(scored, key=lambda s: (-s[2], s[0], s[1]))[:most]
 
     def _chunks_of(self, candidate: ReasoningPath) -> set[int]:
-        """Return the chunks that say any triple of a candidate; in a given graph, those linked to it."""
+        """Return the chunks of all triples around a candidate's end or, if these have none, the chunks linked to it."""
         chunks = set(self.graph.chunks[candidate.triples[-1].number])
         for step in self.graph.steps(self.graph.number_of[candidate.end]):
             chunks.update(self.graph.chunks[step.triple])
@@ -409,7 +409,7 @@ class Scorer:
         return {self._index.number_of_chunk[c] for c in ids}
 
     def _second_scores(self, pairs: Sequence[tuple[str, int]]) -> list[float]:
-        """Return how like each of some queries its chunk is."""
+        """Return the similarity of each pair's query and chunk, 0 to 1."""
         queries, chunks = dict.fromkeys(query for query, _ in pairs), [chunk for _, chunk in pairs]
         if pairs and has_vectors(self._index):
             row_of = {query: row for row, query in enumerate(queries)}
@@ -422,7 +422,7 @@ class Scorer:
         return [len(terms_of[q] & in_chunk[chunk]) / (len(terms_of[q]) or 1) for q, chunk in pairs]
 
     def triple(self, candidate: ReasoningPath) -> float:
-        """Return how much of the question a triple and the relations that lead on from its end say, 0 to 1."""
+        """Return the share of the question that a triple and the relations around its end match, 0 to 1."""
         steps = self.graph.steps(self.graph.number_of[candidate.end])
         labels = {self.graph.relations[step.relation] for step in steps}
         labels.add(candidate.triples[-1].relation)
@@ -437,8 +437,8 @@ def prune(
 ) -> tuple[list[ReasoningPath], dict[int, float]]:
     """Return the W best candidates, one for each name that they lead to, and the scores of the best chunks of all.
 
-    A candidate scores the sum over its chunks among the top K of s * exp(-alpha * rank), or with no text s of
-    its triple; both, where the graph was given, and may have no text of most candidates.
+    The score of a candidate is the sum over its chunks among the top K of s * exp(-alpha * rank) or, without texts, s
+    of its triple. In a given graph it is the sum of both, since most candidates may have no text.
     """
     graph = scorer.graph
     if len(candidates) > MOST_PRUNED:

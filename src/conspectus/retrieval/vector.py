@@ -1,4 +1,4 @@
-"""Dense retrieval (`vector`, and by the prompts of global answers `semantic-search`), and its fusion with BM25 and the
+"""Dense retrieval (`vector`, or `semantic-search` with the prompts of global answers), and its fusion with BM25 and the
 best sentence of each chunk (`hybrid`).
 """
 
@@ -28,7 +28,7 @@ def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
 
 @method("semantic-search", help="map-reduce over one window of the nearest chunks", needs={"vectors"})
 async def semantic_search(question: str, index: Index, model: Model, settings: Settings) -> Answer:
-    """Answer from the nearest chunks by the prompts of global answers, as GraphRAG's baseline SS (§4.1.2) is asked."""
+    """Answer from the nearest chunks with the prompts of global answers: GraphRAG's baseline SS (§4.1.2)."""
     chunks = tuple(index.chunk_of[hit.chunk] for hit in rank(question, index, settings))
     rows = Context(sources=chunks, available={"sources": len(index.chunks)})
     window = pack(rows, settings.answer.context_tokens)
@@ -38,20 +38,20 @@ async def semantic_search(question: str, index: Index, model: Model, settings: S
 
 
 CANDIDATES = 300
-"""Chunks, by words and as many by meaning, whose sentences are compared."""
+"""Number of chunks by vectors, and again by words, whose sentences are compared with the question."""
 SENTENCE, WORDS = 0.5, 0.4
-"""The weights of the best sentence and of BM25, where the chunk's vector has 1."""
+"""Weights of the best sentence and of BM25, relative to 1 for the chunk's vector."""
 
 
 @ranking("hybrid", help="BM25 and vectors together", needs={"vectors"})
 def rank_hybrid(question: str, index: Index, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks of the highest fused score."""
+    """Return the `k` chunks with the highest fused scores."""
     query, words = question_vectors([question], index, settings)[0], scores_of(question, index)
     return hits_of(hybrid_scores(query, words, index), index, settings.search.k)
 
 
 def hybrid_scores(query: Floats, words: Floats, index: Index) -> Floats:
-    """Return how like the question each chunk is, 0 to 1, by its vector, its best sentence, and its words."""
+    """Return the similarity of each chunk to the question, 0 to 1, by its vector, its best sentence, and its words."""
     chunk = cosines("chunks", query, index, words)
     near = np.union1d(highest(chunk, CANDIDATES), highest(words, CANDIDATES))
     best = np.zeros(len(chunk), np.float32)

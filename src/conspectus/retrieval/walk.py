@@ -24,23 +24,23 @@ from conspectus.settings import Settings
 from conspectus.text.words import search_terms
 
 COVERED = 0.9
-"""A passage is ranked by its words as well from this share of the question's weight on that it holds."""
+"""Share of the question's weight in a passage above which the passage is also ranked by its words."""
 MEANING = 0.7
-"""The part of meaning, where there are vectors, in how like a sentence is; words have the rest."""
+"""Weight of vectors, if there are any, in the similarity of a sentence; words have the rest."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """How sharply likeness is taken: of sentences, of passages; and the passages' part of the reset."""
+    """Exponents of the similarity of sentences and of passages, and the passages' share of the restart vector."""
 
     sentence: float
     passage: float
     reset: float
     floor: float
-    """How much a sentence pulls that is not like the question at all, where the most like one pulls 1."""
+    """Pull of a sentence without any similarity to the question, relative to 1 for the most similar one."""
     answered: float
-    """The weight of likeness in `mixed` where the chunks that hold a rare name also hold the rest of the question. By
-    words 0.2 to 0.45 is best, with vectors 0.45 to 0.7: with 0 medquad loses 2 points, with 0.6 hotpotqa 2."""
+    """Weight of similarity in `mixed` if the chunks with a rare name also cover the rest of the question. By words, 0.2
+    to 0.45 is best, with vectors 0.45 to 0.7: with 0 medquad loses 2 points, with 0.6 hotpotqa loses 2."""
 
 
 BY_WORDS = Weights(sentence=2, passage=5, reset=0.12, floor=0.1, answered=0.25)
@@ -49,7 +49,7 @@ BY_MEANING = Weights(sentence=4, passage=5, reset=0.2, floor=0.05, answered=0.5)
 
 @ranking("walk", help="random walk over sentences and entities, from what the question names")
 def rank(question: str, index: Index, settings: Settings) -> list[Hit]:
-    """Return the `k` chunks that the walk is on most, or that hold all that the question says."""
+    """Return the `k` chunks with the highest scores, by the walk and, if they cover the question, by words."""
     return hits_of(scores_of(question, index, settings), index, settings.search.k)
 
 
@@ -59,7 +59,7 @@ def scores_of(question: str, index: Index, settings: Settings) -> Floats:
 
 
 def walked(question: str, seeds: Seeds, index: Index, settings: Settings) -> tuple[Floats, Floats, Weights]:
-    """Return the score of every chunk, how like the question each is, as sharply as is walked, and the weights."""
+    """Return the score of every chunk, its similarity to the question to the passage exponent, and the weights."""
     graph = SentenceEntityGraph.of(index)
     words = bm25.scores_of(question, index)
     like, likeness, weights = sentences_by_words((question, seeds.rest), index), scaled(words), BY_WORDS
@@ -79,7 +79,7 @@ def walked(question: str, seeds: Seeds, index: Index, settings: Settings) -> tup
 
 
 def coverage(question: str, index: Index, graph: SentenceEntityGraph) -> Floats:
-    """Return how much of the question's weight, its inverse document frequencies, each chunk holds: 0 to 1."""
+    """Return the share of the question's weight (sum of its words' IDF) that each chunk contains, 0 to 1."""
     number = index.number_of_word
     weights, total = np.zeros(len(graph.first), np.float32), 0.0
     for term in dict.fromkeys(number[term] for term in search_terms(question, index) if term in number):

@@ -1,7 +1,7 @@
-"""The language tasks: everything that a method needs language for, and the replies that come back.
+"""The language tasks: everything that a method needs language for, and the types of the replies.
 
-A task carries rows and strings, never a rendered prompt, and its type names its reply: `Task[Graph]` is answered by
-a `Graph`. Whoever performs a task (see `models`) returns references in texts as numbers of the index's tables.
+A task carries rows and strings, never a rendered prompt, and its type names its reply: the reply to a `Task[Graph]` is
+a `Graph`. A model that performs a task (see `models`) returns references in texts as row numbers of the index's tables.
 The sources of the tasks are the appendices of *From Local to Global* (GraphRAG).
 """
 

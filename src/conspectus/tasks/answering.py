@@ -16,24 +16,24 @@ _SUFFICIENCY = re.compile(
     r"(?:(?:none|nothing|无)[^\w<\n]*(?![^<\n]))?(?P<clue>[^<\n]*)(?:<\s*/\s*DATA_SUFFICES\s*>[*`]*)?\s*",
     re.IGNORECASE,
 )
-"""The line that a reply to `AnswerFromContext` opens with, as models write it."""
+"""The first line of a reply to `AnswerFromContext`, in the variants that models write."""
 SHORT = "short answer"
-"""The length of an answer that is no more than a name, a date, a number, yes or no."""
+"""The setting for an answer that is only a name, a date, a number, yes or no."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartialAnswer:
-    """An answer from one window of reports (or sources); `score` is 0 to 100, 0 for no help at all."""
+    """An answer from one window of reports (or sources); `score` is its helpfulness, 0 (none at all) to 100."""
 
     text: str
     score: int
     section_scores: tuple[float, ...] = field(default=(), kw_only=True)
-    """How relevant each section of the text is (1 for a good one), in their order; a language model gives none."""
+    """The relevance of each section of the text, in order (1 for a good one); language models give none."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """A further question, and how much its answer would help with the first one, 0 to 100."""
+    """A follow-up question, and how much its answer would help with the original question, 0 to 100."""
 
     question: str
     score: int
@@ -41,14 +41,14 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True)
 class Probe(PartialAnswer):
-    """A partial answer, and what to ask next."""
+    """A partial answer, and follow-up questions."""
 
     follow_ups: tuple[FollowUp, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question and its answer, earlier in a conversation."""
+    """A question and its answer from earlier in a conversation."""
 
     question: str
     answer: str
@@ -56,7 +56,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class MapAnswer(Task[PartialAnswer]):
-    """Answer a question from one window of reports or sources, and say how helpful that is (GraphRAG appendix E.4)."""
+    """Answer a question from one window of reports or sources, and rate the answer (GraphRAG appendix E.4)."""
 
     label = "answer from parts"
     size_setting = "answer.context_tokens"
@@ -70,7 +70,7 @@ class MapAnswer(Task[PartialAnswer]):
 
 @dataclass(frozen=True)
 class ReduceAnswer(Task[str]):
-    """Make one answer of the partial ones, given in descending helpfulness (GraphRAG appendix E.3)."""
+    """Write one answer from partial answers, given in descending helpfulness (GraphRAG appendix E.3)."""
 
     label = "combine answers"
     size_setting = "answer.context_tokens"
@@ -99,9 +99,9 @@ class AnswerFromContext(Task[str]):
 
     @staticmethod
     def parts(reply: str) -> tuple[bool, str, str]:
-        """Return whether the evidence suffices, what to search for next ("" for nothing), and the text of the answer.
+        """Return whether the evidence suffices, the clue query to search for next ("" for none), and the answer's text.
 
-        Where the line is missing, as small models leave it out, there is nothing to search for.
+        If the first line is missing, as in replies of small models, there is no clue query.
         """
         line = _SUFFICIENCY.search(reply)
         if not line:
@@ -111,7 +111,7 @@ class AnswerFromContext(Task[str]):
 
 @dataclass(frozen=True)
 class RateReport(Task[int]):
-    """Rate how relevant a report is to a question, 0 (not at all) to 5: the descent from the root goes by it."""
+    """Rate how relevant a report is to a question, 0 (not at all) to 5, for dynamic community selection."""
 
     question: str
     report: Report
@@ -119,7 +119,7 @@ class RateReport(Task[int]):
 
 @dataclass(frozen=True)
 class PrimeAnswer(Task[Probe]):
-    """Answer a question from a few reports as far as they go, and say what to ask next (DRIFT: the primer)."""
+    """Answer a question from a few reports as far as possible, and propose follow-up questions (DRIFT: the primer)."""
 
     label = "answer from reports"
     size_setting = "reports.context_tokens (drift reads five reports at once; other methods pack them)"
@@ -128,12 +128,12 @@ class PrimeAnswer(Task[Probe]):
     question: str
     context: Context
     count: int
-    """Follow-up questions at the most."""
+    """Maximum number of follow-up questions."""
 
 
 @dataclass(frozen=True)
 class PursueFollowUp(Task[Probe]):
-    """Answer a follow-up question from a window of evidence, for the question behind it, and say what to ask next."""
+    """Answer a follow-up question to a question from a window of evidence, and propose further follow-up questions."""
 
     size_setting = "answer.context_tokens"
     about = ("question", "follow_up", "context")
@@ -148,7 +148,7 @@ class PursueFollowUp(Task[Probe]):
 
 @dataclass(frozen=True)
 class StandaloneQuestion(Task[str]):
-    """Rewrite a question of a conversation so that it can be understood alone; the latest exchange stands last."""
+    """Rewrite a question of a conversation so that it can be understood alone; the latest exchange comes last."""
 
     label = "rewrite the question"
     about = ("question", "exchanges")
@@ -159,7 +159,7 @@ class StandaloneQuestion(Task[str]):
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """How much a passage helps, 0 (not at all) to 10; `passage` is its place among those given, from 0."""
+    """How much a passage helps, 0 (not at all) to 10; `passage` is its index among the given ones, from 0."""
 
     passage: int
     rating: float
@@ -167,7 +167,7 @@ class Rated:
 
 @dataclass(frozen=True)
 class RatePassages(Task[tuple[Rated, ...]]):
-    """Rate how much each of some passages helps to answer a question (reranking); one may be left out."""
+    """Rate how much each passage helps to answer a question (reranking); the reply may omit some."""
 
     question: str
     passages: tuple[str, ...]
@@ -175,7 +175,7 @@ class RatePassages(Task[tuple[Rated, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A relation around an entity, as one to choose from; `inverse` where the entity is the tail of its triples."""
+    """A relation around an entity to choose from; `inverse` if the entity is the tail of the relation's triples."""
 
     relation: str
     inverse: bool = False
@@ -184,7 +184,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """An entity that a search over a graph stands on: the path that led to it, and which relations lead on."""
+    """The current entity of a search over a graph: the path that led to it, and the relations to continue with."""
 
     path: ReasoningPath
     edges: tuple[Edge, ...]
@@ -196,16 +196,16 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """Whether facts answer a question: the answers, the best first, or what to look for next."""
+    """Whether facts answer a question: the answers, the best first, or clues for the next round."""
 
     answers: tuple[str, ...] = ()
     clues: tuple[str, ...] = ()
-    """What to look for from the end of each path, in their order; "" from one that leads no further."""
+    """What to look for from the end of each path, in order; "" for a path that leads no further."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A short answer, and how it was come to."""
+    """A short answer, and the reasoning behind it."""
 
     answer: str
     reasoning: str = ""
@@ -225,7 +225,7 @@ class NextThought(Task[str]):
 
 @dataclass(frozen=True)
 class RecognizeTriples(Task[tuple[int, ...]]):
-    """Tell by their numbers, from 1, which triples bear on a question (HippoRAG 2: recognition memory)."""
+    """Select the triples that are relevant to a question, by number from 1 (HippoRAG 2: recognition memory)."""
 
     label = "recognize triples"
 
@@ -235,7 +235,7 @@ class RecognizeTriples(Task[tuple[int, ...]]):
 
 @dataclass(frozen=True)
 class ChooseRelations(Task[tuple[tuple[int, ...], ...]]):
-    """Choose for each topic entity the places of at most `width` of its edges that help (ToG-2: relation prune)."""
+    """Choose at most `width` helpful edges of each topic entity, by index (ToG-2: relation prune)."""
 
     label = "choose relationships"
 
@@ -247,7 +247,7 @@ class ChooseRelations(Task[tuple[tuple[int, ...], ...]]):
 
 @dataclass(frozen=True)
 class ExamineEvidence(Task[Examined]):
-    """Tell whether paths of triples and chunks answer a question, else what to look for next (ToG-2)."""
+    """Decide whether paths of triples and chunks answer a question, and if not, what to look for next (ToG-2)."""
 
     question: str
     paths: tuple[ReasoningPath, ...]
@@ -257,7 +257,7 @@ class ExamineEvidence(Task[Examined]):
 
 @dataclass(frozen=True)
 class DraftAnswer(Task[Draft]):
-    """Answer in few words: from facts and evidence where they are given, else from what the model knows itself."""
+    """Answer in a few words: from facts and evidence if there are any, else closed-book."""
 
     question: str
     stepwise: bool = False

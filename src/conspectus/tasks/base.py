@@ -1,4 +1,4 @@
-"""What a task is: something to be done with language, whose type names its reply; and the rows it is done with."""
+"""The base of the language tasks, whose types name their replies, and the rows that tasks carry."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ R = TypeVar("R")
 TASKS: dict[str, type[Task[Any]]] = {}
 """Every type of task by its name."""
 OTHER_CALLS = {"Embed": "compute embeddings", "Probe": "test the server", "Rerank": "rerank"}
-"""What people read for calls of models that perform no task."""
+"""Labels shown to users for calls of models that perform no task."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task(Generic[R]):
-    """Something to be done with language; `R` is the type of its reply.
+    """A task for a model; `R` is the type of its reply.
 
-    A new task is a frozen dataclass below this one, with a prompt of its name: its fields fill the prompt
-    (`models.llm.prompts`), the type of its reply says how that is read (`models.llm.replies`), and `@performs` names
-    the function that performs it without a language model (`models.base`).
+    A new task is a frozen dataclass derived from this one, with a prompt of the same name: its fields fill the prompt
+    (`models.llm.prompts`), the type of its reply determines how the reply is parsed (`models.llm.replies`), and
+    `@performs` registers the function that performs it without a language model (`models.base`).
     """
 
     label: ClassVar[str] = ""
-    """What people read for the task, where the words of its name do not say it."""
+    """Label of the task shown to users, if the words of its name do not suffice."""
     counted_as: ClassVar[str] = ""
-    """The task that its calls are counted, priced and set as, where that is another: it asks for many of them."""
+    """Another task under which calls are counted, priced and configured, if this one asks for many of those at once."""
     size_setting: ClassVar[str] = "context_tokens"
-    """The setting that says how long the requests of the task are, for errors of ones that are too long."""
+    """The setting that determines the length of the task's requests, for errors about requests that are too long."""
     about: ClassVar[tuple[str, ...]] = ()
-    """The fields that a reply must have a word of; none where it may be about anything."""
+    """The fields that a reply must share a word with; none if it may be about anything."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -44,22 +44,22 @@ class Task(Generic[R]):
     language: str = "en"
     """The language to write in, as a two-letter code."""
     sample: int = 0
-    """The number of a sampled reply, from 1; 0 for the one that is likeliest."""
+    """The number of a sampled reply, from 1; 0 for the likeliest reply."""
     priority: float = field(default=0.0, compare=False)
-    """When many wait for a place, the highest goes first."""
+    """Priority among waiting calls; the highest goes first."""
 
     def subjects(self) -> Iterable[str]:
-        """Yield the texts of which a reply must have a word, for code to check before it is used."""
+        """Yield the texts that a reply must share a word with, which is checked before the reply is used."""
         return strings_in([getattr(self, name) for name in self.about])
 
     def texts(self, reply: R) -> Iterable[str]:
-        """Yield the texts that a reply is made of, none of which may be a greeting or a piece of the prompt."""
+        """Yield the texts of a reply, none of which may be a greeting or a piece of the prompt."""
         return strings_in(reply)
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A task and its reply, as the conversation that a later task goes on with."""
+    """A task and its reply, as the conversation that a later task continues."""
 
     task: Task[Any]
     reply: Any
@@ -67,14 +67,14 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A text made from what was shown under that number, from 1."""
+    """A text made from the item that the prompt shows under a number, from 1."""
 
     number: int
     text: str
 
 
 def strings_in(value: Any) -> Iterator[str]:
-    """Yield the texts in a reply or in a field of a task that are not empty: of a row that has a text, that alone."""
+    """Yield the non-empty texts in a reply or in a field of a task; for a row with a `text`, only that."""
     if isinstance(text := getattr(value, "text", value), str):
         yield from [text] if text.strip() else []
     elif is_dataclass(value):
@@ -85,7 +85,7 @@ def strings_in(value: Any) -> Iterator[str]:
 
 
 def task_label(name: str) -> str:
-    """Return what people read for the name of a task or call: `extract claims` for `ExtractClaims`."""
+    """Return the label shown to users for the name of a task or call: `extract claims` for `ExtractClaims`."""
     label = TASKS[name].label if name in TASKS else OTHER_CALLS.get(name)
     return label or re.sub(r"(?<!^)(?=[A-Z])", " ", name).lower()
 
@@ -98,7 +98,7 @@ def first_task(task: Task[Any]) -> Task[Any]:
 
 
 def about(task: Task[Any]) -> str:
-    """Return what a task is about, in words that lead to it: `ExtractGraph of chunk 7 (id…)`."""
+    """Return a text that identifies a task by its subject: `ExtractGraph of chunk 7 (id…)`."""
     name, first = type(task).__name__, first_task(task)
     if chunk := getattr(first, "chunk", None):
         return f"{name} of chunk {chunk.number} ({chunk.id})"
@@ -140,15 +140,15 @@ class Context:
     claims: tuple[Claim, ...] = ()
     sources: tuple[Chunk, ...] = ()
     topics: tuple[str, ...] = ()
-    """What a community is about, for its report: the names of what tells it from others first."""
+    """Names of the entities of a community, the most distinctive first, for its report."""
     headline: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    """The topics that open a title of it without a language model, and those that follow on them."""
+    """The topics that begin the title of an extractive report, and those that follow."""
     available: Mapping[str, int] = field(default_factory=dict[str, int], compare=False)
-    """How many rows of each table there were, where a window held the first of them alone."""
+    """The number of available rows of each table, if the window contains only the first of them."""
     shares: Mapping[str, float] = field(default_factory=dict[str, float], compare=False)
-    """The maximum share of a window for each table beside the sources, where they are not the usual ones."""
+    """The maximum share of a window for each table except the sources, if not the default shares."""
     vectors: Any = field(default=None, compare=False, repr=False)
-    """The vector of the question, as the only row, where sentences of the index are compared by vectors, too."""
+    """The vector of the question, shape (1, d), if sentences of the index are also compared by vectors."""
 
     def tables(self) -> Iterator[tuple[str, Sequence[Row]]]:
         """Yield the name and rows of each table that has any."""
@@ -158,7 +158,7 @@ class Context:
 
     @property
     def read(self) -> dict[str, tuple[int, int]]:
-        """How many rows of each table are here, and how many there were."""
+        """The number of rows of each table in the context, and the number that was available."""
         here = {name: len(getattr(self, name)) for name in HEADINGS}
         counts = {name: (n, max(n, self.available.get(name, 0))) for name, n in here.items()}
         return {name: pair for name, pair in counts.items() if pair[1]}
@@ -173,7 +173,7 @@ class Context:
         )
 
     def to_index(self, reference: Reference) -> Reference | None:
-        """Return the reference to the same row in the index's numbers; None where no such row is here."""
+        """Return a reference to the same row by its number in the index; None if the context has no such row."""
         rows: Sequence[Row] = getattr(self, reference.table.lower())
         return (
             Reference(reference.table, rows[reference.number - 1].number)
@@ -183,7 +183,7 @@ class Context:
 
 
 def render(row: Row, number: int) -> str:
-    """Return one row as one line (a report or a chunk as a block), opened by its local number."""
+    """Return a row as one line (a report or a chunk as a block) that begins with its local number."""
     match row:
         case Entity():
             cells: Iterable[str] = (row.name, row.description)
@@ -192,14 +192,14 @@ def render(row: Row, number: int) -> str:
         case Claim():
             dates = (row.start_date or "", row.end_date or "")
             cells = (row.subject, row.object, row.type, row.status, *dates, row.description)
-        case Report():  # its references are to rows of the index, not to those shown
+        case Report():  # its references use numbers of the index, not local ones
             return f"{number},\n{strip(row.text).strip()}\n\n"
         case Chunk():
             return f"{number},\n{row.text.strip()}\n\n"
     return f"{number},{','.join(map(_cell, cells))}\n"
 
 
-@lru_cache(1 << 12)  # a name is in many rows, a sentence in those of all that it mentions
+@lru_cache(1 << 12)  # names and sentences recur in many rows
 def _cell(value: str) -> str:
     value = " ".join(value.split())
     return '"' + value.replace('"', '""') + '"' if "," in value or '"' in value else value

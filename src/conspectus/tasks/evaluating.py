@@ -1,4 +1,4 @@
-"""The tasks of evaluating: questions from personas, judges, claims (GraphRAG §3.2, 4.2, F)."""
+"""The tasks of evaluation: questions by personas, judges, claims (GraphRAG §3.2, 4.2, F)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from conspectus.tasks.base import Numbered, Task
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """Somebody who would ask of a corpus: a few words, and who that is in a sentence or two."""
+    """A person who would ask about a corpus: a short name, and a description of a sentence or two."""
 
     name: str
     description: str
@@ -17,7 +17,7 @@ class Persona:
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """What two answers are compared by: a name, and what a good answer is by it."""
+    """A criterion to compare two answers by: its name, and what it asks of a good answer."""
 
     name: str
     description: str
@@ -25,7 +25,7 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Which of two answers is the better one, 1 or 2, or 0 where they do not differ much; and why."""
+    """The better of two answers, 1 or 2, or 0 if they do not differ much, and the reason."""
 
     winner: int
     reasoning: str
@@ -33,7 +33,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Personas(Task[tuple[Persona, ...]]):
-    """Name `count` kinds of people, beside those `known`, who would use a corpus so described (GraphRAG alg. 1)."""
+    """Name `count` kinds of people, besides `known` ones, who would use a corpus (GraphRAG algorithm 1)."""
 
     description: str
     count: int
@@ -42,7 +42,7 @@ class Personas(Task[tuple[Persona, ...]]):
 
 @dataclass(frozen=True)
 class UserTasks(Task[tuple[str, ...]]):
-    """Name `count` tasks that somebody would do with a corpus, beside those that are known (GraphRAG algorithm 1)."""
+    """Name `count` tasks, besides `known` ones, that a persona would do with a corpus (GraphRAG algorithm 1)."""
 
     description: str
     persona: Persona
@@ -52,7 +52,7 @@ class UserTasks(Task[tuple[str, ...]]):
 
 @dataclass(frozen=True)
 class GlobalQuestions(Task[tuple[str, ...]]):
-    """Write `count` new questions on the whole corpus that somebody would ask for a task (GraphRAG algorithm 1)."""
+    """Write `count` new questions about the whole corpus that a persona would ask for a task (GraphRAG algorithm 1)."""
 
     description: str
     persona: Persona
@@ -83,7 +83,7 @@ class SelectFactual(Task[tuple[int, ...]]):
 
 @dataclass(frozen=True)
 class ClearSentences(Task[tuple[Numbered, ...]]):
-    """Rewrite sentences so that each is clear alone; leave out what the context does not settle (Claimify).
+    """Rewrite sentences so that each is clear alone; omit those that the context leaves ambiguous (Claimify).
 
     `sentences` is the context, all sentences of the answer; `chosen` are the numbers, from 1, of those to rewrite.
     """
@@ -97,7 +97,7 @@ class ClearSentences(Task[tuple[Numbered, ...]]):
 
 @dataclass(frozen=True)
 class FactualClaims(Task[tuple[Numbered, ...]]):
-    """Take each sentence apart into simple claims that each stand alone (GraphRAG §4.2; Claimify, decomposition)."""
+    """Split sentences into simple claims that are clear alone (GraphRAG §4.2; Claimify, decomposition)."""
 
     about = ("sentences",)
 
@@ -107,7 +107,7 @@ class FactualClaims(Task[tuple[Numbered, ...]]):
 
 @dataclass(frozen=True)
 class Entails(Task[bool]):
-    """Tell whether a statement follows from a text alone."""
+    """Decide whether a statement follows from a text alone."""
 
     label = "compare claims"
 

@@ -1,4 +1,4 @@
-"""Tasks of making an index: what is read out of chunks, descriptions, reports (GraphRAG appendix A, E; HippoRAG)."""
+"""The tasks of indexing: extraction from chunks, descriptions, reports (GraphRAG appendix A, E; HippoRAG)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conspectus.tasks.base import Context, Numbered, Task, Turn
 
 
 class FoundEntity(NamedTuple):
-    """One instance of an entity; `span` is where it was read, None for anywhere in the chunk."""
+    """One instance of an entity; `span` is its position in the document, None if only the chunk is known."""
 
     name: str
     type: str
@@ -31,25 +31,25 @@ class FoundRelationship(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FoundTriple:
-    """One statement of a text: a noun phrase, a relation in words, a noun phrase; when, where and how much."""
+    """One statement of a text: a noun phrase, a relation in words, a noun phrase; with time, location and amount."""
 
     head: str
     relation: str
     tail: str
     time: str = ""
-    """As all qualifiers with its preposition, "" where nothing is said of it: `in May 1911`."""
+    """Like all qualifiers, with its preposition, such as `in May 1911`; "" if not stated."""
     location: str = ""
     amount: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What was found in one chunk."""
+    """The entities and relationships extracted from one chunk."""
 
     entities: tuple[FoundEntity, ...] = ()
     relationships: tuple[FoundRelationship, ...] = ()
     triples: tuple[FoundTriple, ...] = ()
-    """What the relationships were made of, where a chunk was read for open triples."""
+    """The open triples that the relationships were made from, if triples were extracted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class FoundClaim:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """One description made of many; `used` gives the places of those it stands on, the most telling first."""
+    """One description made from many; `used` are the indices of those it is based on, the most informative first."""
 
     text: str
     used: tuple[int, ...] = ()
@@ -74,7 +74,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class ReportDraft:
-    """What a model writes of a community; the rest of a report is known without it."""
+    """The parts of a community's report that a model writes; the rest is known without it."""
 
     title: str
     summary: str
@@ -85,17 +85,17 @@ class ReportDraft:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a corpus is: what it is about, who would study it, and which types of entity matter in it."""
+    """A description of a corpus: its domain, who would study it, and which types of entity matter in it."""
 
     domain: str
     persona: str
-    """An expert on it, in a few words, as `a historian of textile mills`."""
+    """An expert on the domain in a few words, such as `a historian of textile mills`."""
     entity_types: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class ExtractGraph(Task[Extraction]):
-    """Find all entities of the given types in a chunk, and all pairs clearly related (GraphRAG appendix E.1)."""
+    """Find all entities of the given types in a chunk, and all clearly related pairs (GraphRAG appendix E.1)."""
 
     label = "extract entities"
     size_setting = "chunk.tokens"
@@ -104,16 +104,16 @@ class ExtractGraph(Task[Extraction]):
     chunk: Chunk
     entity_types: tuple[str, ...]
     date: str = ""
-    """Of the document, in ISO 8601: what "last year" in it counts from."""
+    """The date of the document, in ISO 8601, to resolve expressions such as "last year"."""
     guidance: tuple[str, ...] = ()
-    """What belongs to types of entity: `firm: companies and partnerships`."""
+    """Descriptions of types of entity: `firm: companies and partnerships`."""
     relations: tuple[str, ...] = ()
-    """The relations to look for: `person works for firm`; none for any."""
+    """The relations to look for, such as `person works for firm`; empty for any relation."""
 
 
 @dataclass(frozen=True)
 class AnyMissed(Task[bool]):
-    """Tell whether an extraction missed entities (GraphRAG appendix A.2)."""
+    """Decide whether an extraction missed entities (GraphRAG appendix A.2)."""
 
     label = "check for missed entities"
     size_setting = "chunk.tokens"
@@ -123,7 +123,7 @@ class AnyMissed(Task[bool]):
 
 @dataclass(frozen=True)
 class GleanMore(Task[Extraction]):
-    """Find what an extraction missed (GraphRAG appendix A.2)."""
+    """Find entities and relationships that an extraction missed (GraphRAG appendix A.2)."""
 
     label = "extract missed entities"
     size_setting = "chunk.tokens"
@@ -144,7 +144,7 @@ class ExtractClaims(Task[tuple[FoundClaim, ...]]):
 
 @dataclass(frozen=True)
 class NameEntities(Task[tuple[str, ...]]):
-    """Find the named entities of a passage or a question (HippoRAG) and, unless `strict`, the terms of its subject."""
+    """Find the named entities of a passage or a question (HippoRAG) and, unless `strict`, terms for its subject."""
 
     label = "recognize entities"
     size_setting = "chunk.tokens"
@@ -152,14 +152,14 @@ class NameEntities(Task[tuple[str, ...]]):
 
     text: str
     strict: bool = False
-    """Whether to ask as the paper does."""
+    """Whether to use the prompt of the paper."""
 
 
 @dataclass(frozen=True)
 class ExtractTriples(Task[tuple[FoundTriple, ...]]):
-    """Find what a passage states, as triples over its named entities and other noun phrases (HippoRAG).
+    """Find the statements of a passage, as triples over its named entities and other noun phrases (HippoRAG).
 
-    Unless `strict`, which is as the paper does it, time, place and amount are apart from the three.
+    Unless `strict` (as in the paper), time, location and amount are separate from the triple.
     """
 
     size_setting = "chunk.tokens"
@@ -176,7 +176,7 @@ class ExtractTriples(Task[tuple[FoundTriple, ...]]):
 
 @dataclass(frozen=True)
 class WritePropositions(Task[tuple[str, ...]]):
-    """Rewrite a passage as simple statements that can each be understood alone (Graph RAG §V, a baseline)."""
+    """Rewrite a passage as simple statements, each understandable alone (Graph RAG §V, a baseline)."""
 
     size_setting = "chunk.tokens"
     about = ("chunk", "title")
@@ -187,14 +187,14 @@ class WritePropositions(Task[tuple[str, ...]]):
 
 @dataclass(frozen=True)
 class SummarizePassages(Task[str]):
-    """Summarise passages that belong together, and may be summaries themselves (RAPTOR)."""
+    """Summarise related passages, which may be summaries themselves (RAPTOR)."""
 
     passages: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class ProfileCorpus(Task[Profile]):
-    """Tell from samples of a corpus what it is about, who would study it, and what to look for (`conspectus tune`)."""
+    """Describe a corpus from samples: domain, persona, and types of entity to look for (`conspectus tune`)."""
 
     size_setting = "answer.context_tokens"
 
@@ -203,18 +203,18 @@ class ProfileCorpus(Task[Profile]):
 
 @dataclass(frozen=True)
 class ConfirmJoins(Task[tuple[int, ...]]):
-    """Tell which pairs of names are one thing, by their numbers from 1."""
+    """Select the pairs of names that mean the same entity, by number from 1."""
 
     label = "compare names"
     size_setting = "resolve.resolve"
 
     pairs: tuple[tuple[str, str], ...]
-    """Each name with its type and what a text says of it."""
+    """Pairs of names, each with its type and what a text says about it."""
 
 
 @dataclass(frozen=True)
 class DescribeElement(Task[Description]):
-    """Make one description of all the descriptions of an entity, a relationship or a claim (GraphRAG §3.1.3)."""
+    """Write one description from all descriptions of an entity, a relationship or a claim (GraphRAG §3.1.3)."""
 
     label = "describe entities and relationships"
     size_setting = "reports.context_tokens"
@@ -223,18 +223,18 @@ class DescribeElement(Task[Description]):
     kind: str
     descriptions: tuple[str, ...]
     sources: tuple[str, ...] = ()
-    """The date and name of the document of each description, where they are known."""
+    """The date and name of the document of each description, if known."""
 
     def subjects(self) -> Iterable[str]:
-        """Yield the name, of which a description has a part; a group of texts has none."""
+        """Return the name, which a description must share a word with, or for a group, which has none, its texts."""
         return self.descriptions if self.kind == "group" else (self.name,)
 
 
 @dataclass(frozen=True)
 class DescribeElements(Task[tuple[Numbered, ...]]):
-    """Describe several elements by one call: what a language model makes of tasks that it is given together.
+    """Describe several elements by one call; language models combine `DescribeElement` tasks into this one.
 
-    Each description is checked as if its element had been asked for alone.
+    Each description is checked as if its element had been described alone.
     """
 
     counted_as = "DescribeElement"
@@ -248,7 +248,7 @@ class DescribeElements(Task[tuple[Numbered, ...]]):
 
 @dataclass(frozen=True)
 class WriteReport(Task[ReportDraft]):
-    """Write the report of a community from its elements and the reports of its parts (GraphRAG appendix E.2)."""
+    """Write the report of a community from its elements and its sub-communities' reports (GraphRAG appendix E.2)."""
 
     label = "write reports"
     size_setting = "reports.context_tokens"
@@ -256,7 +256,7 @@ class WriteReport(Task[ReportDraft]):
     context: Context
 
     def subjects(self) -> Iterable[str]:
-        """Yield the names of what is in the community."""
+        """Yield the names of entities, relationships and reports in the context of the community."""
         yield from (entity.name for entity in self.context.entities)
         yield from (f"{edge.source} {edge.target}" for edge in self.context.relationships)
         yield from (report.title for report in self.context.reports)
