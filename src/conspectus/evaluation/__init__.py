@@ -1,8 +1,8 @@
 """Evaluation: questions, answers of conditions, judges, claims, grounding, statistics, retrieval and short answers.
 
-A comparison (GraphRAG §4) is a folder; see `comparison` for its files and docs/evaluation.md for the steps. What asks a
-model has a `preview`, which takes the same arguments: `judge_answers.preview("study")` asks nothing and says what
-`judge_answers("study")` would ask and cost.
+A comparison (GraphRAG §4) is a folder; see `comparison` for its files and docs/evaluation.md for the steps. Each
+function that asks a model has a `preview` with the same arguments: `judge_answers.preview("study")` asks nothing and
+returns what `judge_answers("study")` would ask and cost.
 """
 
 from __future__ import annotations

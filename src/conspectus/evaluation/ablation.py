@@ -1,12 +1,12 @@
-"""Ablations: vary any settings, keep all else, and measure what that changes (GraphRAG appendices A.2 and C).
+"""Ablations: vary some settings, fix all others, and measure the effect (GraphRAG appendices A.2 and C).
 
-Where a setting of indexing varies, the corpus is indexed once for each value, into one folder, so that they share its
-response cache; with questions, each variant answers them too. The folder is then a comparison whose conditions are
-`C2@8k`, `C2@16k`, …, so that judges, claims and the report work on it. Communities are compared apart: Leiden and
-Louvain on the graph of an index.
+If a setting of indexing varies, the corpus is indexed once for each variant, always into one folder, so that all
+share its response cache. With questions, each variant also answers them; the folder is then a comparison whose
+conditions are `C2@8k`, `C2@16k`, …, so that judges, claims and the report work on it. Communities are compared
+separately: Leiden and Louvain on the graph of an index.
 """
 
-# networkx is an extra, and not there where types are checked:
+# networkx is an optional dependency, which is not installed where types are checked:
 # pyright: reportMissingImports=false, reportMissingModuleSource=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
@@ -53,9 +53,9 @@ NAME = "ablation"
 COMMUNITIES = "communities"
 """The preset that compares Leiden with Louvain, see `CommunityStep`."""
 INDEXING = {"read", "chunk", "extract", "resolve", "describe", "communities", "reports", "model", "language"}
-"""Tables and keys of settings by which an index changes."""
+"""Tables and keys of settings that affect an index."""
 Values = Mapping[str, Any]
-"""Values by dotted key of settings."""
+"""Values by dotted key of settings, or by column of a table."""
 PRESETS: Mapping[str, tuple[str, Mapping[str, Sequence[Any]], Values]] = {
     "figure3": (
         "Entity references by size of chunks and gleanings (GraphRAG Figure 3)",
@@ -69,19 +69,19 @@ PRESETS: Mapping[str, tuple[str, Mapping[str, Sequence[Any]], Values]] = {
     ),
     "": ("Ablation of {}", {}, {}),
 }
-"""Presets: the title, what varies, and what else is set."""
+"""Presets by name: the title, the values that vary, and the settings that are fixed."""
 
 
 class AblationOptions(Options, total=False):
     """What varies, and what is measured.
 
     preset: `figure3`, `window` or `communities` (Leiden and Louvain on the graph of the index; asks no model).
-    varied: values by dotted key of settings; they replace those of the preset.
-    questions: a file, the folder of a comparison, or questions, which each variant answers.
-    conditions: what answers them; left out, the deepest of the paper's levels, TS, SS (with vectors) and local.
-    sample: a number of questions that are drawn by a seed.
-    seeds: of `communities`, 10 if left out.
-    progress: True shows on standard error how far it is; or an object that shows it.
+    varied: lists of values by dotted key of settings; they replace those of the preset.
+    questions: a file, the folder of a comparison, or a list of questions that each variant answers.
+    conditions: what answers them; if left out, the lowest of the paper's levels, TS, SS (with vectors) and local.
+    sample: a number of questions, drawn at random with a fixed seed.
+    seeds: the number of seeds of `communities`; 10 if left out.
+    progress: True shows progress on standard error; or an object that shows it.
     """
 
     preset: str
@@ -95,7 +95,7 @@ class AblationOptions(Options, total=False):
 
 @dataclass(frozen=True)
 class Variant:
-    """One combination of values, what was measured of its index, and what failed how often."""
+    """One combination of values, the figures of its index, and the number of failures by message."""
 
     label: str
     values: dict[str, Any]
@@ -105,13 +105,13 @@ class Variant:
 
     @property
     def error(self) -> str:
-        """What failed."""
+        """The messages of all failures."""
         return "; ".join(self.errors)
 
 
 @dataclass(frozen=True)
 class Ablation(Figures):
-    """One table: the first columns are what varied, the others what was measured."""
+    """The table of an ablation: the first columns contain the settings that varied, the others the measurements."""
 
     name: str
     title: str
@@ -119,7 +119,7 @@ class Ablation(Figures):
     folder: Path
     notices: tuple[str, ...] = ()
     errors: Mapping[str, int] = field(default_factory=dict[str, int])
-    """What failed, and how often."""
+    """The number of failures by message."""
     files: tuple[str, ...] = ()
 
 
@@ -127,7 +127,7 @@ class AblationStep:
     """The variants of an ablation, which are measured one after the other."""
 
     def __init__(self, index: Index, folder: Path, options: AblationOptions) -> None:
-        """Raise UsageError where nothing varies, or a setting cannot be so."""
+        """Raise UsageError if nothing varies, or if a setting cannot have one of the values."""
         preset = options.get("preset", "")
         if preset not in PRESETS:
             presets = ", ".join((*filter(None, PRESETS), COMMUNITIES))
@@ -137,7 +137,7 @@ class AblationStep:
         given = run_of(options, [index.settings]).settings
         title, varied, fixed = PRESETS[preset]
         self.varied = {**varied, **options.get("varied", {})}
-        if given.model == "extractive":  # which gleans nothing
+        if given.model == "extractive":  # it makes no gleanings
             self.varied.pop("extract.max_gleanings", None)
         if not self.varied:
             raise UsageError("name settings to vary, as varied={'chunk.tokens': [600, 1200]}, or a preset")
@@ -172,7 +172,7 @@ class AblationStep:
             yield Variant("/".join(map(short, combination)), values, made_with), settings
 
     def corpus(self) -> dict[str, Any]:
-        """Return what an index is built from and where, as arguments of `build`."""
+        """Return the documents of the index and the folder of each variant's index, as arguments of `build`."""
         rows = self.index.documents
         documents = [{"id": row.path, "title": row.title, "text": row.text} for row in rows]
         return {"documents": documents, "folder": self.folder / "index"}
@@ -180,7 +180,7 @@ class AblationStep:
     def answer_step(self, variant: Variant, index: Index, settings: Settings) -> AnswerStep:
         """Return the step that answers the questions with a variant.
 
-        Its conditions are `conditions`, or the lowest level of communities, TS, SS and local.
+        Its conditions are the given `conditions`, or the lowest of the paper's levels, TS, SS and local.
         """
         names = list(self.options.get("conditions", ()))
         if not names:
@@ -196,7 +196,7 @@ class AblationStep:
         return AnswerStep(self.questions, index, self.folder, options, run, f"@{variant.label}")
 
     def cost(self, variant: Variant, settings: Settings) -> Iterator[TaskEstimate]:
-        """Yield what a variant would take; answers from an index that is to be built, by the one that exists."""
+        """Yield the estimate of a variant; if its index is not built yet, the existing one is used for its answers."""
         if self.rebuilds:
             yield from estimate_build(**self.corpus(), settings=settings).tasks
         if self.questions:
@@ -204,7 +204,7 @@ class AblationStep:
             yield from answers.tasks if answers else ()
 
     def preview(self) -> Preview:
-        """Return how many variants there are, how many are left, and what these would take; asks no model."""
+        """Return the number of variants, the number that remain, and an estimate of these; no model is asked."""
         tasks: list[TaskEstimate] = []
         if self.settings.model == "extractive":
             return Preview(len(self.variants), len(self.remaining))
@@ -214,7 +214,7 @@ class AblationStep:
         return Preview(len(self.variants), len(self.remaining), Estimate(tuple(tasks)))
 
     def measure(self, variant: Variant, settings: Settings) -> None:
-        """Index and answer by one variant, and save what was measured."""
+        """Build the index of one variant and answer with it, as far as either varies, and save the figures."""
         errors, figures, index = Counter[str](), dict[str, Any](), self.index
         if self.rebuilds:
             progress = self.options.get("progress")
@@ -231,7 +231,7 @@ class AblationStep:
         self.table.add(replace(variant, figures=figures, errors=dict(errors)))
 
     def perform(self) -> Result[Ablation]:
-        """Measure the variants that are left, and write the table of all; a budget holds for all together."""
+        """Measure the remaining variants, and write the table of all; a budget applies to all of them together."""
         for variant, settings in self.remaining:
             self.measure(variant, settings)
         notices = list(self.notices)
@@ -250,14 +250,14 @@ class AblationStep:
             conditions = [name for name in answers if name.partition("@")[2] == variant.label]
             for name in conditions:
                 means = asdict(summary(name.partition("@")[0], answers[name]))
-                del means["seconds"]  # which no second run would have again
+                del means["seconds"]  # the time differs from run to run
                 yield {**variant.values, "condition": means["condition"], **variant.figures, **means}
             if not conditions:
                 yield {**variant.values, **variant.figures}
 
 
 def short(value: Any) -> str:
-    """Return a value as the name of a condition has it: `8k` for 8000."""
+    """Return a value as it is written in the name of a condition, such as `8k` for 8000."""
     text = str(value)
     if text.isdigit() and text.endswith("000"):
         return f"{text[:-3]}k"
@@ -265,7 +265,7 @@ def short(value: Any) -> str:
 
 
 def with_values(settings: Settings, values: Values) -> Settings:
-    """Return settings with other values by dotted key; raise UsageError where there is no such key or value."""
+    """Return settings with other values by dotted key; raise UsageError for an unknown key or an invalid value."""
     tables = settings.model_dump(mode="json", by_alias=True, exclude_unset=True)
     for key, value in values.items():
         table, _, name = key.rpartition(".")
@@ -281,7 +281,7 @@ def with_values(settings: Settings, values: Values) -> Settings:
 
 
 def _within_budget(settings: Settings, spent: Usage) -> Settings:
-    """Return settings whose budget is what earlier runs left of it."""
+    """Return settings whose budget is reduced by what earlier runs spent."""
     budgets: dict[str, float] = {}
     if settings.llm.budget is not None:
         budgets["llm.budget"] = max(0, settings.llm.budget - spent.cost)
@@ -291,7 +291,7 @@ def _within_budget(settings: Settings, spent: Usage) -> Settings:
 
 
 def index_figures(index: Index) -> dict[str, Any]:
-    """Return what an index has, and what it took of a language model; a reference is one entity in one chunk."""
+    """Return the sizes of an index and its usage of a language model; a reference is one entity in one chunk."""
     chunks, references = len(index.chunks), sum(len(entity.chunk_ids) for entity in index.entities)
     tables = ("entities", "relationships", "communities", "levels", "reports")
     usage = sum(index.usage.values(), NO_USAGE)
@@ -307,7 +307,7 @@ def index_figures(index: Index) -> dict[str, Any]:
 
 
 def _written(ablation: Ablation, keys: Sequence[str]) -> Ablation:
-    """Write the table of an ablation as JSON and CSV, and its charts; `keys` are the columns that varied."""
+    """Write the table of an ablation as JSON, CSV and charts, and add their names to it; `keys` are what varied."""
     folder, name = ablation.folder, f"{NAME}_{ablation.name}" if ablation.name != NAME else NAME
     values = {key: value for key, value in asdict(ablation).items() if key not in ("folder", "files")}
     comparison.write_json(folder / f"{name}.json", values)
@@ -326,11 +326,11 @@ def _written(ablation: Ablation, keys: Sequence[str]) -> Ablation:
 # Communities
 
 RESOLUTION = 1.0
-"""Resolution of the modularity that both methods optimise, as at indexing."""
+"""Resolution of the modularity that both methods optimise, the same as in indexing."""
 
 
 def louvain(graph: Graph, resolution: float, seed: int) -> Ints:
-    """Return the community of each node as Louvain (Blondel et al. 2008) finds it."""
+    """Return the community of each node as computed by the Louvain method (Blondel et al. 2008)."""
     matrix = csr_array((graph.data, graph.indices, graph.indptr), shape=(graph.n, graph.n))
     drawn = networkx.from_scipy_sparse_array(matrix)
     communities = networkx.community.louvain_communities(drawn, resolution=resolution, seed=seed)
@@ -344,10 +344,10 @@ METHODS: Mapping[str, Partition] = {"Leiden": leiden, "Louvain": louvain}
 
 
 def partition_figures(graph: Graph, labels: Ints) -> dict[str, float]:
-    """Return the number, modularity and sizes of communities, and how many of them were connected.
+    """Return the number, modularity and sizes of communities, and the percentage of them that are connected.
 
-    Louvain may return communities that are not (Traag et al. 2019). For the other figures each is then split into its
-    connected components, as an index does it.
+    Louvain may return disconnected communities (Traag et al. 2019). For the other figures, each community is first
+    split into its connected components, as in indexing.
     """
     components = connected(graph, labels)
     pairs = np.unique(np.stack((labels, components)), axis=1)
@@ -365,7 +365,7 @@ def partition_figures(graph: Graph, labels: Ints) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class CommunityStep:
-    """The communities that each method makes of the graph of an index, with several seeds."""
+    """The comparison of Leiden and Louvain on the graph of an index, with several seeds."""
 
     index: Index
     folder: Path
@@ -376,7 +376,7 @@ class CommunityStep:
         return Preview(len(METHODS), len(METHODS))
 
     def perform(self) -> Result[Ablation]:
-        """Compare the methods by means over the seeds; raise UsageError without a graph, and without networkx."""
+        """Compare the methods by means over the seeds; raise UsageError without a graph or without networkx."""
         if not len(self.index.relationships):
             raise UsageError("this index has no graph to divide")
         numbers = {entity.name: entity.number for entity in self.index.entities}
@@ -399,10 +399,10 @@ class CommunityStep:
 def ablate(
     index: AnyIndex = DEFAULT_FOLDER, folder: str | Path = NAME, **options: Unpack[AblationOptions]
 ) -> Runs[Ablation]:
-    """Index, and answer, by each combination of settings; write the table as JSON, CSV and charts (extra `eval`).
+    """Index and answer with each combination of settings; write the table as JSON, CSV and charts (extra `eval`).
 
-    The same call continues from what is there. A budget holds for all variants together. Raises UsageError where
-    nothing varies, or a setting cannot be so.
+    The same call, made again, continues with the remaining variants. A budget applies to all variants together. Raises
+    UsageError if nothing varies, or if a setting cannot have one of the values.
 
     Example: `ablate("idx", "study/chunks", varied={"chunk.tokens": [600, 1200]})`
     """

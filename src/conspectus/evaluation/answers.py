@@ -1,4 +1,4 @@
-"""The answers of conditions to questions, and what each of them takes, though many are made at once (GraphRAG §4.1)."""
+"""Answer questions under several conditions, and record what each answer cost (GraphRAG §4.1)."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 TRIED = 4
-"""Questions that an estimate tries by a condition whose context depends on the question."""
+"""Questions that an estimate tries under a condition whose context depends on the question."""
 OMISSION = " […] "
-"""Stands between passages of the documents that are not next to each other."""
+"""The separator between the passages of one citation, which are usually not adjacent in the document."""
 
 
 # One answer
 
 
 class AnswerModel(WithAnswerOptions):
-    """The model of one answer: counts its tasks and what they read."""
+    """The model of one answer, which counts its tasks and records the reports and chunks that they read."""
 
     def __init__(self, model: Model, work: Work, languages: Sequence[str]) -> None:
         super().__init__(model, work.question.text, work.settings.answer, languages)
         self.tasks = 0
         self.read: dict[str, int] = {}
-        """Tokens of the reports and chunks that were read, by id."""
+        """The tokens of each report and chunk that was read, by its id."""
 
     async def prepare(self, task: Task[R]) -> Task[R]:
         self.tasks += 1
@@ -84,9 +84,9 @@ def _units(task: Task[Any]) -> Iterator[Report | Chunk]:
 
 
 async def answer(work: Work, index: Index, model: Model) -> ConditionAnswer:
-    """Return one answer, or that it failed and why.
+    """Return one answer; if a call failed, its `error` is the message.
 
-    Raises UsageError where the index lacks what the condition needs, Unusable where the model is of no more use.
+    Raises UsageError if the index lacks what the condition needs, Unusable if no more calls of the model are possible.
     """
     replies: list[Completion] = []
     completions.set(replies)
@@ -130,28 +130,28 @@ async def answer(work: Work, index: Index, model: Model) -> ConditionAnswer:
 
 @dataclass(frozen=True)
 class Summary:
-    """What one condition took for all its answers, and what came of it; means are over those that did not fail."""
+    """The results and the cost of all answers of one condition; means are over the answers that did not fail."""
 
     condition: str
     answers: int
     nothing: int
-    """Answers that say that nothing was found."""
+    """Number of answers that report that nothing was found."""
     failed: int
     units: float
-    """The mean of reports or chunks read, and so on."""
+    """Mean number of reports or chunks read; the next three fields are means as well."""
     context_tokens: float
     answer_tokens: float
     citations: float
     calls: int
-    """Of all answers together, and so on."""
+    """The sum over all answers; the fields below are sums as well."""
     prompt_tokens: int
     completion_tokens: int
     seconds: float
-    """CPU seconds where no model was asked, else time waited."""
+    """CPU seconds if no language model was asked, else elapsed seconds."""
 
 
 def summary(condition: str, rows: Sequence[ConditionAnswer]) -> Summary:
-    """Return what the answers of a condition took, and what came of them."""
+    """Return the results and the cost of the answers of one condition."""
     good = [row for row in rows if not row.error]
     means = {
         "units": [row.units for row in good],
@@ -173,21 +173,21 @@ def summary(condition: str, rows: Sequence[ConditionAnswer]) -> Summary:
 
 @dataclass(frozen=True)
 class Answered(Figures):
-    """What each condition took and answered, over all its answers in the folder."""
+    """The results and the cost of each condition, over its answers to the questions of the run."""
 
     folder: Path
     questions: int
     conditions: tuple[Summary, ...]
     table2: tuple[Units, ...]
-    """What the conditions read that always read the same."""
+    """What is read by those conditions that read the same for every question."""
 
 
 class AnswerOptions(Options, total=False):
-    """What is answered.
+    """What is answered, and how.
 
-    conditions: `C0`, `TS`, `SS` or methods; the paper's, as far as the index has them, if left out.
-    sample: a number of questions that are drawn by a seed.
-    progress: True shows on standard error how far it is; or an object that shows it.
+    conditions: `C0`, `TS`, `SS` or methods; if left out, those of the paper's that the index can be asked by.
+    sample: a number of questions, drawn at random with a fixed seed.
+    progress: True shows progress on standard error; or an object that shows it.
     """
 
     conditions: Sequence[str]
@@ -196,7 +196,7 @@ class AnswerOptions(Options, total=False):
 
 
 class AnswerStep(Step[Work, Answered]):
-    """All answers of conditions to questions; `suffix` is added to the names of the conditions."""
+    """The step that answers questions under conditions; `suffix` is appended to the names of the conditions."""
 
     stage = "answers"
 
@@ -209,7 +209,7 @@ class AnswerStep(Step[Work, Answered]):
         run: Run,
         suffix: str = "",
     ) -> None:
-        """Raise UsageError where a condition cannot be asked, or the folder is of other questions."""
+        """Raise UsageError if a condition cannot be asked, or if the folder belongs to other questions."""
         super().__init__(folder, run, options.get("progress"))
         names = options.get("conditions", ())
         comparison.check_sample(options.get("sample"))
@@ -255,11 +255,11 @@ class AnswerStep(Step[Work, Answered]):
         self.table.add(result)
 
     async def cost(self, session: Session) -> Estimate:
-        """Return a row for each task of each condition.
+        """Return an estimate with a row for each task of each condition.
 
-        A few questions are tried where what is read depends on the question.
+        Where the context depends on the question, `TRIED` questions are tried, else one.
         """
-        self.index = replace(self.index)  # what methods cache of this copy is none of the run's
+        self.index = replace(self.index)  # a copy: what methods cache in it must not affect the run
         rows: list[TaskEstimate] = []
         for name in self.conditions:
             works = [work for work in self.remaining if work.condition.name == name]
@@ -297,10 +297,10 @@ def answer_questions(
     folder: str | Path = COMPARISON,
     **options: Unpack[AnswerOptions],
 ) -> AnswerStep:
-    """Answer questions by each condition and save each answer in a folder (GraphRAG §4.1).
+    """Answer questions under each condition, and save each answer in a folder (GraphRAG §4.1).
 
-    The same call goes on from what is there and tries failures again. Raises UsageError, before anything is asked,
-    where a condition cannot be answered.
+    The same call, made again, continues with the missing answers and retries failed ones. Raises UsageError, before
+    anything is asked, if a question cannot be answered under a condition.
 
     Example: `answer_questions("questions.txt", "idx", "study", conditions=["C0", "TS"])`
     """
@@ -310,5 +310,5 @@ def answer_questions(
 
 
 def units_read(index: AnyIndex = DEFAULT_FOLDER) -> list[Units]:
-    """Return what global answers from each level of an index read, and what TS reads (GraphRAG Table 2)."""
+    """Return how much global answers from each level of an index read, and how much TS reads (GraphRAG Table 2)."""
     return table2(opened(index))

@@ -1,9 +1,9 @@
-"""Charts by matplotlib (the extra `eval`), which is imported only when one is drawn, and pages by Jinja2.
+"""Charts drawn with matplotlib (the extra `eval`), which is imported only for a drawing, and pages filled by Jinja2.
 
-A page needs nothing beside it: it is one HTML file with its style, its program and its data.
+A page is self-contained: one HTML file with its style, its program and its data.
 """
 
-# matplotlib is an extra, and not there where types are checked:
+# matplotlib is an optional dependency, which is not installed where types are checked:
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -32,21 +32,21 @@ else:
     matplotlib, figure = lazy_module("matplotlib"), lazy_module("matplotlib.figure")
 
 WinRates = Mapping[str, Mapping[str, Mapping[str, float | None]]]
-"""How often the row wins over the column in %, a tie being half a win, by criterion, row and column."""
+"""How often the row wins over the column in %, counting a tie as half a win, by criterion, row and column."""
 FORMATS = ("svg", "png")
 WIN, LOSS = (0, 114, 178), (230, 159, 0)
-"""Colours of rates above and below 50, red, green, blue from 0 to 255: anybody can tell them apart (Okabe, Ito)."""
+"""Colours of rates above and below 50 (RGB, 0 to 255), distinguishable with colour blindness, too (Okabe and Ito)."""
 
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def can_draw() -> bool:
-    """Tell whether matplotlib is there."""
+    """Return whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def colour(rate: float | None) -> str:
-    """Return the colour of a win rate: white at 50, bluer the more is won, more orange the more is lost."""
+    """Return the colour of a win rate in CSS: white at 50, more blue for higher rates, more orange for lower ones."""
     if rate is None:
         return "#ffffff"
     strength = 0.55 * min(1.0, abs(rate - 50) / 40)
@@ -56,7 +56,7 @@ def colour(rate: float | None) -> str:
 def heat_maps(rates: WinRates, significant: Callable[[str, str, str], bool], folder: Path) -> tuple[str, ...]:
     """Draw win rates, a panel for each criterion (GraphRAG Figure 2), and return the names of the files.
 
-    Bold are the rates of criterion, row and column that are `significant`. There are no files without matplotlib.
+    A rate is bold if `significant` is true for its criterion, row and column. Without matplotlib there are no files.
     """
 
     def draw(axes: Any, criterion: str) -> None:
@@ -98,10 +98,10 @@ def lines(
 
 
 def _save(panels: Sequence[str], draw: Any, folder: Path, name: str) -> tuple[str, ...]:
-    """Draw panels, three side by side, and write them in every format."""
+    """Draw panels, three side by side, write them in every format, and return the names of the files."""
     names = [f"{name}.{suffix}" for suffix in FORMATS]
     for file in names:
-        (folder / file).unlink(missing_ok=True)  # none is better than one of earlier figures
+        (folder / file).unlink(missing_ok=True)  # no chart is better than one of outdated figures
     if not panels or not can_draw():
         return ()
     columns = min(3, len(panels))
@@ -123,18 +123,18 @@ def _save(panels: Sequence[str], draw: Any, folder: Path, name: str) -> tuple[st
 
 
 def render(template: str, **values: Any) -> str:
-    """Return a template of the folder `templates`, filled; in HTML values are escaped."""
+    """Return a filled template of the folder `templates`; in HTML, values are escaped."""
     return _environment().get_template(template).render(**values)
 
 
 def packed(data: Any) -> str:
-    """Return data as the page's program unpacks it."""
+    """Return data as the page's program unpacks it: JSON, compressed with gzip, in base 64."""
     content = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return base64.b64encode(gzip.compress(content.encode("utf-8", "replace"), 6, mtime=0)).decode()
 
 
 def one_line(text: str) -> str:
-    """Return a text for Markdown: on one line, in which nothing is a tag."""
+    """Return a text on one line for Markdown, with every HTML tag escaped."""
     return _TAG.sub(r"\\<", " ".join(text.split()))
 
 

@@ -1,8 +1,8 @@
-"""The factual claims of answers, and how many different things they say: clusters by ROUGE-L (GraphRAG §4.2, table 4).
+"""The factual claims of answers, and the number of clusters they form by ROUGE-L (GraphRAG §4.2, table 4).
 
-The distance of two claims is 1 - ROUGE-L, the F measure of their longest common subsequence of words (Lin, 2004);
-clusters are agglomerative with complete linkage: every two claims of one are nearer to each other than the threshold.
-Words are runs of letters and digits, without case, as `rouge-score` has them; in scripts without spaces, characters.
+The distance of two claims is 1 - ROUGE-L, the F measure of their longest common subsequence of words (Lin, 2004).
+Clustering is agglomerative with complete linkage: any two claims of a cluster are closer than the threshold. Words
+are runs of letters and digits, without case, as in `rouge-score`; in scripts without spaces, characters.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ CLAIMS_BY_RULES = (
     "is taken apart. Not comparable with the paper's."
 )
 STEPS = ("SelectFactual", "ClearSentences", "FactualClaims")
-"""The tasks by which claims are extracted."""
+"""The tasks that extract claims, in their order."""
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8)
-"""Distances at which GraphRAG cuts."""
+"""Distances at which GraphRAG cuts the tree of clusters."""
 CLAIMS = "claims"
 MEASURES = (CLAIMS, *(f"clusters at {threshold:g}" for threshold in THRESHOLDS))
 CRITERION = {measure: "comprehensiveness" if measure == CLAIMS else "diversity" for measure in MEASURES}
-"""The judge's criterion that each measure is compared with."""
+"""The criterion whose judgements each measure is compared with."""
 _WORD = re.compile(rf"{CJK.pattern}|(?:(?!{CJK.pattern})[^\W_])+")
 
 
 async def claims_of(question: str, sentences: Sequence[Sentence], model: Model) -> tuple[str, ...]:
-    """Return the claims that sentences make in answer to a question, each once, in their order.
+    """Return the distinct claims that sentences make in answer to a question, in their order.
 
-    Headings are context and make no claims. Numbers of a reply that no sentence has are skipped.
+    Headings are only context and make no claims. Sentence numbers in a reply that do not exist are ignored.
     """
     if all(sentence.heading for sentence in sentences):
         return ()
@@ -77,12 +77,12 @@ async def claims_of(question: str, sentences: Sequence[Sentence], model: Model) 
 
 @lru_cache(maxsize=1 << 16)
 def words(text: str) -> tuple[str, ...]:
-    """Return the words of a text that ROUGE-L compares."""
+    """Return the words of a text that ROUGE-L compares, without case."""
     return tuple(_WORD.findall(fold(text)))
 
 
 def distinct(claims: Iterable[str]) -> tuple[str, ...]:
-    """Return claims in their order, each once: of those with the same words (ROUGE-L 1), the first."""
+    """Return claims in their order without duplicates: of claims with the same words (ROUGE-L 1), the first."""
     first: dict[tuple[str, ...], str] = {}
     for claim in claims:
         if words(claim):
@@ -91,15 +91,15 @@ def distinct(claims: Iterable[str]) -> tuple[str, ...]:
 
 
 def distances(claims: Sequence[str]) -> list[float]:
-    """Return 1 - ROUGE-L of each two claims, in the order of scipy's condensed matrices."""
+    """Return 1 - ROUGE-L of each pair of claims, in the order of scipy's condensed distance matrices."""
     return [_distance(one, other) for one, other in combinations(map(words, claims), 2)]
 
 
 def _distance(one: tuple[str, ...], other: tuple[str, ...]) -> float:
     """Return 1 - ROUGE-L of the words of two claims.
 
-    The common subsequence is found for all words of one claim at a time, as bits of a number (Hyyrö, 2004): some fifty
-    times as fast as the table that libraries fill, with the same result.
+    The longest common subsequence is computed bit-parallel, with all words of one claim as bits of an integer (Hyyrö,
+    2004): about fifty times as fast as the table that libraries fill, with the same result.
     """
     positions = _positions(one)
     every = unmatched = (1 << len(one)) - 1
@@ -114,7 +114,7 @@ def _distance(one: tuple[str, ...], other: tuple[str, ...]) -> float:
 
 @lru_cache(maxsize=1 << 10)
 def _positions(text: tuple[str, ...]) -> Mapping[str, int]:
-    """Return where each word of a text stands, as the bits of a number."""
+    """Return the positions of each word in a text, as the set bits of an integer."""
     positions: dict[str, int] = {}
     for position, word in enumerate(text):
         positions[word] = positions.get(word, 0) | 1 << position
@@ -122,9 +122,9 @@ def _positions(text: tuple[str, ...]) -> Mapping[str, int]:
 
 
 def clusters(claims: Sequence[str], thresholds: Sequence[float] = THRESHOLDS) -> list[int]:
-    """Return how many clusters claims fall into at each threshold.
+    """Return the number of clusters of claims at each threshold.
 
-    As in scikit-learn, which asks scipy for the same tree, clusters at the very threshold are not merged.
+    As in scikit-learn, which also uses scipy's tree, clusters at a distance equal to the threshold are not merged.
     """
     if len(claims) < 2:
         return [len(claims)] * len(thresholds)
@@ -132,23 +132,23 @@ def clusters(claims: Sequence[str], thresholds: Sequence[float] = THRESHOLDS) ->
     return [1 + int((heights >= threshold).sum()) for threshold in thresholds]
 
 
-# What the claims of a folder amount to
+# Counts of claims
 
 
 Values = Mapping[Key, Mapping[str, float]]
-"""The values of all measures by condition and question."""
+"""The values of all measures, by condition and question."""
 
 
 @dataclass(frozen=True)
 class AnswerClaims(AnswerRow):
-    """The factual claims of one answer, each once."""
+    """The factual claims of one answer, without duplicates."""
 
     claims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class ConditionClaims:
-    """The averages of one condition over its answers, by measure; `failed` answers have none."""
+    """The averages of one condition over its answers, by measure; `failed` answers are not included."""
 
     condition: str
     answers: int
@@ -158,7 +158,7 @@ class ConditionClaims:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference(PairTest):
-    """One pair by one measure: how many more the first has, with the interval of that mean."""
+    """One pair by one measure: `mean` is how many more the first condition has, with the interval of that mean."""
 
     measure: str
     mean: float
@@ -166,33 +166,33 @@ class Difference(PairTest):
 
 @dataclass(frozen=True)
 class ClaimAgreement:
-    """How often a measure prefers the condition that the judges' majority does (GraphRAG §4.2)."""
+    """How often a measure prefers the same condition as the majority of the judgements (GraphRAG §4.2)."""
 
     measure: str
     criterion: str
     pairs: int
-    """Pairs of answers that were judged."""
+    """Number of pairs of answers that were judged."""
     compared: int
-    """Those of which a majority of the judgements prefers one, and the measure too."""
+    """Number of pairs for which both the majority of the judgements and the measure prefer one answer."""
     agreeing: int
     rate: float | None
-    """The share of agreement in %; None where nothing can be compared."""
+    """The percentage of compared pairs that agree; None if no pair can be compared."""
 
 
 @dataclass(frozen=True)
 class ClaimCounts(Figures):
-    """The claims of one folder of answers in figures."""
+    """The statistics of the claims in one folder of answers."""
 
     checked_by: tuple[str, ...]
     conditions: tuple[ConditionClaims, ...]
     unique: int
-    """Different claims of all answers together."""
+    """Number of distinct claims in all answers together."""
     differences: tuple[Difference, ...]
     agreement: tuple[ClaimAgreement, ...]
 
 
 def count(rows: Sequence[AnswerClaims], judgements: Sequence[Judgement] = ()) -> ClaimCounts:
-    """Count the claims of a folder's answers; conditions in the order in which they first come."""
+    """Count the claims of a folder's answers, with conditions in the order of their first rows."""
     names = list(dict.fromkeys(row.condition for row in rows))
     failures = Counter(row.condition for row in rows if row.error)
     sound = [row for row in rows if not row.error]
@@ -215,7 +215,7 @@ def count(rows: Sequence[AnswerClaims], judgements: Sequence[Judgement] = ()) ->
 
 
 def _family(values: Values, names: Sequence[str], measure: str) -> list[Difference]:
-    """Return the differences of all pairs of conditions by one measure, which are corrected together."""
+    """Return the differences of all pairs of conditions by one measure, with p values corrected together."""
     differences: list[Difference] = []
     for pair in combinations(names, 2):
         first, second = ({q: one[measure] for (c, q), one in values.items() if c == name} for name in pair)
@@ -226,7 +226,7 @@ def _family(values: Values, names: Sequence[str], measure: str) -> list[Differen
 
 
 def _agreement(values: Values, judgements: Sequence[Judgement]) -> Iterator[ClaimAgreement]:
-    """Yield the agreement of each measure with its criterion, where there are judgements by it."""
+    """Yield the agreement of each measure with its criterion, if there are judgements by that criterion."""
     majorities = labels(judgements)
     for measure, criterion in CRITERION.items():
         pairs = compared = agreeing = 0
@@ -245,7 +245,7 @@ def _agreement(values: Values, judgements: Sequence[Judgement]) -> Iterator[Clai
 
 
 class ClaimCheck(Check[AnswerClaims, ClaimCounts]):
-    """The factual claims of answers."""
+    """The step that extracts the factual claims of answers."""
 
     stage = CLAIMS
     kind = AnswerClaims
@@ -264,8 +264,8 @@ class ClaimCheck(Check[AnswerClaims, ClaimCounts]):
 def extract_claims(folder: str | Path, **options: Unpack[CheckOptions]) -> ClaimCheck:
     """Extract the factual claims of the answers in a comparison's folder; count them and their clusters.
 
-    Answers that have their claims are skipped, failed ones are tried again. Without a language model the sentences that
-    state something are the claims. They are compared with the judgements of the judge who judged most. Raises
-    UsageError where there are no answers, or no such condition.
+    Answers whose claims were extracted are skipped, failed ones are tried again. Without a language model, each
+    sentence that states something is a claim. The counts are compared with the judgements of the judge who judged most.
+    Raises UsageError if there are no answers, or if a condition does not exist.
     """
     return ClaimCheck(folder, options)

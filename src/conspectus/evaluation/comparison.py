@@ -1,7 +1,7 @@
 """The folder of a comparison (GraphRAG §4): its questions, and its results in JSON lines, from which a run continues.
 
-Every result has a key, `made_with` (what it depends on) and `error` (why there is no result): what has no such row, or
-a failed one, is done by the same command again.
+Every row has a key, `made_with` (what the result depends on, as a digest) and `error` (why there is no result). A
+command that is run again does the work whose row is missing, failed or has another `made_with`.
 
     DIR/
       questions.json      the questions (`Question`), also as questions.csv
@@ -37,13 +37,13 @@ from conspectus.text.language import language_of
 
 T = TypeVar("T")
 Key = tuple[str, str]
-"""A condition, and the id of a question."""
+"""The name of a condition, and the id of a question."""
 Pair = tuple[str, str]
-"""Two conditions."""
+"""The names of two conditions."""
 PAPER = ("C0", "C1", "C2", "C3", "TS", "SS")
-"""The conditions of GraphRAG."""
+"""The conditions of GraphRAG, in the paper's order."""
 COMPARISON = "comparison"
-"""The folder of a comparison where none is named."""
+"""The default folder of a comparison."""
 QUESTIONS, QUESTION_TABLE = "questions.json", "questions.csv"
 
 
@@ -52,7 +52,7 @@ QUESTIONS, QUESTION_TABLE = "questions.json", "questions.csv"
 
 @dataclass(frozen=True)
 class Question:
-    """A question, who asks it for what, and the answers that are accepted, where these are known."""
+    """A question, the persona and task behind it, and the accepted answers and documents, where these are known."""
 
     id: str
     text: str
@@ -60,24 +60,24 @@ class Question:
     task: str = ""
     answers: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
-    """The paths, or the ends of the paths, of the documents that answer it together."""
+    """The paths, or the ends of the paths, of the documents that together answer the question."""
     kind: str = ""
 
 
 @dataclass(frozen=True)
 class CitedText:
-    """A reference of an answer: its marker, the reports or chunks it names, and the characters behind it."""
+    """A citation of an answer: its marker, the title of the cited reports or chunks, and the text of their sources."""
 
     marker: int
     title: str
     text: str
     documents: tuple[str, ...] = ()
-    """The paths of the documents that these stand in."""
+    """The paths of the documents that contain these sources."""
 
 
 @dataclass(frozen=True)
 class ConditionAnswer:
-    """What one condition answered to one question (its id), and what that took."""
+    """The answer of one condition to one question (its id), and its cost."""
 
     condition: str
     question: str
@@ -90,14 +90,14 @@ class ConditionAnswer:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
-    """CPU seconds of the extractive model, else the time waited."""
+    """CPU seconds with the extractive model, else elapsed seconds."""
     made_with: str = ""
     """A digest of index, model and settings."""
     error: str = ""
 
     @property
     def with_references(self) -> str:
-        """The text, and below it what each of its references leads to."""
+        """The text, followed by a line for each citation with its marker and title."""
         return "\n".join((self.text, *(f"[{cited.marker}] {cited.title}" for cited in self.cited)))
 
 
@@ -111,21 +111,21 @@ class Judgement:
     question: str
     replicate: int
     winner: int = 0
-    """1 or 2 as they were shown, 0 for neither."""
+    """1 or 2 in the order shown, 0 for a tie."""
     reasoning: str = ""
     made_with: str = ""
-    """The judge, and a digest of the criterion, the question and both answers."""
+    """The name of the judge, a space, and a digest of the criterion, the question and both answers."""
     error: str = ""
 
     @property
     def by(self) -> str:
-        """Who judged: a model, or a person."""
+        """The name of the judge: a model or a person."""
         return self.made_with.rpartition(" ")[0]
 
 
 @dataclass(frozen=True)
 class QuestionAnswer:
-    """An answer, and the question that it is to."""
+    """An answer together with the text of its question."""
 
     answer: ConditionAnswer
     question: str
@@ -138,7 +138,7 @@ class QuestionAnswer:
 
 @dataclass(frozen=True)
 class Study:
-    """The questions of a comparison and their answers, failed ones among them."""
+    """The questions of a comparison and their answers, including failed ones."""
 
     folder: Path
     questions: Sequence[Question]
@@ -146,7 +146,7 @@ class Study:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The conditions that have answers, the paper's first."""
+        """The names of the conditions that have answers, the paper's first."""
         return tuple(sorted({condition for condition, _ in self.answers}, key=_order))
 
     @property
@@ -155,15 +155,15 @@ class Study:
         return language_of(question.text for question in self.questions)
 
     def draw(self, sample: int | None = None) -> list[Question]:
-        """Return the questions that have answers, in an order drawn by a seed, of a sample those that come first."""
+        """Return the questions that have answers, in a reproducible random order: all, or the first `sample`."""
         check_sample(sample)
         answered = {question for _, question in self.answers}
         return drawn([question for question in self.questions if question.id in answered])[:sample]
 
     def successful(self, conditions: Sequence[str] = (), sample: int | None = None) -> list[QuestionAnswer]:
-        """Return the answers that did not fail, of all conditions where none is named, in the order of questions.
+        """Return the answers that did not fail, by condition (by default all) and in the order of the questions.
 
-        Raises UsageError where a condition has no answers.
+        `sample` limits the questions to a random sample. Raises UsageError if a condition has no answers.
         """
         for name in conditions:
             if name not in self.conditions:
@@ -181,7 +181,7 @@ class Study:
 def study_in(folder: Path) -> Study:
     """Return the questions and answers of a comparison's folder.
 
-    Raises UsageError where there are no answers, or an answer is to a question that is not in questions.json.
+    Raises UsageError if there are no answers, or if an answer belongs to a question that is not in questions.json.
     """
     answers = {(row.condition, row.question): row for row in answers_in(folder).rows.values()}
     if not answers:
@@ -194,9 +194,9 @@ def study_in(folder: Path) -> Study:
 
 
 def _order(condition: str) -> tuple[int, str, int, str]:
-    """Return where a condition stands: the paper's in its order, then others by name, whichever answered first.
+    """Return the sort key of a condition: the paper's in the paper's order, then the others by name.
 
-    Variants of one (`C2@8k`) follow it, by their number where they have one.
+    Variants of a condition (`C2@8k`) follow it, sorted by the number that their label begins with, if any.
     """
     name, _, variant = condition.partition("@")
     digits = re.match(r"\d+", variant)
@@ -214,13 +214,13 @@ def check_sample(sample: int | None) -> None:
 
 
 class JsonlTable(Generic[T]):
-    """The rows of one kind in one file, the last of each key; rows are only ever appended."""
+    """The rows of one kind in one JSONL file; rows are only appended, and the last one of a key counts."""
 
     def __init__(self, path: Path | None, kind: type[T], key: Callable[[T], Hashable]) -> None:
-        """Read the file if it exists; a last line that a kill cut off is removed.
+        """Read the file if it exists; an incomplete last line, left by a process that was killed, is removed.
 
-        `kind` is the dataclass of a row; without a path the rows are in memory alone. Raises UsageError where another
-        line is no such row.
+        `kind` is the dataclass of a row; without a path the rows are only in memory. Raises UsageError if another line
+        is not such a row.
         """
         self.path = path
         self.rows: dict[Hashable, T] = {}
@@ -239,7 +239,7 @@ class JsonlTable(Generic[T]):
                 file.truncate(sum(len(line) + 1 for line in lines[:-1]))
 
     def add(self, *rows: T) -> None:
-        """Append rows, which replace those of their keys."""
+        """Append rows; each replaces an earlier row with the same key."""
         if self.path and rows:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if not self.path.exists():
@@ -250,22 +250,22 @@ class JsonlTable(Generic[T]):
         self.rows |= {self._key(row): row for row in rows}
 
     def get(self, key: Hashable) -> T | None:
-        """Return the row of a key."""
+        """Return the row with a key, or None."""
         return self.rows.get(key)
 
     def done(self, key: Hashable, made_with: str) -> bool:
-        """Return whether there is a row of a key that depends on just that and did not fail."""
+        """Return whether the row of a key exists, did not fail and has the same `made_with`."""
         row: Any = self.rows.get(key)
         return row is not None and not row.error and row.made_with == made_with
 
 
 def answers_in(folder: Path) -> JsonlTable[ConditionAnswer]:
-    """Return the answers of a comparison, by condition and question."""
+    """Return the table of a comparison's answers, by condition and question."""
     return JsonlTable(folder / "answers.jsonl", ConditionAnswer, lambda row: (row.condition, row.question))
 
 
 def judgements_in(folder: Path, file: str = "judgements.jsonl") -> JsonlTable[Judgement]:
-    """Return the judgements of a comparison, by the pair (in alphabetical order) and what else tells them apart."""
+    """Return the judgements of a comparison, by pair (in alphabetical order), criterion, question, replicate, judge."""
 
     def key(row: Judgement) -> Hashable:
         return *sorted((row.first, row.second)), row.criterion, row.question, row.replicate, row.by
@@ -274,34 +274,34 @@ def judgements_in(folder: Path, file: str = "judgements.jsonl") -> JsonlTable[Ju
 
 
 def ratings_in(folder: Path) -> JsonlTable[Judgement]:
-    """Return the judgements that people made, see `judgements_in`."""
+    """Return the table of judgements that people made, see `judgements_in`."""
     return judgements_in(folder, "ratings.jsonl")
 
 
 def digest_of(*parts: str) -> str:
-    """Return 16 hexadecimal digits that depend on some texts and their order."""
+    """Return a digest of some texts in their order: 16 hexadecimal digits."""
     return sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def made_with(by: str, *read: str) -> str:
-    """Return what must be the same for a result to hold: `by`, whose it is, and a digest of all that was read."""
+    """Return the `made_with` of a result: `by`, who made it, and a digest of all texts that were read for it."""
     return f"{by} {digest_of(*read)}"
 
 
 def names_in(made_with: Iterable[str]) -> tuple[str, ...]:
-    """Return whose results they are, each once."""
+    """Return the distinct authors in `made_with` values, in their order."""
     return tuple(dict.fromkeys(name for one in made_with if (name := one.rpartition(" ")[0])))
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file, recorded as generated, so that it is not taken for a document when its folder is indexed."""
+    """Write a file and record it as generated, so that indexing its folder does not read it as a document."""
     path.parent.mkdir(parents=True, exist_ok=True)
     list_generated(path.parent, [path.name])
     path.write_text(text, encoding="utf-8", newline="")
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a file of JSON, see `write_text`."""
+    """Write a value as a JSON file, see `write_text`."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
 
 
@@ -312,7 +312,7 @@ _ROWS = TypeAdapter(list[str | dict[str, Any]])
 
 
 def _question(row: str | Mapping[str, Any]) -> Question:
-    """Return the question of a row, whose fields have any of the names that lists have for them."""
+    """Return the question in a row, whose fields may have any of the names that are in use in question lists."""
 
     def field(*names: str) -> str:
         values = (fields[name] for name in names if fields.get(name) is not None)
@@ -334,11 +334,11 @@ def _question(row: str | Mapping[str, Any]) -> Question:
 
 
 Source = str | Path | Sequence[Question]
-"""A file of questions, the folder of a comparison, or the questions."""
+"""A file of questions, the folder of a comparison, or a list of questions."""
 
 
 def questions_of(source: Source) -> list[Question]:
-    """Return the questions of a file or folder, or those given."""
+    """Return the questions of a source; raise UsageError if something in a list is not a `Question`."""
     questions = read_list(Path(source)) if isinstance(source, str | Path) else list(source)
     for question in questions:
         if not isinstance(cast("object", question), Question):
@@ -351,12 +351,12 @@ def questions_of(source: Source) -> list[Question]:
 def read_list(source: Path) -> list[Question]:
     """Return the questions of a file, `-` for standard input, or those of a comparison's folder.
 
-    The suffix says what a file is: in a .csv table they are in the column `question_text` or `question`, with
-    `question_id` (or `id`), `persona`, `task` and `answer` where it has them; a .json or .jsonl holds a list, or lines,
-    of texts or of objects with such fields (and lists, `answers` and `documents`, which answer it); anything else has a
-    question on each line. Empty ones are left out. One without an id gets one of its text.
+    The suffix determines the format. A .csv table has a column `question_text` or `question`, and may have
+    `question_id` (or `id`), `persona`, `task` and `answer`. A .json or .jsonl file contains a list, or one item per
+    line, of texts or of objects with such fields (and with lists `answers` and `documents`). Any other file has one
+    question per line. Empty questions are left out. A question without an id gets one derived from its text.
 
-    Raises DocumentError where it cannot be read or holds none.
+    Raises DocumentError if the source cannot be read or contains no question.
     """
     file = source / QUESTIONS if source.is_dir() else source
     try:
@@ -387,19 +387,19 @@ def read_list(source: Path) -> list[Question]:
 
 
 def id_of(text: str) -> str:
-    """Return the id of a question that was given none."""
+    """Return the id for a question without one, derived from its text."""
     return content_id("question", text)[:12]
 
 
 def normalised(text: str) -> str:
-    """Return what all spellings of one question have in common: its letters and digits, in lower case."""
+    """Return the letters and digits of a text in lower case: equal for all spellings of one question."""
     return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
 
 
 def once(questions: Sequence[Question]) -> list[Question]:
-    """Return each question once, the first of those whose texts differ in nothing but case and marks.
+    """Return each question once: the first of those whose texts differ only in case and punctuation.
 
-    Raises UsageError where two questions that differ have one id.
+    Raises UsageError if two different questions have the same id.
     """
     texts: dict[str, Question] = {}
     for question in questions:
@@ -422,17 +422,17 @@ def write_list(questions: Sequence[Question], folder: Path) -> None:
 
 
 def drawn(questions: Sequence[Question]) -> list[Question]:
-    """Return questions in an order that is as good as drawn: each one's position depends on its id alone.
+    """Return questions in a pseudo-random order, in which the position of each depends only on its id.
 
-    So the first N are the same sample whoever draws it, and a larger sample contains a smaller one.
+    The first N are therefore the same sample on every machine, and a larger sample contains a smaller one.
     """
     return sorted(questions, key=lambda question: digest_of("0", question.id))
 
 
 def joined(questions: Sequence[Question], folder: Path) -> list[Question]:
-    """Return the questions of a comparison's folder and those of a list that it lacks, in their order.
+    """Return the questions of a comparison's folder, followed by those of a list that it lacks.
 
-    Raises UsageError where the folder has another question of the same id.
+    Raises UsageError if the folder has a different question with the same id.
     """
     by_id = {one.id: one for one in (read_list(folder) if (folder / QUESTIONS).exists() else ())}
     for question in questions:

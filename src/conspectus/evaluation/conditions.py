@@ -1,9 +1,9 @@
-"""Conditions to compare (GraphRAG §4.1.2): ways of answering, all under one window, one set of prompts and one
-response type.
+"""Conditions to compare (GraphRAG §4.1.2): ways of answering that share one window, one set of prompts and one response
+type.
 
-C0, C1, … are global answers from the reports of a level; where a community has no parts at a level, it stands for
-itself there. TS is map-reduce over the source texts, SS one window of the nearest chunks. Any other condition is a
-method by its name.
+C0, C1, … are global answers from the reports of a level; a community that is not split at that level is represented
+by its own report. TS is map-reduce over the source texts, SS one window of the nearest chunks. Any other condition is
+a method, by its name.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ AUTO = "auto"
 _NAMES = {"TS": "source-summary", "SS": "semantic-search"}
 _LEVEL = re.compile(r"C(\d+)")
 _MODEL_KEYS = {"tasks", "temperature", "max_tokens", "reasoning_effort", "context_window"}
-"""Settings of a language model that can change what it writes."""
+"""Settings of a language model that can change its replies."""
 _ELSEWHERE = {"read", "search", "chunk", "extract", "resolve", "communities", "llm", "prices"}
-"""Settings that answers do not depend on, or only by way of the index."""
+"""Settings that answers do not depend on, or only through the index."""
 COUNTED = ("documents", "chunks", "tokens", "entities", "relationships", "claims", "communities", "reports")
-"""What is counted of an index."""
+"""The figures of an index that are recorded."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A way of answering: a method, and the level that it answers from where it is global."""
+    """A way of answering: a method and, if it is global, the level of communities that it reads."""
 
     name: str
     method: str
@@ -47,7 +47,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Work:
-    """One answer to be made."""
+    """One answer to be made: a question under a condition."""
 
     condition: Condition
     question: Question
@@ -56,12 +56,12 @@ class Work:
 
     @property
     def key(self) -> Key:
-        """The key of its answer."""
+        """The key of the answer: the condition and the id of the question."""
         return self.condition.name, self.question.id
 
 
 def conditions_of(names: Sequence[str]) -> list[Condition]:
-    """Return the conditions of some names, each once; UsageError where there is none of a name."""
+    """Return the conditions with some names, without duplicates; raise UsageError for an unknown name."""
     if not names:
         raise UsageError(f"name conditions to compare, as {','.join(PAPER)}")
     conditions: list[Condition] = []
@@ -78,12 +78,12 @@ def conditions_of(names: Sequence[str]) -> list[Condition]:
 
 
 def answering(question: str, condition: Condition, index: Index) -> Answering:
-    """Return the method that a condition answers a question by."""
+    """Return the method with which a condition answers a question."""
     return METHODS[choose(question, index)[0] if condition.method == AUTO else condition.method]
 
 
 def settings_for(condition: Condition, settings: Settings) -> Settings:
-    """Return the settings of a condition: with its level, where it has one."""
+    """Return the settings for a condition: with its level, if it has one."""
     if condition.level is None:
         return settings
     leveled = settings.global_.model_copy(update={"level": condition.level})
@@ -91,7 +91,7 @@ def settings_for(condition: Condition, settings: Settings) -> Settings:
 
 
 def check(condition: Condition, index: Index, settings: Settings, *, generative: bool) -> None:
-    """Raise UsageError, before any question is asked, where an index or its model cannot answer by a condition."""
+    """Raise UsageError, before any question is asked, if an index or its model cannot answer under a condition."""
     needs = METHODS[condition.method].needs if condition.method != AUTO else ()
     try:
         if condition.method == "global":
@@ -105,7 +105,7 @@ def check(condition: Condition, index: Index, settings: Settings, *, generative:
 
 
 def possible(index: Index, settings: Settings, generative: bool) -> tuple[list[Condition], list[str]]:
-    """Return those of the paper's conditions that an index can be asked by, and a line on each of the others."""
+    """Return those of the paper's conditions that an index can answer under, and a line for each of the others."""
     conditions: list[Condition] = []
     lines: list[str] = []
     for condition in conditions_of(PAPER):
@@ -117,18 +117,18 @@ def possible(index: Index, settings: Settings, generative: bool) -> tuple[list[C
     return conditions, lines
 
 
-# What answers are made with
+# Set-ups of answers
 
 
 def digest(value: Any) -> str:
-    """Return 16 hexadecimal digits that depend on nothing but a value of JSON."""
+    """Return a digest of a JSON value: 16 hexadecimal digits."""
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def made_with(condition: Condition, index: Index, model: str, settings: Settings) -> str:
-    """Return a digest of what must be the same for an answer to hold: index, model, settings and prompts.
+    """Return a digest of all that an answer depends on: index, model, settings and prompts.
 
-    Of settings only what is not their default, so that one that is added later voids nothing.
+    Only settings that are not their default are included, so that a setting added later does not invalidate answers.
     """
     own = settings.model_dump(mode="json", exclude=_ELSEWHERE, exclude_defaults=True)
     options = model_options(model, settings)
@@ -136,7 +136,7 @@ def made_with(condition: Condition, index: Index, model: str, settings: Settings
 
 
 def model_options(model: str, settings: Settings) -> list[Any]:
-    """Return what of the settings can change what a language model writes, the user's own prompts by their names."""
+    """Return the settings that can change the replies of a language model, and the user's own prompts by name."""
     if model == "extractive":
         return []
     folder = Path(settings.llm.prompts)
@@ -146,7 +146,7 @@ def model_options(model: str, settings: Settings) -> list[Any]:
 
 
 def snapshot_of(index: Index) -> str:
-    """Return the id of an index's snapshot; of one that is not stored a digest of what is read of it."""
+    """Return the id of an index's snapshot; if the index is not stored, a digest of the rows that are read."""
     if index.snapshot:
         return index.snapshot
     ids = [row.id for table in (index.documents, index.chunks, index.entities) for row in table]
@@ -155,20 +155,20 @@ def snapshot_of(index: Index) -> str:
 
 @dataclass(frozen=True)
 class Units:
-    """What one condition reads to answer any question."""
+    """What one condition reads to answer any question: a row of GraphRAG Table 2."""
 
     condition: str
     units: int
-    """Reports of a level, or chunks."""
+    """Number of reports of a level, or of chunks."""
     tokens: int
     share: float
-    """Its tokens over those of TS, the most that can be read; 0 where there is no text."""
+    """Its tokens divided by those of TS, which reads the whole text; 0 if there is no text."""
     projected: int = 0
-    """Of the units, reports of communities of higher levels that have no parts here."""
+    """Number of those reports that belong to communities of higher levels which are not split at this level."""
 
 
 def table2(index: Index) -> list[Units]:
-    """Return a row for each level, C0 the root, and one for TS; none of levels where there are no reports."""
+    """Return a row for each level, C0 being the root, and one for TS; without reports there are no rows for levels."""
     status = status_of(index)
     levels = [row for row in status.levels if row.communities]
     rows = [Units(f"C{r.level}", r.communities, r.tokens, r.share, r.communities - r.own) for r in levels]
@@ -177,7 +177,7 @@ def table2(index: Index) -> list[Units]:
 
 @dataclass(frozen=True)
 class SetUp:
-    """What the answers of one condition were made with; `made_with` is the digest that those answers have."""
+    """What the answers of one condition were made with; `made_with` is the digest that is stored with those answers."""
 
     made_with: str
     condition: str
@@ -185,21 +185,21 @@ class SetUp:
     level: int | None = None
     model: str = ""
     settings: Mapping[str, Any] | None = None
-    """Those that are not their default."""
+    """The settings that differ from their defaults."""
     version: str = ""
     index: Mapping[str, Any] | None = None
-    """The index in figures."""
+    """The figures of the index."""
     table2: tuple[Units, ...] = ()
-    """What global answers from each level of it read (GraphRAG Table 2)."""
+    """What global answers from each level of the index read (GraphRAG Table 2)."""
 
 
 def set_ups_in(folder: Path) -> JsonlTable[SetUp]:
-    """Return what the answers of a comparison were made with, by condition and digest."""
+    """Return the set-ups of a comparison's answers, by digest and condition."""
     return JsonlTable(folder / "setups.jsonl", SetUp, lambda row: (row.made_with, row.condition))
 
 
 def save_set_up(works: Iterable[Work], index: Index, model: str, folder: Path) -> None:
-    """Write down what answers are made with, each condition once."""
+    """Save what answers are made with, once for each condition and digest."""
     table = set_ups_in(folder)
     works_by_key = {(work.made_with, work.condition.name): work for work in works}
     missing = [work for key, work in works_by_key.items() if table.get(key) is None]

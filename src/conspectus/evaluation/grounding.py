@@ -1,4 +1,4 @@
-"""Checks of answers by a model, one row each; and which sentences of an answer its references support."""
+"""Checks of answers by a model, with a row for each answer; one check determines which sentences references support."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ _HEADING = re.compile(r"#{1,6}\s+|\*\*[^*]+\*\*:?$|__[^_]+__:?$")
 _BULLET = re.compile(r"(?:>\s*)*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?")
 _EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
 _RULE = re.compile(r"\|?\s*:?-+[-:|\s]*$")
-"""What stands below the head of a table."""
+"""The line below the head of a Markdown table."""
 _HASHES = re.compile(r"#+\s*")
 _OURS = frozenset(
     text
     for words in map(wording, LANGUAGES)
     for text in (words.assembled, words.assembled_with_reports, words.nothing)
 )
-"""What the program says, and no answer."""
+"""Texts that the program adds to answers, and that are not part of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence or a heading of an answer, without Markdown; `markers` are those of the references given for it."""
+    """A sentence or a heading of an answer, without Markdown; `markers` are the numbers of its references."""
 
     text: str
     markers: tuple[int, ...] = ()
@@ -53,16 +53,16 @@ class Sentence:
 
     @property
     def shown(self) -> str:
-        """The text as context shows it: a heading is told from a sentence."""
+        """The text as it is shown in context, where headings are marked with `#`."""
         return f"# {self.text}" if self.heading else self.text
 
 
 def sentences_of(text: str, cited: Collection[int] = ()) -> list[Sentence]:
     """Return the sentences and headings of an answer in Markdown.
 
-    A reference (`[1]`, of a marker in `cited`) stands for the sentence that it ends or stands in, and for those before
-    it in its paragraph, back to the reference before: so `query.citations` has it too. What a speaker is quoted with
-    on a line of its own is one sentence.
+    A reference (`[1]`, if its marker is in `cited`) applies to the sentence that it ends or is part of, and to those
+    before it in its paragraph, back to the previous reference, as in `references.between`. A line that quotes a speaker
+    is one sentence.
     """
     lines = [line.strip() for line in text.splitlines()]
     following = [*lines, ""][1:]
@@ -75,7 +75,7 @@ def sentences_in(answer: ConditionAnswer) -> list[Sentence]:
 
 
 def _of_line(line: str, after: str, cited: Collection[int]) -> list[Sentence]:
-    """Return the sentences of a line, each with the references in it or else those that come next."""
+    """Return the sentences of a line, each with the references in it, or else the references of the next sentence."""
     bare, runs = "", list[tuple[int, list[int]]]()
     for number, part in enumerate(_MARKERS.split(_BULLET.sub("", line, count=1))):
         is_text = number % 2 == 0
@@ -109,9 +109,9 @@ def _of_line(line: str, after: str, cited: Collection[int]) -> list[Sentence]:
 class CheckOptions(Options, total=False):
     """Which answers are checked.
 
-    conditions: all that have answers where none is named.
-    sample: a number of questions that are drawn by a seed, as judging does.
-    progress: True shows on standard error how far it is; or an object that shows it.
+    conditions: the conditions whose answers are checked; all that have answers if left out.
+    sample: a number of questions, drawn at random with a fixed seed, as in judging.
+    progress: True shows progress on standard error; or an object that shows it.
     """
 
     conditions: Sequence[str]
@@ -121,12 +121,12 @@ class CheckOptions(Options, total=False):
 
 @dataclass(frozen=True)
 class AnswerRow:
-    """The result of a check of one answer, by condition and question (its id)."""
+    """The result of checking one answer, identified by condition and question (its id)."""
 
     condition: str
     question: str
     made_with: str = ""
-    """Who checked, and a digest of the texts that were read."""
+    """The name of the checker, a space, and a digest of the texts that were read."""
     error: str = ""
 
 
@@ -134,15 +134,15 @@ Row = TypeVar("Row", bound=AnswerRow)
 
 
 class Check(Step[QuestionAnswer, Value], Generic[Row, Value]):
-    """A check: its rows are in a file of the folder of a comparison, named after its stage."""
+    """A step that checks answers; its rows are in a file of a comparison's folder, named after its stage."""
 
     kind: type[Any]
     """The type of its rows."""
     tasks: tuple[str, ...]
-    """The names of the language tasks that it needs."""
+    """The names of the tasks that it gives to a model."""
 
     def __init__(self, folder: str | Path, options: CheckOptions) -> None:
-        """Raise UsageError where there are no answers or no such condition."""
+        """Raise UsageError if there are no answers, or if a condition does not exist."""
         target = path_of(folder)
         super().__init__(target, run_of(options), options.get("progress"))
         self.table = self.rows_in(target)
@@ -158,7 +158,7 @@ class Check(Step[QuestionAnswer, Value], Generic[Row, Value]):
 
     @classmethod
     def current(cls, folder: Path) -> dict[Key, Row]:
-        """Return the rows on the answers as they are now, without failed ones."""
+        """Return the rows of successful checks whose answers have not changed since, by condition and question."""
         table = cls.rows_in(folder)
         checkers = comparison.names_in(row.made_with for row in table.rows.values())
         return {
@@ -169,12 +169,12 @@ class Check(Step[QuestionAnswer, Value], Generic[Row, Value]):
 
     @classmethod
     def texts(cls, answer: QuestionAnswer) -> Iterable[str]:
-        """Return the texts that a result depends on, beside the question and the answer."""
+        """Return the texts that a result depends on, in addition to the question and the answer."""
         return ()
 
     @classmethod
     def made_with(cls, answer: QuestionAnswer, by: str) -> str:
-        """Return what must be the same for a result to hold."""
+        """Return the `made_with` of a result: `by` and a digest of all texts that were read."""
         return made_with(by, answer.question, answer.answer.text, *cls.texts(answer))
 
     def save(self, piece: QuestionAnswer, result: Mapping[str, Any] | None, error: str) -> None:
@@ -182,58 +182,58 @@ class Check(Step[QuestionAnswer, Value], Generic[Row, Value]):
         self.table.add(self.kind(*piece.key, made_with=with_, error=error, **(result or {})))
 
     def rows(self) -> list[Row]:
-        """Return the rows of all answers, failed ones with their errors."""
+        """Return the rows of all answers, including failed ones, which have an error."""
         return [row for answer in self.pieces if (row := self.table.get(answer.key))]
 
 
-# What supports them
+# Grounding
 
 
 @dataclass(frozen=True)
 class GroundedSentence:
-    """A sentence of an answer, and whether it follows from the texts of its references together."""
+    """A sentence of an answer, and whether the texts of its references together support it."""
 
     text: str
     markers: tuple[int, ...] = ()
-    """The references that are given for it; none where it cites nothing."""
+    """The numbers of its references; empty if it cites nothing."""
     supported: bool = False
 
 
 @dataclass(frozen=True)
 class AnswerGrounding(AnswerRow):
-    """The sentences of one answer without headings."""
+    """The sentences of one answer, without headings."""
 
     sentences: tuple[GroundedSentence, ...] = ()
 
 
 @dataclass(frozen=True)
 class ConditionGrounding:
-    """One condition; shares are means over its answers, from 0 to 1, with 95 % bootstrap intervals."""
+    """The grounding of one condition; shares are means over its answers, from 0 to 1, with 95 % bootstrap intervals."""
 
     condition: str
     answers: int
     empty: int
-    """Answers that state nothing, which have no shares."""
+    """Number of answers without sentences, which have no shares."""
     failed: int
     sentences: int
     uncited: int
-    """Sentences that no reference is given for."""
+    """Number of sentences without a reference."""
     supported: Interval | None
-    """Of all sentences, those that follow from what they cite; None where there are none."""
+    """The share of all sentences that are supported by what they cite; None if there are none."""
     of_cited: Interval | None
-    """The same of the sentences that cite something."""
+    """The same share of the sentences that cite something."""
 
 
 @dataclass(frozen=True)
 class Grounding(Figures):
-    """The grounding of one folder of answers in figures."""
+    """The grounding of the answers in one folder."""
 
     checked_by: tuple[str, ...]
     conditions: tuple[ConditionGrounding, ...]
 
 
 class GroundingCheck(Check[AnswerGrounding, Grounding]):
-    """Whether the sentences of answers follow from what they cite."""
+    """The step that checks whether the sentences of answers follow from what they cite."""
 
     stage = "grounding"
     kind = AnswerGrounding
@@ -248,7 +248,7 @@ class GroundingCheck(Check[AnswerGrounding, Grounding]):
     async def work(self, piece: QuestionAnswer, model: Model) -> Mapping[str, Any]:
         """Return the sentences of an answer, each with whether its references support it.
 
-        Where nothing is cited no model is asked. Raises ModelError where a sentence could not be checked.
+        No model is asked about sentences that cite nothing. Raises ModelError if a sentence could not be checked.
         """
         texts = {reference.marker: reference.text.strip() for reference in piece.answer.cited}
         statements = [sentence for sentence in sentences_in(piece.answer) if not sentence.heading]
@@ -268,7 +268,7 @@ class GroundingCheck(Check[AnswerGrounding, Grounding]):
 
 
 def summarise(rows: Sequence[AnswerGrounding]) -> Grounding:
-    """Return the figures of rows by condition, in the order in which these first come."""
+    """Return the grounding of each condition, with conditions in the order of their first rows."""
     names = dict.fromkeys(row.condition for row in rows)
     checkers = comparison.names_in(row.made_with for row in rows if not row.error)
     conditions = (_condition(name, [row for row in rows if row.condition == name]) for name in names)
@@ -300,7 +300,7 @@ def _condition(name: str, rows: Sequence[AnswerGrounding]) -> ConditionGrounding
 def check_grounding(folder: str | Path, **options: Unpack[CheckOptions]) -> GroundingCheck:
     """Check which sentences of a folder's answers follow from what they cite.
 
-    Answers that were checked are skipped, failed ones are tried again. Without a language model a sentence follows from
-    a text that has most of its words. Raises UsageError where there are no answers, or no such condition.
+    Answers that were checked are skipped, failed ones are tried again. Without a language model, a text supports a
+    sentence if it contains most of its words. Raises UsageError if there are no answers or no such condition.
     """
     return GroundingCheck(folder, options)

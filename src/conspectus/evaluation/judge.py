@@ -1,7 +1,7 @@
-"""An LLM as judge of answers, head to head, and what its judgements amount to: majorities, win rates, and the tests of
-each pair by each criterion (GraphRAG §4, G).
+"""An LLM as judge of pairs of answers, and the statistics of its judgements (GraphRAG §4 and appendix G).
 
-A row is saved for each (pair, criterion, question, replicate); rows that hold are not asked for again.
+The statistics are majorities, win rates, and a test of each pair by each criterion. One row is saved for each (pair,
+criterion, question, replicate); valid rows are not asked for again.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 DECIMALS = 9
-"""Decimals of a score: what rounding leaves of thirds must not tell apart what is equal."""
+"""Decimals to which margins are rounded, so that averages of thirds which are equal also compare equal."""
 EQUAL = "The two answers are the same text."
-"""The reasoning of a tie that no model was asked about."""
+"""The reasoning of a tie between two equal texts, which no model was asked about."""
 EVEN = 50.0
 """The score of a tie, from 0 to 100."""
 Unit = tuple[Pair, str, str]
-"""What is judged: a pair in alphabetical order, by a criterion, on a question (its id)."""
+"""What is judged: a pair in alphabetical order, the name of a criterion, and the id of a question."""
 
 
 def winners(judgements: Iterable[Judgement]) -> dict[Unit, list[str | None]]:
-    """Return the conditions that judgements prefer, None for a tie; failed judgements do not count."""
+    """Return the conditions that the judgements of each unit prefer, None for a tie; failed judgements do not count."""
     units: defaultdict[Unit, list[str | None]] = defaultdict(list)
     for row in judgements:
         if not row.error:
@@ -59,7 +59,7 @@ def winners(judgements: Iterable[Judgement]) -> dict[Unit, list[str | None]]:
 
 
 def labels(judgements: Iterable[Judgement]) -> dict[Unit, str | None]:
-    """Return the condition that more than half of the judgements of each unit prefer; None, a tie, without one."""
+    """Return the condition that more than half of the judgements of each unit prefer; None, a tie, if there is none."""
     majorities: dict[Unit, str | None] = {}
     for unit, preferred in winners(judgements).items():
         name, votes = Counter(preferred).most_common(1)[0]
@@ -69,11 +69,11 @@ def labels(judgements: Iterable[Judgement]) -> dict[Unit, str | None]:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared(PairTest):
-    """One pair by one criterion; means (the interval is of the first) are scores from 0 to 100 over questions."""
+    """The result of one pair by one criterion; means are scores from 0 to 100, the interval is that of `mean_first`."""
 
     criterion: str
     wins: int
-    """Judgements that preferred the first."""
+    """Number of judgements that preferred the first condition."""
     ties: int
     losses: int
     mean_first: float
@@ -84,51 +84,51 @@ class Compared(PairTest):
 
 @dataclass(frozen=True)
 class Judged:
-    """The judgements of one judge that hold, and the comparisons that they are of."""
+    """The valid judgements of one judge, and the plan that they belong to."""
 
     plan: Plan
     judgements: tuple[Judgement, ...]
-    """Failed ones among them."""
+    """The valid judgements, including failed ones."""
     judge: str
     others: tuple[str, ...] = ()
-    """Other judges that the folder has judgements of."""
+    """Other judges whose judgements are in the folder."""
     outdated: int = 0
-    """Judgements of this judge that no longer apply."""
+    """Number of judgements of this judge that no longer apply."""
 
     @property
     def outdated_notice(self) -> str:
-        """What to report where none of them applies."""
+        """The message for the case that no judgement applies."""
         made = f"The judgements by {self.judge} ({self.outdated:,}) are of an earlier prompt"
         return f"{made}, other answers or criteria. Judge again."
 
     @property
     def successful(self) -> list[Judgement]:
-        """Those that did not fail."""
+        """The judgements that did not fail."""
         return [row for row in self.judgements if not row.error]
 
 
 @dataclass(frozen=True)
 class Comparison(Figures):
-    """All that a judge's judgements say of a folder of answers."""
+    """The statistics of one judge's judgements of a folder of answers."""
 
     judges: tuple[str, ...]
     conditions: tuple[str, ...]
     criteria: Mapping[str, str]
-    """Names and descriptions."""
+    """The description of each criterion, by its name."""
     questions: int
     replicates: int
     judgements: int
-    """Those that count; failed ones do not."""
+    """Number of judgements, without failed ones."""
     failed: int
     equal: int
-    """Judgements that are ties since both answers are the same text; no model was asked."""
+    """Judgements that are ties because both answers are the same text; no model was asked."""
     missing: int
-    """Judgements that the plan has and that were not made yet, or of other answers than there are now."""
+    """Judgements of the plan that were not made yet, or whose answers have changed since."""
     omitted: tuple[str, ...]
     decided: int
-    """Judgements that are no ties."""
+    """Number of judgements that are not ties."""
     first_wins: float | None
-    """The share of them that the answer shown first won, in %, 50 being no bias; None where all are ties."""
+    """The percentage of these that the answer shown first won (50: no bias); None if all judgements are ties."""
     results: tuple[Compared, ...]
 
     def of(self, criterion: str) -> list[Compared]:
@@ -137,14 +137,14 @@ class Comparison(Figures):
 
     @property
     def normality(self) -> str:
-        """How many of the comparisons are not normally distributed, in a sentence."""
+        """A sentence on how many of the comparisons are not normally distributed."""
         tested = [row.shapiro_p for row in self.results if row.shapiro_p is not None]
         odd = sum(p < ALPHA for p in tested)
         return f"By Shapiro and Wilk, {odd} of {len(tested)} comparisons are not normally distributed."
 
     @property
     def position_bias(self) -> str:
-        """How much the order of the answers counted, in a sentence."""
+        """A sentence on how much the order of the answers influenced the judge."""
         if self.first_wins is None:
             return "All judgements are ties."
         of = f"of {self.decided:,} decided judgements"
@@ -152,9 +152,9 @@ class Comparison(Figures):
 
     @property
     def win_rates(self) -> charts.WinRates:
-        """The win rates by each criterion, of the conditions of the pairs that were judged by it (GraphRAG Figure 2).
+        """The win rates in % by criterion, for the conditions that were judged by it (GraphRAG Figure 2).
 
-        A condition against itself has 50, a pair that was not compared None.
+        The rate of a condition against itself is 50, that of a pair that was not compared None.
         """
         rates: dict[str, dict[str, dict[str, float | None]]] = {}
         for criterion in self.criteria:
@@ -170,7 +170,7 @@ class Comparison(Figures):
         return rates
 
     def is_significant(self, criterion: str, one: str, other: str) -> bool:
-        """Whether the win rate of two conditions differs from 50 after correction."""
+        """Whether the win rate of two conditions differs significantly from 50 after correction."""
         return any(row.significant for row in self.of(criterion) if {row.first, row.second} == {one, other})
 
     def as_json(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class Comparison(Figures):
 
 
 def compare(judged: Judged) -> Comparison:
-    """Return what judgements say of each pair that was judged by each criterion (GraphRAG appendix G)."""
+    """Return the statistics of judgements, for each criterion and each pair judged by it (GraphRAG appendix G)."""
     plan, sound = judged.plan, judged.successful
     unequal = [row for row in sound if row.reasoning != EQUAL]
     decided = [row.winner for row in unequal if row.winner]
@@ -204,10 +204,10 @@ def compare(judged: Judged) -> Comparison:
 def _family(
     preferred: Mapping[Unit, list[str | None]], pairs: Sequence[Pair], criterion: str
 ) -> list[Compared]:
-    """Return the results of all pairs that were judged by one criterion, which are corrected together.
+    """Return the results of all pairs that were judged by one criterion, their p values corrected together.
 
-    A win is 100, a tie 50 and a loss 0, averaged over the replicates and then over the questions (GraphRAG appendix G);
-    the margin of a question is the score of the first condition less that of the second.
+    A win is 100, a tie 50 and a loss 0, averaged over the replicates and then over the questions (GraphRAG appendix G).
+    The margin of a question is the score of the first condition minus that of the second.
     """
     results: list[Compared] = []
     for first, second in pairs:
@@ -241,7 +241,7 @@ def _family(
 
 
 def plan_of(study: Study, table: JsonlTable[Judgement]) -> Plan | None:
-    """Return the comparisons that judgements are of, in the order of conditions; None without any."""
+    """Return the plan that judgements belong to, its pairs in the order of conditions; None without judgements."""
     rows = table.rows.values()
     judged = {frozenset((row.first, row.second)) for row in rows}
     pairs = combinations(study.conditions, 2)
@@ -254,9 +254,9 @@ def plan_of(study: Study, table: JsonlTable[Judgement]) -> Plan | None:
 
 
 def judged_in(study: Study, judge: str | None = None) -> Judged | None:
-    """Return the judgements that hold, of the judge that is named or who judged most; None without any.
+    """Return the valid judgements of the named judge, or of the one who judged most; None if there are none.
 
-    Raises UsageError where a judge is named who made none.
+    Raises UsageError if the named judge made no judgements.
     """
     table = comparison.judgements_in(study.folder)
     votes = Counter(row.by for row in table.rows.values())
@@ -274,10 +274,10 @@ def judged_in(study: Study, judge: str | None = None) -> Judged | None:
 
 
 def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> Comparison:
-    """Return what the judgements in a folder say, and write it there with win rates and their pictures.
+    """Return the statistics of the judgements in a folder, and write them there with win rates and heat maps.
 
     p values are corrected for all pairs that were judged by a criterion (GraphRAG appendix G). No model is asked.
-    Raises UsageError where there are no judgements, and where several judges judged and none is named.
+    Raises UsageError if there are no judgements, or if several judges judged and none is named.
     """
     target = path_of(folder)
     judged = judged_in(comparison.study_in(target), judge_model)
@@ -300,12 +300,12 @@ def judge_statistics(folder: str | Path, *, judge_model: str | None = None) -> C
 class JudgeOptions(Options, total=False):
     """What is judged, and by whom.
 
-    criteria: names of the paper's criteria, or files of one's own; the paper's if left out.
-    pairs: pairs of conditions, as `C0:SS`; all if left out.
-    replicates: the judgements of each comparison, 5 if left out.
-    sample: a number of questions that are drawn by a seed.
+    criteria: names of the paper's criteria, or files with your own; the paper's if left out.
+    pairs: pairs of conditions, such as `C0:SS`; all if left out.
+    replicates: the number of judgements of each comparison; 5 if left out.
+    sample: a number of questions, drawn at random with a fixed seed.
     judge_model: the name of the language model that judges, in place of `model`.
-    progress: True shows on standard error how far it is; or an object that shows it.
+    progress: True shows progress on standard error; or an object that shows it.
     """
 
     criteria: Sequence[str]
@@ -317,12 +317,12 @@ class JudgeOptions(Options, total=False):
 
 
 class JudgeStep(Step[HeadToHead, Comparison]):
-    """The judgements of a model on pairs of answers, each condition shown first half of the time."""
+    """The step in which a model judges pairs of answers, with each condition shown first half of the time."""
 
     stage = "judge"
 
     def __init__(self, folder: Path, options: JudgeOptions) -> None:
-        """Raise UsageError where there is nothing to compare or no judge."""
+        """Raise UsageError if there is nothing to compare or no judge."""
         super().__init__(folder, run_of(options), options.get("progress"))
         if not self.model:
             self.settings = judge_settings(self.settings, options.get("judge_model"))
@@ -350,7 +350,7 @@ class JudgeStep(Step[HeadToHead, Comparison]):
 
 
 def judge_settings(settings: Settings, judge_model: str | None) -> Settings:
-    """Return settings whose model is the judge's; raise UsageError where there is none."""
+    """Return settings whose model is the judge; raise UsageError if no language model is named."""
     if judge_model:
         others = {task: name for task, name in settings.llm.tasks.items() if task != "Judge"}
         llm = settings.llm.model_copy(update={"tasks": others})
@@ -362,11 +362,10 @@ def judge_settings(settings: Settings, judge_model: str | None) -> Settings:
 
 @StepFunction
 def judge_answers(folder: str | Path, **options: Unpack[JudgeOptions]) -> JudgeStep:
-    """Have a model judge the answers of a comparison's folder head to head, and test what it preferred (GraphRAG §4,
-    G).
+    """Let a model judge the answers in a comparison's folder in pairs, and test its preferences (GraphRAG §4, G).
 
-    Judgements that are there are not asked for again, failed ones are. Statistics and win rates of all judgements of
-    this judge are written into the folder. Raises UsageError where there is nothing to compare or no judge, IndexBusy
-    where another process writes there.
+    Existing judgements are not asked for again, except failed ones. Statistics and win rates of all judgements of this
+    judge are written into the folder. Raises UsageError if there is nothing to compare or no judge, IndexBusy if
+    another process writes there.
     """
     return JudgeStep(path_of(folder), options)

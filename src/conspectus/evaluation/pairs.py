@@ -1,4 +1,4 @@
-"""What answers are compared by, and which of them in which order: criteria, and balanced pairs (GraphRAG §4)."""
+"""The criteria by which answers are compared, and the balanced order in which pairs are shown (GraphRAG §4)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from conspectus.evaluation.comparison import (
 from conspectus.tasks import Criterion, Judge
 
 FILE = "criteria.json"
-"""In a comparison's folder: the description of each criterion that was judged by, the last of each name."""
+"""The file in a comparison's folder with the description of each criterion that was used; the last of a name counts."""
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 _CRITERIA = TypeAdapter(Annotated[dict[_Text, _Text], Field(min_length=1)])
 
@@ -37,7 +37,7 @@ _CRITERIA = TypeAdapter(Annotated[dict[_Text, _Text], Field(min_length=1)])
 
 
 def paper_criteria(language: str = "en") -> dict[str, str]:
-    """Return the paper's criteria (GraphRAG appendix F.2), names and descriptions."""
+    """Return the paper's criteria (GraphRAG appendix F.2): descriptions by name."""
     name = f"criteria.{'zh' if language.startswith('zh') else 'en'}.toml"
     return tomllib.loads(files("conspectus.evaluation").joinpath("templates", name).read_text("utf-8"))
 
@@ -45,8 +45,8 @@ def paper_criteria(language: str = "en") -> dict[str, str]:
 def criteria_of(names: Sequence[str] = (), language: str = "en") -> tuple[Criterion, ...]:
     """Return criteria by name and from files, in the order given; by default the paper's.
 
-    A file is TOML or JSON that maps names to descriptions. Raises UsageError where one cannot be read, or a name is
-    neither the paper's nor a file.
+    A file is TOML or JSON that maps names to descriptions. Raises UsageError if a file cannot be read, or if a name is
+    neither that of a criterion of the paper nor that of a file.
     """
     paper = paper_criteria(language)
     criteria: dict[str, str] = {}
@@ -64,12 +64,12 @@ def criteria_of(names: Sequence[str] = (), language: str = "en") -> tuple[Criter
 
 
 def save_criteria(criteria: Iterable[Criterion], folder: Path) -> None:
-    """Write criteria into a comparison's folder, beside those that are there."""
+    """Add criteria to those that are saved in a comparison's folder."""
     comparison.write_json(folder / FILE, _saved(folder) | {one.name: one.description for one in criteria})
 
 
 def criteria_in(study: Study) -> list[Criterion]:
-    """Return the paper's criteria, then those of a comparison's folder, as they were last described there."""
+    """Return the paper's criteria, then those saved in a comparison's folder, with the description saved last."""
     described = paper_criteria(study.language) | _saved(study.folder)
     return [Criterion(name, description) for name, description in described.items()]
 
@@ -97,7 +97,7 @@ def _read(path: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class HeadToHead:
-    """Two answers to one question, as a judge is shown them for one replicate."""
+    """Two answers to one question, in the order in which a judge is shown them for one replicate."""
 
     first: ConditionAnswer
     second: ConditionAnswer
@@ -117,37 +117,37 @@ class HeadToHead:
         return low, high
 
     def key(self, by: str) -> Hashable:
-        """Return the key of a judge's judgement of it, see `judgements_in`: the order of the answers is not in it."""
+        """Return the key of a judge's judgement, see `judgements_in`; the order of the answers does not matter."""
         return *self.pair, self.criterion.name, self.question.id, self.replicate, by
 
     @property
     def digest(self) -> str:
-        """A digest of all that a judge is shown, in any order."""
+        """A digest of all that a judge is shown; it does not depend on the order of the answers."""
         texts = sorted((self.first.with_references, self.second.with_references))
         return comparison.digest_of(
             self.criterion.name, self.criterion.description, self.question.text, *texts
         )
 
     def made_with(self, by: str) -> str:
-        """Return what must be the same for a judgement to hold."""
+        """Return the `made_with` of a judgement: the judge and the digest."""
         return f"{by} {self.digest}"
 
     def judged(self, winner: int = 0, reasoning: str = "", *, by: str, error: str = "") -> Judgement:
-        """Return the row of its outcome."""
+        """Return the row for the outcome."""
         return Judgement(
             self.first.condition, self.second.condition, self.criterion.name, self.question.id, self.replicate,
             winner, reasoning, self.made_with(by), error,
         )  # fmt: skip
 
     def task(self, language: str) -> Judge:
-        """Return what a model is asked."""
+        """Return the task for the model."""
         shown = (self.question.text, self.first.with_references, self.second.with_references)
         return Judge(*shown, self.criterion, language=language, sample=self.replicate)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All comparisons of a run, those that are judged already among them."""
+    """All comparisons of a run, including those that are judged already."""
 
     conditions: tuple[str, ...]
     pairs: tuple[Pair, ...]
@@ -156,14 +156,14 @@ class Plan:
     replicates: int
     comparisons: tuple[HeadToHead, ...]
     omitted: tuple[str, ...]
-    """Lines on questions that a pair is not compared on, since an answer of one of the two failed or is missing."""
+    """Lines on questions for which a pair is not compared, because one of its answers failed, is empty or missing."""
 
     def remaining(self, table: JsonlTable[Judgement], by: str) -> list[HeadToHead]:
-        """Return the comparisons that have no sound judgement by a judge."""
+        """Return the comparisons without a valid judgement by a judge."""
         return [one for one in self.comparisons if not table.done(one.key(by), one.made_with(by))]
 
     def judgements(self, table: JsonlTable[Judgement], by: str) -> list[Judgement]:
-        """Return a judge's judgements of the answers and criteria as they are now, failed ones too, in order."""
+        """Return a judge's judgements of the current answers and criteria, including failed ones, in order."""
         rows = ((table.get(one.key(by)), one.made_with(by)) for one in self.comparisons)
         return [row for row, made_with in rows if row is not None and row.made_with == made_with]
 
@@ -175,7 +175,7 @@ def plan(
     replicates: int = 5,
     sample: int | None = None,
 ) -> Plan:
-    """Return the comparisons of answers; `pairs` as `C0:SS`, by default all; UsageError where there are none."""
+    """Return the plan of comparisons; `pairs` as `C0:SS`, by default all. Raises UsageError if there are none."""
     if replicates < 1:
         raise UsageError("at least one replicate is made")
     chosen, questions = pairs_of(pairs, study), study.draw(sample)
@@ -200,7 +200,7 @@ def plan(
 
 
 def pairs_of(names: Sequence[str], study: Study) -> tuple[Pair, ...]:
-    """Return the pairs that are named as `C0:SS`, by default all; raise UsageError where one cannot be."""
+    """Return the pairs named as `C0:SS`, by default all; raise UsageError if a name is not a pair of conditions."""
     conditions = study.conditions
     if len(conditions) < 2:
         raise UsageError(
@@ -218,7 +218,7 @@ def pairs_of(names: Sequence[str], study: Study) -> tuple[Pair, ...]:
 
 
 def _missing(answer: ConditionAnswer | None) -> str:
-    """Return why there is no sound answer; nothing where there is one."""
+    """Return why an answer cannot be compared; an empty text if it can."""
     if answer is None:
         return "there is none"
     return answer.error or ("" if answer.text.strip() else "it is empty")
@@ -231,7 +231,7 @@ def _balanced(
     answers: Mapping[Key, ConditionAnswer],
     replicates: int,
 ) -> list[HeadToHead]:
-    """Return the comparisons of a pair, each of its answers shown first half of the time."""
+    """Return the comparisons of a pair, with each of its conditions shown first half of the time."""
     rows: list[HeadToHead] = []
     names = sorted(pair)
     swap = int(comparison.digest_of(*names, criterion.name), 16) % 2
@@ -242,5 +242,5 @@ def _balanced(
             turned = (shown + replicate + swap) % 2
             ordered = (second, first) if turned else (first, second)
             rows.append(HeadToHead(*ordered, criterion, question, replicate))
-        shown += not rows[-1].equal  # a tie by rule is shown to nobody
+        shown += not rows[-1].equal  # equal texts are a tie by rule, which is shown to nobody
     return rows

@@ -1,7 +1,7 @@
-"""People as judges: blinded pairs of answers, their ratings, and how far these agree with the judge and each other.
+"""People as judges: blinded pairs of answers, their ratings, and the agreement of raters with the judge and each other.
 
-A rating is a `Judgement` that a person made. Nothing that raters get says which condition is which; each condition of a
-pair is shown first half of the time.
+A rating is a `Judgement` made by a person. Nothing that raters receive reveals which condition is which; each
+condition of a pair is shown first half of the time.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from conspectus.runtime import path_of
 from conspectus.storage import manifests
 
 SAMPLE = 10
-"""Questions that are rated by default, drawn by a seed: people tire."""
+"""Number of questions that are rated by default, drawn at random with a fixed seed; few, because people tire."""
 CHOICES = {"1": 1, "2": 2, "tie": 0}
-"""What a rater may choose, and which of the answers it prefers."""
+"""The choices of a rater, and the answer that each prefers (0 for a tie)."""
 ALL_CRITERIA, MAJORITY = "all criteria", "majority of raters"
 KAPPA_NOTE = (
     "A tie is a label of its own. Kappa is 1 where all agree, 0 where as many do as by chance, - where nobody varies; "
@@ -47,14 +47,14 @@ KAPPA_NOTE = (
 
 @dataclass(frozen=True)
 class Exported(Figures):
-    """The files that raters are given, and what is in them."""
+    """The files for raters, and what they contain."""
 
     page: Path
     table: Path
     pairs: int
     criteria: tuple[str, ...]
     equal: int = 0
-    """Pairs of equal answers, which nobody need rate."""
+    """Number of pairs of equal answers, which need no rating."""
     omitted: tuple[str, ...] = ()
 
 
@@ -66,11 +66,10 @@ def export_pairs(
     sample: int | None = SAMPLE,
     title: str = "Which answer is better?",
 ) -> Exported:
-    """Write pairs of a folder's answers as a page that works offline and as a table, by default by the criteria that
-    were judged by.
+    """Write pairs of a folder's answers as a page that works offline and as a table.
 
-    `sample` draws so many questions, as judging does. `out` names both files, whatever its suffix. Raises UsageError
-    where there is nothing to rate.
+    By default the criteria are those that were judged by. `sample` is a number of questions, drawn as in judging. `out`
+    names both files, whatever its suffix. Raises UsageError if there is nothing to rate.
     """
     study, target = study_in(path_of(folder)), Path(out)
     judged = None if criteria else judged_in(study)
@@ -82,7 +81,7 @@ def export_pairs(
     rows = [
         (_id(one.first, one.second), one.question.text, one.first.text, one.second.text) for one in to_rate
     ]
-    rows.sort()  # by ids, which are as good as drawn
+    rows.sort()  # by ids, which are in effect random
     described = [(criterion.name, criterion.description) for criterion in chosen]
     data = packed({"export": digest_of(*(row[0] for row in rows)), "criteria": described, "items": rows})
     page, table = target.with_suffix(".html"), target.with_suffix(".csv")
@@ -94,7 +93,7 @@ def export_pairs(
 
 
 def pairs_by_id(study: Study) -> dict[str, tuple[ConditionAnswer, ConditionAnswer]]:
-    """Return every two answers to a question, in both orders, by the id that raters see."""
+    """Return all pairs of answers to the same question, in both orders, by the id that raters see."""
     by_question: defaultdict[str, list[ConditionAnswer]] = defaultdict(list)
     for answer in study.answers.values():
         by_question[answer.question].append(answer)
@@ -102,15 +101,15 @@ def pairs_by_id(study: Study) -> dict[str, tuple[ConditionAnswer, ConditionAnswe
 
 
 def _id(first: ConditionAnswer, second: ConditionAnswer) -> str:
-    """Return the id of a pair of answers as it is shown, which tells raters nothing."""
+    """Return the id of a pair of answers in the order shown; it reveals no condition to raters."""
     conditions = first.condition, second.condition
     return digest_of(first.question, *conditions, first.text, second.text)[:10]
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table for raters, whose choice and comment are to be filled in.
+    """Return a table in CSV for raters, with empty columns for their name, choice and comment.
 
-    A cell that a spreadsheet would take for a formula gets an apostrophe.
+    A cell that a spreadsheet would interpret as a formula gets an apostrophe.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -129,9 +128,9 @@ def import_ratings(
 ) -> dict[str, int]:
     """Save the ratings of tables that raters sent back, and return their number by rater.
 
-    A later rating of the same by the same rater replaces the earlier one; rows without a choice are left out. `rater`
-    is who made all of them; by default each row says so, or the name of its file. Raises DocumentError where a file
-    cannot be read, UsageError where it rates other answers than those in the folder; then nothing is saved.
+    A later rating of the same pair by the same rater replaces the earlier one; rows without a choice are left out.
+    `rater` is who made all ratings; by default each row, or else the name of its file, says so. Raises DocumentError
+    if a file cannot be read, UsageError if it rates other answers than those in the folder; then nothing is saved.
     """
     study = study_in(path_of(folder))
     criteria = {criterion.name: criterion for criterion in criteria_in(study)}
@@ -158,7 +157,7 @@ def import_ratings(
 
 
 def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows of a table that have a choice, and their lines; commas, semicolons or tabs separate its cells."""
+    """Yield the rows of a table that have a choice, with line numbers; commas, semicolons or tabs separate cells."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -175,7 +174,7 @@ def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def ratings_now(study: Study) -> dict[str, list[Judgement]]:
-    """Return the ratings of the answers as they are now, by rater."""
+    """Return the ratings of the current answers, by rater."""
     table = ratings_in(study.folder)
     planned = plan_of(study, table)
     raters = dict.fromkeys(row.by for row in table.rows.values())
@@ -188,23 +187,22 @@ def ratings_now(study: Study) -> dict[str, list[Judgement]]:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far two raters or more, the judge among them, agree by one criterion."""
+    """The agreement of two or more raters, one of whom may be the judge, by one criterion."""
 
     raters: tuple[str, ...]
     criterion: str
     pairs: int
-    """Pairs of answers that all of them rated."""
+    """Number of pairs of answers that all of them rated."""
     agree: float
-    """The share of pairs with the same label, in %."""
+    """The percentage of pairs to which all of them gave the same label."""
     kappa: float | None
-    """None where all of them always give the same label."""
+    """Kappa, see `statistics.kappa`; None if all of them always give the same label."""
 
 
 def rater_agreement(folder: str | Path, *, judge_model: str | None = None) -> list[Agreement]:
-    """Return how far the raters of a comparison agree with its judge and with each other, by criterion.
+    """Return the agreement of the raters of a comparison with its judge and with each other, by criterion.
 
-    Ratings and judgements of answers that have changed since do not count. Raises UsageError where there are no
-    ratings.
+    Ratings and judgements of answers that have changed since do not count. Raises UsageError if there are no ratings.
     """
     study = study_in(path_of(folder))
     ratings = ratings_now(study)
@@ -214,8 +212,8 @@ def rater_agreement(folder: str | Path, *, judge_model: str | None = None) -> li
 
 
 def agreements(ratings: Mapping[str, Sequence[Judgement]], judged: Judged | None = None) -> list[Agreement]:
-    """Compare raters, and their majority, with the majority of a judge's replicates (GraphRAG §4.2), then each two
-    raters with each other, then all of them.
+    """Return the agreement of each rater, and of their majority, with the majority of a judge's replicates (GraphRAG
+    §4.2), then of each two raters, then of all raters together, each by criterion.
     """
     raters = {name: labels(rows) for name, rows in ratings.items()}
     groups = [{one: raters[one], other: raters[other]} for one, other in combinations(raters, 2)]
@@ -231,7 +229,7 @@ def agreements(ratings: Mapping[str, Sequence[Judgement]], judged: Judged | None
 
 
 def _agreement(raters: Mapping[str, Mapping[Unit, str | None]]) -> Iterator[Agreement]:
-    """Yield the agreement of raters by each criterion, and by all together where there are several."""
+    """Yield the agreement of raters by each criterion, and, if there are several, by all criteria together."""
     first, *others = raters.values()
     shared = [unit for unit in first if all(unit in other for other in others)]
     criteria = list(dict.fromkeys(criterion for _, criterion, _ in shared))
@@ -245,7 +243,7 @@ def _agreement(raters: Mapping[str, Mapping[Unit, str | None]]) -> Iterator[Agre
 def _label(winner: str | None, unit: Unit) -> str:
     """Return the label of a unit: a tie, or which of its conditions is better.
 
-    Which of them is the first is drawn, so that no label is commoner than another by how pairs are written.
+    Which condition is called the first is random, so that the order in which pairs are written favours no label.
     """
     if winner is None:
         return "tie"

@@ -1,4 +1,4 @@
-"""Short answers to questions with gold answers: EM and F1 after the normalisation of SQuAD, accuracy, Hits@1."""
+"""Short answers to questions with gold answers: EM and F1 after SQuAD's normalisation, accuracy, Hits@1."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ _NO = frozenset("no false refutes refuted refute incorrect wrong 否 不是 不�
 FEVER = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
 """The labels of FEVER (Thorne et al., 2018)."""
 _UNKNOWN = ("not enough info", "信息不足")
-"""How the last of them begins, normalised."""
+"""The beginnings of an answer, normalised, that stand for the last of these labels."""
 _ANSWERING = (AnswerFromContext, DraftAnswer, ExamineEvidence, MapAnswer, ReduceAnswer)
-"""The tasks whose replies are or become the answer: they are offered the labels that a set of claims has."""
+"""The tasks whose replies are or become the answer: they are given the labels, if a set of questions has labels."""
 
 
 # Questions
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Read questions with their answers, see `read_list`, or those in the `queries.jsonl` of a folder.
+    """Read questions with their answers from a file, see `read_list`, or from `queries.jsonl` in a folder.
 
-    Raises DocumentError where the file cannot be read, UsageError where a question has no answer or is too long.
+    Raises DocumentError if the file cannot be read, UsageError if a question has no answer or is too long.
     """
     questions = read_list(path / "queries.jsonl" if path.is_dir() else path)
     for question in questions:
@@ -83,18 +83,18 @@ def read_questions(path: Path) -> list[Question]:
 
 
 def normalised(text: str) -> str:
-    """Return a text in lower case, without punctuation, articles and extra space (SQuAD, Rajpurkar et al., 2016)."""
+    """Return a text in lower case without punctuation, articles and extra spaces (SQuAD, Rajpurkar et al., 2016)."""
     text = "".join(c for c in text.lower() if c not in _PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", text).split())
 
 
 def exact_match(answer: str, accepted: Sequence[str]) -> float:
-    """Return 1 where the answer is one of those accepted, normalised, else 0."""
+    """Return 1 if the answer is one of the accepted ones after normalisation, else 0."""
     return float(normalised(answer) in map(normalised, accepted))
 
 
 def f1(answer: str, accepted: Sequence[str]) -> float:
-    """Return the best F1 of the words of the answer (in Chinese: the characters) with an accepted one."""
+    """Return the highest F1 of the answer's words (in Chinese: characters) over the accepted answers."""
     words = Counter(_UNITS.findall(normalised(answer)))
     return max((_f1(words, Counter(_UNITS.findall(normalised(one)))) for one in accepted), default=0.0)
 
@@ -106,7 +106,7 @@ def _f1(words: Counter[str], others: Counter[str]) -> float:
 
 
 def verdict(answer: str) -> str:
-    """Return what an answer says to a yes-or-no question or a claim: yes, no, unknown, or "" for none of these."""
+    """Return the verdict of an answer to a yes-or-no question or a claim: yes, no, unknown, or "" if it has none."""
     plain = normalised(answer)
     if plain.startswith(_UNKNOWN):
         return "unknown"
@@ -115,14 +115,14 @@ def verdict(answer: str) -> str:
 
 
 def is_judgement(accepted: Sequence[str]) -> bool:
-    """Return whether accepted answers are judgements: yes or no, supports or refutes (or not enough information)."""
+    """Return whether all accepted answers are verdicts: yes or no, supports or refutes (or not enough information)."""
     return bool(accepted) and all(map(verdict, accepted))
 
 
 def labels_of(questions: Sequence[Question]) -> tuple[str, ...]:
-    """Return the labels that answers are chosen from, where every question of a set is judged; else none.
+    """Return the labels that answers are chosen from, if all accepted answers of a set are verdicts; else none.
 
-    They are FEVER's where it has one of them, else those that occur (Creak: true and false).
+    They are FEVER's if one of those occurs, else the labels that occur (in Creak: true and false).
     """
     given = [answer for question in questions for answer in question.answers]
     if not is_judgement(given):
@@ -132,10 +132,10 @@ def labels_of(questions: Sequence[Question]) -> tuple[str, ...]:
 
 
 def measures(short: Sequence[str], accepted: Sequence[str]) -> Mapping[str, float]:
-    """Return the accuracy of a judgement; of other answers EM and F1 of the first, Hits@1, and `all`.
+    """Return the accuracy of a verdict, or for other answers EM, F1 and Hits@1 of the first one, and `all`.
 
-    A judgement that is none of the labels is wrong, and so is an empty answer, whatever label is right.
-    Hits@1 is EM without normalisation; `all` is 1 where the short answers are all that are accepted and no others.
+    A verdict that is none of the labels is wrong, and so is an empty answer, whichever label is right. Hits@1 is EM
+    without normalisation; `all` is 1 if the short answers are exactly the accepted ones.
     """
     first = short[0] if short else ""
     if is_judgement(accepted):
@@ -156,8 +156,8 @@ class QaOptions(Options, total=False):
 
     where: conditions on documents, as in `ask`.
     answers: a file in which every answer is saved, and from which a run continues.
-    limit: the number of questions that are asked, the first of the file.
-    agree: is called with the estimate of what a language model will be asked, before it is asked; stops by raising.
+    limit: the number of questions to ask, from the start of the file.
+    agree: called with the estimate of the language model calls before the first one; it stops the run by raising.
     """
 
     where: str | Sequence[str]
@@ -168,7 +168,7 @@ class QaOptions(Options, total=False):
 
 @dataclass(frozen=True)
 class Answered:
-    """One question answered by one method: the short answers, or why there are none."""
+    """The answer of one method to one question: the short answers, or why there are none."""
 
     method: str
     id: str
@@ -176,19 +176,19 @@ class Answered:
     short: tuple[str, ...] = ()
     milliseconds: float = 0.0
     made_with: str = ""
-    """A digest of index, model and settings."""
+    """A digest of index, model, settings and labels."""
     error: str = ""
 
 
 def short_of(answer: Answer) -> tuple[str, ...]:
-    """Return the short answers of an answer; its text where the method gives none."""
+    """Return the short answers of an answer; if the method gives none, its text without citation markers."""
     if answer.short or is_empty_answer(answer.text):
         return answer.short
     return (_MARKERS.sub("", answer.text).strip(),)
 
 
 class WithLabels(WrappedModel):
-    """A language model that is told, with each question, the labels that its answer is to be one of."""
+    """A language model that is given, with each question, the labels from which its answer must be chosen."""
 
     def __init__(self, model: Model, labels: Sequence[str]) -> None:
         super().__init__(model)
@@ -204,12 +204,12 @@ class WithLabels(WrappedModel):
 
 @dataclass(frozen=True)
 class _Answering:
-    """How questions are answered, but for the model."""
+    """All that answering a question depends on, except the model."""
 
     index: Index
     settings: Settings
     labels: Sequence[str]
-    """What an answer is one of; none where it is free."""
+    """The labels that an answer is chosen from; empty for free answers."""
     reranker: Reranker | None
 
     async def answer(self, method: str, question: Question, model: Model) -> Answer:
@@ -220,7 +220,7 @@ class _Answering:
         return await rerank.answer_reranked(METHODS[method], text, index, styled, settings, ranker)
 
     async def cost(self, remaining: Mapping[str, Sequence[Question]], session: Session) -> Estimate:
-        """Return what the questions that remain would take by each method, on a copy of the index, not reranked."""
+        """Return an estimate of the remaining questions by method, on a copy of the index and without reranking."""
         rows: list[TaskEstimate] = []
         tried = replace(self, index=replace(self.index), reranker=None)
         for method, asked in remaining.items():
@@ -237,10 +237,10 @@ def evaluate_answers(
     methods: str | Sequence[str] = ("walk",),
     **options: Unpack[QaOptions],
 ) -> list[Measured]:
-    """Answer the questions of a file by each method, and measure the answers.
+    """Answer the questions of a file with each method, and measure the answers.
 
-    Failures are counted and have no score. Indexes are those of `ask`, and so are their models where none is named.
-    Raises UsageError where the file or a method makes no sense.
+    Failures are counted and have no score. Indexes are given as to `ask`; their models are used if none is named.
+    Raises UsageError if the file or a method is not usable.
 
     Example: `evaluate_answers("data/hotpotqa", "idx", ["bm25", "walk"], limit=100)`
     """
@@ -277,7 +277,7 @@ async def _answer_all(
     table: JsonlTable[Answered],
     agree: Agree | None,
 ) -> dict[str, Usage]:
-    """Save the answer of each method to each question, or that a call of it failed; return what each took."""
+    """Save the answer of each method to each question, or the failure of a call; return the usage of each method."""
     index, settings = view.index, run.settings
     async with (
         run.session(index.folder, to_ask=not agree) as session,
@@ -326,7 +326,7 @@ def _measured(
 
 
 def _with_short_answers(settings: Settings) -> Settings:
-    """Return the settings with short answers, unless they ask for some other form."""
+    """Return the settings with short answers as the response type, unless they set another one."""
     if settings.answer.response != AnswerSettings().response:
         return settings
     return settings.model_copy(update={"answer": settings.answer.model_copy(update={"response": SHORT})})

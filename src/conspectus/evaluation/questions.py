@@ -1,4 +1,4 @@
-"""Questions of a comparison that a model writes from a description of the corpus alone (GraphRAG §3.2, Algorithm 1)."""
+"""Questions for a comparison, written by a model from a description of the corpus (GraphRAG §3.2, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ROUNDS = 4
-"""Times that questions are asked for: once, and again for what duplicates took."""
+"""Rounds in which questions are requested: one for all, and up to three to replace duplicates."""
 
 
 @dataclass(frozen=True)
 class QuestionCounts:
-    """How many `users` (personas), `tasks` of each, and `questions` of each for each task are to be written."""
+    """The numbers of `users` (personas), of `tasks` per user, and of `questions` per user and task to be written."""
 
     users: int = 5
     tasks: int = 5
@@ -40,17 +40,17 @@ PAPER_COUNTS = QuestionCounts()
 
 @dataclass(frozen=True)
 class QuestionList(Figures):
-    """Questions in the order of their personas and tasks, and what there is to say of how they came about."""
+    """Questions in the order of their personas and tasks, with notices about how they were made."""
 
     questions: tuple[Question, ...]
     notices: tuple[str, ...] = ()
     failed: int = 0
-    """Lists of tasks or questions that a failure of the model left short."""
+    """Number of lists of personas, tasks or questions that are missing because a call failed."""
 
 
 @dataclass
 class _Writer:
-    """Has a model write lists, and notes which of them failed."""
+    """Lets a model write lists, and records which of them failed."""
 
     model: Model
     tick: Tick
@@ -58,7 +58,7 @@ class _Writer:
     failures: list[ModelError] = field(default_factory=list[ModelError])
 
     async def write(self, tasks: Sequence[Task[tuple[T, ...]]], what: str) -> list[tuple[T, ...]]:
-        """Return the list of each task, an empty one where it failed."""
+        """Return the list for each task; an empty one if it failed."""
         replies = await self.model.perform_all(tasks, self.tick)
         failures = [reply for reply in replies if isinstance(reply, ModelError)]
         if failures:
@@ -68,7 +68,7 @@ class _Writer:
 
 
 def _distinct(items: Sequence[T], count: int, seen: dict[str, T]) -> list[T]:
-    """Return at most so many items, whose names differ in letters or digits from each other and those that are seen."""
+    """Return at most `count` items whose names differ in letters or digits from each other and from `seen`."""
     new: list[T] = []
     for item in items:
         key = comparison.normalised(item.name if isinstance(item, Persona) else str(item))
@@ -81,10 +81,10 @@ def _distinct(items: Sequence[T], count: int, seen: dict[str, T]) -> list[T]:
 async def make_questions(
     description: str, model: Model, counts: QuestionCounts = PAPER_COUNTS, tick: Tick = no_tick
 ) -> QuestionList:
-    """Return questions about a corpus, in the language of its description; a question is asked once, whoever asks it.
+    """Return distinct questions about a corpus, in the language of its description.
 
-    What is missing, since a call failed or the model repeats itself, is noted. Raises UsageError where there is no
-    description or nothing is asked for, ModelError where nothing could be made.
+    Questions that are missing, because a call failed or the model repeats itself, are recorded in a notice. Raises
+    UsageError if the description is empty or a count is below 1, ModelError if no question could be made.
     """
     if not (description := " ".join(description.split())):
         raise UsageError("the description of the corpus is empty")
@@ -112,7 +112,7 @@ async def make_questions(
 
 
 async def _filled(tasks: Sequence[GlobalQuestions], writer: _Writer) -> dict[GlobalQuestions, list[str]]:
-    """Return the questions of each task, which differ; what duplicates took is asked for again."""
+    """Return distinct questions for each task; duplicates are replaced by asking again."""
     lists: dict[GlobalQuestions, list[str]] = {task: [] for task in tasks}
     seen: dict[str, str] = {}
     for round in range(ROUNDS):
@@ -136,8 +136,8 @@ async def _filled(tasks: Sequence[GlobalQuestions], writer: _Writer) -> dict[Glo
 class QuestionOptions(Options, total=False):
     """What is written.
 
-    counts: how many personas, tasks and questions; 5 of each if left out.
-    progress: True shows on standard error how far it is; or an object that shows it.
+    counts: the numbers of personas, tasks and questions; 5 of each if left out.
+    progress: True shows progress on standard error; or an object that shows it.
     """
 
     counts: QuestionCounts
@@ -145,10 +145,10 @@ class QuestionOptions(Options, total=False):
 
 
 class QuestionStep(Step[QuestionCounts, QuestionList]):
-    """All questions, which are one piece: each is written with those before it in view."""
+    """The step that writes all questions, as one piece of work: each is written with the earlier ones in view."""
 
     def __init__(self, description: str, folder: Path, options: QuestionOptions) -> None:
-        """Raise UsageError without a language model."""
+        """Raise UsageError if there is no language model."""
         super().__init__(folder, run_of(options), options.get("progress"))
         if not self.generative:
             raise UsageError(
@@ -164,7 +164,7 @@ class QuestionStep(Step[QuestionCounts, QuestionList]):
         return await make_questions(self.description, model, piece, tick)
 
     def save(self, piece: QuestionCounts, result: QuestionList | None, error: str) -> None:
-        if result is None:  # without personas there is nothing
+        if result is None:  # nothing can be written without personas
             raise CallFailed(error)
         self.made = result
         self.notices += result.notices
@@ -180,15 +180,15 @@ class QuestionStep(Step[QuestionCounts, QuestionList]):
 def generate_questions(
     description: str, folder: str | Path = COMPARISON, **options: Unpack[QuestionOptions]
 ) -> QuestionStep:
-    """Have a model write questions on a corpus from its description alone, into a folder (GraphRAG §3.2).
+    """Let a model write questions about a corpus from its description alone, into a folder (GraphRAG §3.2).
 
-    Raises UsageError without a language model, and where the folder has answers to other questions.
+    Raises UsageError if there is no language model, or if the folder has answers to other questions.
     """
     return QuestionStep(description, path_of(folder), options)
 
 
 def list_questions(source: Source, folder: str | Path = COMPARISON) -> QuestionList:
-    """Write questions of one's own into the folder of a comparison, each once; see `read_list` for files."""
+    """Write your own questions into the folder of a comparison, without duplicates; see `read_list` for files."""
     given = comparison.questions_of(source)
     questions = tuple(comparison.once(given))
     save_questions(questions, path_of(folder))
@@ -198,7 +198,7 @@ def list_questions(source: Source, folder: str | Path = COMPARISON) -> QuestionL
 
 
 def save_questions(questions: Sequence[Question], folder: Path) -> None:
-    """Write the questions of a comparison, in place of others where those have no answers yet."""
+    """Write the questions of a comparison; they replace others, unless answers to those exist (UsageError)."""
     ids = {question.id for question in questions}
     answered = {row.question for row in comparison.answers_in(folder).rows.values()}
     if other := answered - ids:

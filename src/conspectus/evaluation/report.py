@@ -1,6 +1,6 @@
-"""The report on a comparison: one page and one Markdown file of all that its folder has, and of what it lacks.
+"""The report on a comparison: one page and one Markdown file with all that its folder contains, and what is missing.
 
-What its sections say is in templates/report.sections.j2.
+The text of its sections is in templates/report.sections.j2.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from conspectus.text.language import language_of
 
 UNRECORDED = "What these answers were made with is not recorded: they are of an earlier version."
 Ratings = Mapping[str, Sequence[Judgement]]
-"""What people prefer, by rater."""
+"""The ratings of people, by rater."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """The files of a report, the parts of a comparison that are not there to report on, and its rows as plain values.
+    """The files of a report, the parts of the comparison that are missing, and its rows as plain values.
 
-    data: conditions, criteria, questions, answers, judgements, what was found of them, and the results by pair.
+    data: conditions, criteria, questions, answers, judgements, results of checks, and the results by pair.
     """
 
     page: Path
@@ -58,10 +58,10 @@ def write_report(
     judge_model: str | None = None,
     settings: Given = None,
 ) -> Report:
-    """Write what a comparison's folder has as a page (`report.html`) and as Markdown; no model is asked.
+    """Write the contents of a comparison's folder as a page (`report.html`) and as Markdown; no model is asked.
 
-    `out` names both files, whatever its suffix; they go into the folder where none is named. Of several judges it is
-    the one named, or who judged most. Raises UsageError where the folder has no answers.
+    `out` names both files, whatever its suffix; by default they are written into the folder. Judgements are those of
+    the named judge, by default of the one who judged most. Raises UsageError if the folder has no answers.
     """
     source = path_of(folder)
     study = comparison.study_in(source)
@@ -93,7 +93,7 @@ def write_report(
 
 
 def _answers(study: Study) -> dict[str, Any]:
-    """Return what was asked and answered by what; of a condition the set-up of most of its answers."""
+    """Return questions, answers and set-ups; the set-up of a condition is that of most of its answers."""
     rows = list(study.answers.values())
     answered = {row.question for row in rows}
     recorded = set_ups_in(study.folder)
@@ -128,7 +128,7 @@ def _answers(study: Study) -> dict[str, Any]:
 
 
 def _judgements(judged: Judged | None, ratings: Ratings) -> dict[str, Any]:
-    """Return what a judge and people prefer."""
+    """Return the preferences of the judge and of people."""
     compared = compare(judged) if judged and judged.judgements else None
     return {
         "compared": compared,
@@ -140,7 +140,7 @@ def _judgements(judged: Judged | None, ratings: Ratings) -> dict[str, Any]:
 
 
 def _checks(folder: Path, judged: Judged | None) -> dict[str, Any]:
-    """Return what was found of the answers as they are now: by each check its figures, rows, and what failed."""
+    """Return the results of the checks of the current answers: the figures, rows and failures of each check."""
 
     def checked(check: type[Check[Any, Any]]) -> dict[str, Any]:
         rows = list(check.current(folder).values())
@@ -159,7 +159,7 @@ def _checks(folder: Path, judged: Judged | None) -> dict[str, Any]:
 
 
 def _counts(values: Mapping[str, Any], judged: Judged | None, ratings: Ratings) -> str:
-    """Return in a sentence how much of everything there is."""
+    """Return a sentence with the numbers of questions, answers, judgements and ratings."""
     texts = [f"{len(values['questions']):,} questions answered by {len(values['conditions'])} conditions"]
     if values["unanswered"]:
         texts.append(f"{values['unanswered']:,} more questions have no answer")
@@ -172,7 +172,7 @@ def _counts(values: Mapping[str, Any], judged: Judged | None, ratings: Ratings) 
 
 
 def _ablations(folder: Path) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """Yield the ablations of a folder, each with the name and the text of its picture."""
+    """Yield the ablations in a folder, each with the name and the SVG text of its chart."""
     for path in sorted(folder.glob("ablation*.json")):
         try:
             ablation = json.loads(path.read_text(encoding="utf-8"))
@@ -187,7 +187,7 @@ def _ablations(folder: Path) -> Iterator[tuple[dict[str, Any], str, str]]:
 def _page_data(
     study: Study, values: Mapping[str, Any], judged: Judged | None, ratings: Ratings
 ) -> dict[str, Any]:
-    """Return the rows that the page looks up when somebody opens a question or a cell."""
+    """Return the rows that the page shows when a question or a cell is opened."""
     parts = {
         "answers": study.answers.values(),
         **{name: part["current"] for name, part in values["rows"].items()},

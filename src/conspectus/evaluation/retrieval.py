@@ -1,5 +1,5 @@
-"""Measures of rankings on data in the BEIR layout: `corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv` (Thakur et al.,
-2021).
+"""Measures of rankings, on data in the BEIR layout (Thakur et al., 2021): `corpus.jsonl`, `queries.jsonl` and
+`qrels/test.tsv`.
 """
 
 from __future__ import annotations
@@ -56,26 +56,26 @@ from conspectus.tasks import FoundTriple
 T = TypeVar("T")
 LAYOUT = "corpus.jsonl, queries.jsonl and qrels/test.tsv"
 DEFAULT, UNTITLED = ".conspectus", ".conspectus-untitled"
-"""Folders, beside the passages, of their index with titles and without."""
+"""Folders, next to the passages, of the index with titles and of the index without."""
 DEPTH = 10
-"""Passages ranked for each question, or as many as a measure asks for."""
+"""Passages ranked for each question, unless a measure needs more."""
 SAMPLED = 10
-"""Questions, and passages, whose prompts an estimate renders: ranking 2wiki takes 50 ms a question."""
+"""Questions and passages whose prompts an estimate renders; few, because ranking 2wiki takes 50 ms a question."""
 WITHOUT_TRIPLES = ("mixed",)
-"""Rankings that read of a graph what it has of names, and go along no triples."""
+"""Rankings that use only the names in a graph and do not follow its triples."""
 STUB = 20
-"""Characters of the names in the one triple that stands for those which are not there yet, in an estimate."""
+"""Characters of the names in the single triple that stands for missing ones in an estimate."""
 RECALLS, ALLS = (1, 2, 5, 10), (5, 8)
-"""The k of recall and of all@k, beside those that are asked for."""
+"""The depths k of recall, in addition to those that are asked for, and of all@k."""
 Relevant = Mapping[str, float]
-"""The relevance, above 0, of passages by their ids."""
+"""The relevance of passages, above 0, by their ids."""
 Measure = Callable[[Sequence[str], Relevant], float]
-"""A measure of a ranking of passages (their ids)."""
+"""A measure of a ranking of passages, given by their ids."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """A question, and the passages that answer it."""
+    """A question and the passages that answer it."""
 
     id: str
     text: str
@@ -85,21 +85,21 @@ class Query:
 
 @dataclass(frozen=True)
 class RetrievalData:
-    """Passages as they stand in the file (`id`, `title`, `text`), and questions that have a relevant one."""
+    """Passages as in the file (`id`, `title`, `text`), and the questions that have a relevant passage."""
 
     name: str
     passages: Sequence[Mapping[str, str]]
     queries: Sequence[Query]
 
     def documents(self, settings: Settings) -> Sequence[Document]:
-        """Return the passages as documents, whose paths are the ids of the passages."""
+        """Return the passages as documents, with the ids of the passages as paths."""
         return read_texts(self.passages, settings.read)[0]
 
     def ids(self, settings: Settings) -> Mapping[str, str]:
-        """Return the id of the passage that each document is, by the document's; several passages may have one id."""
+        """Return the passage id of each document, by the document's id; several passages may have the same id."""
         given = {passage["id"] for passage in self.passages}
         paths = {document.id: document.path for document in self.documents(settings)}
-        # the second of an id has the path `id#2`
+        # the second passage with the same id has the path `id#2`
         return {id_: path if path in given else path.rpartition("#")[0] for id_, path in paths.items()}
 
 
@@ -113,9 +113,9 @@ class _Row(BaseModel):
 
 
 def read_beir(folder: Path, titles: bool = True) -> RetrievalData:
-    """Read a folder; without `titles`, those of the passages are withheld.
+    """Read a folder; without `titles`, the titles of the passages are left out.
 
-    Raises UsageError where a file is missing or a line of it is not as the layout has it.
+    Raises UsageError if a file is missing or a line of it does not follow the layout.
     """
     relevant: dict[str, dict[str, float]] = {}
     for query, passage, score in _parsed(folder / "qrels" / "test.tsv", _judgement):
@@ -132,14 +132,14 @@ def read_beir(folder: Path, titles: bool = True) -> RetrievalData:
             f"no question of {folder / 'queries.jsonl'} has a relevant passage in qrels/test.tsv"
         )
     for query in queries:
-        # Two of the questions of CMRC 2018 are empty: they find nothing, and count.
+        # Two questions of CMRC 2018 are empty: they retrieve nothing, but count.
         if query.text.strip():
             check_question(query.text)
     return RetrievalData(folder.resolve().name, passages, queries)
 
 
 def _parsed(path: Path, parse: Callable[[str], T]) -> Iterator[T]:
-    """Yield what each line of a file is parsed to; raise UsageError where one cannot be."""
+    """Yield the parsed lines of a file; raise UsageError if the file or a line cannot be read."""
     try:
         text = path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -154,7 +154,7 @@ def _parsed(path: Path, parse: Callable[[str], T]) -> Iterator[T]:
 
 
 def _judgement(line: str) -> tuple[str, str, float]:
-    """Return question, passage and relevance of a line of qrels/test.tsv; the head has no relevance."""
+    """Return the question, passage and relevance in a line of qrels/test.tsv; the relevance of the header is 0."""
     query, passage, score = line.rstrip("\r").split("\t")[:3]
     return query, passage, 0.0 if query == "query-id" else float(score)
 
@@ -168,12 +168,12 @@ def recall(ranking: Sequence[str], relevant: Relevant, k: int) -> float:
 
 
 def all_retrieved(ranking: Sequence[str], relevant: Relevant, k: int) -> float:
-    """Return 1 where every relevant passage is among the first `k`, else 0."""
+    """Return 1 if every relevant passage is among the first `k`, else 0."""
     return float(relevant.keys() <= set(ranking[:k]))
 
 
 def reciprocal_rank(ranking: Sequence[str], relevant: Relevant) -> float:
-    """Return 1 / the rank of the first relevant passage, 0 where there is none."""
+    """Return 1 divided by the rank of the first relevant passage, 0 if there is none."""
     return next((1 / rank for rank, passage in enumerate(ranking, start=1) if passage in relevant), 0.0)
 
 
@@ -206,12 +206,12 @@ def evaluate_retrieval(
 ) -> dict[str, Measured]:
     """Rank the passages of a folder in the BEIR layout for each of its questions, and measure each method.
 
-    The index of the passages is built once, in `index_folder` or in the folder itself; one that was built otherwise is
-    taken if it is of the same passages. With a language model in the settings, each method asks it what it asks for an
-    answer: triples of the passages, which stay in the index, summaries, propositions, names in a question, thoughts.
-    `agree` is called with the estimate of that before it is asked, and stops by raising. `ks` are depths of recall
-    beside the usual ones. `as_row` of a result gives its means as they go into JSON. Raises UsageError where the
-    folder, a method or a `k` makes no sense.
+    The index of the passages is built once, in `index_folder` or in the folder itself; an existing index of the same
+    passages is used, however it was built. With a language model in the settings, each method asks it the same as for
+    an answer: triples of the passages, which are stored in the index, summaries, propositions, names in a question,
+    thoughts. `agree` is called with the estimate before the model is asked, and stops the run by raising. `ks` are
+    depths of recall beside the usual ones. `as_row` of a result gives its means for JSON. Raises UsageError if the
+    folder, a method or a `k` is not usable.
     """
     source, chosen = path_of(folder), resolved(settings)
     if not methods:
@@ -228,7 +228,7 @@ def evaluate_retrieval(
 
 @dataclass
 class _Rankings:
-    """Rankings of passages for questions, measured one method after the other."""
+    """The rankings of passages for questions, measured one method after the other."""
 
     data: RetrievalData
     settings: Settings
@@ -236,7 +236,7 @@ class _Rankings:
     index: Index
 
     async def measured(self, methods: Sequence[str], agree: Agree | None) -> dict[str, Measured]:
-        """Measure methods, with a language model where the settings name one."""
+        """Measure methods, with a language model if the settings name one."""
         model, settings = extractive(self.index), self.settings
         asks, folder = settings.language_models, self.index.folder
         opening = open_session(settings, folder, to_ask=not agree) if asks else nullcontext()
@@ -253,13 +253,13 @@ class _Rankings:
         return results
 
     def lacks_triples(self, method: str) -> bool:
-        """Tell whether a method goes over a graph, for which a model has to take triples out of the passages first."""
+        """Return whether a method follows triples, which a model has to extract from the passages first."""
         around = self.settings.ircot.retriever if method == "ircot" else method
         goes_along = "graph" in METHODS[around].reads and around not in WITHOUT_TRIPLES
         return goes_along and not len(self.index.triples)
 
     async def method(self, name: str, model: Model, session: Session | None) -> Measured:
-        """Measure a method; what is made once for an index counts for no question."""
+        """Measure a method; time spent once per index is not counted for any question."""
         index, settings = self.index, self.settings
         ranking = named(METHODS, name).rank_with
         assert ranking is not None, "it is of RANKINGS"
@@ -293,12 +293,12 @@ class _Rankings:
         return Measured(name, values, [rows[query.id][1] for query in sound], failures)
 
     async def cost(self, methods: Sequence[str], session: Session) -> Estimate:
-        """Return what the model would be asked: for each method once for the index, then for the questions.
+        """Return an estimate with two rows of calls for each method: once per index, then for the questions.
 
-        The questions of methods over triples that are not there yet are counted at the least.
+        For methods that follow triples which do not exist yet, the calls for the questions are a lower bound.
         """
         rows: list[TaskEstimate] = []
-        index = replace(self.index)  # what methods cache of this copy is none of the run's
+        index = replace(self.index)  # a copy: what methods cache in it must not affect the run
         queries = [query for query in self.data.queries if query.text.strip()]
 
         async def add(
@@ -330,9 +330,9 @@ def _triples(settings: Settings) -> ExtractSettings:
 
 
 async def with_triples(index: Index, model: Model, settings: Settings) -> Index:
-    """Return an index of passages with the open triples that a model takes out of them, and commit it to its folder.
+    """Return an index of passages with the open triples that a model extracts from them, and commit it to its folder.
 
-    Raises ModelError where the model failed on every passage.
+    Raises ModelError if the model failed on every passage.
     """
     assert index.folder is not None, "an index of passages is stored"
     chosen = _triples(settings)
@@ -364,14 +364,14 @@ def evaluate_context(
     settings: Given = None,
     limit: int | None = None,
 ) -> dict[str, dict[str, Measured]]:
-    """Measure how often what an answer would be made from has every document that answers a question.
+    """Measure how often the context of an answer contains every document that answers the question.
 
-    questions: a folder in the BEIR layout, or a file of questions, the first `limit` of which count, with `documents`
-        that answer each (their paths, or ends of these) and perhaps a `kind`; by default that is their number.
-    index: the one of the file's documents, or the folder for that of the passages, by default as `evaluate_retrieval`.
+    questions: a folder in the BEIR layout, or a file of questions with the `documents` that answer each (paths, or ends
+        of paths) and an optional `kind`, by default the number of documents; only the first `limit` count.
+    index: the index of the file's documents, or the folder for that of the passages (by default the usual ones).
 
-    Returns `evidence`, 1 where all documents are in the context, and `documents`, the share of them, by method and
-    kind, `all` first. Raises UsageError where there is no such method or document.
+    Returns `evidence`, 1 if all documents are in the context, and `documents`, their share, by method and kind, with
+    `all` first. Raises UsageError if there is no such method or document.
     """
     source, chosen = path_of(questions), resolved(settings)
     if source.is_dir():
@@ -400,7 +400,7 @@ def _query(question: Question, index: Index) -> Query:
 def _gathered(
     method: str, queries: Sequence[Query], index: Index, names: Mapping[str, str], settings: Settings
 ) -> dict[str, Measured]:
-    """Return the measures of a method by kind of question; `names` are what questions call documents, by their ids."""
+    """Return the measures of a method by kind of question; `names` are the names of documents in questions, by id."""
     rows: dict[str, list[tuple[float, float]]] = {}
     for query in queries:
         began = time.process_time()
@@ -424,12 +424,12 @@ def _gathered(
 
 
 def passage_index(data: RetrievalData, folder: Path, settings: Settings) -> Index:
-    """Return the index of the passages in a folder: the one that exists if it is of them, else a new one.
+    """Return the index of the passages in a folder: an existing one if it is of these passages, else a new one.
 
-    Where the settings name an embedder it has vectors by that; an existing one keeps what else it has. The ids of
-    documents are those of the passages.
+    If the settings name an embedder, the index gets its vectors; an existing index keeps its other tables. In a new
+    index the paths of documents are the ids of the passages.
 
-    Raises UsageError where the folder holds an index with a graph that is not of these passages.
+    Raises UsageError if the folder contains an index with a graph that is not of these passages.
     """
     documents = data.documents(settings)
     existing = _existing(documents, folder)
@@ -446,7 +446,7 @@ def passage_index(data: RetrievalData, folder: Path, settings: Settings) -> Inde
 
 
 def _existing(documents: Sequence[Document], folder: Path) -> Index | None:
-    """Return the index in a folder if it is of these passages; None where it may be replaced."""
+    """Return the index in a folder if it is of these passages; None if it may be replaced."""
     try:
         index = store.read(folder)
     except IndexMissing:
@@ -460,5 +460,5 @@ def _existing(documents: Sequence[Document], folder: Path) -> Index | None:
 
 
 def _names(documents: Iterable[Document]) -> set[tuple[str, str]]:
-    """Return the ids, which are of the texts, and titles of documents, wherever they were read from."""
+    """Return the ids, which depend only on the texts, and titles of documents, wherever they were read from."""
     return {(document.id, document.title) for document in documents}

@@ -1,8 +1,8 @@
-"""How a step of an evaluation runs: estimate it, check the budget, lock the folder, work, say what it took.
+"""How a step of an evaluation runs: estimate its cost, check the budget, lock the folder, work, report the usage.
 
-A `Step` is pieces of work with a model, each of which is saved as soon as it is done, so that the same call goes on
-from there. An estimate does the work itself on some of the pieces, with a stand-in for the language model that renders
-and counts each prompt and sends none. What depends on replies is a range.
+A `Step` consists of pieces of work with a model. Each result is saved as soon as it is ready, so that the same call,
+made again, continues from there. An estimate does the work itself on a sample of the pieces, with a stand-in for the
+language model that renders and counts each prompt and sends none. Figures that depend on replies are ranges.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ Value = TypeVar("Value")
 Value_co = TypeVar("Value_co", covariant=True)
 NO_USAGE = Usage()
 AT_ONCE = 50
-"""Pieces of work in progress: enough to fill every connection of a model, which limits its calls itself."""
+"""Pieces of work in progress at once: enough to use every connection of a model, which limits its calls itself."""
 SAMPLED = 200
-"""Pieces of work whose prompts an estimate renders: enough for a mean within a few percent, in a second or two."""
+"""Pieces of work whose prompts an estimate renders: the mean is within a few percent, after a second or two."""
 
 
 # Steps
@@ -53,17 +53,17 @@ SAMPLED = 200
 
 @dataclass(frozen=True)
 class Preview:
-    """What a run would do: `total` pieces of work, of which `remaining` have no result yet, and what these take."""
+    """What a run would do: `total` pieces of work, `remaining` of them without a result, and an estimate of these."""
 
     total: int
     remaining: int
     estimate: Estimate | None = None
-    """None where no language model is asked."""
+    """None if no language model is asked."""
 
 
 @dataclass(frozen=True)
 class Result(Generic[Value_co]):
-    """The result of a run, what it took of a language model, what the replies lacked, and what failed how often."""
+    """The result of a run, the usage of language models, notices for the user, and the failures counted by message."""
 
     value: Value_co
     usage: Usage = NO_USAGE
@@ -72,7 +72,7 @@ class Result(Generic[Value_co]):
 
 
 class Runs(Protocol[Value_co]):
-    """What a `StepFunction` runs."""
+    """The interface of the object that a `StepFunction` runs, such as a `Step`."""
 
     def preview(self) -> Preview: ...
 
@@ -80,12 +80,12 @@ class Runs(Protocol[Value_co]):
 
 
 class Step(ABC, Generic[Piece, Value]):
-    """Pieces of work with a model, those that have no result yet (`remaining`), and what their results amount to."""
+    """A step of an evaluation: its pieces of work with a model, those without a result (`remaining`), and its value."""
 
     stage = ""
-    """Its name in the display of progress; empty where the work shows its own."""
+    """The name in the display of progress; empty if the work displays its own progress."""
     rules: tuple[str, ...] = ()
-    """What to know about results that were found without a language model."""
+    """Notices about results that were computed without a language model."""
 
     def __init__(self, folder: Path, run: Run, progress: Progress | bool | None) -> None:
         self.folder, self.run, self.settings, self.model = folder, run, run.settings, run.model
@@ -103,29 +103,29 @@ class Step(ABC, Generic[Piece, Value]):
 
     @abstractmethod
     async def work(self, piece: Piece, model: Model) -> Any:
-        """Do the work on a piece; an estimate does it with a stand-in for the model."""
+        """Do the work on a piece; an estimate passes a stand-in for the model."""
 
     @abstractmethod
     def save(self, piece: Piece, result: Any, error: str) -> None:
-        """Save the result of a piece, or (None) why there is none."""
+        """Save the result of a piece; if there is none, `result` is None and `error` says why."""
 
     @abstractmethod
     def value(self) -> Value:
-        """Return what all results amount to, when the work is done."""
+        """Return the value of the step, computed from all results when the work is done."""
 
     def extractive(self) -> Model:
-        """Return the model where no language model is named."""
+        """Return the model that works where no language model is named."""
         return ExtractiveModel()
 
     def begin(self) -> None:
-        """Write what belongs into the folder before the first result."""
+        """Write the files that the folder needs before the first result."""
 
     async def cost(self, session: Session) -> Estimate:
-        """Return what the remaining work will take."""
+        """Return an estimate of the remaining work."""
         return await estimate(self.remaining, self.work, session, self.settings, self.extractive())
 
     def preview(self) -> Preview:
-        """Return what the run would do and take; no model is asked."""
+        """Return what the run would do and cost; no model is asked."""
 
         async def cost() -> Estimate:
             # An estimate creates no cache.
@@ -137,10 +137,10 @@ class Step(ABC, Generic[Piece, Value]):
         return Preview(len(self.pieces), len(self.remaining), run_sync(cost()) if asks else None)
 
     def perform(self) -> Result[Value]:
-        """Do the remaining work.
+        """Do the remaining work and return the result.
 
-        A budget is checked before the first call. Raises BudgetReached, IndexBusy where another process writes into the
-        folder, and ModelError, when what is in progress has ended, where nothing more can be asked.
+        A budget is checked before the first call. Raises BudgetReached, IndexBusy if another process writes into the
+        folder, and ModelError if no more calls are possible, after the work in progress has ended.
         """
         with shown(self._shown) as self.progress:
             return run_sync(self._perform())
@@ -168,7 +168,7 @@ class Step(ABC, Generic[Piece, Value]):
 
 
 class StepFunction(Generic[P, Value]):
-    """A public function that runs a step; `preview`, with the same arguments, returns what that would do and take."""
+    """A public function that runs a step; `preview`, with the same arguments, returns what that would do and cost."""
 
     def __init__(self, plan: Callable[P, Runs[Value]]) -> None:
         @functools.wraps(plan)
@@ -193,9 +193,9 @@ async def each(
     tick: Tick = no_tick,
     at_once: int = AT_ONCE,
 ) -> None:
-    """Do the work on each piece, the first ones first.
+    """Do the work on each piece, in order, with at most `at_once` pieces in progress.
 
-    A ModelError that ends all calls, or a UsageError, lets what is in progress end, begins nothing new and is raised.
+    When a piece raises ModelError or UsageError, no further one is begun, those in progress end, and it is raised.
     """
     waiting = list(pieces)[::-1]
 
@@ -213,7 +213,7 @@ async def each(
 
 
 async def attempt(work: Awaitable[R]) -> tuple[R | None, str]:
-    """Return the result of work on one piece, or None and why a call of it failed."""
+    """Return the result of work on one piece and an empty text, or None and the message if a call failed."""
     try:
         return await work, ""
     except CallFailed as failure:
@@ -231,7 +231,7 @@ def model_names(settings: Settings, *tasks: str) -> str:
 # Estimates
 
 USUAL = Range(20, 600)
-"""Tokens of a reply to a task that is not listed."""
+"""Tokens of a reply to a task that is not in `REPLIES`, from the fewest to the most."""
 REPLIES: Mapping[type[Any], Range] = {
     tasks.MapAnswer: Range(20, 900),
     tasks.ReduceAnswer: Range(200, 1800),
@@ -253,11 +253,11 @@ REPLIES: Mapping[type[Any], Range] = {
     tasks.UserTasks: Range(10, 40),
     tasks.GlobalQuestions: Range(12, 45),
 }
-"""Tokens of a reply by task (of one item, where it asks for a number of items), as models usually reply."""
+"""Tokens that models usually reply with, by task (for one item, if the task asks for a number of items)."""
 
 
 def assumed(task: Any) -> Any:
-    """Return what an estimate takes for a reply where the extractive model has none, or a smaller one; else None."""
+    """Return the reply that an estimate assumes where the extractive model has none, or a shorter one; else None."""
     match task:
         case tasks.ExtractTriples():
             return ()
@@ -286,10 +286,10 @@ def assumed(task: Any) -> Any:
 class StandIn(Model):
     """A model that counts the prompts of a language model, except those whose replies are cached.
 
-    It replies as the extractive model does, or as a language model that finds something everywhere.
+    It replies like the extractive model, or like a language model that finds something in every text (see `assumed`).
     """
 
-    name = ""  # methods store nothing of what it replies
+    name = ""  # methods do not store the replies of a model without a name
 
     def __init__(self, session: Session, extractive: Model) -> None:
         self.session, self.extractive = session, extractive
@@ -322,7 +322,7 @@ async def estimate(
     sampled: int = SAMPLED,
     rounds: int = 1,
 ) -> Estimate:
-    """Return what work on all pieces would take, answered up to `rounds` times, by `sampled` of them, spread evenly."""
+    """Return an estimate of the work on all pieces from `sampled` of them; each may be done up to `rounds` times."""
     step = max(1, len(pieces) // sampled)
     sample = pieces[::step][:sampled]
     stand_in = StandIn(session, extractive)
@@ -334,7 +334,7 @@ async def estimate(
     for kind, sampled_calls in stand_in.calls.items():
         calls, tokens = round(sampled_calls * scale), round(stand_in.tokens[kind] * scale)
         prompts = exactly(tokens)
-        if kind is tasks.ReduceAnswer:  # it also reads partial answers, as many as fit
+        if kind is tasks.ReduceAnswer:  # it also reads as many partial answers as fit into the context
             shortest = REPLIES[tasks.MapAnswer].low
             prompts = Range(tokens + calls * shortest, tokens + calls * settings.answer.context_tokens)
         replies = REPLIES.get(kind, USUAL).times(exactly(stand_in.items[kind] * scale))
@@ -347,7 +347,7 @@ async def estimate(
 async def agreed(
     session: Session | None, cost: Callable[[Session], Awaitable[Estimate]], agree: Agree | None = None
 ) -> None:
-    """Check the budget by the estimate of some work, and call `agree` with it, before a language model is asked."""
+    """Check the budget against an estimate, and call `agree` with that estimate, before a language model is asked."""
     if session and (agree or session.sender.budget.limited):
         estimated = await cost(session)
         check_budget(estimated, session.sender.budget)
@@ -358,9 +358,9 @@ async def agreed(
 async def estimate_answer(
     question: str, index: IndexLike = DEFAULT_FOLDER, **options: Unpack[AskOptions]
 ) -> tuple[str, str, Estimate | None]:
-    """Return the method that would answer, why it, and what a language model would be asked for; nothing is asked.
+    """Return the method that would answer, why it was chosen, and an estimate of the model calls; none is made.
 
-    The estimate is None where no language model would be asked. Arguments and errors are those of `conspectus.ask`.
+    The estimate is None if no language model would be asked. Arguments and errors are those of `conspectus.ask`.
     """
     request = Request.of(question, index, options)
     settings, asked = request.run.settings, request.view.index

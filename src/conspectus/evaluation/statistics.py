@@ -1,4 +1,4 @@
-"""How sure a mean is, and whether two conditions differ: the statistics of GraphRAG appendix G."""
+"""Confidence intervals of means, and tests of whether two conditions differ: the statistics of GraphRAG appendix G."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conspectus.rows import Usage
 
 
 class Interval(NamedTuple):
-    """A mean and the bounds between which it lies with 95 % confidence."""
+    """A mean and the bounds of its 95 % confidence interval."""
 
     mean: float
     low: float
@@ -24,11 +24,11 @@ class Interval(NamedTuple):
 
 
 EXACT = frozenset({"p", "p_holm", "shapiro_p"})
-"""Figures that are not rounded: p values may be very small."""
+"""Figures that are not rounded, because p values may be very small."""
 
 
 def plain(value: Any, places: int = 4) -> Any:
-    """Return results as they go into JSON: dataclasses and intervals as objects, figures rounded."""
+    """Return results as plain values for JSON: dataclasses and intervals as objects, figures rounded to `places`."""
     if is_dataclass(value):
         value = {one.name: getattr(value, one.name) for one in fields(value)}
     if isinstance(value, Interval):
@@ -44,15 +44,15 @@ def plain(value: Any, places: int = 4) -> Any:
 
 
 class Figures:
-    """Results that go into JSON."""
+    """Results that can be converted to JSON."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return all figures by name, rounded to four places except p values."""
+        """Return all figures by name, rounded to four decimals except p values."""
         return plain(self)
 
 
 def bootstrap(values: Sequence[float], samples: int = 2000, seed: int = 0) -> Interval:
-    """Return the mean of values, one for each question, and its 95 % interval over resampled questions."""
+    """Return the mean of values, one per question, and its 95 % bootstrap interval over resampled questions."""
     return pooled(values, [1.0] * len(values), samples, seed)
 
 
@@ -61,7 +61,7 @@ def paired_difference(
 ) -> Interval:
     """Return the mean difference between two methods on the same questions, and its 95 % interval.
 
-    Raises ValueError where they do not have as many questions.
+    Raises ValueError if the numbers of values differ.
     """
     if len(values) != len(others):
         raise ValueError(f"{len(values)} and {len(others)} values are not of the same questions")
@@ -69,9 +69,9 @@ def paired_difference(
 
 
 def pooled(parts: Sequence[float], wholes: Sequence[float], samples: int = 2000, seed: int = 0) -> Interval:
-    """Return the sum of parts over the sum of wholes, and its 95 % interval (percentile bootstrap; Efron, 1979).
+    """Return the sum of parts divided by the sum of wholes, and its 95 % interval (percentile bootstrap; Efron, 1979).
 
-    Each group has a part and a whole, so that what belongs together is drawn together; 0 where the wholes sum to 0.
+    Each group has one part and one whole, which are resampled together. All values are 0 if the wholes sum to 0.
     """
     pairs = np.asarray([parts, wholes], np.float64)
     if not pairs[1].sum():
@@ -86,23 +86,23 @@ ALPHA = 0.05
 """The corrected p below which a difference is called significant."""
 ALL_TIED, TOO_FEW = "all tied", "too few questions"
 FEWEST = 6
-"""Questions that are no ties below which no outcome could be significant: 2 / 2^5 is more than .05."""
+"""Questions that are not ties: with fewer, no result could be significant, since 2 / 2^5 is more than .05."""
 
 
 class SignedRank(NamedTuple):
-    """Wilcoxon's signed-rank test; `note` says by name why there are no figures."""
+    """The result of Wilcoxon's signed-rank test; `note` says why there are no figures."""
 
     z: float | None = None
-    """At most 0, as the paper gives it; the mean says which of the two is ahead."""
+    """At most 0, as in the paper; the mean shows which of the two is ahead."""
     p: float | None = None
-    """Two-sided, by the normal distribution with correction for ties, without one for continuity."""
+    """Two-sided, by the normal approximation with a correction for ties and without one for continuity."""
     rank_biserial: float | None = None
-    """The matched-pairs rank-biserial correlation (Kerby, 2014): from -1, all for the second, to 1."""
+    """The matched-pairs rank-biserial correlation (Kerby, 2014), from -1 (all for the second condition) to 1."""
     note: str = ""
 
 
 def wilcoxon(margins: Sequence[float]) -> SignedRank:
-    """Test whether margins, one for each question, lie around 0; those that are 0 are left out (Wilcoxon, 1945)."""
+    """Test whether margins, one per question, are centred on 0; margins of 0 are left out (Wilcoxon, 1945)."""
     untied = np.asarray([margin for margin in margins if margin], np.float64)
     if not len(untied):
         if not len(margins):
@@ -112,14 +112,14 @@ def wilcoxon(margins: Sequence[float]) -> SignedRank:
     rank_biserial = float(ranks.sum() / np.abs(ranks).sum())
     if len(untied) < FEWEST:
         return SignedRank(rank_biserial=rank_biserial, note=TOO_FEW)
-    z = 0 - abs(float(ranks.sum())) / sqrt(float((ranks**2).sum()))  # each rank has either sign by chance
+    z = 0 - abs(float(ranks.sum())) / sqrt(float((ranks**2).sum()))  # by chance each rank has either sign
     return SignedRank(z, two_sided(z), rank_biserial)
 
 
 def shapiro(margins: Sequence[float]) -> tuple[float | None, float | None]:
-    """Return W and p of the test that margins are of a normal distribution (Shapiro and Wilk, 1965).
+    """Return W and p of the test that margins are normally distributed (Shapiro and Wilk, 1965).
 
-    None where there are fewer than three margins, or all are equal.
+    Both are None if there are fewer than three margins, or if all are equal.
     """
     if len(margins) < 3 or len(set(margins)) == 1:
         return None, None
@@ -128,21 +128,21 @@ def shapiro(margins: Sequence[float]) -> tuple[float | None, float | None]:
 
 
 def cohens_d(margins: Sequence[float]) -> float | None:
-    """Return the mean of paired differences over their standard deviation (Cohen's d_z); None if they do not vary."""
+    """Return the mean of paired differences over their standard deviation (Cohen's d_z); None if all are equal."""
     if len(set(margins)) < 2:
         return None
     return float(np.mean(margins) / np.std(margins, ddof=1))
 
 
 def two_sided(z: float) -> float:
-    """Return the probability of a standard normal value at least as far from 0."""
+    """Return the probability that a standard normal value is at least as far from 0 as `z`."""
     return erfc(abs(z) / sqrt(2))
 
 
 def holm(ps: Sequence[float | None]) -> list[float | None]:
-    """Correct the p values of one family for their number (Holm, 1979), in the order given.
+    """Return the p values of one family, corrected for their number (Holm, 1979), in the given order.
 
-    A comparison without one (None) gets none, but counts among the family: leaving it out would favour the others.
+    A comparison without p (None) gets none, but counts in the family: leaving it out would favour the others.
     """
     ordered = sorted((p, n) for n, p in enumerate(ps) if p is not None)
     corrected: list[float | None] = [None] * len(ps)
@@ -155,13 +155,13 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
 
 @dataclass(frozen=True, kw_only=True)
 class PairTest:
-    """Two conditions over the questions that both answered: the test of their margins, and the size of the effect."""
+    """The test of two conditions on the questions that both answered: its margins' statistics and the effect sizes."""
 
     first: str
     second: str
     questions: int
     low: float
-    """Of a 95 % bootstrap interval."""
+    """The lower bound of a 95 % bootstrap interval; `high` is the upper one."""
     high: float
     z: float | None
     p: float | None
@@ -174,7 +174,7 @@ class PairTest:
 
     @property
     def significant(self) -> bool:
-        """Whether the two differ after correction."""
+        """Whether the two conditions differ significantly after correction."""
         return self.p_holm is not None and self.p_holm < ALPHA
 
 
@@ -182,7 +182,7 @@ Test = TypeVar("Test", bound=PairTest)
 
 
 def paired(pair: tuple[str, str], margins: Sequence[float], interval: Interval) -> dict[str, Any]:
-    """Return the values of a `PairTest`."""
+    """Return the values of a `PairTest` by name."""
     return {
         "first": pair[0],
         "second": pair[1],
@@ -200,9 +200,9 @@ def corrected(family: Sequence[Test]) -> list[Test]:
 
 
 def kappa(rows: Sequence[Sequence[str]]) -> float | None:
-    """Return how far raters agree beyond chance, from 1 downwards: Cohen's kappa (1960) of two, Fleiss' (1971) of more.
+    """Return Cohen's kappa (1960) of two raters or Fleiss' (1971) of more: their agreement beyond chance, at most 1.
 
-    A row has the label that each rater gave. None without rows, and where all raters always give the same label.
+    A row has the labels of all raters for one unit. None without rows, or if all raters always give the same label.
     """
     if not rows:
         return None
@@ -210,7 +210,7 @@ def kappa(rows: Sequence[Sequence[str]]) -> float | None:
     same = sum(n * (n - 1) for row in rows for n in Counter(row).values())
     observed = same / (len(rows) * raters * (raters - 1))
     counts = [Counter(labels) for labels in zip(*rows, strict=True)]
-    if raters > 2:  # by Fleiss all raters draw from the same labels
+    if raters > 2:  # Fleiss assumes one distribution of labels for all raters
         counts = [sum(counts, Counter[str]())] * 2
     first, second = counts
     expected = sum(n * second[label] for label, n in first.items()) / (first.total() * second.total())
@@ -219,16 +219,16 @@ def kappa(rows: Sequence[Sequence[str]]) -> float | None:
 
 @dataclass(frozen=True)
 class Measured:
-    """One method on every question: its measures question by question, and how long it took."""
+    """The results of one method: its measures question by question, and the time it took."""
 
     method: str
     values: Mapping[str, Sequence[float]]
     milliseconds: Sequence[float]
-    """CPU time; with a language model the time waited, many questions being in progress at once."""
+    """CPU milliseconds per question; with a language model elapsed time, with many questions in progress at once."""
     failures: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Why there is no answer, by the ids of the questions that failed, which have no measures."""
+    """The errors by the ids of the questions that failed, which have no measures."""
     usage: Usage = field(default=Usage())
-    """What the answers took of a language model in this run."""
+    """The usage of language models in this run."""
 
     @property
     def queries(self) -> int:
@@ -245,11 +245,11 @@ class Measured:
         return bootstrap(self.values[measure])
 
     def over(self, other: Measured, measure: str) -> Interval:
-        """Return by how much it is better than another method, with the 95 % interval of that."""
+        """Return the mean advantage over another method, and its 95 % interval."""
         return paired_difference(self.values[measure], other.values[measure])
 
     def as_row(self) -> dict[str, float]:
-        """Return the means as they go into JSON; `ms` is the median of milliseconds a question."""
+        """Return the means for JSON; `ms` is the median of milliseconds per question, `ms_p95` the 95th percentile."""
         median, late = np.percentile(self.milliseconds or [0.0], (50, 95)).round(2).tolist()
         return {
             **{name: round(value, 4) for name, value in self.means.items()},

@@ -1,4 +1,4 @@
-"""The tables of an evaluation, as the command line prints them and the report shows them; each is a list of columns."""
+"""The tables of an evaluation, as printed by the command line and shown in the report; each is a list of columns."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell that is emphasised, has a colour, or leads somewhere in the page of a report."""
+    """A cell that is emphasised, has a colour, or links to a part of the report's page."""
 
     text: str
     link: tuple[str, ...] = ()
-    """What of the page it opens, as `("pair", "comprehensiveness", "C0", "SS")`."""
+    """The part of the page that it opens, such as `("pair", "comprehensiveness", "C0", "SS")`."""
     colour: str = ""
     bold: bool = False
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under a head; the first `texts` columns hold texts and are aligned to the left."""
+    """Rows below a head; the first `texts` columns contain texts and are aligned to the left."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str | Cell]]
@@ -41,7 +41,7 @@ class Table:
     caption: str = ""
 
     def plain(self) -> Iterator[list[str]]:
-        """Yield the head and the rows as texts, with a star where a cell is emphasised."""
+        """Yield the head and the rows as texts, with a star after each emphasised cell."""
         yield list(self.head)
         for row in self.rows:
             yield [
@@ -51,7 +51,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its head, the field of a row (or what makes it of a row), and the decimals of a figure."""
+    """A column of a table: its head, the name of a row's field or a function of a row, and the decimals of a figure."""
 
     head: str
     value: str | Callable[[Any], Any]
@@ -59,24 +59,24 @@ class Column:
     sign: str = ""
 
     def cell(self, row: Any) -> str | Cell:
-        """Return the cell of a row: a text as it is, a figure with its decimals, `-` where there is none."""
+        """Return the cell for a row: a text unchanged, a figure with its decimals, `-` for None."""
         value = attrgetter(self.value)(row) if isinstance(self.value, str) else self.value(row)
         return value if isinstance(value, str | Cell) else figure(value, self.digits, self.sign)
 
 
 def table_of(rows: Sequence[Any], columns: Sequence[Column], texts: int = 1, caption: str = "") -> Table:
-    """Return the table that has a row for each of some results."""
+    """Return a table with one row for each result."""
     cells = [[column.cell(row) for column in columns] for row in rows]
     return Table([column.head for column in columns], cells, texts, caption)
 
 
 def capital(text: str) -> str:
-    """Return a text that begins with a capital."""
+    """Return a text with its first letter capitalised."""
     return text[:1].upper() + text[1:]
 
 
 def figure(value: float | None, digits: int = 2, sign: str = "") -> str:
-    """Return a figure with so many digits, `-` for none."""
+    """Return a figure with `digits` decimals, `-` for None."""
     return "-" if value is None else f"{value:{sign},.{digits}f}"
 
 
@@ -88,14 +88,14 @@ def probability(p: float | None) -> str:
 
 
 def bounds(interval: Any, digits: int = 2, sign: str = "", scale: int = 1) -> str:
-    """Return what an interval (anything with `low` and `high`) goes from and to; nothing where there is none."""
+    """Return the bounds of an interval (an object with `low` and `high`) as text; empty if there is none."""
     if interval is None or interval.low is None:
         return ""
     return f"{scale * interval.low:{sign}.{digits}f} to {scale * interval.high:{sign}.{digits}f}"
 
 
 def fields(*names: str, digits: int = 0) -> list[Column]:
-    """Return columns of fields that have the names of these as their heads."""
+    """Return columns for fields, whose heads are the names of the fields."""
     return [Column(capital(name).replace("_", " "), name, digits) for name in names]
 
 
@@ -107,7 +107,7 @@ CALLS = (
 
 
 def answers(summaries: Sequence[Summary]) -> Table:
-    """Return what came of each condition: counts, means of an answer, and what all answers took together."""
+    """Return the results of each condition: counts, means per answer, and the usage of all answers together."""
     has_calls = any(summary.calls for summary in summaries)
     columns = [
         *fields("condition", "answers"),
@@ -124,7 +124,7 @@ def answers(summaries: Sequence[Summary]) -> Table:
 
 
 def units(rows: Sequence[Units]) -> Table:
-    """Return what global answers from each level read (GraphRAG Table 2)."""
+    """Return how much global answers from each level read (GraphRAG Table 2)."""
     share = Column("% of TS", lambda row: 100 * row.share, 1)
     columns = [*fields("condition", "units", "tokens"), share, *fields("projected")]
     caption = (
@@ -134,7 +134,7 @@ def units(rows: Sequence[Units]) -> Table:
 
 
 def spending(rows: Sequence[Spending]) -> Table:
-    """Return what each task took of each language model, and all together."""
+    """Return the usage of each language model by task, and the total."""
     calls, read, written = (sum(getattr(row, str(column.value)) for row in rows) for column in CALLS)
     costs = [row.cost for row in rows if row.cost is not None]
     cost = sum(costs) if len(costs) == len(rows) else None
@@ -161,7 +161,7 @@ P_HOLM = Column("p (Holm)", lambda row: "" if row.note else probability(row.p_ho
 
 
 def tests(results: Sequence[Compared]) -> Table:
-    """Return the tests of pairs (GraphRAG Table 6), with an interval and the size of the effect."""
+    """Return the tests of pairs (GraphRAG Table 6), with intervals and effect sizes."""
 
     def pair(row: Compared) -> Cell:
         link = ("pair", row.criterion, row.first, row.second)
@@ -184,7 +184,7 @@ def tests(results: Sequence[Compared]) -> Table:
 
 
 def claim_averages(counts: ClaimCounts) -> Table:
-    """Return claims and clusters an answer (GraphRAG Tables 3 and 4)."""
+    """Return the average numbers of claims and clusters per answer (GraphRAG Tables 3 and 4)."""
     claims, *clusters = next((one.averages for one in counts.conditions if one.averages), ["claims"])
 
     def average(measure: str) -> Callable[[Any], float | str]:
@@ -208,7 +208,7 @@ def claim_averages(counts: ClaimCounts) -> Table:
 
 
 def claim_differences(differences: Sequence[Difference]) -> Table:
-    """Return for each pair how many more claims and clusters the first has, with the test of the claims."""
+    """Return for each pair how many more claims and clusters the first condition has, with the test of the claims."""
     claims, *clusters = dict.fromkeys(row.measure for row in differences)
     by_measure = {(row.first, row.second, row.measure): row for row in differences}
 
@@ -233,7 +233,7 @@ def claim_differences(differences: Sequence[Difference]) -> Table:
 
 
 def claim_agreement(agreement: Sequence[ClaimAgreement]) -> Table:
-    """Return how often claims prefer the condition that the judge's majority prefers."""
+    """Return how often the numbers of claims and clusters prefer the same condition as the judge's majority."""
     columns = [
         *fields("measure"),
         Column("Judged by", "criterion"),
@@ -246,7 +246,7 @@ def claim_agreement(agreement: Sequence[ClaimAgreement]) -> Table:
 
 
 def grounding(checked: Grounding) -> Table:
-    """Return which share of sentences follows from what they cite."""
+    """Return the share of sentences that are supported by what they cite, by condition."""
 
     def mean(interval: Interval | None) -> str:
         return figure(100 * interval.mean if interval else None, 1)
@@ -263,7 +263,7 @@ def grounding(checked: Grounding) -> Table:
 
 
 def agreements(rows: Sequence[Agreement]) -> Table:
-    """Return how far raters, and the judge, agree by each criterion."""
+    """Return the agreement of raters and the judge by criterion."""
     raters = Column("Raters", lambda row: ", ".join(row.raters))
     agree = Column("Agree, %", "agree")
     columns = [raters, *fields("criterion", "pairs"), agree, *fields("kappa", digits=2)]
@@ -271,7 +271,7 @@ def agreements(rows: Sequence[Agreement]) -> Table:
 
 
 def measures(results: Sequence[Measured]) -> Table:
-    """Return the means of the measures of each method in percent, and the milliseconds that a question took."""
+    """Return the means of each method's measures in percent, and the milliseconds per question."""
 
     def percent(name: str) -> Column:
         return Column(name, lambda row: f"{100 * row.means[name]:.1f}" if name in row.values else "")
@@ -289,7 +289,7 @@ def measures(results: Sequence[Measured]) -> Table:
 
 
 def ablation(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the rows of an ablation, the values of a column with as many decimals as the longest has."""
+    """Return the rows of an ablation; each column has as many decimals as its longest value."""
 
     def column(name: str) -> Column:
         floats = [row[name] for row in rows if isinstance(row.get(name), float) and row[name] % 1]
