@@ -1,4 +1,4 @@
-"""Between an index and other tools: their files read as an index of ours, ours written for them."""
+"""Exchange with other tools: import their files as an index, and export an index for them."""
 
 from __future__ import annotations
 

@@ -91,8 +91,8 @@ class MapOptions(TypedDict, total=False):
     """Options of a map.
 
     level: the level of the communities that colour it, 0 by default.
-    title: of the page; by default that of the only document, or the number of documents.
-    sources: whether the page contains the source texts, as by default.
+    title: the title of the page; by default that of the only document, or the number of documents.
+    sources: whether the page contains the source texts, True by default.
     """
 
     level: int
@@ -109,7 +109,7 @@ def draw_map(
         draw_map(index, "map.html")
 
     index: an index or its folder.
-    path: ends in .html.
+    path: the output, which must end in .html.
 
     Raises UsageError for another suffix, an unknown level, and an index without a graph.
     """
@@ -145,7 +145,7 @@ def _title(index: Index) -> str:
 
 @contextmanager
 def _writing(path: Path) -> Generator[Path]:
-    """Give a temporary file that replaces an output once it is whole; raise UsageError where it cannot be written."""
+    """Provide a temporary file that replaces an output once complete; raise UsageError if it cannot be written."""
     temporary = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -176,7 +176,7 @@ def write_parquet(index: Index, folder: Path) -> None:
 
 
 def write_graphrag(index: Index, folder: Path) -> None:
-    """Write an output folder of Microsoft GraphRAG, with its columns only; what else is known of a document is JSON."""
+    """Write an output folder of Microsoft GraphRAG, with its columns only; documents' metadata go into `raw_data`."""
     for name, table in _arrow_tables(index):
         if name == "documents":
             facts = ({**d.metadata, "path": d.path, "date": d.date} for d in index.documents)
@@ -249,7 +249,7 @@ def networkx_graph(index: Index) -> Any:
 
 
 GRAPHML_RADIUS = 3000
-"""Radius of the map in the unit of Gephi's sizes: entities, 3 to 22 wide, lie about 50 apart in a graph of 3,700."""
+"""Radius of the map in the unit of Gephi's sizes: entities, 3 to 22 wide, are about 50 apart in a graph of 3,700."""
 GREY = "9a9a9a"
 """Colour of an entity in no community."""
 
@@ -289,9 +289,9 @@ def write_graphml(index: Index, file: Path, level: int = 0) -> None:
 
 
 _KINDS = {int: ":long", float: ":double", str: ""}
-"""How the header of a CSV file of Neo4j names the type of a column."""
+"""Suffixes of column names in the header of Neo4j's CSV files, by Python type."""
 Rows = list[dict[str, Any]]
-"""The nodes of one label, or the edges of one type; those of one have the same properties."""
+"""The nodes of one label, or the edges of one type; all of them have the same properties."""
 
 
 def write_neo4j(index: Index, folder: Path) -> None:
@@ -318,7 +318,7 @@ def write_neo4j(index: Index, folder: Path) -> None:
 
 
 def _cell(value: Any) -> Any:
-    """Return a value as it is written: a text that a spreadsheet would take for a formula after an apostrophe."""
+    """Return a value for a CSV file; a text that a spreadsheet would take for a formula gets a leading apostrophe."""
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value
 
 
@@ -355,7 +355,7 @@ def _nodes(index: Index) -> dict[str, Rows]:
 
 
 def _edges(index: Index) -> dict[str, Rows]:
-    """Return the edges by type; an entity is `IN_COMMUNITY` of its deepest one only, which is `PART_OF` others."""
+    """Return the edges by type; an entity is `IN_COMMUNITY` only of its deepest one, which is `PART_OF` its parent."""
     rows: defaultdict[str, Rows] = defaultdict(list)
 
     def add(type_: str, start: str, end: str, **properties: Any) -> None:
@@ -396,4 +396,4 @@ FORMATS: Mapping[str, tuple[str, Callable[..., None]]] = {
     "obsidian": ("vault", write_vault),
     "graphrag": ("output", write_graphrag),
 }
-"""The formats, each with its default path (one without a suffix is a folder of files) and what writes it."""
+"""The formats, each with its default path (a path without a suffix is a folder) and the function that writes it."""

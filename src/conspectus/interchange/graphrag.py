@@ -1,7 +1,7 @@
 """Read an output folder of Microsoft GraphRAG (3.x and 2.x), and check tables against the schema of 3.x.
 
 Documents, text units, entities, relationships, claims, communities and reports keep their names and ids. Rows that do
-not fit our schema are kept, completed or dropped by the rules in `RULES`, and counted. Sentences and what they mention
+not fit our schema are retained, completed or dropped by the rules in `RULES`, and counted. Sentences and their mentions
 are computed from the documents, since the extractive model answers from them.
 """
 # pyarrow has no type stubs:
@@ -53,16 +53,16 @@ TYPES = {"geo": "location"}
 UNTYPED = "concept"
 """The type of entities without one."""
 _HEADER = re.compile(r"\A(?:[\w ]{1,40}: .*\.\n){1,8}")
-"""Lines of metadata before the text of a unit: GraphRAG writes `title: ...` there if it is told to."""
+"""Lines of metadata before the text of a unit: GraphRAG can be configured to write `title: ...` there."""
 LOOSE_CHARS = 20_000
-"""Characters of a unit that is searched regardless of white space: a pattern of a longer one is slow to compile."""
+"""Length in characters below which a unit is searched regardless of white space: longer patterns compile slowly."""
 MIN_PART_CHARS = 15
-"""Characters of a part of a quotation that is searched by itself: a shorter one occurs by chance."""
+"""Minimum characters of a part of a quotation that is searched by itself: a shorter one occurs by chance."""
 
 _FILE = Path(__file__).parent / "graphrag.toml"
 _TABLES = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 RULES: Mapping[str, str] = _TABLES["rules"]
-"""What does not fit our schema, and what the import does with it."""
+"""What the import does with rows that do not fit our schema, by a description of the case."""
 
 
 @dataclass(frozen=True)
@@ -107,21 +107,21 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 
 class _Conversion:
-    """The rows of GraphRAG's tables as ours; each method makes a table of those before."""
+    """Converts the rows of GraphRAG's tables to ours; each method makes one table, using those made before."""
 
     def __init__(self, tables: Mapping[str, Sequence[Row]]) -> None:
         self._tables = defaultdict[str, Sequence[Row]](list, tables)
         self.counts: Counter[str] = Counter()
         self._numbers: defaultdict[str, dict[int, int]] = defaultdict(dict)
-        """By table of references, our row numbers by those of GraphRAG (`human_readable_id`)."""
+        """For each table that references may name, our row numbers by those of GraphRAG (`human_readable_id`)."""
         self._chunk_of: dict[str, Chunk] = {}
         self._entities: dict[str, Entity] = {}
-        """By name."""
+        """Entities by name."""
         self._number_of_id: dict[str, int] = {}
         self._names = frozenset[str]()
-        """Names of the table of entities."""
+        """The names in the table of entities."""
         self._spelled: dict[str, str] = {}
-        """The same by what their spellings have in common."""
+        """The same names by their normalised spelling (`same_name`)."""
 
     def index(self) -> Index:
         """Return the index, without sentences."""
@@ -143,12 +143,12 @@ class _Conversion:
         )  # fmt: skip
 
     def _note(self, table: str, row: Row, number: int) -> None:
-        """Record the number of a row of a table that references may name."""
+        """Record our number of a row, so that references to the row can be translated."""
         if row["human_readable_id"] is not None:
             self._numbers[table][int(row["human_readable_id"])] = number
 
     def _chunk_ids(self, row: Row) -> tuple[str, ...]:
-        """Return the text units of a row that are there."""
+        """Return the ids of the text units that a row names, without those that do not exist."""
         named = row.get("text_unit_ids") or ()
         known = [id_ for id_ in named if id_ in self._chunk_of]
         self.counts["rows that name a text unit that is not there"] += len(known) < len(named)
@@ -192,7 +192,7 @@ class _Conversion:
         self._spelled = {same_name(name): name for name in reversed(self._entities)}
 
     def _add_entity(self, row: Row, id_: str, name: str, type_: str, chunk_ids: tuple[str, ...]) -> None:
-        """Add an entity, or extend the one of that name."""
+        """Add an entity, or extend the entity with this name."""
         before = self._entities.get(name) or Entity(id_, len(self._entities), name, type_, "")
         self._entities[name] = replace(
             before,
@@ -227,11 +227,11 @@ class _Conversion:
         return [replace(r, combined_degree=degree[r.source] + degree[r.target]) for r in pairs.values()]
 
     def _name_of(self, end: str) -> str:
-        """Return the name of the entity that is meant, in its spelling."""
+        """Return the name of the entity that an end of a relationship refers to; `end` itself if there is none."""
         return end if end in self._names else self._spelled.get(same_name(end), end)
 
     def _claims(self, text_of: Mapping[str, str]) -> list[Claim]:
-        """Return the claims that have a description, each with the spans that it quotes."""
+        """Return the claims that have a description, each with the spans of its quotation."""
         claims: list[Claim] = []
         for row in self._tables["covariates"]:
             subject = str(row.get("subject_id") or "")
@@ -287,7 +287,7 @@ class _Conversion:
         rows = [row for row in table if int(row["community"]) in numbers]
         self.counts["reports of no community"] += len(table) - len(rows)
         rows.sort(key=lambda row: numbers[int(row["community"])])
-        for i, row in enumerate(rows):  # first, as reports refer to each other
+        for i, row in enumerate(rows):  # number all of them first, as reports refer to each other
             self._note("Reports", row, i)
         homes = [communities[numbers[int(row["community"])]] for row in rows]
         return [self._report(i, home, row) for i, (home, row) in enumerate(zip(homes, rows, strict=True))]
@@ -298,7 +298,7 @@ class _Conversion:
             Finding(str(f.get("summary") or ""), translated(f.get("explanation")))
             for f in row.get("findings") or ()
         ]
-        if not findings:  # a report that is only text
+        if not findings:  # a report without structure, only text
             body = re.sub(r"\A#[^\n]*\n", "", row.get("full_content") or "").strip()
             summarized = body in ("", (row.get("summary") or "").strip())
             findings = [] if summarized else [Finding(str(row["title"]), translated(body))]
@@ -337,9 +337,9 @@ def _join_descriptions(first: str, second: str) -> str:
 
 
 def _merge_row(before: Relationship, row: Row, chunk_ids: tuple[str, ...]) -> Relationship:
-    """Return a relationship merged with a row of the same two entities, in either direction.
+    """Return a relationship merged with a row for the same two entities, in either direction.
 
-    The weight is the sum of the strengths of the instances, which a model rates from 1 to 10 each.
+    The weight is the sum of the strengths of the instances, each of which a model rated from 1 to 10.
     """
     weight = before.weight + float(row.get("weight") or 1.0)
     chunk_ids = tuple(dict.fromkeys((*before.chunk_ids, *chunk_ids)))
@@ -353,16 +353,16 @@ def _merge_row(before: Relationship, row: Row, chunk_ids: tuple[str, ...]) -> Re
 
 
 def _parent(row: Row, numbers: Mapping[int, int]) -> int:
-    """Return the number of the parent of a community, -1 for none, which may be written as NaN."""
+    """Return the number of the parent of a community, -1 if it has none (None or NaN in the table)."""
     parent = row["parent"]
     return -1 if parent is None or parent != parent else numbers.get(int(parent), -1)
 
 
-# Documents, and where text units and quotations are in them
+# Documents, and the positions of text units and quotations in them
 
 
 def _document(number: int, row: Row) -> Document:
-    """Return a document; `metadata` (2.x) and `raw_data` (3.x, JSON) of its row are metadata, but `path` and `date`."""
+    """Return a document; `metadata` (2.x) or `raw_data` (3.x, JSON) give its path, its date and its metadata."""
     stated: Any = row.get("raw_data") or row.get("metadata")
     if isinstance(stated, str):
         try:
@@ -387,10 +387,10 @@ def plain(text: str) -> str:
 def _locate(
     unit: Row, documents: dict[str, Document], search_from: dict[str, int]
 ) -> tuple[Document | None, tuple[int, int]]:
-    """Return the document of a text unit and its characters there; in 2.x a unit may name several documents."""
+    """Return the document of a text unit and its position there; in 2.x a unit may name several documents."""
     ids = [unit["document_id"]] if unit.get("document_id") else list(unit.get("document_ids") or ())
     for document in filter(None, map(documents.get, ids)):
-        for read in (document, replace(document, omitted=omitted(document.text))):  # as exported by us
+        for read in (document, replace(document, omitted=omitted(document.text))):  # our exports omit text
             content = content_of(read)
             after = content.at(search_from.get(document.id, 0))
             span = find_unit(unit["text"] or "", content.text, after)
@@ -403,12 +403,12 @@ def _locate(
 
 
 def find_unit(unit: str, text: str, after: int = 0) -> tuple[int, int] | None:
-    """Return the characters of a document that a text unit was cut from, None if the document lacks them.
+    """Return the start and end, in characters, of a text unit in the text of a document, None if it does not occur.
 
-    The unit is searched from `after` (the start of the unit before it), then anywhere; first as it is, then without
-    lines of metadata before it, at last ignoring white space and case.
+    The unit is searched from `after` (just after the start of the previous unit), then anywhere; first unchanged, then
+    without lines of metadata before it, and last ignoring white space and case.
     """
-    body = plain(unit).strip("\ufffd")  # half characters at its ends
+    body = plain(unit).strip("\ufffd")  # incomplete characters at its ends
     for part in (body, _HEADER.sub("", body)):
         at = text.find(part, after)
         if at < 0:
@@ -462,7 +462,7 @@ def check_schema(folder: Path) -> list[Mismatch]:
     our own may follow. Raises IndexMissing if the folder is neither.
     """
     files = tables_in(folder)
-    required = SCHEMA.keys() - {"covariates"}  # which is written only if claims are extracted
+    required = SCHEMA.keys() - {"covariates"}  # this table is written only if claims are extracted
     mismatches = [Mismatch(table, "*", "a table", "missing") for table in sorted(required - files.keys())]
     for table, file in files.items():
         try:
@@ -472,14 +472,14 @@ def check_schema(folder: Path) -> list[Mismatch]:
         for position, (name, type_) in enumerate(SCHEMA[table].items()):
             at = schema.get_field_index(name)
             actual = "missing" if at < 0 else _type(schema.field(at).type)
-            if at != position or actual not in (type_, "null"):  # null: a column without any value
+            if at != position or actual not in (type_, "null"):  # null: a column without values
                 where = "" if at < 0 else f" in column {at + 1}"
                 mismatches.append(Mismatch(table, name, f"{type_} in column {position + 1}", actual + where))
     return mismatches
 
 
 def _type(type_: Any) -> str:
-    """Return an Arrow type as text, without differences that no reader sees (large texts, names of list elements)."""
+    """Return an Arrow type as text, without differences irrelevant to readers (large texts, names of list elements)."""
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         return f"list<element: {_type(type_.value_type)}>"
     if pa.types.is_struct(type_):

@@ -1,8 +1,8 @@
-"""Make an index from what other tools made: a knowledge graph of triples, or the output of Microsoft GraphRAG.
+"""Make an index from data of other tools: a knowledge graph of triples, or the output of Microsoft GraphRAG.
 
 A graph may come with documents. A document is linked to the entities that it lists (a field `entities` of its record),
-to the entity whose name is its title, and to those in a table of links. An entity is linked to all chunks of its
-documents.
+to the entity whose name is its title, and to the entities that a table of links gives for it. An entity is linked to
+all chunks of its documents.
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ TRIPLE_HEADERS = (
     "relation predicate relationship property rel edge pred :type type label p r",
     "tail object target to end obj tail_entity entity2 entity_2 node2 node_2 :end_id o t",
 )
-"""Names of the columns head, relation and tail in a header; the first that occurs is taken."""
+"""Names of the columns head, relation and tail in a header; of each, the first name that occurs is used."""
 LINK_HEADERS = ("entity name node head", "document doc id _id path title text")
 """Names of the two columns in the header of a table of links."""
 MAX_FAILURES = 20
-"""Lines without a triple that are reported one by one; the others are counted."""
+"""Number of lines without a triple that are reported individually; the others are counted."""
 PACKED = {".gz", ".bz2"}
 """Suffixes of files that are read as a stream, into a file on disk."""
 OTHER_RDF = {".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".n3"}
-"""Suffixes of RDF formats that are not read."""
+"""Suffixes of RDF formats that are not supported."""
 LABELS = ("http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2004/02/skos/core#prefLabel")
-"""Predicates of N-Triples whose literal names the subject; the first is preferred."""
+"""Predicates of N-Triples whose literal is the name of the subject; the first is preferred."""
 MAX_NAME_CHARS = 200
-"""Characters of a literal that is taken as a name; a longer one is a text about the subject."""
+"""Maximum characters of a literal that is used as a name; a longer one is a text about the subject."""
 
 Link = tuple[str, str]
 """The name of an entity, and the name, path or id of a document."""
@@ -92,12 +92,12 @@ def import_triples(
 ) -> Index:
     """Make the index in a folder from a knowledge graph, alone or with documents about its entities, and return it.
 
-    See `read_triples` for the files it takes, and `store_triples` for compressed ones, whose triples stay on disk, this
-    module for how documents are linked; `links` names a table of entities and documents. What stood in the folder is
-    replaced.
+    `read_triples` describes the accepted files, `store_triples` compressed files, whose triples stay on disk, and the
+    docstring of this module how documents are linked; `links` is a table of entities and documents. An index that is
+    already in the folder is replaced.
 
-    Raises DocumentError where the file holds no triples, UsageError for links that cannot be read or without
-    documents, and what `build` does for sources.
+    Raises DocumentError if the file contains no triples, UsageError for links that cannot be read or without
+    documents, and what `build` raises for sources.
     """
     if links and not documents:
         raise UsageError("links go from entities to documents: name the documents, too")
@@ -125,9 +125,9 @@ def import_triples(
 
 
 def _to_disk(file: Path, folder: Path, settings: Settings, tick: Callable[[], None]) -> tuple[str, int]:
-    """Write the triples of a file beside the index in a folder, and return the name of what was written and how many.
+    """Write the triples of a file into a new file beside the index; return its name and the number of triples.
 
-    Raises DocumentError where the file cannot be read.
+    Raises DocumentError if the file cannot be read.
     """
     if not file.is_file():
         raise DocumentError(f"there is no file {file}")
@@ -147,11 +147,11 @@ def _to_disk(file: Path, folder: Path, settings: Settings, tick: Callable[[], No
 def import_graphrag(
     source: str | Path, folder: str | Path = DEFAULT_FOLDER, *, progress: Progress | bool | None = None
 ) -> Imported:
-    """Make the index in a folder from an output folder of Microsoft GraphRAG, and return it with what did not fit.
+    """Make the index in a folder from an output folder of Microsoft GraphRAG; return it with counts of adapted rows.
 
-    See `interchange.graphrag` for the rules. What stood in the folder is replaced.
+    See `interchange.graphrag` for the rules. An index that is already in the folder is replaced.
 
-    Raises IndexMissing where there is no such output, IndexDamaged where its tables lack what is needed.
+    Raises IndexMissing if there is no such output, IndexDamaged if its tables lack required columns.
     """
     with shown(progress) as bars:
         imported = read_graphrag(Path(source), bars)
@@ -172,7 +172,7 @@ def read_triples(path: Path) -> GivenGraph:
 
     path: lines `head|relation|tail`; CSV or TSV with a header (see `TRIPLE_HEADERS`), or with three columns without
         one; JSON or JSON lines, each an object with such fields or a list of three; N-Triples (.nt; extra `graph`),
-        whose IRIs become names. Lines of a table that begin with `#` and are no triple are comments.
+        whose IRIs become names. Lines of a table that begin with `#` and are not triples are comments.
 
     Raises DocumentError if the file cannot be read or has no triple, UsageError if the extra is missing.
     """
@@ -213,7 +213,7 @@ def read_triples(path: Path) -> GivenGraph:
 
 
 def _columns_of(header: Sequence[str], names: Sequence[str]) -> list[int] | None:
-    """Return the column of each list of names in a row; None if one is missing: then it is no header."""
+    """Return the column of each list of names in a header row; None if one is missing: the row is not a header."""
     cells = [cell.strip().casefold() for cell in header]
     columns = [
         next((cells.index(name) for name in choices.split() if name in cells), -1) for choices in names
@@ -222,7 +222,7 @@ def _columns_of(header: Sequence[str], names: Sequence[str]) -> list[int] | None
 
 
 def _json_cells(text: str, suffix: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each record and what it holds: a list, or the three fields of an object; none if others."""
+    """Yield the number of each record and its cells: of a list, or the three fields of an object; else no cells."""
     for number, value in json_values(text, suffix):
         parts = cast("list[object]", value) if isinstance(value, list) else []
         if isinstance(value, dict):
@@ -236,7 +236,7 @@ def _json_cells(text: str, suffix: str) -> Iterator[tuple[int, list[str]]]:
 def _table_cells(text: str, suffix: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of each line of a table that is neither empty nor a comment, and the cells of its triple.
 
-    Lines with bars have no quotation; only the tail may contain a bar.
+    Quotation marks have no meaning in lines separated by bars; only the tail may contain a bar.
     """
     lines = text.split("\n")
     delimiter = _delimiter(lines, suffix)
@@ -254,7 +254,7 @@ def _table_cells(text: str, suffix: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _delimiter(lines: Sequence[str], suffix: str) -> str:
-    """Return what divides the first line that is no comment into three columns or more, that of the suffix first."""
+    """Return a delimiter that splits the first line into three or more columns; that of the suffix is tried first."""
     candidates = {".csv": ",;\t|", ".tsv": "\t,;|"}.get(suffix, "|\t,;")
     for line in lines:
         for delimiter in candidates:
@@ -292,8 +292,8 @@ def _statements(text: str) -> tuple[list[Statement], list[int]]:
 def _named_triples(statements: Sequence[Statement]) -> tuple[list[TripleText], dict[str, str]]:
     """Return statements as triples of names, in their order, and the long literals of entities by name.
 
-    An entity is named by its label, else by the last part of its IRI. Statements that only give an entity that name
-    are left out.
+    The name of an entity is its label, else the last part of its IRI. Statements that only give an entity this name are
+    omitted.
     """
     labels = _labels(statements)
     names = _names(statements, labels)
@@ -310,7 +310,7 @@ def _named_triples(statements: Sequence[Statement]) -> tuple[list[TripleText], d
 
 
 def _labels(statements: Sequence[Statement]) -> dict[Term, str]:
-    """Return the label of each entity that has one: the English one, else one without a language, else the first."""
+    """Return the label of each entity that has one: an English one, else one without a language, else the first."""
     ranks: dict[Term, tuple[int, int]] = {}
     labels: dict[Term, str] = {}
     for subject, predicate, object_ in statements:
@@ -325,7 +325,7 @@ def _labels(statements: Sequence[Statement]) -> dict[Term, str]:
 def _names(statements: Sequence[Statement], labels: Mapping[Term, str]) -> dict[Term, str]:
     """Return a unique name for each IRI and blank node.
 
-    Of several with the same name, the one with the most statements keeps it; the others get their IRI as well.
+    Of several terms with the same name, the one in the most statements gets it; the IRI is added to the other names.
     """
     count = Counter(term for s, _, o in statements for term in (s, o) if not _is_literal(term))
     names: dict[Term, str] = {}
@@ -342,7 +342,7 @@ def _is_literal(term: Term) -> bool:
 
 
 def _last_part(term: Term) -> str:
-    """Return the last part of an IRI as people read it."""
+    """Return the last part of an IRI in readable form."""
     if not re.match(r"\w+:", term):  # a blank node
         return f"_:{term}"
     parts = [part for part in re.split(r"[/#]", term) if part]
@@ -354,7 +354,7 @@ def _last_part(term: Term) -> str:
 
 @dataclass(frozen=True)
 class Linked:
-    """The number of documents and entities of an index that are linked, and of links."""
+    """The numbers of linked documents, of linked entities, and of links of an index."""
 
     documents: int
     entities: int
@@ -377,7 +377,7 @@ def linked_index(
 ) -> Index:
     """Return an index of a graph and of documents that are linked to its entities.
 
-    failures: those of reading the documents. Links that name an unknown entity or document are added as failures of
+    failures: failures of reading the documents. Links to an unknown entity or document are added as failures of the
         stage `import`.
     """
     chunks = chunk(documents, settings.chunk)
@@ -421,8 +421,8 @@ class _NameTable:
 def _resolve(
     links: Iterable[Link], entities: Sequence[Entity], documents: Sequence[Document]
 ) -> tuple[set[tuple[int, int]], list[Failure]]:
-    """Return links, and those of documents to the entities whose name is their title, as numbers of entities and
-    documents; and a failure for names that are unknown.
+    """Return links as pairs of entity and document numbers, including those of documents to the entities named by
+    their titles, and a failure each for unknown entities and unknown documents.
     """
     by_name = _NameTable((e.name, e.number) for e in entities)
     by_document = _NameTable((name, d.number) for d in documents for name in _names_of(d))
@@ -449,15 +449,15 @@ def _resolve(
 
 
 def _names_of(document: Document) -> list[str]:
-    """Return what a link may call a document: its id, path, file name or title."""
+    """Return the names by which a link may refer to a document: its ids, path, file name and title."""
     path = PurePosixPath(document.path)
     ids = [document.metadata[key] for key in ("_id", "id") if key in document.metadata]
     return [*ids, document.path, path.name, path.stem, document.title]
 
 
 def listed_links(documents: Sequence[Document]) -> Iterator[Link]:
-    """Yield the links to entities that documents list: a list in a JSON record, a text separated by `;` or `|`, or a
-    list in front matter, separated by commas.
+    """Yield the links to entities that documents list in a field `entities`: a list in a JSON record, a text separated
+    by `;` or `|`, or a list in front matter, separated by commas.
     """
     files = sorted({d.path.rpartition("#")[0] for d in documents})
     lists: dict[str, list[str]] = {}

@@ -15,11 +15,11 @@ from conspectus.rows import Citation, Document, Entity, Report, snippet
 from conspectus.text.cleaning import excerpt
 
 MAX_NAME_CHARS = 100
-"""Characters of a file name: with number and suffix it stays below the 255 bytes that file systems allow."""
+"""Maximum characters of a file name: with number and suffix it stays below the 255 bytes that file systems allow."""
 MAX_RELATIONSHIPS = 60
-"""Relationships listed in a note, the strongest: more are no longer read."""
+"""Maximum relationships listed in a note, the strongest ones: nobody reads more."""
 QUOTE_CHARS = 240
-"""Characters shown of a cited source: two or three sentences."""
+"""Maximum characters shown of a cited source: two or three sentences."""
 _UNSAFE = re.compile(r'[\\/:*?"<>|#^\[\]%\x00-\x1f\x7f]+')
 _LOADED = re.compile(r"<(?=[a-zA-Z!/?])|!(?=\[)")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
@@ -29,7 +29,7 @@ _NOTE = re.compile(r"(?:(?:entities|reports|documents)/)?[^/\\]+\.md")
 def file_names(titles: Iterable[str]) -> list[str]:
     """Return a file name per title: valid on every system, and unique regardless of case and Unicode form.
 
-    Characters that links or file systems do not allow become spaces, a colon a dash; a name in use gets a number.
+    Characters that links or file systems do not allow become spaces, a colon a dash. A name in use gets a number.
     """
     used: set[str] = set()
     names: list[str] = []
@@ -128,7 +128,7 @@ class _Notes:
         return _note([head, f"# {_line(report.title)}", part_of, text], sections)
 
     def _link(self, row: Entity | Report | Document) -> str:
-        """Return a link to the note of a row; that to a document shows the name of its note."""
+        """Return a link to the note of a row; a link to a document shows the name of its note."""
         name = self._name[row.id]
         shown = name
         if not isinstance(row, Document):
@@ -152,7 +152,7 @@ def _head(**properties: object) -> str:
 
 
 def _paragraphs(text: str) -> str:
-    """Return a text whose lines are paragraphs, so that none becomes a heading or a list by accident."""
+    """Return a text with each line as a paragraph of its own, without indentation."""
     return "\n\n".join(stripped for part in _inert(text).splitlines() if (stripped := part.strip()))
 
 
@@ -161,7 +161,7 @@ def _line(text: str) -> str:
 
 
 def _inert(text: str) -> str:
-    """Return a text whose HTML and images, which a note would load from elsewhere, are shown as they are written."""
+    """Return a text with HTML and images escaped, since a note would load them from elsewhere."""
     return _LOADED.sub(lambda match: "&lt;" if match[0] == "<" else "\\" + match[0], text)
 
 

@@ -1,9 +1,9 @@
 """Retrievers for other frameworks: `LangChainRetriever(index="my_index", k=5)`, `LlamaIndexRetriever("my_index", k=5)`.
 
 They rank the chunks of an index by any method of `conspectus search`, and need the extras `langchain` and
-`llama-index`. The classes are made when they are first imported, from a base class of the framework.
+`llama-index`. The classes are created when first imported, from a base class of the framework.
 """
-# The extras need not be installed where types are checked:
+# Types are checked without the extras installed:
 # pyright: reportMissingImports=false, reportUnknownVariableType=false, reportUntypedBaseClass=false
 # pyright: reportUnknownParameterType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
@@ -25,7 +25,7 @@ DEFAULT_FOLDER = ".conspectus"
 
 
 def __getattr__(name: str) -> Any:
-    """Make the retriever of a framework."""
+    """Create the retriever class of a framework when it is first imported."""
     if name not in _MAKERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     make, extra = _MAKERS[name]
@@ -38,7 +38,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _metadata(hit: Hit) -> dict[str, Any]:
-    """Return where a hit is: document, title, characters, page or section, the id of the chunk, and the score."""
+    """Return the metadata of a hit: document, title, characters, page or section, id of the chunk, and score."""
     return {name: value for name, value in asdict(hit).items() if name != "text"}
 
 
