@@ -1,7 +1,7 @@
-"""The command line: `main`, and the help of `conspectus` itself, for which nothing heavy is imported.
+"""The command line: `main`, and the help of `conspectus` itself, which is printed without importing anything heavy.
 
-The command line parser alone takes longer to import than the help may take (`benchmarks/startup.py`), so the summaries
-of the commands are repeated here; a test compares them with the commands' own.
+Importing the command line parser alone takes longer than the help may take (`benchmarks/startup.py`), so the summaries
+of the commands are repeated here; a test compares them with those of the commands.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib import import_module
 
 import conspectus
 
-TYPE_CHECKING = False  # as in `typing`, which takes time to import
+TYPE_CHECKING = False  # as in `typing`, whose import takes time
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import FrameType
@@ -56,7 +56,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Evaluate": {"eval": ("eval_compare:app", "Evaluate retrieval and answers")},
 }
-"""By group and name: the module of `conspectus.cli` and the name in it of the command, and its summary."""
+"""By group and name: the command, as its module in `conspectus.cli` and its name there, and its summary."""
 
 HEAD = """\
 Usage: conspectus [OPTIONS] COMMAND [ARGS]...
@@ -85,24 +85,24 @@ Other options:
   (failed calls, files that need a package). Results go to standard output,
   progress and notes to standard error."""
 NO_READER = 141
-"""Exit code of a process that is ended by SIGPIPE."""
+"""Exit code of a process that SIGPIPE ended."""
 GARBAGE = 10_000
-"""Objects made before Python looks for cycles: its own 700 take .04 of the .65 s of finding nothing changed."""
+"""New objects per garbage collection: with Python's 700 it takes .04 of the .65 s of a run that finds no change."""
 BLAS_IDLE = "20"
-"""Clock cycles, as a power of two, for which idle threads of numpy's OpenBLAS wait for work in a loop. With 28, its
-default (0.1 s), importing numpy takes 0.25 CPU s, with 20 0.13. Products of matrices of three sizes take as long."""
+"""Clock cycles, as a power of two, for which idle threads of numpy's OpenBLAS busy-wait for work. With 28, its default
+(0.1 s), importing numpy takes 0.25 CPU s, with 20 it takes 0.13. Matrix products of three sizes take equally long."""
 
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     gc.set_threshold(GARBAGE)
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", BLAS_IDLE)
-    # it would look for some in every package that is installed
+    # pydantic would look for plugins in every installed package
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    atexit.register(gc.freeze)  # or the last collections would visit all that there is
-    # First of all, as imports take longest when a machine is busy; `app.main` then interrupts the command instead.
+    atexit.register(gc.freeze)  # else the last garbage collections would visit every object
+    # Set first, because imports take longest when a machine is busy; `app.main` then replaces it.
     signal.signal(signal.SIGINT, _interrupted_at_start)
-    # Of a stream that was closed a file that is opened later would get the number.
+    # If a standard stream is closed, a file opened later would get its number.
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r+"))
@@ -112,13 +112,13 @@ def main() -> None:
 
 
 def _interrupted_at_start(signum: int, frame: FrameType | None) -> None:
-    """End at once: until a command runs there is nothing to undo, and a broken import would show a traceback."""
+    """End at once: before a command runs there is nothing to undo, and an interrupted import would show a traceback."""
     print("interrupted", file=sys.stderr, flush=True)
     os._exit(130)
 
 
 def shown_at_once(arguments: Sequence[str]) -> int | None:
-    """Print what needs no command and return the exit code; None for other arguments."""
+    """Print help or version, which need no command, and return the exit code; None for other arguments."""
     if "_CONSPECTUS_COMPLETE" in os.environ:  # the shell asks for completions
         return None
     match arguments:
@@ -131,7 +131,7 @@ def shown_at_once(arguments: Sequence[str]) -> int | None:
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest of the buffer goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discards the rest of the buffer
         return NO_READER
     return 0
 

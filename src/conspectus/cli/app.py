@@ -1,4 +1,4 @@
-"""The `conspectus` command: its subcommands, each imported when it runs, their help, and what errors become."""
+"""The `conspectus` command: its subcommands, each imported when it runs, their help, and the handling of errors."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from conspectus.cli import options, show
 from conspectus.errors import BudgetReached, CacheFailed, ConspectusError, Unusable, UsageError
 
 EXAMPLE = "Example: "
-"""A line of a docstring that begins with this is an example: shown in a section of its own, never wrapped."""
+"""The prefix of a docstring's line that is an example: examples have a section of their own and are never wrapped."""
 METHODS_LISTED, RANKINGS_LISTED = "{methods}", "{rankings}"
-"""In the help of an option: the methods that answer, or those that rank, each with what it does."""
+"""Placeholders in the help of an option for the methods that answer and those that rank, each with its description."""
 WIDTH = 100
-"""Columns of help at most, on a wider terminal too: longer lines are hard to read."""
+"""Maximum columns of help, even on a wider terminal: longer lines are hard to read."""
 REPEATED_INTERRUPT = 0.5
-"""Seconds after an interrupt in which another is the same one: a key that was pressed twice, or held down."""
+"""Seconds after an interrupt within which another one is taken to be the same: a key pressed twice, or held down."""
 HINTS: Mapping[str, str] = {
     "query": 'conspectus ask "..."',
     "insert": "conspectus index FOLDER",
@@ -51,7 +51,7 @@ HINTS: Mapping[str, str] = {
     "--force": "--fresh",
     "--verbose": "--log FILE",
 }
-"""Commands and options of Microsoft GraphRAG, LightRAG and like tools, and what does the same here."""
+"""Commands and options of Microsoft GraphRAG, LightRAG and similar tools, and their equivalents here."""
 
 log = logging.getLogger("conspectus")
 log.addHandler(show.Warnings())
@@ -61,14 +61,14 @@ log.addHandler(show.Warnings())
 
 
 def described(text: str | None) -> tuple[str, tuple[str, ...]]:
-    """Return a docstring without its examples, and those, each a command line."""
+    """Return a docstring without its examples, and the examples, each a command line."""
     lines = (text or "").splitlines()
     examples = tuple(line.strip().removeprefix(EXAMPLE) for line in lines if line.strip().startswith(EXAMPLE))
     return "\n".join(line for line in lines if not line.strip().startswith(EXAMPLE)).strip(), examples
 
 
 def summary(command: Any) -> str:
-    """Return what a command does in one line: the first paragraph of its help."""
+    """Return the summary of a command on one line: the first paragraph of its help."""
     first = described(command.help)[0].partition("\n\n")[0]
     return " ".join(first.split()).removesuffix(".")
 
@@ -123,7 +123,7 @@ class Command(_Layout, TyperCommand):
         return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse; an option of another tool is answered with what does the same here."""
+        """Parse arguments; if an option is that of another tool, the error names the equivalent."""
         try:
             return super().parse_args(ctx, args)
         except typer.TyperException as error:
@@ -134,7 +134,7 @@ class Command(_Layout, TyperCommand):
 
 
 class Group(_Layout, TyperGroup):
-    """A group of commands, each with its whole summary."""
+    """A group of commands, whose help shows each with its whole summary."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [*super().collect_usage_pieces(ctx), self.subcommand_metavar]
@@ -145,9 +145,9 @@ def _name(argument: Any) -> str:
 
 
 def _filled(text: str) -> str:
-    """Fill in the methods where a help text lists them: they are looked up for help alone, to start quickly.
+    """Return a help text with its placeholders for methods filled in, which is done only for help, to start quickly.
 
-    That a count is 0 or more goes without saying.
+    The range of options that are 0 or more is left out, because it is obvious.
     """
     text = re.sub(r"  \[x>=[01]\]|; x>=[01](?=\])", "", text)
     for listed, names in ((METHODS_LISTED, api.METHODS), (RANKINGS_LISTED, api.RANKINGS)):
@@ -178,7 +178,7 @@ def _load(name: str, target: str) -> Any:
     module, _, attribute = target.partition(":")
     command: Any = getattr(import_module(f"conspectus.cli.{module}"), attribute)
     parent = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    parent.callback()(lambda: None)  # or a parent with one command would be that command
+    parent.callback()(lambda: None)  # otherwise a parent with one command would be that command
     if isinstance(command, typer.Typer):
         parent.add_typer(command, name=name)
     else:
@@ -189,7 +189,7 @@ def _load(name: str, target: str) -> Any:
 
 
 def _lay_out(parent: typer.Typer) -> None:
-    """Give the commands of an app this look, those of its groups as well."""
+    """Give the commands of an app, and those of its groups, the layout of this module."""
     for command in parent.registered_commands:
         command.cls = Command
     for group in parent.registered_groups:
@@ -199,7 +199,7 @@ def _lay_out(parent: typer.Typer) -> None:
 
 
 class Root(Group):
-    """All commands, which are listed without importing them; errors of any become messages and exit codes."""
+    """All commands, which are listed without being imported; their errors become messages and exit codes."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -209,7 +209,7 @@ class Root(Group):
         return cli.overview()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse; `help COMMAND` and `version` are options too, and --log may stand behind a command."""
+        """Parse arguments; `help COMMAND` and `version` also work as options, and --log may follow a command."""
         if args[:1] == ["help"]:
             args = [*args[1:], "--help"]
         elif args == ["version"]:
@@ -221,7 +221,7 @@ class Root(Group):
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command; the name of one of another tool is answered with what does the same here."""
+        """Return a command; if the name is that of another tool, the error names the equivalent."""
         if args and args[0] not in self.commands and args[0] in HINTS:
             ctx.fail(f"No such command {args[0]!r}; use {HINTS[args[0]]}")
         return super().resolve_command(ctx, args)
@@ -229,7 +229,7 @@ class Root(Group):
     def invoke(self, ctx: Any) -> Any:
         with reported():
             result = super().invoke(ctx)
-            sys.stdout.flush()  # here, where a reader that is gone is known for what it is
+            sys.stdout.flush()  # flush here, where a closed pipe is handled
             return result
 
 
@@ -237,7 +237,7 @@ app = typer.Typer(
     name="conspectus",
     cls=Root,
     no_args_is_help=True,
-    rich_markup_mode=None,  # rich would take as long to import as all else together
+    rich_markup_mode=None,  # rich would take as long to import as everything else together
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
 )
@@ -266,7 +266,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, Interrupts())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a character shows `?`
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows `?`
     app(prog_name="conspectus")
 
 
@@ -275,12 +275,12 @@ def main() -> None:
 
 class Interrupts:
     """Raises KeyboardInterrupt between two tasks of the event loop: raised elsewhere, it can lose the wake-up of a task
-    or leave a lock taken, and the loop then never closes. It is raised at once where no loop runs, or where the loop is
-    busy for longer than REPEATED_INTERRUPT. Python's own handler cancels the task, which may run to its end.
+    or leave a lock taken, and then the loop never closes. It is raised at once if no loop runs, or if the loop is busy
+    for longer than REPEATED_INTERRUPT. Python's own handler would cancel the task, which may then run to its end.
     """
 
     ended = False
-    """Whether the last message is printed: another interrupt then ends the process, whatever its threads do."""
+    """Whether the last message has been printed: another interrupt then ends the process, whatever its threads do."""
     _last = -REPEATED_INTERRUPT
     _asked: Any = None
     _again = Timer(0, interrupt_main)
@@ -292,7 +292,7 @@ class Interrupts:
         if now - self._last <= REPEATED_INTERRUPT:
             return
         self._last = now
-        logging.getLogger("asyncio").disabled = True  # it prints a traceback of each task that this ends
+        logging.getLogger("asyncio").disabled = True  # it would print a traceback of each task that is ended
         loop = sys.modules["asyncio"]._get_running_loop() if "asyncio" in sys.modules else None
         if loop is None or self._asked is not None:
             self._interrupt()
@@ -309,9 +309,9 @@ class Interrupts:
 
 
 def interrupted(state: str = "", folder: Path | None = None) -> NoReturn:
-    """End with what an interrupt leaves: how things stand, and how many replies of language models are cached.
+    """End after an interrupt, with a message on the state of the work and the number of cached model replies.
 
-    They are counted in the folder of an index where one is given, else those of this run are.
+    Replies are counted in the folder of an index if one is given, else those of this run are.
     """
     parts = filter(None, (state, _cached(folder)))
     show.note(": ".join(filter(None, ("interrupted", "; ".join(parts)))))
@@ -321,9 +321,9 @@ def interrupted(state: str = "", folder: Path | None = None) -> NoReturn:
 
 
 def _cached(folder: Path | None = None) -> str:
-    """Return how many replies of language models are cached, in a folder or by this run, if there are any."""
+    """Return a sentence on how many model replies are cached, in a folder or by this run; empty if there are none."""
     cached = 0
-    if cache := sys.modules.get("conspectus.models.llm.cache"):  # else no model was asked
+    if cache := sys.modules.get("conspectus.models.llm.cache"):  # if it was not imported, no model was asked
         cached = cache.cached_in(folder) if folder else cache.cached_by_this_process()
     if not cached:
         return ""
@@ -333,7 +333,7 @@ def _cached(folder: Path | None = None) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """Return the message of an error on one line, those of a list after its head, with `;` between them."""
+    """Return the message of an error on one line; further lines follow the first, separated by `;`."""
     head, *rest = (line.strip() for line in str(error).splitlines() or [""])
     return f"{head} {'; '.join(rest)}".strip()
 
@@ -345,7 +345,7 @@ _NO_MEMORY = (
 
 
 def _message(error: ConspectusError | OSError | MemoryError) -> str:
-    """Return what went wrong, on one line."""
+    """Return the message for an error, on one line."""
     if isinstance(error, MemoryError):
         return _NO_MEMORY
     if isinstance(error, OSError):
@@ -362,7 +362,7 @@ def reported() -> Generator[None]:
     try:
         yield
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to flush goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discards what is left to flush
         raise typer.Exit(options.NO_READER) from None
     except (ConspectusError, OSError, MemoryError) as error:
         log.debug("ended by an error", exc_info=True)

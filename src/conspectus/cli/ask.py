@@ -1,4 +1,4 @@
-"""`conspectus ask`, `chat` and `search`: questions, and what the index has to say to them."""
+"""`conspectus ask`, `chat` and `search`: questions to an index, and their answers."""
 
 from __future__ import annotations
 
@@ -64,19 +64,19 @@ help      show this
 exit      end, as quit and Ctrl-D do
 Commands may begin with a slash: /sources. Ctrl-C stops an answer that is being written."""
 COMMAND_WORDS = frozenset(("bye", "clear", "exit", "help", "method", "new", "quit", "sources"))
-"""Lines that are commands without a slash, too: alone they are no question."""
+"""Words that are commands even without a slash: alone on a line they are not a question."""
 
 
 @dataclass(frozen=True)
 class Asking:
-    """What questions of one command are asked of and by, and how answers are printed."""
+    """The index and settings for the questions of one command, and how their answers are printed."""
 
     view: View
     arguments: Mapping[str, Any]
-    """Method, level and settings, as the functions of the API take them."""
+    """Method, level and settings, as keyword arguments of the API's functions."""
     json: bool
     lines: bool
-    """Whether JSON is printed on one line, as several answers may follow each other."""
+    """Whether JSON is printed on one line, because several answers may follow each other."""
 
     @classmethod
     def of(
@@ -89,7 +89,7 @@ class Asking:
         json: bool,
         lines: bool,
     ) -> Asking:
-        """Open what is asked, with the settings of all sources."""
+        """Open the indexes to be asked, with the settings of all sources."""
         view = api.viewed(folder, where or ())
         if level is not None and level != "auto" and not level.isdecimal():
             raise UsageError(f"--level takes a number from 0, the root, or auto, and not {level!r}")
@@ -98,13 +98,13 @@ class Asking:
         return cls(view, arguments, json, lines)
 
     def ask(self, question: str, conversation: Conversation | None = None, *, brief: bool = False) -> Answer:
-        """Answer a question, print the answer, and return it; `brief` leaves out its sources and how it was made."""
+        """Answer a question, print the answer, and return it; `brief` omits its sources and how it was made."""
         model = self.arguments["settings"].settings.model
         stream = None if self.json or model == "extractive" else terminal.Stream()
         notices = count()
 
         def tell(method: str, why: str) -> None:
-            if next(notices) and stream:  # the first is told after the answer
+            if next(notices) and stream:  # the first method is printed after the answer
                 show.note(f"{method}: {why}")
 
         try:
@@ -125,7 +125,7 @@ class Asking:
         return answer
 
     def show_context(self, question: str) -> None:
-        """Print what the answer to a question would be written from."""
+        """Print the context from which a question would be answered."""
         context = api.context(question, self.view, **self.arguments)
         if self.json:
             windows: list[dict[str, Any]] = []
@@ -198,7 +198,7 @@ def ask(
 
 
 def _ask_all(questions: Sequence[str], asking: Asking, context_only: bool) -> None:
-    """Ask each question, or show its context, and end with the code of failures where some failed."""
+    """Ask each question, or show its context; end with the exit code for failures if some failed."""
     failed = 0
     for number, question in enumerate(questions):
         if not asking.json:
@@ -239,7 +239,7 @@ def _print_answer(answer: Answer, *, streamed: bool, brief: bool) -> None:
 
 
 def made_by(answer: Answer) -> str:
-    """Return how an answer was made, what a language model took for it, and what was removed from it."""
+    """Return how an answer was made, its cost, and which references were removed from it."""
     used = answer.usage
     took = [f"{rows_read(answer.read)} read"] if answer.read else []
     took.append(f"{answer.seconds:.2f} s")
@@ -250,7 +250,7 @@ def made_by(answer: Answer) -> str:
 
 
 def how(made: Answer | QuestionContext, *, why: bool = True) -> str:
-    """Return by which method it was made, at which level, and why."""
+    """Return the method of an answer or context, its level, if any, and why the method was chosen."""
     at = f" at level {made.level}" if made.level is not None else ""
     return made.method + at + (f": {made.why}" if why and made.why else "")
 
@@ -287,7 +287,7 @@ def chat(
 
 @dataclass
 class Talk:
-    """A conversation that is typed at a prompt or read from standard input line by line."""
+    """A conversation, typed at a prompt or read from standard input line by line."""
 
     asking: Asking
     conversation: Conversation
@@ -296,7 +296,7 @@ class Talk:
     failed: int = 0
 
     def run(self) -> None:
-        """Ask each question that comes in, until there are no more; one that fails is reported."""
+        """Ask each incoming question until the input ends; report those that fail."""
         if self.typed:
             turns = show.counted(len(self.conversation.turns), "question")
             earlier = f", going on after {turns}" if self.conversation.turns else ""
@@ -311,7 +311,7 @@ class Talk:
                     self.command(command)
 
     def ask(self, question: str) -> None:
-        """Ask a question; at a prompt its sources are shown only when they are asked for."""
+        """Ask a question; at a prompt, its sources are shown only on request."""
         shown = self.last and (self.last.method, self.last.level)
         if not self.typed and not self.asking.json:
             show.out(show.bold(f"# {question}") + "\n")
@@ -339,7 +339,7 @@ class Talk:
             show.out()
 
     def command(self, name: str) -> None:
-        """Do what a command says."""
+        """Carry out a command of the prompt."""
         match name:
             case "help":
                 show.note(COMMANDS)
@@ -360,7 +360,7 @@ class Talk:
 
 
 def command_of(line: str) -> str:
-    """Return the name of the command that a line is, "" where it is a question."""
+    """Return the name of the command in a line; "" if the line is a question."""
     if line.startswith("/"):
         return line[1:].split(" ", 1)[0].lower()
     word = line.rstrip(" .!;()").lower()
@@ -368,7 +368,7 @@ def command_of(line: str) -> str:
 
 
 def _lines(typed: bool) -> Iterator[str]:
-    """Yield what is asked, without empty lines; at a prompt, Ctrl-C begins a new line."""
+    """Yield the lines of input without empty ones; at a prompt, Ctrl-C begins a new line."""
     if not typed:
         yield from filter(None, map(str.strip, sys.stdin))
         return

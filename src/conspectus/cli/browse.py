@@ -1,4 +1,4 @@
-"""`conspectus status`, `report`, `entity`, `path`, `rollback` and `check`: looking at an index and after it."""
+"""`conspectus status`, `report`, `entity`, `path`, `rollback` and `check`: inspecting and maintaining an index."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def status(
 
 
 def _print_counts(figures: Status) -> None:
-    """Print what an index holds, and what was left out of it."""
+    """Print the contents of an index, and what was left out of it."""
     nouns = ["document", "chunk", "token", "entity", "relationship", "triple", "claim"]
     counts = {noun: getattr(figures, show.plural(noun)) for noun in nouns}
     show.out(", ".join(show.counted(n, noun) for noun, n in counts.items() if n or noun != "triple"))
@@ -100,7 +100,7 @@ def _print_counts(figures: Status) -> None:
 
 
 def _print_levels(figures: Status) -> None:
-    """Print the levels as the paper's Table 2."""
+    """Print the levels of the hierarchy, as in GraphRAG Table 2."""
     if not figures.chunks:
         return
     table = [["", "Units", "  of this level", "Tokens"]]
@@ -108,7 +108,7 @@ def _print_levels(figures: Status) -> None:
         [f"level {r.level}", f"{r.communities:,}", f"{r.own:,}", f"{r.tokens:,}"] for r in figures.levels
     ]
     table.append(["texts", f"{figures.chunks:,}", "", f"{figures.tokens:,}"])
-    if all(row.share <= 1 for row in figures.levels):  # reports on a few lines are longer than those
+    if all(row.share <= 1 for row in figures.levels):  # reports on very short texts are longer than the texts
         shares = ["% of the texts", *(f"{100 * row.share:.1f}" for row in figures.levels), "100"]
         table = [[*row, share] for row, share in zip(table, shares, strict=True)]
     show.table(zip(*table, strict=True))
@@ -133,12 +133,12 @@ def _print_spent(spent: Sequence[Spending]) -> None:
 
 
 def _usd(cost: float | None) -> str:
-    """Return what was paid as a column in US dollars shows it."""
+    """Return a cost as shown in a column of US dollars."""
     return show.money(cost).removeprefix("$").removeprefix("cost ")
 
 
 def _by(models: Mapping[str, Sequence[str]]) -> str:
-    """Return which model did which tasks, in words."""
+    """Return a text on which models performed which tasks."""
     return "; ".join(f"{name} ({', '.join(map(api.task_label, tasks))})" for name, tasks in models.items())
 
 

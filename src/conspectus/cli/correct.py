@@ -1,4 +1,4 @@
-"""`conspectus correct`: correct the graph, in a file that every run of `conspectus index` applies."""
+"""`conspectus correct`: correct the graph, by a file that every run of `conspectus index` applies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ app = typer.Typer(
 )
 WHEN = "This takes effect with the next conspectus index, or at once with conspectus correct apply."
 OPTIONS = {"into": "--into", "documents": "--document"}
-"""The fields that are options; the others are arguments."""
+"""The fields of corrections that are options, and their names; the others are arguments."""
 
 Author = Annotated[str, typer.Option(metavar="NAME", help="Author of the correction.", rich_help_panel=OTHER)]
 Note = Annotated[str, typer.Option(metavar="TEXT", help="Reason for the correction.", rich_help_panel=OTHER)]
@@ -63,7 +63,7 @@ def _save(
 
 
 def _parameter(field: Field[Any], hint: Any) -> Parameter:
-    """Return the argument or option that gives a field of a kind of corrections."""
+    """Return the parameter (argument or option) for a field of a kind of correction."""
     kind, *annotations = get_args(hint)
     about = next(part for part in annotations if getattr(part, "title", ""))
     if field.name in OPTIONS:
@@ -80,7 +80,7 @@ def _parameter(field: Field[Any], hint: Any) -> Parameter:
 
 
 def _add_command(kind: type[Correction]) -> None:
-    """Add the command of a kind of corrections: its fields, then the options of `_save`."""
+    """Add the command for a kind of correction: its fields, then the options of `_save`."""
     hints = get_type_hints(kind, include_extras=True)
     own = [_parameter(field, hints[field.name]) for field in fields(kind) if not field.kw_only]
     _, *shared = inspect.signature(_save, eval_str=True, locals={"Correction": Any}).parameters.values()
@@ -123,7 +123,7 @@ def list_(folder: IndexFolder = FOLDER, json: AsJson = False) -> None:
 
 
 def flat(correction: Correction) -> dict[str, Any]:
-    """Return a correction as one object, its kind under `kind`."""
+    """Return a correction as a flat object, with its kind under `kind`."""
     return {"number": correction.number, "kind": correction.kind, **asdict(correction)}
 
 

@@ -52,7 +52,7 @@ else:
     )
 
 EXAMPLES = 3
-"""Questions that are shown of those that were made."""
+"""Number of generated questions that are shown."""
 NOTE = (
     "Win rates in %, the row over the column; * differs from 50: p < 0.05 by Wilcoxon's signed-rank test, corrected "
     "(Holm) for the pairs judged by that criterion. r: matched-pairs rank-biserial correlation; "
@@ -109,11 +109,11 @@ def questions(
 
 
 def _text(description: str) -> str:
-    """Return the text of a file where a description is the name of one, else the description."""
+    """Return a description, or the text of the file that it names."""
     file = Path(description)
     try:
         return file.read_text(encoding="utf-8-sig") if file.is_file() else description
-    except (OSError, ValueError):  # too long for a name, or not to be read as text
+    except (OSError, ValueError):  # too long for a file name, or not a readable text
         return description
 
 

@@ -1,4 +1,4 @@
-"""`conspectus eval`: retrieval, answers, ablations; and what all its commands share: options, and how a step is run."""
+"""`conspectus eval`: retrieval, answers, ablations; and what all eval commands share: options, and running a step."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ else:
 app = typer.Typer(help="Evaluate retrieval and answers.", no_args_is_help=True)
 COMPARISON = Path("comparison")
 JUDGED = "R@5"
-"""The measure that intervals and differences are shown of."""
+"""The measure for which intervals and differences are shown."""
 
 
 # Options
@@ -108,7 +108,7 @@ MODELS = ("--model", *SERVER)
 
 @dataclass(frozen=True)
 class Flags:
-    """What the options say that `step` adds to a command."""
+    """The values of the options that `step` adds to a command."""
 
     settings: Settings
     dry_run: bool = False
@@ -116,15 +116,15 @@ class Flags:
     json: bool = False
     quiet: bool = False
     varied: Mapping[str, list[str]] | None = None
-    """The values that `--set` gives with commas, where a command varies settings."""
+    """The settings to vary: those for which `--set` gives several values with commas."""
 
 
 def step(
     *names: str, switches: Sequence[str] = tuple(STEP), index: str = "", vary: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command its parameter `flags` from switches of STEP, and options of `FLAGS`.
+    """Return a decorator that gives a command the parameter `flags`, from switches of STEP and options of `FLAGS`.
 
-    `index` is its parameter with the folder (or folders) of an index, whose models are used unless others are named.
+    `index` names the parameter with the folders of indexes, whose models are used unless others are named.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -163,9 +163,9 @@ def carry_out(
     display: Callable[[Any], None],
     **options: Any,
 ) -> None:
-    """Show what a step would take and ask whether to go on, run it, show the result, and end with its exit code.
+    """Show the estimate of a step and ask for consent; run the step, show its result, and end with its exit code.
 
-    A dry run ends after the first. `folder` is where the results are, `noun` what the pieces of work are called.
+    A dry run ends after the estimate. `folder` contains the results, `noun` is a word for one piece of work.
     """
     options["settings"] = flags.settings
     if flags.dry_run or flags.settings.model != "extractive":
@@ -194,7 +194,7 @@ def carry_out(
 
 
 def ended(result: Result[Any], display: Callable[[Any], None], flags: Flags) -> None:
-    """Show the result of a step, what failed and what it took; end with the exit code of that."""
+    """Show the result of a step, its failures and its usage; end with the exit code for that."""
     if flags.json:
         show.as_json(result.value.as_json())
     else:
@@ -259,7 +259,7 @@ def retrieval(
 
 
 def _agree(flags: Flags) -> Callable[[Estimate], None]:
-    """Return what shows an estimate and asks whether to go on; a dry run ends there."""
+    """Return a function that shows an estimate and asks for consent; in a dry run it ends the command."""
     if flags.dry_run and not flags.settings.language_models:
         raise UsageError("--dry-run is for a model: name one with --model")
 
@@ -274,7 +274,7 @@ def _agree(flags: Flags) -> Callable[[Estimate], None]:
 
 
 def _asked(results: Mapping[str, Measured]) -> None:
-    """Print what methods took of a language model, and which of them asked it for nothing."""
+    """Print the usage of language models by all methods, and which methods made no calls."""
     idle = [name for name, one in results.items() if not (one.usage.calls or one.usage.cached_calls)]
     if idle:
         show.note(f"{', '.join(idle)}: nothing was asked of the model; the figures are those without one.")
@@ -282,7 +282,7 @@ def _asked(results: Mapping[str, Measured]) -> None:
 
 
 def _compared(results: Sequence[Measured], measure: str) -> None:
-    """Print the measures of methods, and one with its intervals, beside that of the first."""
+    """Print the measures of methods, and one measure with intervals and differences from the first method."""
     first = results[0]
     table(tables.measures(results))
     show.out(f"\n{measure}, with 95 % intervals:")
@@ -390,7 +390,7 @@ def qa(
 
 
 def _failed(results: Sequence[Measured], *, shown: bool) -> None:
-    """Print the questions that failed, and end with the exit code of that where there are any."""
+    """Print the questions that failed; if there are any, end with the exit code for failures."""
     rows = [f"{one.method}, question {id_}: {why}" for one in results for id_, why in one.failures.items()]
     if shown:
         show.listed(f"Failed {len(rows):,}; the same command asks them again:", rows)

@@ -1,4 +1,4 @@
-"""`conspectus export`, `map` and `import`: an index for other tools and for eyes, and from what others have made."""
+"""`conspectus export`, `map` and `import`: an index for other tools and as a picture, and indexes of other tools."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _print_imported(
     json: bool,
     more: Mapping[str, object],
 ) -> None:
-    """Print what an imported index holds; end with the code of failures where there were any."""
+    """Print the contents of an imported index; end with the exit code for failures if there were any."""
     stages = ("import", "read") if "linked" in more else ("import",)
     failed = [failure for failure in index.failures if failure.stage in stages]
     if json:

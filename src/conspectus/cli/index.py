@@ -1,4 +1,4 @@
-"""`conspectus index`, `embed` and `tune`: what is made of documents, and what is printed of it."""
+"""`conspectus index`, `embed` and `tune`: building indexes, embeddings and prompts, and what is printed about them."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _FRESH = "Rebuild from scratch: ignore the existing index and its communities. C
 _DRY_RUN = "Show what would be done and what it would cost, and write nothing."
 _SAMPLE = "With --dry-run: send N chunks to the model and estimate the cost from them. Responses are cached."
 SAMPLED = 40
-"""Chunks that are advised for a sample: a folder that has no more is asked as a whole by it."""
+"""Number of chunks suggested for `--sample` if a folder has more: one with fewer would be asked as a whole."""
 _FAST = (
     "Extract entities and relationships without the model, which then only writes the reports: a third to a fifth of "
     "the calls. The next runs on the index do the same."
 )
 FAST = {"ExtractGraph": "extractive", "DescribeElement": "extractive"}
-"""The tasks that the extractive model does with --fast."""
+"""The tasks that the extractive model performs with --fast."""
 _WORKERS = "Number of processes that index a large corpus without a model. It does not change the index."
 _SOURCES = "Files, folders, addresses (s3://…, https://…) and data sets (hf:OWNER/NAME)."
 Sources = Annotated[list[str], argument("SOURCE...", _SOURCES)]
@@ -127,7 +127,7 @@ def _build(
     yes: bool,
     workers: int | str | None,
 ) -> Built:
-    gc.disable()  # the process ends with the build
+    gc.disable()  # the process ends after the build
     before = _snapshot(folder)
     llm, free = settings.settings.llm, api.is_free(settings.settings)
     limits_tokens = llm.budget_tokens is not None or llm.index_budget_tokens is not None
@@ -160,7 +160,7 @@ def _who_works(workers: int, cluster: str) -> int | str | None:
 
 
 def _snapshot(folder: Path) -> str:
-    """Return the id of the snapshot in a folder; empty where there is none that can be read."""
+    """Return the id of the snapshot in a folder; empty if there is none, or none that can be read."""
     try:
         return api.open_index(folder).snapshot
     except ConspectusError:
@@ -168,7 +168,7 @@ def _snapshot(folder: Path) -> str:
 
 
 def _code(read: Built | Preview) -> int:
-    """Return the exit code: whether there are failures."""
+    """Return the exit code, which depends on whether there are failures."""
     return options.WITH_FAILURES if read.failures else options.DONE
 
 
@@ -176,7 +176,7 @@ def _code(read: Built | Preview) -> int:
 
 
 def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> None:
-    """Print what a build made."""
+    """Print the result of a build."""
     status, update = conspectus.status_of(built.index), built.update
     if json:
         show.as_json(_as_json(built, status) | {"seconds": seconds})
@@ -206,7 +206,7 @@ def print_built(built: Built, seconds: float, *, json: bool, quiet: bool) -> Non
 
 
 def _next(folder: Path, status: Status) -> Iterator[str]:
-    """Yield what may be done with an index that was built, as commands that find it from here."""
+    """Yield suggestions for the next commands on a built index, complete with its folder if needed."""
     usual = folder == Path(api.DEFAULT_FOLDER) or os.environ.get("CONSPECTUS_INDEX")
     index = "" if usual else f" -i {shlex.quote(str(folder))}"
     yield f'ask "{"What are the main themes?" if status.reports else "Who is ...?"}"{index}'
@@ -236,7 +236,7 @@ def _size(counts: Status | Preview) -> str:
 
 
 def _print_unread(read: Built | Preview) -> None:
-    """Print what was not read, and which characters were not."""
+    """Print which files were not read, and which characters were damaged."""
     skipped = [(row.document, row.reason) for row in read.skipped if row.kind not in OMITTED_KINDS]
     show.listed(f"Skipped {show.counted(len(skipped), 'file')}:", show.by_reason(skipped))
     omitted: list[str] = []
@@ -290,7 +290,7 @@ def _print_preview(seen: Preview, cost: Estimate | None, settings: Settings, *, 
 
 
 def _planned(seen: Preview) -> Iterator[str]:
-    """Yield what would be updated, in lines."""
+    """Yield lines on what would be updated."""
     if not seen.changes and not seen.rebuild_reasons and not seen.pending and seen.snapshot:
         yield f"Nothing has changed since snapshot {seen.snapshot}."
         return

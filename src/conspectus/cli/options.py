@@ -1,4 +1,4 @@
-"""The options that several commands have, each declared once; settings from all sources; agreeing to what is spent."""
+"""The options that several commands share, each declared once; settings from all sources; consent to spending."""
 
 from __future__ import annotations
 
@@ -28,42 +28,42 @@ if TYPE_CHECKING:
     from conspectus.settings import Settings
 
 DONE, FAILED, USAGE, WITH_FAILURES, INTERRUPTED, NO_READER = 0, 1, 2, 3, 130, 141
-"""Exit codes; the last two are those of a process that is ended by SIGINT and by SIGPIPE."""
+"""Exit codes; the last two are those of a process that SIGINT or SIGPIPE ended."""
 OWN, READING, MODEL, COST, OUTPUT, OTHER = "Options", "Reading", "Model", "Cost", "Output", "Other options"
 PANELS = (OWN, READING, MODEL, COST, OUTPUT, OTHER)
-"""The groups of options, in the order in which help shows them (`rich_help_panel`)."""
+"""The groups of options in the order of the help (`rich_help_panel`)."""
 FOLDER = Path(".conspectus")
 FOLDERS = [FOLDER]
 ASK_ABOVE_USD = 1.0
-"""US dollars that `index` and `embed` spend without asking: a try with a cheap model on a few dozen documents (the
-sample corpus with one of 0.4 and 1.6 USD for a million tokens takes 0.3) should not be held up."""
+"""US dollars that `index` and `embed` spend without asking, so that a try with a cheap model on a few dozen documents
+is not held up: the sample corpus takes 0.3 with a model of 0.4 and 1.6 USD for a million tokens read and written."""
 ASK_ABOVE_TOKENS = 1_000_000
 """Tokens of a model without a known price that are spent without asking: about ASK_ABOVE_USD at the prices of small
-models, 0.4 USD for a million read and 1.6 for a million written, a fifth of them written."""
+models, 0.4 USD for a million tokens read and 1.6 for a million written, if a fifth of them are written."""
 
 
 def starting(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """Return what completes a word by some names, which are looked up only then."""
+    """Return a function that completes a word from some names, which are looked up only when it is called."""
     return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
 
 
-# Options that are no settings
+# Options that are not settings
 
 
 def option(text: str, *names: str, metavar: str = "", panel: str = OWN, **more: Any) -> Any:
-    """Declare an option by its help and, where its parameter is called otherwise, its names."""
+    """Return an option with a help text and, if they differ from its parameter's, names."""
     return typer.Option(*names, metavar=metavar or None, rich_help_panel=panel, help=text, **more)
 
 
 def argument(metavar: str, text: str, **more: Any) -> Any:
-    """Declare an argument by what it stands as in the usage, and its help."""
+    """Return an argument with its name in the usage and a help text."""
     return typer.Argument(metavar=metavar, help=text, show_default=False, **more)
 
 
 def _expanded(path: str | Path) -> Path:
     if not str(path):
         raise typer.BadParameter("it is empty; . is the working directory")
-    return Path(os.path.expanduser(path))  # no shell does it in `--index=~/x`
+    return Path(os.path.expanduser(path))  # the shell does not expand it in `--index=~/x`
 
 
 def _folder(text: str) -> Any:
@@ -91,7 +91,7 @@ SetKeys = Annotated[list[str] | None, option(_SET, "--set", metavar="KEY=VALUE",
 
 
 def start_log(file: Path | None) -> None:
-    """Write everything that is logged from now on to a file, after what is in it."""
+    """Append everything that is logged from now on to a file."""
     if file is None:
         return
     try:
@@ -100,7 +100,7 @@ def start_log(file: Path | None) -> None:
         raise typer.BadParameter(f"{file} cannot be written: {error.strerror}") from None
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logger = logging.getLogger("conspectus")
-    # of the command that ran this
+    # those of the command that ran this one
     for old in [h for h in logger.handlers if isinstance(h, logging.FileHandler)]:
         logger.removeHandler(old)
         old.close()
@@ -115,15 +115,15 @@ def start_log(file: Path | None) -> None:
 
 @dataclass(frozen=True)
 class Flag:
-    """An option that changes a setting, or with `--no-` turns it off."""
+    """An option that changes a setting, or turns it off if it begins with `--no-`."""
 
     key: str
     metavar: str = ""
     panel: str = OWN
     help: str = ""
-    """Empty for the description of the setting."""
+    """The help text; if empty, the description of the setting is used."""
     many: bool = False
-    """Whether it may be repeated."""
+    """Whether the option may be repeated."""
 
 
 _NO_REPORTS = "Skip community reports. --method rollup then writes the ones that a question needs."
@@ -165,24 +165,24 @@ FLAGS: Mapping[str, Flag] = {
 }
 show.OPTION_OF.update({flag.key: name for name, flag in FLAGS.items()})
 SERVER = ("--base-url", "--budget", "--budget-tokens", "--trace")
-"""Flags of calls to a server."""
+"""Flags that concern calls to a server."""
 INDEX_BUDGETS = ("--index-budget", "--index-budget-tokens")
 
 
 @dataclass(frozen=True)
 class Given:
-    """The settings that a command line names: by its flags and --set, in the file of --config."""
+    """The settings on a command line: its flags and --set, and the file of --config."""
 
     flags: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """By dotted key."""
+    """Values by dotted key of the setting."""
     config: Path | None = None
 
     def settings(self) -> Settings:
-        """Return the settings of all sources, and log them."""
+        """Return the settings from all sources, and log them."""
         return self.resolved().settings
 
     def resolved(self) -> Resolved:
-        """Return the settings of all sources and where each comes from, and log them."""
+        """Return the settings from all sources with the source of each, and log them."""
         return _logged(configuration.load(self.flags, file=self.config))
 
     def with_index(
@@ -193,9 +193,9 @@ class Given:
         language_model: bool = True,
         quiet: bool = False,
     ) -> Resolved:
-        """Return the settings of all sources, completed by what indexes remember of their models, and name those.
+        """Return the settings from all sources, completed by the models that indexes remember, and print the models.
 
-        `built` holds the settings that they were built by; `does` is what the command does with a model.
+        `built` are the settings with which the indexes were built; `does` is what the command does with a model.
         """
         resolved = configuration.load(self.flags, file=self.config)
         asks = language_model or resolved.settings.rerank.by == "model"
@@ -208,14 +208,14 @@ class Given:
 
 
 def with_parameters(function: Callable[..., Any], parameters: Sequence[Parameter]) -> Callable[..., Any]:
-    """Return a function that says of itself that it has these parameters."""
+    """Return a function with its signature replaced by some parameters."""
     vars(function)["__signature__"] = inspect.Signature(parameters)
     function.__annotations__ = {p.name: p.annotation for p in parameters}
     return function
 
 
 def takes(*names: str, config: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command some of FLAGS, --set and, with `config`, --config; it gets them as `given`, or as `settings`."""
+    """Return a decorator that gives a command some of FLAGS, --set and, with `config`, --config."""
     kinds = {name.removeprefix("--").replace("-", "_"): _flag(name) for name in names} | {"set_": SetKeys}
     if config:
         kinds["config"] = ConfigFile
@@ -246,7 +246,7 @@ def takes(*names: str, config: bool = True) -> Callable[[Callable[..., None]], C
 
 
 def _flag(name: str) -> Any:
-    """Return the annotation of a parameter for a flag: a switch, a list or a text, which the settings read."""
+    """Return the annotation of a flag's parameter: a switch, a list or a text, which the settings parse."""
     flag, info = FLAGS[name], configuration.FIELDS[FLAGS[name].key]
     is_switch = info.annotation is bool
     text = flag.help or f"{info.description}."
@@ -259,7 +259,7 @@ def _flag(name: str) -> Any:
 
 
 def overrides(pairs: Sequence[str] | None, flags: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return what `--set` and the flags that were given say, by dotted key; flags go before `--set`."""
+    """Return the settings from `--set` and the given flags, by dotted key; flags take precedence."""
     values: dict[str, Any] = {}
     for pair in pairs or ():
         key, equals, value = pair.partition("=")
@@ -280,20 +280,20 @@ def _logged(resolved: Resolved) -> Resolved:
 
 
 def parts(text: str) -> list[str]:
-    """Return what a list with commas names."""
+    """Return the items of a comma-separated list, without empty ones."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-# Agreeing to what is spent
+# Consent to spending
 
 
 def somebody_is_there() -> bool:
-    """Tell whether there is a terminal to ask at."""
+    """Return whether there is a terminal to ask at."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def confirmed(*, yes: bool) -> None:
-    """Ask whether to go on, where somebody is there to be asked; end the command where the answer is no."""
+    """Ask for consent to continue if there is a terminal to ask at; end the command if the answer is no."""
     if yes or not somebody_is_there():
         return
     agreed = False
@@ -305,9 +305,9 @@ def confirmed(*, yes: bool) -> None:
 
 
 def agree_to(estimate: Estimate, settings: Settings, *, yes: bool) -> None:
-    """Show what is to be spent and ask whether to go on; nothing is asked below the thresholds or of what is free.
+    """Show an estimate and ask for consent; nothing is asked below the thresholds, or if the work costs nothing.
 
-    Without a terminal `yes` or a budget stands for the answer.
+    Without a terminal, `yes` or a budget replaces the answer.
 
     Raises:
         UsageError: there is no terminal to ask at, and neither `yes` nor a budget is given.

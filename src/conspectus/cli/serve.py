@@ -19,7 +19,7 @@ else:
     )
 
 PORT = 8080
-"""Default port. It is repeated from `server.running`, whose import would slow down the help."""
+"""The default port, repeated from `server.running`, whose import would slow down the help."""
 _HOST = (
     "Address to listen on. Other machines reach any but 127.0.0.1; they need --allowed-host and the token in "
     "CONSPECTUS_TOKEN or --token-file."
@@ -77,7 +77,7 @@ def mcp(folders: IndexFolders = FOLDERS) -> None:
 
 
 def _needs_extra() -> None:
-    """Raise UsageError where a package of the extra is missing."""
+    """Raise UsageError if a package of the extra is missing."""
     try:
         _ = running.PORT
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""How things are printed: results to standard output, notes and progress to standard error, bold on terminals only."""
+"""Printing: results to standard output, notes and progress to standard error, bold only on terminals."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ else:
     rich_console, rich_progress = lazy_module("rich.console"), lazy_module("rich.progress")
 
 LINES = 10
-"""Lines of a list that are shown."""
+"""Maximum lines of a list that are shown."""
 LONG = 400
-"""Characters from which on a source is no quotation, but a whole chunk."""
+"""Characters above which a source is a whole chunk rather than a quotation."""
 _ESCAPED = re.compile(r"[\x7f-\x9f]")
-"""Control characters that JSON may hold as they are, and terminals obey."""
+"""Control characters that JSON may contain unescaped, and that terminals obey."""
 _ARGUMENTS = re.compile(
     r"conspectus\.(?P<function>[a-z_]+)\((?P<inside>[^()]*)\)"
     r"|(?P<kind>settings|varied)=\{'(?P<key>[\w.]+)': (?P<value>[^{}]*)\}"
@@ -46,11 +46,11 @@ _ARGUMENTS = re.compile(
     r"(?P<argument>model|judge_model|base_url|embedder|where|method|questions|create|folder|index)"
     r"=(?P<given>'[^']*'|\.\.\.|[^\s,;:()'.]+)"
 )
-"""What messages of the library name as Python does; a condition ("those where folder=notes") is no argument."""
+"""Arguments in Python's notation in library messages; a condition ("those where folder=notes") does not match."""
 OPTION_OF: dict[str, str] = {}
-"""The option of each setting that has one, by its key; `options` fills it."""
+"""The option for a setting, if there is one, by the setting's key; filled by `options`."""
 _COMMANDS = {"build": "index", "draw_map": "map", "import_graphrag": "import graphrag"}
-"""Commands that are called otherwise than the functions."""
+"""Commands by the names of functions, where the two differ."""
 _UNQUOTED = str.maketrans("", "", "'[]")
 _CITED = re.compile(r"([^\[\]\n]*)((?:\[\d+\])+)")
 
@@ -61,21 +61,21 @@ log = logging.getLogger("conspectus")
 
 
 def out(text: str = "") -> None:
-    """Print a result: without control characters of documents, and wrapped to the width of a terminal."""
+    """Print a result without control characters of documents, wrapped to the width of the terminal."""
     typer.echo(terminal.printable(text, sys.stdout))
 
 
 def note(text: str) -> None:
-    """Print what is not part of the result, in the same way, and after what was printed before it."""
+    """Print a text that is not part of the result, in the same way, after flushing standard output."""
     sys.stdout.flush()
     typer.echo(terminal.printable(with_options(text), sys.stderr), err=True)
 
 
 class Warnings(logging.Handler):
-    """Prints what the library warns of as notes; without a handler Python itself would print tracebacks, too."""
+    """Prints warnings of the library as notes; without a handler, Python itself would print tracebacks as well."""
 
     bars: ClassVar[Bars | None] = None
-    """What shows progress meanwhile: lines go above its bars."""
+    """The progress bars that are shown at the moment, if any: notes are printed above them."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno == logging.WARNING:
@@ -84,7 +84,7 @@ class Warnings(logging.Handler):
 
 
 def with_options(text: str) -> str:
-    """Return a message of the library, which names arguments as Python does, with options in their place.
+    """Return a message of the library with arguments in Python's notation replaced by options.
 
     `settings={'read.text_field': NAME}` becomes `--text-field NAME`, `conspectus.embed(embedder='local')` becomes
     `conspectus embed --embedder local`.
@@ -107,7 +107,7 @@ def with_options(text: str) -> str:
 
 
 def as_json(value: Any, *, lines: bool = False) -> None:
-    """Print a value as JSON, on one line where many follow each other."""
+    """Print a value as JSON; `lines` prints it on one line, because several values follow each other."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     fields = asdict(cast("Any", value)) if is_dataclass(value) else value
     text = json.dumps(fields, ensure_ascii=not utf8, indent=None if lines else 2, default=asdict)
@@ -115,7 +115,7 @@ def as_json(value: Any, *, lines: bool = False) -> None:
 
 
 def markdown(text: str) -> None:
-    """Print Markdown: set on a terminal, as it is elsewhere."""
+    """Print Markdown, formatted on a terminal and unchanged elsewhere."""
     if width := terminal.columns(sys.stdout):
         typer.echo("\n".join(terminal.markdown(text, sys.stdout, width)))
     else:
@@ -123,12 +123,12 @@ def markdown(text: str) -> None:
 
 
 def bold(text: str) -> str:
-    """Return a text on one line that `out` and `note` make bold on a terminal."""
+    """Return a text on one line, marked so that `out` and `note` print it bold on a terminal."""
     return f"{terminal.BOLD}{line(text)}{terminal.PLAIN}"
 
 
 def size(n: int) -> str:
-    """Return a number of bytes as people read it: 38 kB, 5.5 MB."""
+    """Return a number of bytes in readable form: 38 kB, 5.5 MB."""
     return f"{n / 1e6:,.1f} MB" if n >= 999_500 else f"{-(-n // 1000)} kB"
 
 
@@ -141,7 +141,7 @@ def snippet(text: str, most: int = rows.SNIPPET) -> str:
 
 
 def listed(heading: str, lines: Sequence[str], say: Callable[[str], None] = note) -> None:
-    """Print lines under a heading, the first of them where there are many."""
+    """Print lines under a heading; if there are many, only the first of them."""
     if lines:
         say(heading)
         for text in lines[:LINES]:
@@ -157,7 +157,7 @@ def some(names: Sequence[str], most: int = 3) -> str:
 
 
 def by_reason(rows: Iterable[tuple[str, str]]) -> list[str]:
-    """Return lines for what has a reason, those of the same reason as one, the most frequent reason first."""
+    """Return one line for each reason with the items that share it, the most frequent reason first."""
     groups: dict[str, list[str]] = {}
     for name, reason in rows:
         groups.setdefault(reason, []).append(name)
@@ -168,12 +168,12 @@ def by_reason(rows: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def failures(failed: Sequence[Failure], say: Callable[[str], None] = note) -> None:
-    """Print what could not be done."""
+    """Print failures, grouped by reason."""
     listed(f"Failed {len(failed):,}:", by_reason((f.document or f.stage, f.error) for f in failed), say)
 
 
 def table(rows: Iterable[Sequence[str]], say: Callable[[str], None] = out, *, texts: int = 1) -> None:
-    """Print rows as columns under a head: the first `texts` to the left, the others, figures, to the right."""
+    """Print rows as a table with a head: the first `texts` columns to the left, the others, figures, to the right."""
     for row in terminal.table([*rows], sys.stderr if say is note else sys.stdout, texts=texts):
         say(row)
 
@@ -182,7 +182,7 @@ def table(rows: Iterable[Sequence[str]], say: Callable[[str], None] = out, *, te
 
 
 def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -> None:
-    """Print what the numbers in a text lead to, in its language."""
+    """Print the sources of the citations in a text, in its language."""
     if cited:
         out(f"\n{bold(api.wording(language).sources)}\n")
     cited_for = statements(text)
@@ -195,25 +195,25 @@ def citations(cited: Sequence[Citation], language: str = "en", text: str = "") -
 
 
 def statements(text: str) -> dict[int, str]:
-    """Return for each number of a citation the text before it, where it first stands."""
+    """Return, for each number of a citation, the text before its first occurrence."""
     texts: dict[int, str] = {}
     before = ""
     for cited in _CITED.finditer(text):
-        before = cited[1] if cited[1].strip(" .,;:*_-") else before  # `[1]. [2]`: both are behind the same
+        before = cited[1] if cited[1].strip(" .,;:*_-") else before  # both cite the same text
         for number in re.findall(r"\d+", cited[2]):
             texts.setdefault(int(number), before)
     return texts
 
 
 def nearest(source: str, statement: str) -> str:
-    """Return a source from the sentence on that shares most words with a statement; a short one as it is."""
+    """Return a source from the sentence that shares most words with a statement; a short source as it is."""
     wanted = set(api.terms(statement))
     if len(source) <= LONG or not wanted:
         return source
     best, start = 0.0, 0
     for a, b in api.sentences(source):
         words = set(api.terms(source[a:b]))
-        shared = len(wanted & words) / (len(words) + 5) ** 0.5  # a long sentence has some by chance
+        shared = len(wanted & words) / (len(words) + 5) ** 0.5  # a long sentence shares some words by chance
         if shared > best:
             best, start = shared, a
     return f"… {source[start:]}" if start else source
@@ -223,7 +223,7 @@ def nearest(source: str, statement: str) -> str:
 
 
 def costs(estimate: Estimate) -> Iterator[Sequence[str]]:
-    """Yield a row for each task: calls, tokens of prompts and replies, and money if the price is known."""
+    """Yield a row for each task: calls, tokens of prompts and replies, and the cost if the price is known."""
     models = {t.model for t in estimate.tasks}
     head = f"Task ({models.pop()})" if len(models) == 1 else "Task (model)"
     yield [head, "Calls", "Tokens asked", "Tokens written", "Cost (USD)"]
@@ -257,7 +257,7 @@ def money(cost: float | None) -> str:
 
 
 def usage_line(used: Usage, cost: str = "") -> str:
-    """Return what was spent: calls, tokens, money, and how many replies came from the cache."""
+    """Return the usage as text: calls, tokens, cost, and the number of replies from the cache."""
     parts = [counted(used.calls, "call"), counted(used.tokens, "token")]
     if cost or used.cost:
         parts.append(cost or money(used.cost))
@@ -266,13 +266,13 @@ def usage_line(used: Usage, cost: str = "") -> str:
 
 
 def spent(used: Usage, say: Callable[[str], None] = note, *, cost: str = "") -> None:
-    """Print what a run took of a language model, if it took any."""
+    """Print the usage of language models in a run, if any."""
     if used.calls or used.cached_calls:
         say(f"Spent: {usage_line(used, cost)}.")
 
 
 def vectors(figures: Mapping[str, Any] | None) -> str:
-    """Return in a sentence what vectors an index has."""
+    """Return a sentence on the vectors of an index."""
     if figures is None:
         return "No vectors; conspectus embed makes them."
     embedded = f"{counted(figures['chunks'], 'chunk')} and {counted(figures['sentences'], 'sentence')}"
@@ -306,18 +306,18 @@ LABELS = {
     "grounding": "checking what is cited",
 }
 EVERY = 0.1
-"""Seconds between two updates of a bar."""
+"""Minimum seconds between two updates of a bar."""
 LINE_EVERY = 30.0
 """Seconds between two lines without a terminal: 120 an hour, few enough for a log; a shorter run prints none."""
 
 
 @dataclass
 class Stage:
-    """A stage of a run, and how far it is."""
+    """A stage of a run and its progress."""
 
     name: str = ""
     total: int = 0
-    """Pieces of work; 0 where that is not known."""
+    """Number of pieces of work; 0 if unknown."""
     done: int = 0
     began: float = field(default_factory=time.perf_counter)
 
@@ -326,7 +326,7 @@ class Stage:
         return LABELS.get(self.name, self.name) or "starting"
 
     def state(self, spent: str) -> str:
-        """Return `12 of 40; about 0:01:05 left; 40 calls`, as far as it is known."""
+        """Return the progress as text, as far as it is known: `12 of 40; about 0:01:05 left; 40 calls`."""
         parts: list[str] = []
         if self.total > 1:
             parts.append(f"{self.done:,} of {self.total:,}")
@@ -339,11 +339,11 @@ class Stage:
 
 
 class Bars:
-    """Shows how far a run is: a bar for each stage on a terminal, else a line every 30 seconds on standard error.
+    """Shows the progress of a run: a bar for each stage on a terminal, else a line every 30 seconds on standard error.
 
-    Both say what was spent of a language model so far: calls, tokens and, if there is a price, money. `quiet` leaves
+    Both show the usage of language models so far: calls, tokens and, if there is a price, the cost. `quiet` leaves
     only the log's lines. Use it as a context manager; it is an `indexing.pipeline.Progress`. `wait` sleeps for the
-    seconds it is given and returns whether the run has ended meanwhile (for tests).
+    seconds it is given and returns whether the run has ended in the meantime (for tests).
     """
 
     def __init__(self, *, quiet: bool, wait: Callable[[float], bool] | None = None) -> None:
@@ -389,11 +389,11 @@ class Bars:
             self._bars.start()
 
     def watch(self, usage: Callable[[], Usage]) -> None:
-        """Show from now on what `usage` returns: what the run took of servers so far."""
+        """Show from now on the usage so far that `usage` returns."""
         self._usage = usage
 
     def stage(self, name: str, total: int) -> Callable[[], None]:
-        """Open a stage and close the one before."""
+        """Open a stage, close the previous one, and return a function that counts the stage's steps."""
         self._close()
         stage = self._stage = Stage(name, total)
         log.debug("stage %s: %d pieces of work", name, total)
@@ -405,7 +405,7 @@ class Bars:
             nonlocal shown
             stage.done += 1
             now = time.monotonic()
-            # A bar takes longer to update than many a piece of work; without a total it stays empty until the end.
+            # Updating a bar takes longer than many a piece of work; without a total it stays empty until the end.
             if bars and task is not None and now - shown > EVERY:
                 shown = now
                 bars.update(task, completed=stage.done if total else 0, state=stage.state(self._spent()))
@@ -413,7 +413,7 @@ class Bars:
         return tick
 
     def note(self, text: str) -> None:
-        """Print a line, above the bars where there are any."""
+        """Print a line, above the bars if there are any."""
         log.info(text)
         if self._bars:
             self._bars.console.print(plain(with_options(text)), markup=False, highlight=False)

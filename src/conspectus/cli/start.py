@@ -1,4 +1,4 @@
-"""`conspectus demo`, `init`, `config`, `models` and `cache`: a first look, settings, models, and cached replies."""
+"""`conspectus demo`, `init`, `config`, `models` and `cache`: a first look, settings, models, and the response cache."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def init(
 
 DEMO = Path("conspectus-demo")
 CORPUS, MODEL_INDEX = "corpus", "model-index"
-"""What a demo folder holds beside its own index: the documents, and the index that a language model wrote."""
+"""Folders in a demo folder beside its own index: the documents, and the index made with a language model."""
 THEMES = "What are the main themes of these documents?"
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("index", CORPUS),
@@ -162,15 +162,15 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("ask", "Who is Dorothea Quill?"),
     ("ask", THEMES, "--level", "0"),
 )
-"""What is shown: an index, and questions for a fact, a person, and the whole corpus."""
+"""The commands of the demo: an index, and questions for a fact, a person, and the whole corpus."""
 MODEL_COMMANDS = (
     ("import", "graphrag", f"{MODEL_INDEX}-tables", "--index", MODEL_INDEX),
     ("report", "--index", MODEL_INDEX),
     ("entity", "Tide Watch", "--index", MODEL_INDEX),
 )
-"""What is shown of the index that a language model wrote."""
+"""The commands that show the index made with a language model."""
 WITHOUT_MODEL = {"index": ("--model", "extractive", "--embedder", "none"), "ask": ("--model", "extractive")}
-"""Given although it is the default, since a settings file may name a model that would be paid for."""
+"""Options given although they are defaults, because a settings file may name a model that costs money."""
 NEXT = """
 Next:
 {enter}
@@ -183,7 +183,7 @@ OWN_DOCUMENTS = '\nYour own documents: conspectus index FOLDER, then conspectus 
 _MODEL_INDEX = "Also ask an index that was built with a large language model (included)."
 _BUNDLED = Path(conspectus.__file__).parent
 _HARMLESS = frozenset(("CONSPECTUS_CACHE", "CONSPECTUS_DEBUG", "CONSPECTUS_LOG", "CONSPECTUS_TOKEN"))
-"""Environment variables that may stay: they change neither what is asked nor what is paid for."""
+"""Environment variables that stay set: they affect neither what is asked of models nor the cost."""
 
 
 def demo(
@@ -206,7 +206,7 @@ def demo(
     no_code = shutil.ignore_patterns("__*")
     shutil.copytree(_BUNDLED / "sample", folder / CORPUS, dirs_exist_ok=True, ignore=no_code)
     for name in [name for name in os.environ if name.startswith("CONSPECTUS_") and name not in _HARMLESS]:
-        del os.environ[name]  # a model named there would be paid for
+        del os.environ[name]  # a model named there would cost money
     with chdir(folder):
         for command in COMMANDS:
             _run(context, command)
@@ -222,7 +222,7 @@ def demo(
 
 
 def _run(context: typer.Context, command: tuple[str, ...]) -> None:
-    """Show a command and run it; end with its exit code if it fails."""
+    """Print a command and run it; end with its exit code if it fails."""
     show.out(f"\n$ conspectus {' '.join(map(_quoted, command))}")
     args = [*command, *WITHOUT_MODEL.get(command[0], ())]
     code = context.find_root().command.main(args=args, prog_name="conspectus", standalone_mode=False)
@@ -231,12 +231,12 @@ def _run(context: typer.Context, command: tuple[str, ...]) -> None:
 
 
 def _quoted(argument: str) -> str:
-    """Quote an argument as people do: in double quotes, if that is safe."""
+    """Return an argument quoted as people do: in double quotes, if that is safe."""
     return f'"{argument}"' if " " in argument and not set(argument) & set('"$`\\!') else shlex.quote(argument)
 
 
 def _show_model_index(context: typer.Context) -> None:
-    """Import the index that a model wrote, look into it without a model, and show what the model itself answered."""
+    """Import the index made with a model, inspect it without a model, and show the model's own answer."""
     source = Path(f"{MODEL_INDEX}-tables")
     shutil.copytree(_BUNDLED / "sample_index", source, dirs_exist_ok=True)
     show.out("\nThe same documents as a large language model read them: entities, relationships and reports.")

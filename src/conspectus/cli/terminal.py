@@ -1,7 +1,7 @@
-"""What reaches a terminal: text without control characters, wrapped to its width, tables, and Markdown.
+"""Output for terminals: text without control characters, wrapped to the width, tables, and Markdown.
 
 Text of documents, file names and replies of models are never trusted here: a control sequence in them could recolour
-the screen, write to the clipboard (OSC 52), hide where a link leads (OSC 8) or forge a line.
+the screen, write to the clipboard (OSC 52), hide the target of a link (OSC 8) or forge a line.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ else:
     rich_table, rich_text = lazy_module("rich.table"), lazy_module("rich.text")
 
 BOLD, PLAIN = "\ufdd0", "\ufdd1"
-"""Where bold text begins and ends. Unicode reserves these; `printable` turns them into codes, or nothing."""
+"""The beginning and end of bold text. Unicode reserves both; `printable` turns them into terminal codes, or nothing."""
 BREAK = "\u2028"
 """Where a line may end: a space to `rich`. No text that is printed has one, see `rows.plain`."""
 SOURCE = 4
-"""Columns that a source is indented by below its number."""
+"""Columns by which a source is indented below its number."""
 PROSE = 100
-"""Columns of Markdown at most, and of tables where there is no terminal: longer lines are hard to read."""
+"""Maximum columns of Markdown, and of tables outside a terminal: longer lines are hard to read."""
 GAP = 2
-"""Columns between those of a table."""
+"""Blank columns between the columns of a table."""
 NARROWEST = 20
-"""Columns of a terminal that a text in a table is wrapped to at least."""
+"""Minimum columns of the terminal to which a text in a table is wrapped."""
 _CODES = re.compile(r"\x1b\[[0-9;]*m")
 _LEAD = re.compile(r"[ │├└─]*(?:(?:\[\d+\])+ |\d+(?:\. +| {2,})|[-*•] +)?")
-"""What a line has before its text: its indentation, the lines of a tree, the number of a source or a report."""
+"""The part of a line before its text: indentation, the lines of a tree, the number of a source or a report."""
 
 
 def columns(stream: TextIO) -> int | None:
-    """Return the width of the terminal that a stream is shown on, in columns; None where it is shown on none."""
+    """Return the width of the terminal that shows a stream, in columns; None if no terminal does."""
     if not stream.isatty():
         return None
     given = os.environ.get("COLUMNS", "")
@@ -53,35 +53,35 @@ def columns(stream: TextIO) -> int | None:
         return int(given)
     try:
         return os.get_terminal_size(stream.fileno()).columns or 80
-    except (OSError, ValueError):  # a terminal that does not tell its size
+    except (OSError, ValueError):  # a terminal of unknown size
         return 80
 
 
 def has_styles(stream: TextIO) -> bool:
-    """Return whether text may be bold or coloured: on terminals, unless the user wants none (https://no-color.org)."""
+    """Return whether text may be bold or coloured: on terminals, unless the user opts out (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def printable(text: str, stream: TextIO) -> str:
-    """Return a text as a stream may show it: cleaned, wrapped to a terminal's width, and only then styled."""
+    """Return a text ready for a stream: cleaned, wrapped to the width of a terminal, and only then styled."""
     text = plain(text)
     if width := columns(stream):
         text = "\n".join(part for line in text.split("\n") for part in wrap(line.expandtabs(), width))
     if not has_styles(stream):
         return text.replace(BOLD, "").replace(PLAIN, "")
-    end = PLAIN if text.rfind(BOLD) > text.rfind(PLAIN) else ""  # a sign of a document that nothing ends
+    end = PLAIN if text.rfind(BOLD) > text.rfind(PLAIN) else ""  # a mark in a document that has no end
     return f"{text}{end}".replace(BOLD, "\x1b[1m").replace(PLAIN, "\x1b[0m")
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return the lines that a line of text takes at a width; later ones are indented as its text is."""
+    """Return a line of text wrapped to a width; its later lines are indented like its text."""
     if len(text) <= width // 2 or rich_cells.cell_len(text) <= width:
         return [text]
     lead = _LEAD.match(text)
     head = lead[0] if lead else ""
     indent = "".join("│" if sign in "│├" else " " for sign in head)
     if "[" in head:
-        indent = " " * SOURCE  # however many numbers lead to it
+        indent = " " * SOURCE  # independent of how many numbers precede it
     if len(indent) > width // 2:
         indent = ""
     first = _wrapped(text, width)[0]
@@ -90,7 +90,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Return the lines of a text, which may end behind a space or a slash."""
+    """Return a text as lines, which may break after a space or a slash."""
     console = rich_console.Console(width=width, color_system=None)
     divisible = rich_text.Text(text.replace("/", f"/{BREAK}"))
     return [
@@ -99,9 +99,9 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def table(rows: Sequence[Sequence[str]], stream: TextIO, *, texts: int = 1) -> Iterator[str]:
-    """Yield the lines of a table with a head: the first columns, of texts, to the left, figures to the right.
+    """Yield the lines of a table with a head: the first `texts` columns to the left, figures to the right.
 
-    If it is too wide, the heads and the widest text are wrapped; where that is not enough, each row becomes a list.
+    If the table is too wide, the heads and the widest text are wrapped; if that is not enough, each row becomes a list.
     """
     head, *body = ([plain(cell).replace("\n", " ") for cell in row] for row in rows)
     room = (columns(stream) or PROSE) - GAP * (len(head) - 1)
@@ -127,7 +127,7 @@ def table(rows: Sequence[Sequence[str]], stream: TextIO, *, texts: int = 1) -> I
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the columns of a terminal that each column of a table takes."""
+    """Return the width of each column of a table, in columns of the terminal."""
     parts = ([part for cell in column for part in cell.split("\n")] for column in zip(*rows, strict=True))
     return [max(map(rich_cells.cell_len, column)) for column in parts]
 
@@ -135,7 +135,7 @@ def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
 def markdown(text: str, stream: TextIO, width: int) -> list[str]:
     """Return the lines of Markdown as a terminal shows it.
 
-    HTML is shown as it stands rather than left out, and links with their addresses: a hidden one could lead anywhere.
+    HTML is shown as source instead of being left out, and links with their addresses: a hidden one could lead anywhere.
     """
     colours = "auto" if has_styles(stream) else None
     console = rich_console.Console(
@@ -153,10 +153,10 @@ def markdown(text: str, stream: TextIO, width: int) -> list[str]:
 
 
 class Stream:
-    """Shows the pieces of an answer as they come.
+    """Shows the pieces of an answer as they arrive.
 
-    On a terminal they are set as Markdown, line by line, tables and code when they are whole; elsewhere pieces stay as
-    they are.
+    On a terminal they are formatted as Markdown: text line by line, tables and code when they are complete. Elsewhere
+    they are written unchanged.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -165,11 +165,11 @@ class Stream:
         self._stream = stream or sys.stdout
         self._width = columns(self._stream)
         self._text = ""
-        """What is not shown yet, or not as a whole block."""
+        """Text that was not shown yet, or only as an incomplete block."""
         self._shown = 0
-        """Lines of the block that is being written which are on the terminal."""
+        """Number of lines of the current block that are on the terminal."""
         self._gap = False
-        """Whether a block comes before, and an empty line between."""
+        """Whether a block was shown before, so that an empty line must follow it."""
 
     def __call__(self, piece: str) -> None:
         self.any = True
@@ -179,7 +179,7 @@ class Stream:
         self._text += piece
         start = 0
         for blank in _BLANK.finditer(self._text):
-            if len(_FENCE.findall(self._text, 0, blank.start())) % 2 == 0:  # not one inside a block of code
+            if len(_FENCE.findall(self._text, 0, blank.start())) % 2 == 0:  # not inside a block of code
                 self._show(self._text[start : blank.start()])
                 start = blank.end()
         self._text = self._text[start:]
@@ -188,14 +188,14 @@ class Stream:
             self._show(words, whole=False)
 
     def finish(self) -> None:
-        """Show what is left, and end the line."""
+        """Show the remaining text, and end the line."""
         if self._width is None:
             self._write("\n")
         else:
             self._show(self._text)
 
     def _show(self, block: str, *, whole: bool = True) -> None:
-        """Show the lines of a block that are not yet; the last one of a block that goes on may still change."""
+        """Show the lines of a block that were not shown yet; the last line of an incomplete block may still change."""
         lines = markdown(block, self._stream, self._width or PROSE)
         new = lines[self._shown : None if whole else -1]
         if new and self._gap and not self._shown:
@@ -210,13 +210,13 @@ class Stream:
 
 
 _BLANK = re.compile(r"\n[ \t]*\n(?=\S)")
-"""Where a block of Markdown ends: an empty line, behind which another block begins that is no part of a list."""
+"""The end of a block of Markdown: a blank line before another block that does not belong to a list."""
 _UNSETTLED = re.compile(r"^ *(?:\||```|~~~)", re.MULTILINE)
-"""Markdown whose first lines depend on its last ones."""
+"""Markdown whose first lines depend on its last ones: tables and code blocks."""
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 
 
 def _marks_are_closed(text: str) -> bool:
-    """Tell whether what begins in a text, as bold words and links, also ends in it."""
+    """Return whether all marks that open in a text, such as those of bold words and links, are closed in it."""
     even = all(text.count(mark) % 2 == 0 for mark in ("**", *"*_`~"))
     return even and text.count("[") == text.count("]")

@@ -1,8 +1,8 @@
-"""Answering for many at once: threads, one computation for equal questions, streams, cancellation, addresses.
+"""Answering for many clients at once: threads, shared answers of equal questions, streams, cancellation, addresses.
 
-Answering without a language model is computation, so it runs in as many threads as there are cores; more would only
-take turns, and processes of their own answered no more questions on two cores. With a model it is mostly waiting, so
-many run at once. A question that equals one which is being answered, or was answered on the same snapshot, joins it.
+Without a language model an answer is pure computation, so there are as many threads as cores; more threads would only
+take turns, and separate processes answered no more questions on two cores. With a model it is mostly waiting, so
+many questions run at once. A question that equals one being answered, or one answered on the same snapshot, shares it.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from conspectus.server.indexes import ServedIndex
 T = TypeVar("T")
 EventKind = Literal["method", "text", "done", "error", "cancelled"]
 EXTRACTIVE = "extractive"
-"""The model that is none: it selects sentences of the index."""
+"""The name of the built-in model, which selects sentences of the index and is no language model."""
 UNDER_WAY = ("method", "text")
-"""Events after which others follow."""
+"""The kinds of events after which others follow; any other kind ends the stream."""
 MAX_ANSWERS = 500
-"""Answers that stay in memory to be read again at their address; some 20 kB each, 10 MB in all."""
+"""Answers that stay in memory to be read again at their address: some 20 kB each, 10 MB in all."""
 MODEL_THREADS = 64
-"""Questions that are answered with a language model at once: each waits for a server most of the time."""
+"""Questions that are answered with a language model at once: each waits for the model's server most of the time."""
 QUEUE_LIMIT = 1_000
-"""Questions that may wait for a thread; further ones are refused, since nobody waits that long for an answer."""
+"""Questions that may wait for a thread; further ones are refused, because nobody waits that long for an answer."""
 
 
 @dataclass(frozen=True)
 class Ask:
-    """A question as it is asked of one snapshot: equal ones have the same answer.
+    """A question to one snapshot of an index; equal ones have the same answer.
 
-    options: what `conspectus.ask` takes by name, as plain values.
-    earlier: questions and answers of the conversation before it.
+    options: the keyword arguments of `conspectus.ask`, as plain values.
+    earlier: the earlier questions and answers of the conversation.
     """
 
     question: str
@@ -57,57 +57,57 @@ class Ask:
 
     @property
     def id(self) -> str:
-        """The address of its answer: 20 hexadecimal digits."""
+        """The address of the answer: 20 hexadecimal digits."""
         return sha256(repr(self).encode()).hexdigest()[:20]
 
 
 @dataclass
 class Event:
-    """Something that happened on the way to an answer."""
+    """A step towards an answer: the choice of a method, a piece of text, or the end."""
 
     kind: EventKind
     text: str = ""
-    """A piece of the text, or the name of the method."""
+    """A piece of the answer's text, or the name of the method."""
     why: str = ""
     error: BaseException | None = None
 
 
 @dataclass
 class Asking:
-    """A question on its way: what happened so far, and who waits for more."""
+    """A question that is being answered or was answered: its events so far, and those who follow them."""
 
     ask: Ask
     events: list[Event] = field(default_factory=list[Event])
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     listeners: int = 0
     body: bytes = b""
-    """The answer as JSON, once there is one: a third of the memory of its objects, and written once for all askers."""
+    """The finished answer as JSON: a third of the memory of its objects, and serialised once for all clients."""
     stop: Callable[[], None] | None = None
-    """Ends the work, once a thread has begun it."""
+    """Stops the work; None until a thread has begun it."""
 
     @property
     def finished(self) -> bool:
-        """Whether an answer or an error is there."""
+        """Whether the last event is an answer, an error or a cancellation."""
         return bool(self.events) and self.events[-1].kind not in UNDER_WAY
 
     def add(self, event: Event) -> None:
-        """Append an event and wake everyone who waits; on the event loop only."""
+        """Append an event and wake all followers; to be called only on the event loop."""
         if not self.finished:
             self.events.append(event)
             self.changed.set()
             self.changed = asyncio.Event()
 
     def cancel(self) -> None:
-        """Stop: calls of a language model that are under way are given up."""
+        """Stop answering; calls of a language model in progress are abandoned."""
         if not self.finished:
             self.add(Event("cancelled"))
             if self.stop:
                 self.stop()
 
     async def follow(self) -> AsyncGenerator[Event]:
-        """Yield all events from the first on, and end after the answer or error.
+        """Yield all events from the first on, and end after the last one.
 
-        Whoever stops listening leaves; when the last one has left, the question is cancelled.
+        When the last follower has stopped listening, the question is cancelled.
         """
         self.listeners += 1
         position = 0
@@ -123,11 +123,11 @@ class Asking:
         finally:
             self.listeners -= 1
             if not self.listeners:
-                self.cancel()  # nobody waits for it any more
+                self.cancel()  # nobody is waiting for the answer any more
 
 
 class Answers:
-    """Answers questions of the served indexes, and remembers the answers by their address."""
+    """Answers questions about the served indexes, and remembers the answers by their address."""
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         self._settings = settings
@@ -137,7 +137,7 @@ class Answers:
         self._pending: set[asyncio.Future[None]] = set()
 
     def close(self) -> None:
-        """Cancel what is under way, and end the threads."""
+        """Cancel the questions in progress, and stop the threads."""
         for asking in self._askings.values():
             asking.cancel()
         self._computing.shutdown(wait=False, cancel_futures=True)
@@ -145,11 +145,11 @@ class Answers:
 
     @property
     def pending(self) -> int:
-        """How many questions wait or are being answered."""
+        """The number of questions that wait or are being answered."""
         return len(self._pending)
 
     def get(self, address: str) -> Asking | None:
-        """Return the asking with an address, where it is remembered."""
+        """Return the asking with an address, or None if it is not remembered."""
         return self._askings.get(address)
 
     def start(
@@ -160,7 +160,7 @@ class Answers:
         options: Mapping[str, Any],
         earlier: tuple[tuple[str, str], ...] = (),
     ) -> Asking:
-        """Begin to answer a question, or join an equal one; raise Busy where too many wait."""
+        """Begin to answer a question, or return the asking of an equal one; raise Busy if too many questions wait."""
         ask = Ask(question, served.name, index.snapshot, tuple(sorted(options.items())), earlier)
         asking = self._askings.get(ask.id)
         if asking and (not asking.finished or asking.body):
@@ -180,14 +180,14 @@ class Answers:
         return asking
 
     def model_of(self, index: Index) -> str:
-        """Return the model that answers: that of the server, the environment, `conspectus.toml` or the index."""
+        """Return the name of the model that answers, from the server, environment, `conspectus.toml` or the index."""
         try:
             return api.run_of({"settings": self._settings}, [index.settings]).settings.model
-        except ConspectusError:  # the answer says what is wrong with the settings
+        except ConspectusError:  # answering raises the same error, which the client then sees
             return EXTRACTIVE
 
     def _answer(self, asking: Asking, index: Index, loop: asyncio.AbstractEventLoop) -> None:
-        """Answer in a thread with an event loop of its own, and tell the server's loop."""
+        """Answer in a thread that has its own event loop, and report events to the server's loop."""
 
         def tell(kind: EventKind, text: str = "", why: str = "", error: Exception | None = None) -> None:
             loop.call_soon_threadsafe(asking.add, Event(kind, text, why, error))
@@ -201,7 +201,7 @@ class Answers:
             tell("cancelled")
         except ConspectusError as error:
             tell("error", error=error)
-        except Exception as error:  # a defect of ours: the asker gets an error, and the log the traceback
+        except Exception as error:  # a bug: the client gets an error, the log the traceback
             tell("error", error=error)
             raise
         else:
@@ -211,7 +211,7 @@ class Answers:
 async def answered(
     ask: Ask, index: Index, settings: Mapping[str, Any] | None, tell: Callable[..., None]
 ) -> Answer:
-    """Answer a question, and tell the method and the text on the way."""
+    """Answer a question, and report the method and the pieces of text through `tell`."""
     options: dict[str, Any] = {"settings": settings, **dict(ask.options)}
     heard: dict[str, Any] = {"on_text": partial(tell, "text"), "on_method": partial(tell, "method")}
     if ask.earlier:
@@ -220,17 +220,17 @@ async def answered(
 
 
 class Stoppable(Protocol):
-    """What can be stopped from another thread, once its work has begun."""
+    """An object whose work can be stopped from another thread, once it has begun."""
 
     stop: Callable[[], None] | None
 
 
 async def cancellable(work: Coroutine[Any, Any, T], holder: Stoppable) -> T:
-    """Await work such that the `stop` of its holder, called in another thread, cancels it."""
+    """Await work that is cancelled when another thread calls the `stop` of its holder."""
     task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
 
     def stop() -> None:
-        with suppress(RuntimeError):  # the loop is closed: the work is done
+        with suppress(RuntimeError):  # the loop is closed, so the work is done
             loop.call_soon_threadsafe(task.cancel)
 
     holder.stop = stop
@@ -238,14 +238,14 @@ async def cancellable(work: Coroutine[Any, Any, T], holder: Stoppable) -> T:
 
 
 def body_of(ask: Ask, answer: Answer, index: Index) -> bytes:
-    """Return an answer as JSON, with its address and the snapshot it is from."""
+    """Return an answer as JSON, with its address, index and snapshot."""
     head = {"id": ask.id, "index": ask.index, "snapshot": ask.snapshot}
     row = to_jsonable_python(replace(answer, citations=()))
     return to_json({**head, **row, "citations": citation_rows(answer.citations, index)})
 
 
 def citation_rows(citations: Sequence[Citation], index: Index) -> list[dict[str, Any]]:
-    """Return citations with the number of the row that each leads to, where it has a page, and of each document."""
+    """Return citations as rows, with the number of the entity or report that each cites, and of each document."""
     documents, reports = index.derive(page_numbers)
     rows: list[dict[str, Any]] = to_jsonable_python(citations)
     for row in rows:
@@ -258,6 +258,6 @@ def citation_rows(citations: Sequence[Citation], index: Index) -> list[dict[str,
 
 
 def page_numbers(index: Index) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the numbers of documents by path, and those of reports by id."""
+    """Return the numbers of documents by path and of reports by id."""
     documents = {d.path: d.number for d in index.documents}
     return documents, {r.id: r.number for r in index.reports}

@@ -1,4 +1,4 @@
-"""The application: routes, errors, metrics, the MCP endpoint and the built web app behind one guard."""
+"""The ASGI application: routes, errors, metrics, the MCP endpoint and the built web app behind one guard."""
 
 # pyright: reportUnusedFunction=false
 from __future__ import annotations
@@ -33,19 +33,19 @@ from conspectus.server.mcp import create_mcp
 from conspectus.server.security import Access, Guard
 
 STATIC = Path(__file__).parent / "static"
-"""The built web app; a source checkout without it serves the API alone."""
+"""The folder of the built web app; without it, as in a source checkout, only the API is served."""
 log = logging.getLogger("conspectus.server")
 
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """How a server is set up.
+    """The options of a server.
 
     folders: the folders of the indexes.
     access: hosts, token and rate limit.
-    settings: settings of every answer, such as the model.
+    settings: settings for all answers, such as the model.
     read_only: whether builds, corrections, rollbacks and uploads are refused.
-    studies: folders of evaluations, which are read only.
+    studies: folders of evaluations, which are only read.
     """
 
     folders: Sequence[str | Path]
@@ -60,18 +60,18 @@ def create_app(options: ServerOptions) -> ASGIApp:
 
         create_app(ServerOptions([".conspectus"], Access()))
 
-    Raises UsageError where no folder is named, or one twice.
+    Raises UsageError if no folder is named, or if one is named twice.
     """
     indexes, answers = Indexes(options.folders), Answers(options.settings)
     tools = create_mcp(indexes, options.settings)
-    unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the guard does it
+    unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the guard protects
     tools_app = tools.streamable_http_app(
         stateless_http=True, json_response=True, transport_security=unguarded
     )
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with tools.session_manager.run():  # the lifespan of a mounted app never runs
+        async with tools.session_manager.run():  # the lifespan of a mounted app would not run
             first = asyncio.ensure_future(app.state.maps.prepare(indexes[""]))
             yield
             first.cancel()
@@ -82,7 +82,7 @@ def create_app(options: ServerOptions) -> ASGIApp:
         version=conspectus.__version__,
         summary="Questions, reports, entities and documents of an index",
         openapi_url="/api/openapi.json",
-        docs_url=None,  # their pages load scripts of other origins
+        docs_url=None,  # these pages load scripts from other origins
         redoc_url=None,
         lifespan=lifespan,
     )
@@ -102,10 +102,10 @@ def create_app(options: ServerOptions) -> ASGIApp:
 
 
 def _add_errors(app: FastAPI) -> None:
-    """Give every error the same JSON form."""
+    """Return every error in the same JSON form."""
 
     @app.exception_handler(ConspectusError)
-    @app.exception_handler(Exception)  # defects of ours, too
+    @app.exception_handler(Exception)  # including bugs
     async def of_ours(request: Request, error: Exception) -> JSONResponse:
         status, body = as_error(error)
         return JSONResponse(body, status)
@@ -122,7 +122,7 @@ def _add_errors(app: FastAPI) -> None:
 
 
 class Metrics:
-    """Counters for Prometheus; one set for each application, so that two in a process do not mix."""
+    """Metrics for Prometheus; each application has its own, so that two in one process do not mix."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -157,9 +157,9 @@ def _add_health(app: FastAPI) -> None:
 
 
 def _add_pages(app: FastAPI) -> None:
-    """Serve the built web app: its files as they are, and its page for every other address.
+    """Serve the files of the built web app, and its page at every other address.
 
-    The files are listed once, so that no address can name another one.
+    The files are listed once at the start, so that no address can name any other file.
     """
     files = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*") if path.is_file()}
 
@@ -171,13 +171,13 @@ def _add_pages(app: FastAPI) -> None:
             raise HTTPException(
                 404, "this installation has no web app; the API is described at /api/openapi.json"
             )
-        is_built = path.startswith("assets/") and path in files  # its name holds a hash of its content
+        is_built = path.startswith("assets/") and path in files  # its name contains a hash of its content
         caching = "public, max-age=31536000, immutable" if is_built else "no-cache"
         return FileResponse(files.get(path) or files["index.html"], headers={"cache-control": caching})
 
 
 class Observed:
-    """ASGI middleware that counts and logs requests: the route and the status, never the query or a header."""
+    """ASGI middleware that counts and logs requests by route and status, but never records a query or a header."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app = app
@@ -206,7 +206,7 @@ class Observed:
 
 
 class JsonLog(logging.Formatter):
-    """Log records as JSON, a line each."""
+    """Formats log records as JSON, one per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one record as a line of JSON."""
@@ -218,13 +218,13 @@ class JsonLog(logging.Formatter):
         }
         row |= {name: getattr(record, name) for name in ("route", "status", "ms") if hasattr(record, name)}
         if record.exc_info:
-            kind, _, trace = record.exc_info  # without its message, which may hold a question
+            kind, _, trace = record.exc_info  # without its message, which may contain a question
             row["error"] = f"{kind.__name__ if kind else ''}\n{''.join(traceback.format_tb(trace))}"
         return json.dumps(row, ensure_ascii=False)
 
 
 def log_as_json() -> None:
-    """Write the log of the server to standard error, a JSON object a line."""
+    """Write the server's log to standard error, one JSON object per line."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLog())
     for name, level in (("conspectus.server", logging.INFO), ("uvicorn.error", logging.WARNING)):

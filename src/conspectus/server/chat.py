@@ -1,7 +1,7 @@
-"""The endpoint for chat clients under `/v1`, with the interface of OpenAI's chat completions.
+"""The endpoint for chat clients under `/v1`, compatible with OpenAI's chat completions.
 
-Each index is a model, `NAME`; a method is a suffix, `NAME:walk`. The last message of the user is the question.
-Citations come as annotations with the type `url_citation`, whose address opens the source in the web app.
+Each index is a model, `NAME`; a suffix selects a method, `NAME:walk`. The last message of the user is the question.
+Citations are annotations of type `url_citation`, whose address opens the source in the web app.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Row = Mapping[str, Any]
 
 
 class TextPart(BaseModel):
-    """A part of a message; parts of other kinds than text are refused."""
+    """A text part of a message; parts of other types are refused."""
 
     type: Literal["text"]
     text: str = Field(max_length=100_000)
 
 
 class Message(BaseModel):
-    """A message of a conversation; fields that are not used, such as names, are ignored."""
+    """A message of a conversation; unused fields, such as names, are ignored."""
 
     model_config = ConfigDict(extra="ignore")
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
@@ -45,21 +45,21 @@ class Message(BaseModel):
 
     @property
     def text(self) -> str:
-        """The text of its parts."""
+        """The text of the message, its parts joined by line breaks."""
         if isinstance(self.content, list):
             return "\n".join(part.text for part in self.content)
         return self.content or ""
 
 
 class StreamOptions(BaseModel):
-    """What a stream has at its end."""
+    """Options of a stream: whether it ends with the token usage."""
 
     model_config = ConfigDict(extra="ignore")
     include_usage: bool = False
 
 
 class ChatRequest(BaseModel):
-    """A chat completion; parameters of sampling are accepted and have no effect."""
+    """A request for a chat completion; sampling parameters are accepted and have no effect."""
 
     model_config = ConfigDict(extra="ignore")
     model: str = Field(max_length=300)
@@ -78,7 +78,7 @@ class ChatRequest(BaseModel):
 
     @property
     def earlier(self) -> tuple[tuple[str, str], ...]:
-        """The questions before it with their answers."""
+        """The earlier questions with their answers."""
         spoken = [
             (m.role, m.text) for m in self.messages if m.role in ("user", "assistant") and m.text.strip()
         ]
@@ -102,12 +102,12 @@ def model(request: Request, model: str) -> dict[str, Any]:
 
 
 def model_row(name: str) -> dict[str, Any]:
-    """Return a model in the form of the interface."""
+    """Return a model in OpenAI's format."""
     return {"id": name, "object": "model", "created": 0, "owned_by": "conspectus"}
 
 
 def split_model(indexes: Indexes, model: str) -> tuple[ServedIndex, str]:
-    """Return index and method of a model's name; raise NotFound for unknown ones."""
+    """Return the index and method in a model's name; raise NotFound if either is unknown."""
     name, _, method = model.partition(":")
     served = indexes[name]
     if method and method not in api.METHODS:
@@ -141,19 +141,19 @@ async def complete(request: Request, body: ChatRequest) -> Any:
 
 
 def completion_head(asking: Asking, model: str, kind: str) -> dict[str, Any]:
-    """Return what every completion and chunk begins with."""
+    """Return the fields that every completion and chunk begins with."""
     return {"id": f"chatcmpl-{asking.ask.id}", "object": kind, "created": int(time.time()), "model": model}
 
 
 def shown_text(answer: Row) -> str:
-    """Return the text of an answer with its sources: clients without annotations show them, too."""
+    """Return the text of an answer followed by its sources, for clients that do not show annotations."""
     cited = [row for row in answer["citations"] if row["sources"]]
     lines = [f"- [{c['marker']}] {c['title'] or c['kind']}: {c['sources'][0]['document']}" for c in cited]
     return "\n".join([answer["text"], "", *lines] if lines else [answer["text"]])
 
 
 def citation_annotations(answer: Row, index: str, base_url: str) -> Iterator[Row]:
-    """Yield the citations of an answer: where each marker is in the text, and what opens its first source."""
+    """Yield the citations of an answer as annotations: where its marker is, and the address of its first source."""
     for citation in answer["citations"]:
         marker = f"[{citation['marker']}]"
         start = answer["text"].find(marker)
@@ -170,13 +170,13 @@ def citation_annotations(answer: Row, index: str, base_url: str) -> Iterator[Row
 
 
 def usage_of(answer: Row) -> dict[str, int]:
-    """Return what an answer took of language models, as tokens."""
+    """Return the tokens that an answer used of language models."""
     counts = {name: answer["usage"][name] for name in ("prompt_tokens", "completion_tokens")}
     return {**counts, "total_tokens": sum(counts.values())}
 
 
 async def chunks_of(asking: Asking, model: str, base_url: str, *, usage: bool) -> AsyncGenerator[str]:
-    """Yield an answer as chunks of a stream, the last one with its citations."""
+    """Yield an answer as the chunks of a stream; the final chunk of text has the citations."""
     head = completion_head(asking, model, "chat.completion.chunk")
 
     def chunk(delta: Mapping[str, Any], finish: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Errors of the library as HTTP responses: one JSON form for all of them."""
+"""Errors of the library as HTTP responses, all in the same JSON form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Busy(ConspectusError):
 
 
 class Cancelled(ConspectusError):
-    """Somebody cancelled an answer that others wait for."""
+    """Another client cancelled an answer that several were waiting for."""
 
 
 STATUS: tuple[tuple[type[ConspectusError], int], ...] = (
@@ -30,11 +30,11 @@ STATUS: tuple[tuple[type[ConspectusError], int], ...] = (
     (Busy, 503),
     (Cancelled, 409),
 )
-"""The HTTP status of each kind of error; the first that fits counts."""
+"""The HTTP status of each kind of error; the first kind that matches counts."""
 
 
 def as_error(error: BaseException | None) -> tuple[int, dict[str, Any]]:
-    """Return the status and body of an error; one that is no error of Conspectus says nothing of its cause."""
+    """Return the status and body of an error; for an error that Conspectus did not raise, the body hides the cause."""
     if not isinstance(error, ConspectusError):
         message = "The server failed on this request; its log has the details."
         return 500, {"error": {"type": "InternalError", "message": message}}

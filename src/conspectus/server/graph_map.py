@@ -1,4 +1,4 @@
-"""The map of an index for the web app: positions as arrays, and names. Each snapshot is laid out once."""
+"""The map of an index for the web app: positions as arrays, and names. The layout is computed once per snapshot."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from conspectus.server.rest import Snapshot
 
 router = APIRouter(prefix="/api/map")
 MAX_MAPS = 4
-"""Snapshots whose maps stay in memory: 20 bytes an entity and 28 a community, 5 MB at 100,000 entities."""
+"""Snapshots whose maps stay in memory: 20 bytes per entity and 28 per community, 5 MB at 100,000 entities."""
 
 
 class Maps:
-    """The maps that were asked for last; those who wait for the same one take no threads from other requests."""
+    """The maps that were requested last; requests that wait for the same map occupy only one thread."""
 
     def __init__(self, *, write: bool) -> None:
         self._write = write
         self._maps: OrderedDict[str, asyncio.Future[MapData]] = OrderedDict()
 
     async def of(self, index: Index) -> MapData:
-        """Return the map of a snapshot; where the server may write, it is stored with the index."""
+        """Return the map of a snapshot; if the server may write, the map is stored with the index."""
         asked = self._maps.get(index.snapshot)
         if asked is None or (asked.done() and asked.exception()):
             made = run_in_threadpool(stored_map, index, write=self._write)
@@ -39,7 +39,7 @@ class Maps:
         return await asyncio.shield(asked)
 
     async def prepare(self, served: ServedIndex) -> None:
-        """Make the map of an index before somebody asks for it, where there is an index."""
+        """Compute the map of an index before the first request, if there is an index."""
         with suppress(ConspectusError):
             await self.of(await served.latest())
 
@@ -52,5 +52,5 @@ async def arrays(request: Request, index: Snapshot) -> Response:
 
 @router.get("/names", summary="Names of what is on the map")
 async def names(request: Request, index: Snapshot) -> JSONResponse:
-    """Return titles of communities and names of entities, in the order of the arrays."""
+    """Return the titles of communities and the names of entities, in the order of the arrays."""
     return JSONResponse((await request.app.state.maps.of(index)).names)

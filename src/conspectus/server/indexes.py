@@ -1,4 +1,4 @@
-"""The indexes that are served: opened once, and swapped when a build, correction or rollback commits a new snapshot."""
+"""The served indexes: opened once, and replaced when a build, correction or rollback commits a new snapshot."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from conspectus import Index
 from conspectus.errors import ConspectusError, NotFound, UsageError
 
 MANIFEST = "manifest.json"
-"""The file of an index folder that a commit replaces, last of all."""
+"""The file of an index folder that a commit replaces last."""
 
 
 def name_of(folder: Path) -> str:
-    """Return what an index is called in addresses: its folder, or the folder around one with the usual name."""
+    """Return the name of an index in addresses: that of its folder, or of the parent of a folder `.conspectus`."""
     folder = folder.absolute()
     name = folder.parent.name if folder.name == ".conspectus" else folder.name
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "index"
@@ -28,7 +28,7 @@ def name_of(folder: Path) -> str:
 
 @dataclass
 class ServedIndex:
-    """One index folder and the snapshot of it that questions are answered from."""
+    """One index folder, and the snapshot from which questions are answered."""
 
     name: str
     folder: Path
@@ -37,12 +37,12 @@ class ServedIndex:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def current(self) -> Index:
-        """Return the index as it was committed last.
+        """Return the index as it was last committed.
 
-        Whoever holds an earlier snapshot goes on with it. While a new one cannot be opened, as in the middle of a
-        rollback, the one before is returned.
+        Callers that have an earlier snapshot can go on using it. While a new snapshot cannot be opened, as in the
+        middle of a rollback, the previous one is returned.
 
-        Raises IndexMissing and IndexDamaged as `open_index` does, where no snapshot was opened before.
+        Raises IndexMissing and IndexDamaged like `open_index`, if no snapshot was opened before.
         """
         with self._lock:
             stamp = self._now()
@@ -55,14 +55,14 @@ class ServedIndex:
             return self._index
 
     async def latest(self) -> Index:
-        """Return what `current` does; a thread opens a new snapshot, and none is needed where there is none."""
+        """Return the same as `current`; a new snapshot is opened in a thread, an open one is returned at once."""
         index = self._index
         if index is not None and self._now() == self._stamp:
             return index
         return await run_in_threadpool(self.current)
 
     def exists(self) -> bool:
-        """Whether the folder holds an index; the first one may still have to be built."""
+        """Return whether the folder contains an index; the first one may still have to be built."""
         return self._now() != (0, 0)
 
     def _now(self) -> tuple[int, int]:
@@ -77,7 +77,7 @@ class Indexes(dict[str, ServedIndex]):
     """The served indexes by name, in the order in which their folders were given; the first is the default."""
 
     def __init__(self, folders: Sequence[str | Path]) -> None:
-        """Name the indexes; raise UsageError for none, and for one folder given twice."""
+        """Name the indexes; raise UsageError if there are none, or if a folder is given twice."""
         super().__init__()
         paths = [Path(folder) for folder in folders]
         if not paths:

@@ -1,7 +1,7 @@
 """Work on an index from the browser: uploads, builds with progress, corrections, snapshots and exports.
 
-One job runs at a time for each index; another one waits for nothing and is refused. A job that is cancelled leaves the
-snapshot before it, and the replies of language models that were bought stay cached.
+Each index has one job at a time; another one is refused rather than queued. A cancelled job leaves the previous
+snapshot in place, and the replies of language models that were paid for stay cached.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from conspectus.server.security import BODY_SECONDS
 
 State = Literal["running", "done", "failed", "cancelled"]
 UPLOADS = "uploads"
-"""The folder in an index folder that uploaded files are put in; every build of the browser reads all of it."""
+"""The folder in an index folder for uploaded files; every build from the browser reads all of it."""
 MAX_UPLOAD_BYTES = 100_000_000
-"""Bytes of one uploaded file: a scanned book of 500 pages has some 50 MB."""
+"""Maximum bytes of one uploaded file: a scanned book of 500 pages has some 50 MB."""
 MAX_UPLOADED_FILES = 10_000
-"""Files that were uploaded to one index: above this, `conspectus index FOLDER` is the better way."""
+"""Maximum files uploaded to one index: for more, `conspectus index FOLDER` is the better way."""
 MAX_FINISHED_JOBS = 100
-"""Jobs of which the end is remembered."""
+"""Jobs that are remembered after their end; with more, the oldest are forgotten."""
 ALLOWED_SUFFIXES = frozenset(api.FORMATS)
-"""The formats that are read; archives are none of them, so that nothing is unpacked here."""
+"""The file formats that can be read; archives are not among them, so nothing is unpacked here."""
 
 _NO_FILE_NAME = re.compile(r'^$|^\.|[/\\:\x00-\x1f\x7f"<>|?*]')
 MAX_NAME_BYTES = 200
-"""Bytes of a file name at most: file systems take 255, and a temporary name needs some."""
+"""Maximum bytes of a file name: file systems allow 255, and a temporary name needs some of them."""
 
 router = APIRouter(prefix="/api")
 log = logging.getLogger("conspectus.server")
@@ -60,7 +60,7 @@ log = logging.getLogger("conspectus.server")
 
 @dataclass
 class Stage:
-    """A stage of a build, and how far it is; a `total` of 0 is unknown, and so are its seconds left."""
+    """A stage of a build and its progress; if `total` is 0, the total is unknown, and so are the remaining seconds."""
 
     name: str
     total: int
@@ -87,11 +87,11 @@ class Job:
 
 
 class Cancelled(Exception):
-    """A job was cancelled by its user."""
+    """Raised in a job that its user cancelled."""
 
 
 class JobProgress:
-    """Shows the stages of a build in its job; raises Cancelled at the next step once the job is cancelled."""
+    """Records the stages of a build in its job; raises Cancelled at the next step after the job was cancelled."""
 
     shown = True
 
@@ -101,7 +101,7 @@ class JobProgress:
         self._usage: Callable[[], Usage] | None = None
 
     def stage(self, name: str, total: int) -> Callable[..., None]:
-        """Open a stage, and return what counts its steps."""
+        """Open a stage, and return a function that counts its steps."""
         self._check()
         stage = Stage(name, total)
         self._job.stages.append(stage)
@@ -122,7 +122,7 @@ class JobProgress:
         self._job.notes.append(text)
 
     def watch(self, usage: Callable[[], Usage]) -> None:
-        """Show what the build took of language models."""
+        """Record from now on the usage of language models that `usage` returns."""
         self._usage = usage
 
     def _check(self) -> None:
@@ -176,7 +176,7 @@ class Jobs:
         job.seconds = time.time() - job.started
 
     def cancel(self, identity: str) -> None:
-        """Cancel a running job at its next step; calls of a language model are given up."""
+        """Cancel a running job at its next step; calls of a language model in progress are abandoned."""
         if self[identity].state == "running":
             self[identity].state = "cancelled"
             if (progress := self._progress.get(identity)) and progress.stop:
@@ -184,7 +184,7 @@ class Jobs:
 
 
 async def writable_index(request: Request, served: Served) -> ServedIndex:
-    """Return the index that a request names; raise 403 where the server is read-only."""
+    """Return the index that a request names; respond with 403 if the server is read-only."""
     if request.app.state.options.read_only:
         raise HTTPException(403, "this server is read-only")
     return served
@@ -208,7 +208,7 @@ class UploadedFile:
 
 @dataclass(frozen=True)
 class Uploads:
-    """The files that were uploaded to an index, and the folders beside them that it is built from."""
+    """The files that were uploaded to an index, the other folders that it is built from, and what may be uploaded."""
 
     files: list[UploadedFile]
     folders: list[str]
@@ -218,7 +218,7 @@ class Uploads:
 
 
 def upload_name(name: str) -> str:
-    """Return the name that a file is stored under; raise UsageError for one that is no plain file name."""
+    """Return the name under which a file is stored; raise UsageError if it is no plain file name of a known format."""
     plain = unicodedata.normalize("NFC", name).strip()
     if len(plain.encode()) > MAX_NAME_BYTES or _NO_FILE_NAME.search(plain):
         raise UsageError(f"{name!r} cannot be the name of an uploaded file")
@@ -239,9 +239,9 @@ def uploads(served: Served) -> Uploads:
 
 @router.put("/uploads/{name}", summary="Upload a file", status_code=201)
 async def upload(request: Request, served: Writable, name: FileName) -> UploadedFile:
-    """Store the body as a file that the next build reads; a file of that name is replaced.
+    """Store the body as a file that the next build reads; a file of the same name is replaced.
 
-    413 for a file above the limit, whether its length is announced or not.
+    Responds with 413 if the file is above the limit, whether its length is declared or not.
     """
     plain, folder = upload_name(name), served.folder / UPLOADS
     folder.mkdir(parents=True, exist_ok=True)
@@ -271,7 +271,7 @@ async def upload(request: Request, served: Writable, name: FileName) -> Uploaded
 
 @router.delete("/uploads/{name}", summary="Remove an uploaded file", status_code=204)
 def remove_upload(served: Writable, name: FileName) -> None:
-    """Remove a file; the next build takes its document out of the index."""
+    """Remove a file; the next build removes its document from the index."""
     file = served.folder / UPLOADS / upload_name(name)
     if not file.exists():
         raise NotFound(f"there is no uploaded file {name!r}")
@@ -282,7 +282,7 @@ def remove_upload(served: Writable, name: FileName) -> None:
 
 
 class BuildRequest(BaseModel):
-    """How an index is built: names and values are those of `conspectus index`."""
+    """How an index is built; names and values are those of `conspectus index`."""
 
     model_config = ConfigDict(extra="forbid")
     model: str | None = Field(default=None, max_length=300)
@@ -291,16 +291,16 @@ class BuildRequest(BaseModel):
 
 
 def folders_of(served: ServedIndex) -> list[Path]:
-    """Return the folders that an index was built from, without that of uploaded files."""
+    """Return the folders that an index was built from, except the folder of uploaded files."""
     folders = conspectus.status_of(served.current()).folders if served.exists() else ()
     uploaded = (served.folder / UPLOADS).resolve()
     return [folder for folder in map(Path, folders) if not folder.resolve().is_relative_to(uploaded)]
 
 
 def sources_of(served: ServedIndex) -> list[Path]:
-    """Return what an index is built from: the folders that it was built from before, and the uploaded files.
+    """Return the sources of an index: the folders that it was built from before, and the uploaded files.
 
-    Raises UsageError where a folder is no longer there, since its documents would leave the index.
+    Raises UsageError if a folder no longer exists, because its documents would then be removed from the index.
     """
     sources = folders_of(served)
     if gone := next((folder for folder in sources if not folder.exists()), None):
@@ -314,7 +314,7 @@ def sources_of(served: ServedIndex) -> list[Path]:
 
 
 def build_options(request: Request, body: BuildRequest) -> dict[str, Any]:
-    """Return what `conspectus.build` takes by name."""
+    """Return the keyword arguments of `conspectus.build`."""
     settings = dict(request.app.state.options.settings or {})
     if body.budget is not None:
         settings["llm.budget"] = body.budget
@@ -323,7 +323,7 @@ def build_options(request: Request, body: BuildRequest) -> dict[str, Any]:
 
 @router.post("/builds/estimate", summary="What a build would read and cost")
 async def estimate(request: Request, served: Writable, body: BuildRequest) -> dict[str, Any]:
-    """Return what would change, and with a language model the calls, tokens and cost; nothing is asked or written."""
+    """Return what would change and, with a language model, the calls, tokens and cost; nothing is asked or written."""
     options, sources = build_options(request, body), await run_in_threadpool(sources_of, served)
     seen = await run_in_threadpool(conspectus.preview, sources, served.folder, **options)
     result: dict[str, Any] = {"preview": asdict(seen), "estimate": None}
@@ -335,7 +335,7 @@ async def estimate(request: Request, served: Writable, body: BuildRequest) -> di
 
 @router.post("/builds", summary="Build an index, or bring it up to date", status_code=202)
 async def build(request: Request, served: Writable, body: BuildRequest) -> Job:
-    """Start a build as a job; readers see the new snapshot when it is committed."""
+    """Start a build as a job; questions are answered from the new snapshot once it is committed."""
     options, sources = build_options(request, body), await run_in_threadpool(sources_of, served)
 
     def work(progress: JobProgress) -> dict[str, Any]:
@@ -349,7 +349,7 @@ async def build(request: Request, served: Writable, body: BuildRequest) -> Job:
 
 @router.get("/jobs", summary="The jobs of an index, the newest first")
 def jobs(request: Request, served: Served) -> list[Job]:
-    """Return running and ended jobs."""
+    """Return running and finished jobs."""
     return request.app.state.jobs.of(served.name)
 
 
@@ -361,7 +361,7 @@ def job(request: Request, identity: JobId) -> Job:
 
 @router.get("/jobs/{identity}/events", summary="Follow a job as a stream of events")
 async def follow(request: Request, identity: JobId) -> StreamingResponse:
-    """Send the job whenever it changed, at most four times a second, until its end."""
+    """Send the job whenever it has changed, at most four times a second, until it ends."""
     followed: Job = request.app.state.jobs[identity]
 
     async def events() -> AsyncGenerator[str]:
@@ -398,28 +398,25 @@ def snapshots(served: Served) -> list[dict[str, Any]]:
 def rollback(
     served: Writable, snapshot: Annotated[str, InPath(pattern="^[0-9a-f]{4,64}$")]
 ) -> dict[str, str]:
-    """Make a stored snapshot the current one; the one before stays stored."""
+    """Make a stored snapshot the current one; the one that was current stays stored."""
     return {"snapshot": conspectus.rollback(served.folder, snapshot).snapshot}
 
 
 @router.get("/corrections", summary="The corrections of an index")
 def corrections(served: Served) -> list[dict[str, Any]]:
-    """Return corrections in the order in which they are applied, and then those that were undone since the last build.
-
-    `state` is `applied`, `waiting` for a build, `failing` with a `reason`, or `undone` at the next build.
-    """
+    """Return corrections in the order in which they are applied, followed by those undone since the last build."""
     listed = api.corrections(served.folder)
     rows = [correction_row(row.correction, row.state, row.reason) for row in listed.rows]
     return [*rows, *(correction_row(row, "undone") for row in listed.undone)]
 
 
 def correction_row(row: api.Correction, state: str, reason: str = "") -> dict[str, Any]:
-    """Return a correction with its kind, its fields and its state."""
+    """Return a correction as a row with its kind, fields and state."""
     return {"kind": row.kind, "text": str(row), "state": state, "reason": reason, **asdict(row)}
 
 
 class CorrectionRequest(BaseModel):
-    """A correction: its kind as on the command line, and the fields of that kind."""
+    """A correction: its kind, as on the command line, and the fields of that kind."""
 
     model_config = ConfigDict(extra="forbid")
     kind: Literal["merge", "split", "rename", "retype", "delete"]
@@ -445,7 +442,7 @@ def correct(served: Writable, body: CorrectionRequest) -> dict[str, Any]:
 
 @router.delete("/corrections/{number}", summary="Undo a correction", status_code=204)
 def undo(served: Writable, number: Annotated[int, InPath(ge=1, le=10**6)]) -> None:
-    """Undo a correction; the next build takes its effect back."""
+    """Undo a correction; the next build reverses its effect."""
     api.undo(served.folder, number)
 
 

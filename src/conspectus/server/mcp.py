@@ -1,6 +1,6 @@
 """MCP tools for agents, read-only: over standard input and output (`conspectus mcp`) and at `/mcp` of the server.
 
-Every tool takes the name of an index, the default one if it is empty, and returns structured content with a schema.
+Every tool takes the name of an index (the default one if empty), and returns structured content with a schema.
 """
 
 # pyright: reportUnusedFunction=false
@@ -27,7 +27,7 @@ READ_ONLY = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 MAX_CHARACTERS = 20_000
-"""Characters of a document in one reply: some 5,000 tokens, which leaves an agent's window free; `start` reads on."""
+"""Characters of a document in one reply: some 5,000 tokens, which leave an agent's window free; `start` continues."""
 INSTRUCTIONS = (
     "Answers questions about a collection of documents that was indexed as a knowledge graph. `overview` says what it "
     "is about; `ask` answers with citations; `search` finds passages and `fetch` reads a document; `entity`, `path` "
@@ -86,7 +86,7 @@ class Theme:
 
 @dataclass(frozen=True)
 class Overview:
-    """What an index holds."""
+    """What an index contains."""
 
     indexes: list[str]
     documents: int
@@ -98,11 +98,11 @@ class Overview:
 
 
 class Explained(ToolError, ResourceError):
-    """An error whose message the agent is shown; of any other the protocol's library withholds it."""
+    """An error whose message is shown to the agent; the MCP library hides the messages of all others."""
 
 
 def explained(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a tool or resource whose errors tell the agent what to do next, as names like one that is unknown."""
+    """Return a tool or resource whose errors reach the agent, with hints such as names similar to an unknown one."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -120,7 +120,7 @@ def create_mcp(indexes: Indexes, settings: Mapping[str, Any] | None = None) -> M
     server: MCPServer[Any] = MCPServer(
         "conspectus", instructions=INSTRUCTIONS, version=conspectus.__version__
     )
-    logging.root.handlers[:] = handlers  # it logs everything to the terminal otherwise
+    logging.root.handlers[:] = handlers  # the MCP library would log everything to the terminal
     _add_answering(server, indexes, settings)
     _add_reading(server, indexes)
     _add_resources(server, indexes)

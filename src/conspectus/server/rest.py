@@ -1,4 +1,4 @@
-"""The REST routes under `/api`: what an index holds, its documents, search and answers.
+"""The REST routes under `/api`: the contents of an index, its documents, search and answers.
 
 All routes take `?index=NAME`; without it they use the first index that is served. Offsets count characters (code
 points) of the stored text of a document, as everywhere in Conspectus.
@@ -29,11 +29,11 @@ from conspectus.server.indexes import Indexes, ServedIndex
 
 router = APIRouter(prefix="/api")
 MAX_ROWS = 500
-"""Rows of a list in one response: more than a page shows, and little enough to be sent at once."""
+"""Maximum rows of a list in one response: more than a page shows, and few enough to be sent at once."""
 MAX_TEXT = 200_000
-"""Characters of a document in one response; longer documents are read in ranges."""
+"""Maximum characters of a document in one response; longer documents are read in ranges."""
 MAX_MEMBERS = 50
-"""Entities that are listed with a report: the best connected ones, as many as a page shows without scrolling twice."""
+"""Entities that are listed with a report, the best connected ones: as many as a page shows without much scrolling."""
 
 
 async def served_index(request: Request, index: Annotated[str, Query(max_length=200)] = "") -> ServedIndex:
@@ -56,12 +56,12 @@ Number = Annotated[int, Path(ge=0, le=10**9)]
 AnswerId = Annotated[str, Path(pattern="^[0-9a-f]{20}$")]
 
 
-# What an index holds
+# What an index contains
 
 
 @dataclass(frozen=True)
 class IndexSummary:
-    """An index that is served, and the model that answers its questions."""
+    """A served index, and the model that answers questions about it."""
 
     name: str
     exists: bool
@@ -75,7 +75,7 @@ class IndexSummary:
 
 @router.get("/indexes", summary="List the indexes that are served")
 def indexes(request: Request) -> list[IndexSummary]:
-    """Return the indexes by name; one that was not built yet has `exists: false`."""
+    """Return the served indexes; one that was not built yet has `exists: false`."""
     rows: list[IndexSummary] = []
     for served in request.app.state.indexes.values():
         index = served.current() if served.exists() else Index()
@@ -93,7 +93,7 @@ def status(index: Snapshot) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class MethodRow:
-    """A method that answers questions, in a few words what it does, and what it needs that is not there."""
+    """A method that answers questions: its name, a short description, and what it needs that is missing."""
 
     name: str
     help: str
@@ -138,7 +138,7 @@ def report_tree(
 
 @dataclass(frozen=True)
 class ReportLink:
-    """A report as it is named in another one."""
+    """A link to a report."""
 
     number: int
     title: str
@@ -161,7 +161,7 @@ class EntityRow:
 
 @dataclass(frozen=True)
 class LinkedText:
-    """A text with `[1]` in the place of its references, and what each of them leads to, as in an answer."""
+    """A text with `[1]` in place of its references, and their citations, as in an answer."""
 
     text: str
     citations: list[dict[str, Any]]
@@ -171,7 +171,7 @@ class LinkedText:
 class ReportPage:
     """A report with its neighbours in the hierarchy and its best connected entities.
 
-    linked: the summary and the findings with their references as citations, on the page of a report alone.
+    linked: the summary and the findings with references as citations; filled only by the route of one report.
     """
 
     report: Report
@@ -193,7 +193,7 @@ def report_link(report: Report) -> ReportLink:
 
 @router.get("/reports/{number}", summary="One report")
 def report(index: Snapshot, number: Number) -> ReportPage:
-    """Return a report with what is above and below it."""
+    """Return a report with the reports above and below it."""
     page = report_page(index, number)
     texts = [page.report.summary, *(finding.explanation for finding in page.report.findings)]
     cited = [api.cite(text, index) for text in texts]
@@ -217,7 +217,7 @@ def report_page(index: Index, name: str | int) -> ReportPage:
 def entities(
     index: Snapshot, q: Text = "", type: Text = "", limit: Limit = 50, offset: Offset = 0
 ) -> list[EntityRow]:
-    """Return entities whose name or alias contains `q`: those that begin with it come first."""
+    """Return entities whose name or alias contains `q`: exact matches first, then those that begin with it."""
     wanted = q.casefold().strip()
 
     def rank(entity: Entity) -> int | None:
@@ -238,7 +238,7 @@ def entities(
 
 @dataclass(frozen=True)
 class AliasReason:
-    """Why another name was taken to be an entity's own."""
+    """Why a name was decided to be an alias of an entity."""
 
     name: str
     rule: str
@@ -247,7 +247,7 @@ class AliasReason:
 
 @dataclass(frozen=True)
 class EntityPage:
-    """An entity; `targets` has the numbers of the entities at the other end of its relationships, in their order."""
+    """An entity; `targets` are the numbers of the entities at the other end of its relationships, in the same order."""
 
     entity: EntityView
     targets: list[int]
@@ -256,14 +256,14 @@ class EntityPage:
 
 @router.get("/entities/{number}", summary="One entity, with relationships, aliases and mentions")
 def entity(index: Snapshot, number: Number, relationships: Limit = 50) -> EntityPage:
-    """Return what the graph knows of an entity, and why its aliases were joined."""
+    """Return what the graph contains about an entity, and the reasons for its aliases."""
     if number >= len(index.entities):
         raise NotFound(f"there is no entity {number}; this index has {len(index.entities):,}")
     return entity_page(index, index.entities[number].name, relationships)
 
 
 def entity_page(index: Index, name: str, relationships: int = 20) -> EntityPage:
-    """Return what the graph knows of a name, with its strongest relationships."""
+    """Return what the graph contains about a name, with its strongest relationships."""
     view = conspectus.entity_view(name, index, most=relationships, places=5)
     joins = [AliasReason(row.name, row.rule, row.evidence) for row in index.joins if row.into == view.name]
     targets = [index.entity_of_name[edge.target] for edge in view.relationships]
@@ -272,7 +272,7 @@ def entity_page(index: Index, name: str, relationships: int = 20) -> EntityPage:
 
 @router.get("/path", summary="How two entities are connected")
 def path(index: Snapshot, source: Text, target: Text) -> dict[str, Any]:
-    """Return the shortest path between two names by weight, and the numbers of its entities; maybe no steps."""
+    """Return the shortest path by weight between two names, maybe without steps, and the numbers of its entities."""
     walk = conspectus.path_between(source, target, index)
     numbers = {name: index.entity_of_name[name] for s in walk.steps for name in (s.source, s.target)}
     return asdict(walk) | {"numbers": numbers}
@@ -299,13 +299,13 @@ def document_row(d: Document) -> DocumentRow:
 
 
 def compact(name: str) -> str:
-    """Return a name as it is searched: files write `Ada-Lovelace` and `Ada_Lovelace` where people write a space."""
+    """Return a name as it is compared in searches: without case, spaces, `-` and `_`, as files write `Ada_Lovelace`."""
     return re.sub(r"[\s_-]+", "", name.casefold())
 
 
 @router.get("/documents", summary="List documents, or find them by title or path")
 def documents(index: Snapshot, q: Text = "", limit: Limit = 50, offset: Offset = 0) -> list[DocumentRow]:
-    """Return documents in their order, those whose title or path contains `q`; spaces, `-` and `_` do not count."""
+    """Return the documents whose title or path contains `q`, in their order; spaces, `-` and `_` are ignored."""
     wanted = compact(q)
     rows = [d for d in index.documents if wanted in compact(d.title) or wanted in compact(d.path)]
     return [document_row(document) for document in rows[offset : offset + limit]]
@@ -313,7 +313,7 @@ def documents(index: Snapshot, q: Text = "", limit: Limit = 50, offset: Offset =
 
 @dataclass(frozen=True)
 class TextMention:
-    """Characters of a document that name an entity."""
+    """A range of characters of a document that names an entity."""
 
     start: int
     end: int
@@ -322,7 +322,7 @@ class TextMention:
 
 @dataclass(frozen=True)
 class DocumentPage:
-    """A range of a document's text, with the entities that are named in it."""
+    """A range of a document's text, with the mentions of entities in it."""
 
     document: DocumentRow
     metadata: dict[str, str]
@@ -333,7 +333,7 @@ class DocumentPage:
 
 
 def document_of(index: Index, document: str) -> Document:
-    """Return a document by its number or its path; raise NotFound for others."""
+    """Return a document by its number, path or id; raise NotFound for an unknown one."""
     if document.isdecimal() and len(document) < 10 and int(document) < len(index.documents):
         return index.documents[int(document)]
     for row in index.documents:
@@ -343,10 +343,10 @@ def document_of(index: Index, document: str) -> Document:
 
 
 def names_in(text: str, spans: Sequence[Span], names: Sequence[str]) -> set[tuple[int, int]]:
-    """Return where one of some names is written in the sentences of a text that are evidence of an entity."""
+    """Return the spans of some names of an entity in those sentences of a text that are evidence of it."""
     any_name = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     letter = (
-        r"[^\W\u3040-\u30ff\u3400-\u9fff]"  # names in Chinese and Japanese stand between other characters
+        r"[^\W\u3040-\u30ff\u3400-\u9fff]"  # names in Chinese and Japanese may be next to other characters
     )
     pattern = re.compile(f"(?<!{letter})(?:{any_name})(?!{letter})", re.IGNORECASE)
     return {match.span() for span in spans for match in pattern.finditer(text, span.start, span.end)}
@@ -359,7 +359,7 @@ def document_text(
     start: Annotated[int, Query(ge=0, le=10**9)] = 0,
     end: Annotated[int | None, Query(ge=0, le=10**9)] = None,
 ) -> DocumentPage:
-    """Return characters `start` to `end`, or as many of them as one response holds."""
+    """Return the characters from `start` to `end`, or as many of them as fit into one response."""
     row = document_of(index, document)
     last = min(len(row.text), start + MAX_TEXT, end if end is not None else len(row.text))
     mentions = [
@@ -389,7 +389,7 @@ async def search(
 
 
 class EarlierExchange(BaseModel):
-    """An exchange of a conversation: the question as it was answered, and the text of its answer."""
+    """An exchange of a conversation: the question as it was answered, and the text of the answer."""
 
     model_config = ConfigDict(extra="forbid")
     question: str = Field(min_length=1, max_length=20_000)
@@ -397,9 +397,9 @@ class EarlierExchange(BaseModel):
 
 
 class AskRequest(BaseModel):
-    """A question and how it is answered; names and values are those of `conspectus.ask`.
+    """A question and options of its answer; names and values are those of `conspectus.ask`.
 
-    earlier: the exchanges before it, the latest last; the question is read in their light.
+    earlier: the exchanges before the question, the latest last; they are the context in which it is understood.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -412,18 +412,18 @@ class AskRequest(BaseModel):
 
     @property
     def exchanges(self) -> tuple[tuple[str, str], ...]:
-        """The exchanges before it as questions and answers."""
+        """The earlier exchanges as pairs of question and answer."""
         return tuple((exchange.question, exchange.answer) for exchange in self.earlier)
 
     @property
     def options(self) -> dict[str, Any]:
-        """What `conspectus.ask` takes by name, without what was left out."""
+        """The keyword arguments of `conspectus.ask`, without those that were left out."""
         return self.model_dump(include={"method", "level", "where"}, exclude_none=True)
 
 
 @router.post("/ask/estimate", summary="What an answer would take of a language model")
 async def estimate(request: Request, index: Snapshot, body: AskRequest) -> dict[str, Any]:
-    """Return method and reason, and with a language model the calls, tokens and cost; nothing is asked."""
+    """Return the method, its reason and, with a language model, the calls, tokens and cost; nothing is asked."""
     options = {**body.options, "settings": request.app.state.options.settings}
     work = estimate_answer(body.question, index, **options)
     method, why, row = await run_in_threadpool(asyncio.run, work)
@@ -431,7 +431,7 @@ async def estimate(request: Request, index: Snapshot, body: AskRequest) -> dict[
 
 
 def estimate_json(row: api.Estimate) -> dict[str, Any]:
-    """Return an estimate: ranges as low and high, and the number to count on."""
+    """Return an estimate as JSON: ranges as [low, high], and the most likely tokens and cost."""
     cost = list(row.cost) if row.cost else None
     figures = {"calls": list(row.calls), "tokens": list(row.tokens), "cost": cost}
     return {**figures, "likely_tokens": round(row.likely_tokens), "likely_cost": row.likely_cost}
@@ -439,7 +439,7 @@ def estimate_json(row: api.Estimate) -> dict[str, Any]:
 
 @router.post("/ask/context", summary="What an answer would be made from")
 async def context(request: Request, index: Snapshot, body: AskRequest) -> dict[str, Any]:
-    """Return the evidence as a language model would read it, a text for each window; 400 for methods without one."""
+    """Return the context as a language model would read it, one text per window; 400 for methods without context."""
     options = {**body.options, "settings": request.app.state.options.settings}
     conversation = Conversation(index, earlier=body.exchanges, **options)
     seen = await run_in_threadpool(conversation.context, body.question)
@@ -449,10 +449,10 @@ async def context(request: Request, index: Snapshot, body: AskRequest) -> dict[s
 
 @router.post("/ask", summary="Answer a question, as JSON or as a stream of events")
 async def ask(request: Request, served: Served, body: AskRequest) -> Any:
-    """Answer; with `stream`, or `Accept: text/event-stream`, as a stream of events.
+    """Answer a question; with `stream`, or `Accept: text/event-stream`, as a stream of events.
 
-    The events are `start`, `method`, `text`, and at the end `done`, `error` or `cancelled`. Closing the connection
-    cancels the answer, unless somebody else waits for the same one.
+    The events are `start`, `method`, `text`, and finally `done`, `error` or `cancelled`. Closing the connection cancels
+    the answer, unless another client is waiting for the same one.
     """
     answers: Answers = request.app.state.answers
     index = await served.latest()
@@ -464,7 +464,7 @@ async def ask(request: Request, served: Served, body: AskRequest) -> Any:
 
 
 async def finished(request: Request, asking: Asking) -> Asking:
-    """Wait for an answer; give it up when the client goes away, and raise what went wrong."""
+    """Wait for an answer; cancel it if the client disconnects and nobody else waits. Raises the error of the answer."""
 
     async def last() -> Event:
         return [event async for event in asking.follow()][-1]
@@ -510,7 +510,7 @@ def sse(event: str, data: Any) -> str:
 
 @router.get("/answers/{address}", summary="An answer that was given before")
 async def answer(request: Request, address: AnswerId) -> Any:
-    """Return an answer by its address; 404 where it is no longer remembered, and asking again gives the same one."""
+    """Return an answer by its address; 404 if it is no longer remembered: asking again gives the same one."""
     asking = request.app.state.answers.get(address)
     if asking is None or not asking.body:
         raise NotFound("this answer is no longer remembered; ask the question again")
@@ -519,6 +519,6 @@ async def answer(request: Request, address: AnswerId) -> Any:
 
 @router.delete("/answers/{address}", summary="Stop an answer that is being written", status_code=204)
 async def cancel(request: Request, address: AnswerId) -> None:
-    """Cancel a question; model calls that are under way are given up."""
+    """Cancel a question; model calls in progress are abandoned."""
     if asking := request.app.state.answers.get(address):
         asking.cancel()

@@ -1,4 +1,4 @@
-"""Starting the server: its token, its port, and the address that a browser opens."""
+"""Start the server: its token, its port, and the address that a browser opens."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from conspectus.server.indexes import Indexes
 from conspectus.server.mcp import create_mcp
 
 PORT = 8080
-"""Default port; where it is in use, the next free one of the following nine is taken."""
+"""Default port; if it is in use, the first free one of the next nine is taken."""
 TOKEN_VARIABLE = "CONSPECTUS_TOKEN"  # noqa: S105 - the name of a variable
 MIN_TOKEN = 16
-"""Characters of a token at least: fewer can be guessed."""
+"""Minimum characters of a token: shorter ones can be guessed."""
 TOKEN_RATE = 1200
-"""Requests per minute of one client of a server with a token: 20 a second, more than a page of the app ever sends."""
+"""Requests per minute and client if the server has a token: 20 a second, more than a page of the app ever sends."""
 
 MAX_CONNECTIONS = 900
-"""Connections at once; further ones get 503. Processes may open 1,024 files on most systems, and some are the index."""
+"""Simultaneous connections; further ones get 503. Most systems allow a process 1,024 open files, some for the index."""
 _ARENA_MAX, ARENAS = -8, 2
-"""Parts of memory that threads allocate from, by the name that `mallopt` knows: with one for each of 40 threads, the
+"""The parameter of `mallopt` for the number of memory arenas, and its value: with one arena for each of 40 threads, the
 memory of a server grew by 7 % in 20,000 requests."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server listens, and what it is called there.
+    """The address where a server listens, and the names that requests may use for it.
 
     host: the address to listen on.
-    port: the port; PORT stands for it or one of the next.
-    allowed_hosts: further names in requests.
-    token_file: the file of the token; it is made where there is none.
+    port: the port; PORT means that port or one of the next nine.
+    allowed_hosts: further host names that requests may use.
+    token_file: the file with the token; it is created if it does not exist.
     """
 
     host: str
@@ -51,13 +51,13 @@ class Address:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine reaches it."""
+        """Whether only this machine can reach it."""
         return self.host in ("localhost", "::1") or self.host.startswith("127.")
 
     def token(self) -> str | None:
-        """Return the token of the file or of the environment; None where there is none.
+        """Return the token from the file or the environment; None if there is none.
 
-        Raises UsageError where other machines reach the server and it has no token, or no name.
+        Raises UsageError if it is too short, or if other machines reach a server without a token or a host name.
         """
         token = os.environ.get(TOKEN_VARIABLE, "")
         if self.token_file:
@@ -77,7 +77,7 @@ class Address:
         return token or None
 
     def listener(self) -> socket.socket:
-        """Return a socket that listens; raise UsageError where the port cannot be used."""
+        """Return a socket that is bound to the address; raise UsageError if the port cannot be used."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         problem = ""
         for port in range(self.port, self.port + 10) if self.port == PORT else (self.port,):
@@ -99,7 +99,7 @@ def run_server(
     say: Callable[[str], None],
     open_browser: Callable[[str], object] | None,
 ) -> None:
-    """Serve until the process is interrupted; `say` is given what the user should know first."""
+    """Serve until the process is interrupted; `say` is called with each message for the user."""
     access = options.access
     app, listener = create_app(options), address.listener()
     name = "localhost" if address.is_loopback else access.hosts[0]
@@ -116,7 +116,7 @@ def run_server(
     if open_browser and address.is_loopback:
         open_browser(link)
     log_as_json()
-    with suppress(OSError, AttributeError):  # glibc alone has it
+    with suppress(OSError, AttributeError):  # only glibc has it
         ctypes.CDLL(None).mallopt(_ARENA_MAX, ARENAS)
     config = uvicorn.Config(
         app,

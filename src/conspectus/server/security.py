@@ -1,8 +1,8 @@
-"""Who may use the server: one ASGI guard in front of every route, the MCP endpoint and the static files.
+"""Access control of the server: one ASGI guard in front of every route, the MCP endpoint and the static files.
 
-A page of another site can send requests to a server on this machine, and DNS rebinding lets it read the replies. So
-each request must name a known host and come from no foreign page; where the server is reachable from other machines, it
-must carry a token as well.
+A page of another site can send requests to a server on this machine, and with DNS rebinding it can read the replies.
+Each request must therefore name a known host and must not come from a foreign page; if other machines can reach the
+server, it must also carry a token.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "conspectus_session"
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-"""Names of this machine in the header `Host`, without the port."""
+"""Names of this machine in the header `Host`, without a port."""
 MAX_BODY_BYTES = 2_000_000
-"""Bytes of a request's body, except of uploads, which are limited where they are read. By default a question
+"""Maximum bytes of a request's body, except for uploads, which are limited where they are read. By default a question
 has at most 20,000 characters; a long conversation of a chat client has some 100 kB."""
 BODY_SECONDS = 30
-"""Seconds that a body may take to arrive, and a piece of an uploaded file: senders that stall do not add up."""
+"""Seconds that a body, or a piece of an uploaded file, may take to arrive: stalled clients do not accumulate."""
 LOGIN_SECONDS = 600
-"""Seconds that the one-time login link is valid: long enough to start a browser by hand."""
+"""Seconds for which the one-time login link is valid: long enough to start a browser by hand."""
 SESSION_SECONDS = 7 * 24 * 3600
-"""Seconds that a browser stays logged in: a week, so that a bookmark works during a project."""
+"""Seconds for which a browser stays logged in: a week, so that a bookmark works during a project."""
 MAX_CLIENTS = 10_000
-"""Clients whose request rates are remembered; the least recent one is forgotten first."""
+"""Clients whose request rates are remembered; the least recently active one is forgotten first."""
 LOGIN = "/login"
 OPEN_PATHS = ("/health", LOGIN)
-"""Paths that need no token: liveness probes send none, and a login link brings a code of its own."""
+"""Paths that need no token: liveness probes send none, and a login link contains its own code."""
 UPLOADS = "/api/uploads/"
-"""Paths whose bodies are files: they are limited where they are written."""
+"""The prefix of paths whose bodies are files; those are limited where they are written."""
 SECURITY_HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -55,11 +55,11 @@ SECURITY_HEADERS = {
 
 @dataclass
 class Access:
-    """What the guard checks, and the logins that it has granted.
+    """The rules that the guard checks, and the logins that it has granted.
 
-    hosts: names that requests may give in `Host` beside those of this machine, without a port.
-    token: what requests must carry; None where only this machine can reach the server.
-    requests_per_minute: of one token, browser session or address; 0 for no limit.
+    hosts: names that requests may give in `Host` in addition to those of this machine, without a port.
+    token: the token that requests must carry; None if only this machine can reach the server.
+    requests_per_minute: the limit for each token, browser session or address; 0 for no limit.
     """
 
     hosts: tuple[str, ...] = ()
@@ -72,13 +72,13 @@ class Access:
     )
 
     def login_path(self) -> str:
-        """Return a path that logs a browser in once, `/login?code=…`; the token itself is in no address."""
+        """Return a path that logs a browser in once, `/login?code=…`; the token itself never appears in an address."""
         code = secrets.token_urlsafe(24)
         self._codes[code] = time.monotonic() + LOGIN_SECONDS
         return f"{LOGIN}?code={code}"
 
     def login(self, code: str) -> str | None:
-        """Return a new session for a code, which is used up by this; None for an unknown or expired one."""
+        """Return a new session for a code, which is then used up; None for an unknown or expired code."""
         if self._codes.pop(code, 0.0) < time.monotonic():
             return None
         now = time.monotonic()
@@ -88,7 +88,7 @@ class Access:
         return session
 
     def client_of(self, headers: Headers, address: str) -> str | None:
-        """Return who sends a request, as a key for rate limits; None where it carries neither token nor session."""
+        """Return the sender of a request as a key for rate limits; None if it carries neither token nor session."""
         if self.token is None:
             return address
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
@@ -98,17 +98,17 @@ class Access:
         return session if self._sessions.get(session, 0.0) > time.monotonic() else None
 
     def knows_host(self, host: str) -> bool:
-        """Whether a `Host` header names this server."""
+        """Return whether a `Host` header names this server."""
         match = re.fullmatch(r"(\[[\da-fA-F:.]+\]|[^\[\]:@\s]*)(:\d*)?", host)  # with or without a port
         return match is not None and match[1].lower() in {*LOOPBACK, *self.hosts}
 
     def knows_origin(self, origin: str, host: str) -> bool:
-        """Whether a request with this `Origin` comes from a page of this server itself."""
+        """Return whether a request with this `Origin` comes from a page of this server."""
         parts = urlsplit(origin)
         return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
 
     def seconds_to_wait(self, client: str) -> float:
-        """Count a request of a client; return how many seconds too early it is, 0 where it is within the limit."""
+        """Count a request of a client; return the seconds it should have waited, 0 if it is within the limit."""
         if not self.requests_per_minute:
             return 0.0
         rate, now = self.requests_per_minute / 60, time.monotonic()
@@ -124,8 +124,8 @@ class Access:
 class Guard:
     """ASGI middleware that refuses what `Access` does not allow, and adds security headers to every response.
 
-    Refusals: 421 for a foreign `Host`, 403 for a foreign or null `Origin`, 401 without token, 429 above the rate limit,
-    413 for a body that is too large, whether its length is announced or not.
+    Refusals: 421 for a foreign `Host`, 403 for a foreign or null `Origin`, 401 without a token, 429 above the rate
+    limit, 413 for a body that is too large, whether its length is declared or not, 408 for one that is too slow.
     """
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
@@ -158,7 +158,7 @@ class Guard:
         await (response or self.app)(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """Return why a request is refused; None where it is not."""
+        """Return the response that refuses a request; None if the request is allowed."""
         headers, host = Headers(scope=scope), Headers(scope=scope).get("host", "")
         if not self.access.knows_host(host):
             return _refused(421, "This server does not answer for that host; --allowed-host adds a name.")
@@ -178,7 +178,7 @@ class Guard:
         return None
 
     def _login(self, scope: Scope) -> Response:
-        """Turn a one-time code into a session cookie, and lead to the first page."""
+        """Exchange a one-time code for a session cookie, and redirect to the first page."""
         code = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("code", [""])[0]
         session = self.access.login(code)
         if session is None:
@@ -189,9 +189,9 @@ class Guard:
 
 
 async def _limited_body(headers: Headers, receive: Receive) -> Receive | None:
-    """Read a body up to the limit, and return what gives its messages and then further ones, such as a disconnect.
+    """Read a body up to the limit; return a `receive` that replays its messages and then returns new ones.
 
-    None where the body is longer.
+    Returns None if the body is longer.
     """
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > MAX_BODY_BYTES:
@@ -214,7 +214,7 @@ async def _limited_body(headers: Headers, receive: Receive) -> Receive | None:
 
 
 def _with_headers(send: Send) -> Send:
-    """Return a `send` that adds the security headers to a response which does not set them itself."""
+    """Return a `send` that adds the security headers to a response, unless the response sets them itself."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,4 +1,4 @@
-"""The evaluations that are served: what was compared, win rates, tables, and each question with its answers."""
+"""The evaluations that are served: their conditions, win rates and tables, and each question with its answers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from conspectus.errors import NotFound
 router = APIRouter(prefix="/api/studies")
 Name = Annotated[str, InPath(max_length=200)]
 ROWS = ("answers", "claims", "grounding", "judgements", "ratings")
-"""Parts of a study with rows of their own for each question."""
+"""Parts of a study that have rows for each question."""
 
 
 @lru_cache(maxsize=4)
 def _read(folder: Path, name: str, stamp: tuple[int, ...]) -> dict[str, Any]:
-    """Return a study as it was at `stamp`, with its report as Markdown; nothing is written into its folder."""
+    """Return a study in the state of `stamp`, with its report as Markdown; nothing is written into its folder."""
     with tempfile.TemporaryDirectory(prefix="conspectus-study-") as scratch:
         report = evaluation.write_report(folder, Path(scratch) / "report", title=name)
         text = report.markdown.read_text("utf-8")
@@ -29,7 +29,7 @@ def _read(folder: Path, name: str, stamp: tuple[int, ...]) -> dict[str, Any]:
 
 
 def study_of(request: Request, name: str) -> dict[str, Any]:
-    """Return a study by the name of its folder, read again when its files have changed."""
+    """Return a study by the name of its folder; it is read again after its files have changed."""
     folder: Path | None = request.app.state.studies.get(name)
     if folder is None:
         raise NotFound(f"there is no study {name!r} here; --study DIR serves one")
@@ -45,7 +45,7 @@ def studies(request: Request) -> list[str]:
 
 @router.get("/{name}", summary="What was compared in an evaluation, win rates and tables")
 def study(request: Request, name: Name) -> dict[str, Any]:
-    """Return its questions, the results by pair, and the report on it as Markdown, as `conspectus eval report` does."""
+    """Return an evaluation's questions, its results by pair, and the report that `conspectus eval report` writes."""
     return {part: rows for part, rows in study_of(request, name).items() if part not in ROWS}
 
 
